@@ -1,0 +1,54 @@
+"""What a user is told when something they gave us cannot be used.
+
+    RegardError                 exit code 2 on the command line, one message, no traceback
+    ├── RecipeError             a setting is unknown, missing, of the wrong kind, or contradicts another
+    ├── DataError               a corpus is missing, malformed or not what the recipe says
+    ├── ModelError              a model on disk is missing, damaged, or not of the kind a command needs
+    ├── UsageError              a command or a function was called in a way that cannot work
+    └── TrainingError           training cannot go on (the loss stays non-finite, the disk is full)
+
+An error says: where; what is wrong, with the value; what is allowed, nearest first; what to do.
+Anything else that escapes is a bug of ours and keeps its traceback.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class RegardError(Exception):
+    """Something a user can cause and mend."""
+
+
+class RecipeError(RegardError):
+    """A recipe that cannot be run as it is written."""
+
+
+class DataError(RegardError):
+    """A corpus that cannot be used as it is."""
+
+
+class ModelError(RegardError):
+    """A model folder that cannot be loaded or does not fit the command."""
+
+
+class UsageError(RegardError):
+    """A call that cannot work, whatever the data."""
+
+
+class TrainingError(RegardError):
+    """A training run that cannot go on."""
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """The known names, those most like `name` first: "allowed, nearest first"."""
+    known = list(known)
+    close = get_close_matches(name, known, n=3, cutoff=0.5)
+    return close + [other for other in known if other not in close]
+
+
+def one_of(known: Iterable[str], name: str = "", most: int = 8) -> str:
+    """`'a', 'b' or 'c'` for a message, nearest to `name` first."""
+    names = [repr(other) for other in nearest(name, known)]
+    if len(names) > most:
+        return ", ".join(names[:most]) + f" and {len(names) - most} more"
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1] if names else ""]))

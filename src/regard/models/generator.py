@@ -1,0 +1,58 @@
+"""What every model that writes has: `start`, `advance` and a `readout`.
+
+Training is one `advance` over the whole target, decoding many of one token, scoring a prefix one of several.
+However a sequence is cut into pieces, the log-probabilities are the same; the conformance tests hold every
+model of `regard.models.MODELS` to that.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Protocol, Self, runtime_checkable
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.data.batch import Padded
+
+
+@runtime_checkable
+class State(Protocol):
+    """What a generator remembers between two pieces of a sequence, for each of its N rows."""
+
+    def select(self, rows: Int[Tensor, " M"]) -> Self:
+        """The state whose row i is row rows[i] of this one; this one is consumed."""
+        ...
+
+    def copy(self) -> Self:
+        """An independent state, for those who branch."""
+        ...
+
+
+class Readout(nn.Module, ABC):
+    """Turns features into logits, or into log-probabilities of given targets without holding all logits."""
+
+    @abstractmethod
+    def logits(self, features: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows V"]:
+        """Unnormalized log-probabilities of every token, for decoding."""
+
+    @abstractmethod
+    def log_probs(
+        self, features: Float[Tensor, "*rows E"], targets: Int[Tensor, "*rows"]
+    ) -> tuple[Float[Tensor, "*rows"], Float[Tensor, "*rows"]]:
+        """In float32: the log-probability of each target, and the mean log-probability over the vocabulary
+        (what label smoothing needs), in memory that does not grow with rows × vocabulary."""
+
+
+class Generator(nn.Module, ABC):
+    """A model that writes one token after another, given a source."""
+
+    readout: Readout
+    cross_taps: tuple[str, ...] = ()
+    """Full names of the taps that show where each target position looks in the source ("N H n S"), lowest layer first."""
+
+    @abstractmethod
+    def start(self, source: Padded, capacity: int) -> State:
+        """Reads the source; `capacity` is the most tokens that will ever be advanced over (caches are that large)."""
+
+    @abstractmethod
+    def advance(self, tokens: Int[Tensor, "N n"], state: State) -> tuple[Float[Tensor, "N n E"], State]:
+        """Reads n more tokens in every row; features at i predict token i + 1. The given state is consumed."""

@@ -1,0 +1,155 @@
+"""Reading, changing and writing recipes, with errors in the user's own words."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from regard.errors import RecipeError, one_of
+from regard.recipe.settings import Recipe, settings
+
+BUILT_IN = resources.files("regard.recipe") / "builtin"
+
+
+def built_in_recipes() -> dict[str, str]:
+    """Names of the recipes that come with Regard, each with the first comment line of its file."""
+    files = sorted((path for path in BUILT_IN.iterdir() if path.name.endswith(".toml")), key=lambda path: path.name)
+    return {path.name.removesuffix(".toml"): path.read_text(encoding="utf-8").split("\n", 1)[0].lstrip("# ") for path in files}
+
+
+def read_recipe(name: str | Path, changes: Sequence[str] = ()) -> Recipe:
+    """The recipe in a TOML file, or a built-in one by its name, with `key=value` changes applied.
+
+    Relative paths of data in a recipe file are relative to the folder that file is in, so that a recipe means
+    the same wherever it is run from; paths given as a change are relative to where the command is run.
+    """
+    text, where, folder = _find(str(name))
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise RecipeError(f"{where}: not valid TOML: {error}. Strings need quotes, lists brackets, tables a [header].") from None
+    if folder is not None:
+        _anchor_paths(tables, folder)
+    for change in changes:
+        _apply(tables, change)
+    return parse_recipe(tables, where)
+
+
+def parse_recipe(tables: Mapping[str, Any], where: str = "recipe") -> Recipe:
+    """A checked recipe from plain dictionaries."""
+    try:
+        return Recipe.model_validate(tables)
+    except ValidationError as error:
+        raise RecipeError("\n".join(_in_words(where, detail) for detail in error.errors())) from None
+
+
+def write_recipe(recipe: Recipe) -> str:
+    """The recipe as TOML, every setting spelled out."""
+    lines: list[str] = []
+    _write_table(lines, "", recipe.model_dump(exclude_none=True))
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _find(name: str) -> tuple[str, str, Path | None]:
+    path = Path(name)
+    if path.suffix != ".toml" and name in built_in_recipes():
+        return (BUILT_IN / f"{name}.toml").read_text(encoding="utf-8"), f"built-in recipe {name!r}", None
+    try:
+        return path.read_text(encoding="utf-8"), str(path), path.parent
+    except FileNotFoundError:
+        raise RecipeError(
+            f"{name}: no such recipe file, and no built-in recipe has this name; built in are {one_of(built_in_recipes(), name)}"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise RecipeError(f"{name}: not UTF-8 text (byte {error.start}); a recipe is a TOML file") from None
+    except OSError as error:
+        raise RecipeError(f"{name}: cannot be read: {error.strerror}") from None
+
+
+def _anchor_paths(tables: dict[str, Any], folder: Path) -> None:
+    def anchored(path: Any) -> Any:
+        return str(folder / path) if isinstance(path, str) and path else path
+
+    data, train = tables.get("data"), tables.get("train")
+    if isinstance(data, dict):
+        for name in ("train", "dev", "test"):
+            if isinstance(data.get(name), list):
+                data[name] = [anchored(path) for path in data[name]]
+    if isinstance(train, dict) and "start_from" in train:
+        train["start_from"] = anchored(train["start_from"])
+
+
+def _apply(tables: dict[str, Any], change: str) -> None:
+    dotted, equals, text = change.partition("=")
+    *path, last = dotted.strip().split(".")
+    if not equals or not last or not all(path):
+        raise RecipeError(f"--set {change!r}: expected key=value, for example train.steps=1000")
+    known = settings()
+    if dotted.strip() not in known:
+        raise RecipeError(f"--set {change!r}: unknown setting {dotted.strip()!r}; nearest known: {one_of(known, dotted.strip(), most=3)}")
+    table = tables
+    for name in path:
+        table = table.setdefault(name, {})
+        if not isinstance(table, dict):
+            raise RecipeError(f"--set {change!r}: {name!r} is not a table in this recipe")
+    table[last] = _value(text.strip())
+
+
+def _value(text: str) -> Any:
+    """TOML if it parses as TOML, and otherwise the bare text, so that shells need no second pair of quotes."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _in_words(where: str, detail: Any) -> str:
+    # The tag of a union ("model.transformer.heads") is not something the user wrote.
+    location = [str(part) for part in detail["loc"]]
+    if location[:1] == ["model"] and len(location) > 2:
+        del location[1]
+    dotted = ".".join(location)
+    given = detail.get("input")
+    match detail["type"]:
+        case "extra_forbidden":
+            parent = ".".join(location[:-1])
+            siblings = {name.removeprefix(parent + ".").split(".")[0] for name in settings() if not parent or name.startswith(parent + ".")}
+            return f"{where}: unknown setting {dotted!r}; known here: {one_of(sorted(siblings), location[-1])}"
+        case "missing":
+            return f"{where}: {dotted!r} is missing" + (f"; add a [{dotted}] table" if "." not in dotted else "")
+        case "union_tag_not_found":
+            return f"{where}: '{dotted}.kind' is missing; allowed are 'recurrent' or 'transformer'"
+        case "union_tag_invalid":
+            return f"{where}: {dotted}.kind = {given.get('kind')!r} is not a model; allowed are 'recurrent' or 'transformer'"
+        case "value_error":
+            return f"{where}: {f'[{dotted}] ' if dotted else ''}{str(detail['ctx']['error'])}"
+        case "literal_error":
+            allowed = [part.strip(" '") for part in detail["ctx"]["expected"].replace(" or ", ", ").split(",")]
+            return f"{where}: {dotted} = {given!r} is not allowed; allowed are {one_of(allowed, str(given))}"
+        case _:
+            message = detail["msg"][0].lower() + detail["msg"][1:]
+            return f"{where}: {dotted} = {given!r}: {message}"
+
+
+def _write_table(lines: list[str], prefix: str, table: Mapping[str, Any]) -> None:
+    plain = {name: value for name, value in table.items() if not isinstance(value, dict)}
+    if prefix and plain:
+        lines += ["", f"[{prefix}]"]
+    lines += [f"{name} = {_toml(value)}" for name, value in plain.items()]
+    for name, value in table.items():
+        if isinstance(value, dict):
+            _write_table(lines, f"{prefix}.{name}" if prefix else name, value)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        escaped = "".join(f"\\u{ord(c):04X}" if ord(c) < 32 or ord(c) == 127 else "\\" + c if c in '"\\' else c for c in value)
+        return f'"{escaped}"'
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return repr(value)

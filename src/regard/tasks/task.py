@@ -1,0 +1,59 @@
+"""What the trainer must know about a task, and nothing more."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import torch
+from torch import Tensor, nn
+
+from regard.data.batches import Position
+from regard.recipe import Recipe
+
+
+class Batch(Protocol):
+    """Examples that go through the model together."""
+
+    @property
+    def count(self) -> int:
+        """Number of targets: what the summed loss is divided by."""
+        ...
+
+    def rows(self, rank: int, world: int) -> Self:
+        """The share of one of `world` processes; it may be empty."""
+        ...
+
+    def to(self, device: torch.device) -> Self: ...
+
+
+class Task(ABC):
+    """A recipe with its data at hand: batches in, a summed loss and validation metrics out."""
+
+    recipe: Recipe
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Writes what a trained model needs besides recipe and weights (tokenizers)."""
+
+    @abstractmethod
+    def build_model(self) -> nn.Module:
+        """A new model with initial weights drawn from torch's global generator, on the CPU, in float32."""
+
+    @abstractmethod
+    def batches(self, position: Position) -> Iterator[tuple[Any, Position]]:
+        """Training batches from a position on, without end, each with the position after it; a pure function of
+        the recipe's seed and the position. `position.epoch` counts finished passes."""
+
+    @abstractmethod
+    def objective(self, model: nn.Module, batch: Any, carry: Any) -> tuple[Tensor, Any]:
+        """The summed training loss of a batch, in float32, and what goes on into the next batch (None for most)."""
+
+    @abstractmethod
+    def validate(self, model: nn.Module, *, decode: bool, rank: int, world: int) -> Mapping[str, float]:
+        """Metrics on the development text, equal on all ranks: `loss` (per target, without label smoothing) and, with
+        `decode`, also `accuracy`, `bleu`, `chrf`. Empty if there is no development text. The model is in eval mode."""
+
+    @abstractmethod
+    def describe_batch(self, batch: Any) -> Any:
+        """A batch as plain JSON-able data that a person can read, for the record of a bad step."""

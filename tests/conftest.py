@@ -1,0 +1,22 @@
+"""Shapes in signatures are checked here, and only here; each test runs on one thread, from the same seed."""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+from jaxtyping import install_import_hook
+
+CHECKED = ["attention", "nn", "models", "objectives", "decode", "data.batch"]
+install_import_hook([f"regard.{room}" for room in CHECKED], "beartype.beartype")
+
+import torch  # noqa: E402
+
+settings.register_profile("everyday", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("long", deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "everyday"))
+
+
+@pytest.fixture(autouse=True)
+def _one_seed() -> None:
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
