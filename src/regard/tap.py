@@ -48,9 +48,8 @@ class Tap(nn.Module):
         for change in self._changes:
             changed = change(value)
             if changed.shape != value.shape:
-                raise UsageError(
-                    f"an intervention must keep the shape: it was given {tuple(value.shape)} and returned {tuple(changed.shape)}"
-                )
+                shapes = f"it was given {tuple(value.shape)} and returned {tuple(changed.shape)}"
+                raise UsageError(f"an intervention must keep the shape: {shapes}")
             value = changed
         for recorder in self._recorders:
             recorder.append(value.detach())

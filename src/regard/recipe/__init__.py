@@ -1,23 +1,11 @@
 """Recipes: the whole truth of a run, as strict and typed TOML. Never imports torch."""
 
+from regard.recipe.data import Data, Tokenizer, Tokens
+from regard.recipe.decoding import Decoding
 from regard.recipe.loading import built_in_recipes, parse_recipe, read_recipe, write_recipe
-from regard.recipe.settings import (
-    Attention,
-    Averaging,
-    Data,
-    Decoding,
-    Optimizer,
-    Recipe,
-    RecurrentDropout,
-    RecurrentModel,
-    Schedule,
-    Tokenizer,
-    Tokens,
-    Training,
-    TransformerModel,
-    Validation,
-    settings,
-)
+from regard.recipe.model import Attention, RecurrentDropout, RecurrentModel, TransformerModel
+from regard.recipe.settings import Recipe, Setting, settings
+from regard.recipe.training import Averaging, Optimizer, Schedule, Training, Validation
 
 __all__ = [
     "Attention",
@@ -29,6 +17,7 @@ __all__ = [
     "RecurrentDropout",
     "RecurrentModel",
     "Schedule",
+    "Setting",
     "Tokenizer",
     "Tokens",
     "Training",

@@ -1,5 +1,6 @@
 """Reading, changing and writing recipes, with errors in the user's own words."""
 
+import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -17,7 +18,8 @@ BUILT_IN = resources.files("regard.recipe") / "builtin"
 def built_in_recipes() -> dict[str, str]:
     """Names of the recipes that come with Regard, each with the first comment line of its file."""
     files = sorted((path for path in BUILT_IN.iterdir() if path.name.endswith(".toml")), key=lambda path: path.name)
-    return {path.name.removesuffix(".toml"): path.read_text(encoding="utf-8").split("\n", 1)[0].lstrip("# ") for path in files}
+    first_lines = (path.read_text(encoding="utf-8").split("\n", 1)[0].lstrip("# ") for path in files)
+    return dict(zip((path.name.removesuffix(".toml") for path in files), first_lines, strict=True))
 
 
 def read_recipe(name: str | Path, changes: Sequence[str] = ()) -> Recipe:
@@ -30,7 +32,8 @@ def read_recipe(name: str | Path, changes: Sequence[str] = ()) -> Recipe:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise RecipeError(f"{where}: not valid TOML: {error}. Strings need quotes, lists brackets, tables a [header].") from None
+        hint = "Strings need quotes, lists brackets, tables a [header]."
+        raise RecipeError(f"{where}: not valid TOML: {error}. {hint}") from None
     if folder is not None:
         _anchor_paths(tables, folder)
     for change in changes:
@@ -60,9 +63,8 @@ def _find(name: str) -> tuple[str, str, Path | None]:
     try:
         return path.read_text(encoding="utf-8"), str(path), path.parent
     except FileNotFoundError:
-        raise RecipeError(
-            f"{name}: no such recipe file, and no built-in recipe has this name; built in are {one_of(built_in_recipes(), name)}"
-        ) from None
+        known = one_of(built_in_recipes(), name)
+        raise RecipeError(f"{name}: neither a recipe file nor a built-in recipe; built in: {known}") from None
     except UnicodeDecodeError as error:
         raise RecipeError(f"{name}: not UTF-8 text (byte {error.start}); a recipe is a TOML file") from None
     except OSError as error:
@@ -87,9 +89,10 @@ def _apply(tables: dict[str, Any], change: str) -> None:
     *path, last = dotted.strip().split(".")
     if not equals or not last or not all(path):
         raise RecipeError(f"--set {change!r}: expected key=value, for example train.steps=1000")
-    known = settings()
+    known = {setting.name: None for setting in settings()}
     if dotted.strip() not in known:
-        raise RecipeError(f"--set {change!r}: unknown setting {dotted.strip()!r}; nearest known: {one_of(known, dotted.strip(), most=3)}")
+        nearest_known = one_of(list(known), dotted.strip(), most=3)
+        raise RecipeError(f"--set {change!r}: unknown setting {dotted.strip()!r}; nearest known: {nearest_known}")
     table = tables
     for name in path:
         table = table.setdefault(name, {})
@@ -107,31 +110,45 @@ def _value(text: str) -> Any:
 
 
 def _in_words(where: str, detail: Any) -> str:
-    # The tag of a union ("model.transformer.heads") is not something the user wrote.
+    # The kind of a model ("model.transformer.heads") is how pydantic names its table, not something the user wrote.
     location = [str(part) for part in detail["loc"]]
-    if location[:1] == ["model"] and len(location) > 2:
-        del location[1]
+    only_for = ""
+    if location[:1] == ["model"] and len(location) > 1:
+        only_for = location.pop(1)
     dotted = ".".join(location)
     given = detail.get("input")
     match detail["type"]:
         case "extra_forbidden":
-            parent = ".".join(location[:-1])
-            siblings = {name.removeprefix(parent + ".").split(".")[0] for name in settings() if not parent or name.startswith(parent + ".")}
-            return f"{where}: unknown setting {dotted!r}; known here: {one_of(sorted(siblings), location[-1])}"
+            known = one_of(_siblings(location[:-1], only_for), location[-1])
+            return f"{where}: unknown setting {dotted!r}; known here, nearest first: {known}"
         case "missing":
-            return f"{where}: {dotted!r} is missing" + (f"; add a [{dotted}] table" if "." not in dotted else "")
+            return f"{where}: {dotted!r} is missing" + ("" if "." in dotted else f"; add a [{dotted}] table")
         case "union_tag_not_found":
-            return f"{where}: '{dotted}.kind' is missing; allowed are 'recurrent' or 'transformer'"
+            return f"{where}: 'model.kind' is missing; allowed are {_model_kinds()}"
         case "union_tag_invalid":
-            return f"{where}: {dotted}.kind = {given.get('kind')!r} is not a model; allowed are 'recurrent' or 'transformer'"
+            return f"{where}: model.kind = {given.get('kind')!r} is not a model; allowed are {_model_kinds()}"
         case "value_error":
-            return f"{where}: {f'[{dotted}] ' if dotted else ''}{str(detail['ctx']['error'])}"
+            return f"{where}: {f'[{dotted}] ' if dotted else ''}{detail['ctx']['error']}"
         case "literal_error":
             allowed = [part.strip(" '") for part in detail["ctx"]["expected"].replace(" or ", ", ").split(",")]
             return f"{where}: {dotted} = {given!r} is not allowed; allowed are {one_of(allowed, str(given))}"
         case _:
             message = detail["msg"][0].lower() + detail["msg"][1:]
             return f"{where}: {dotted} = {given!r}: {message}"
+
+
+def _siblings(table: list[str], only_for: str) -> list[str]:
+    """Names a table may hold, in the order they are documented."""
+    depth = len(table)
+    return list(dict.fromkeys(
+        setting.name.split(".")[depth]
+        for setting in settings()
+        if setting.name.split(".")[:depth] == table and setting.only_for in ("", only_for)
+    ))
+
+
+def _model_kinds() -> str:
+    return one_of(dict.fromkeys(setting.only_for for setting in settings() if setting.only_for))
 
 
 def _write_table(lines: list[str], prefix: str, table: Mapping[str, Any]) -> None:
@@ -148,8 +165,8 @@ def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        escaped = "".join(f"\\u{ord(c):04X}" if ord(c) < 32 or ord(c) == 127 else "\\" + c if c in '"\\' else c for c in value)
-        return f'"{escaped}"'
+        # JSON's escapes are TOML's, but for DEL, which TOML wants escaped too.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
     return repr(value)

@@ -9,7 +9,9 @@ from typing import Literal
 TaskName = Literal["translation"]
 CorpusName = Literal["files", "dates", "copy", "reverse"]
 TokenizerName = Literal["words", "characters", "bytes", "bpe", "unigram"]
-ScoreName = Literal["dot", "scaled_dot", "multiplicative", "additive", "concatenation", "cosine", "inverse_distance", "gaussian"]
+ScoreName = Literal[
+    "dot", "scaled_dot", "multiplicative", "additive", "concatenation", "cosine", "inverse_distance", "gaussian"
+]
 NormalizerName = Literal["softmax", "sparsemax", "entmax15"]
 PositionName = Literal["none", "sinusoidal", "learned", "relative", "rotary", "alibi"]
 CellName = Literal["rnn", "gru", "lstm"]

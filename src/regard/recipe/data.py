@@ -1,0 +1,103 @@
+"""`[data]` and `[tokens]`: where examples come from, and how their text becomes tokens."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from regard.recipe.names import CorpusName, TokenizerName
+from regard.recipe.section import Positive, Section, Share
+
+Remedy = Literal["keep", "drop", "refuse"]
+
+
+class Data(Section):
+    """Where examples come from, and what happens to the doubtful ones."""
+
+    corpus: CorpusName = "files"
+    """`files` reads the user's own text; the other names are built-in corpora that need no download."""
+    train: list[str] = Field(default=[])
+    """Training text: two files (source, target), or one `.tsv` or `.jsonl`; each may end in `.gz`."""
+    dev: list[str] = Field(default=[])
+    """Development text, in the same forms; used for validation and for choosing settings."""
+    test: list[str] = Field(default=[])
+    """Test text, in the same forms; read by `regard evaluate` alone, and checked for overlap with the training text."""
+    source_field: str = "source"
+    """Field of a JSON Lines record that holds the source."""
+    target_field: str = "target"
+    """Field of a JSON Lines record that holds the target."""
+    examples: Positive = 20_000
+    """Training examples a built-in corpus generates; development and test sets have a tenth of it, 1,000 at most."""
+    languages: list[str] = Field(default=[])
+    """Languages of the built-in dates, as codes such as `de`; empty means all of them."""
+    longest: Positive = 256
+    """Most tokens a source or a target may have, the end-of-sentence mark not counted."""
+    over_long: Literal["drop", "cut", "refuse"] = "drop"
+    """What happens to a training pair with more tokens than `longest`; it is counted and reported in each case."""
+    empty: Literal["drop", "refuse"] = "drop"
+    """What happens to a training pair with an empty side."""
+    duplicates: Remedy = "keep"
+    """What happens to a training pair that occurred before."""
+    overlap: Remedy = "keep"
+    """What happens to a training pair whose source is in the development or test text as well."""
+    control: Remedy = "keep"
+    """What happens to a training pair with NUL or other control characters."""
+    invalid: Literal["refuse", "drop", "replace"] = "refuse"
+    """What happens to a line that is not valid UTF-8; `replace` puts U+FFFD in place of the bytes."""
+    ratio: Annotated[float, Field(gt=1)] = 9.0
+    """Length ratio in characters beyond which a pair is reported as doubtful; never a reason to drop it."""
+
+    @model_validator(mode="after")
+    def _files_are_named(self) -> Self:
+        for name in ("train", "dev", "test"):
+            paths = getattr(self, name)
+            if len(paths) > 2:
+                raise ValueError(f"{name} names {len(paths)} files; give two (source, target) or one (.tsv, .jsonl)")
+            if paths and self.corpus != "files":
+                raise ValueError(
+                    f"{name} names files, but corpus is {self.corpus!r}; set corpus to 'files' or leave {name} out"
+                )
+        if self.corpus == "files" and not self.train:
+            raise ValueError(
+                "train is missing: name two files (source, target) or one (.tsv, .jsonl), or choose a built-in corpus"
+            )
+        return self
+
+
+class Tokenizer(Section):
+    """How text of one side becomes tokens."""
+
+    kind: TokenizerName = "bpe"
+    """Unit of text: words split at white space, characters, bytes, or subwords learned by BPE or unigram."""
+    size: Positive = 8_000
+    """Most entries of the vocabulary, special ones included; bytes need no more than 256 and those."""
+    least: Positive = 1
+    """Least number of occurrences for a word or character to enter the vocabulary."""
+    lowercase: bool = False
+    """Whether text is lower-cased first."""
+    dropout: Share = 0.0
+    """Share of BPE merges skipped at random in training text (BPE dropout), a function of seed, epoch and example."""
+
+    @model_validator(mode="after")
+    def _dropout_needs_merges(self) -> Self:
+        if self.dropout and self.kind != "bpe":
+            raise ValueError(
+                f"dropout = {self.dropout} skips BPE merges, but kind is {self.kind!r}; set kind to 'bpe' or dropout to 0"
+            )
+        return self
+
+
+class Tokens(Section):
+    """The tokenizers of both sides; they are trained on the training text as part of the run."""
+
+    source: Tokenizer = Tokenizer()
+    """The source side."""
+    target: Tokenizer = Tokenizer()
+    """The target side."""
+    shared: bool = False
+    """One vocabulary for both sides, trained on both texts with the settings of `source`."""
+
+    @model_validator(mode="after")
+    def _shared_is_said_once(self) -> Self:
+        if self.shared and self.target not in (Tokenizer(), self.source):
+            raise ValueError("shared uses the settings of tokens.source for both sides; leave tokens.target out")
+        return self

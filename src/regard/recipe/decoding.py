@@ -1,0 +1,52 @@
+"""`[decode]`: how a model writes its output."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from regard.recipe.section import Count, Positive, Section, Share
+
+
+class Decoding(Section):
+    """How a model writes its output."""
+
+    method: Literal["greedy", "beam", "sample"] = "beam"
+    """The likeliest token each step, a beam, or drawing at random."""
+    beam: Positive = 5
+    """Hypotheses kept at each step."""
+    n_best: Positive = 1
+    """Outputs given for each input; at most `beam`."""
+    length_penalty: Annotated[float, Field(ge=0)] = 1.0
+    """Exponent by which a hypothesis' log-probability is divided: length ** penalty; 0 means the plain sum."""
+    coverage_penalty: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of the penalty for source tokens that got little attention (Wu et al. 2016)."""
+    temperature: Annotated[float, Field(gt=0)] = 1.0
+    """Sampling: values below 1 sharpen, above 1 flatten."""
+    top_k: Count = 0
+    """Sampling: only the k likeliest tokens; 0 means all."""
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Sampling: the smallest set of tokens with this much probability."""
+    min_p: Share = 0.0
+    """Sampling: only tokens at least this likely compared with the likeliest."""
+    no_repeat: Count = 0
+    """No n-gram of this many tokens occurs twice in an output; 0 means no such rule."""
+    least: Count = 0
+    """Least number of tokens of an output."""
+    longest_factor: Annotated[float, Field(ge=0)] = 2.0
+    """An output has at most this many tokens for each source token, and …"""
+    longest_extra: Count = 20
+    """… this many more."""
+    batch_tokens: Positive = 4096
+    """Source tokens decoded together, padding included, the beam not counted."""
+    seed: int = 1
+    """Sampling: outputs are a function of seed, example and position."""
+
+    @model_validator(mode="after")
+    def _n_best_fits(self) -> Self:
+        if self.method == "beam" and self.n_best > self.beam:
+            raise ValueError(
+                f"n_best = {self.n_best} outputs need a beam of at least as many, not {self.beam}; raise beam or lower n_best"
+            )
+        if self.method == "greedy" and self.n_best > 1:
+            raise ValueError(f"greedy decoding gives one output, not n_best = {self.n_best}; use 'beam' or 'sample'")
+        return self

@@ -1,0 +1,123 @@
+"""`[model]`: one table for each kind of model."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from regard.recipe.names import CellName, ConnectionName, NormalizerName, PlacementName, PositionName, ScoreName
+from regard.recipe.section import Count, Positive, Section, Share
+
+
+class Attention(Section):
+    """How a recurrent decoder looks at the source."""
+
+    score: Literal[ScoreName, "none"] = "additive"
+    """How a query and a key are compared; `none` is the bottleneck, where the decoder gets the last state only."""
+    normalizer: NormalizerName = "softmax"
+    """How scores become weights."""
+    placement: PlacementName = "before"
+    """Read before the cell (Bahdanau et al. 2015), after it (Luong et al. 2015), or after and fed to the next input."""
+    hidden: Positive = 256
+    """Hidden width of the additive score."""
+
+
+class RecurrentDropout(Section):
+    """Dropout kinds of recurrent models, each off by default."""
+
+    embedding: Share = 0.0
+    """Share of words whose whole embedding is dropped (Gal and Ghahramani 2016)."""
+    input: Share = 0.0
+    """Share of embedding features dropped."""
+    between: Share = 0.0
+    """Share of features dropped between layers."""
+    output: Share = 0.0
+    """Share of features dropped before the readout."""
+    recurrent: Share = 0.0
+    """Share of hidden-to-hidden weights dropped (weight drop, Merity et al. 2018)."""
+    variational: bool = True
+    """Whether one mask serves all time steps of a sequence (variational dropout) instead of a new one each step."""
+
+
+class RecurrentModel(Section):
+    """A recurrent encoder–decoder."""
+
+    kind: Literal["recurrent"]
+    """Which model."""
+    cell: CellName = "lstm"
+    """Tanh RNN, GRU or LSTM."""
+    embedding: Positive = 256
+    """Width of the word embeddings."""
+    hidden: Positive = 256
+    """Width of a state; a bidirectional encoder has this width in each direction."""
+    encoder_layers: Positive = 1
+    """Encoder layers."""
+    decoder_layers: Positive = 1
+    """Decoder layers."""
+    bidirectional: bool = True
+    """Whether the encoder reads in both directions."""
+    connection: ConnectionName = "none"
+    """What goes around a layer from the second on: nothing, residual, highway or dense connections."""
+    attention: Attention = Attention()
+    """How the decoder looks at the source."""
+    dropout: RecurrentDropout = RecurrentDropout()
+    """Dropout of each kind."""
+    tie: Literal["none", "target", "all"] = "none"
+    """Embeddings that share weights: none, the target's input and output, or the source's too (needs tokens.shared)."""
+
+
+class TransformerModel(Section):
+    """A Transformer encoder–decoder (Vaswani et al. 2017)."""
+
+    kind: Literal["transformer"]
+    """Which model."""
+    width: Positive = 256
+    """Width of the model."""
+    heads: Positive = 4
+    """Attention heads of each block."""
+    groups: Count = 0
+    """Heads of keys and values, each shared by heads/groups query heads; 0 means as many as `heads`."""
+    feedforward: Positive = 1024
+    """Width of the feed-forward layers."""
+    encoder_layers: Positive = 3
+    """Encoder blocks."""
+    decoder_layers: Positive = 3
+    """Decoder blocks."""
+    norm: Literal["pre", "post"] = "pre"
+    """Layer normalization before each part (with a final one), or after each residual sum as in the original."""
+    position: PositionName = "sinusoidal"
+    """How self-attention knows order."""
+    longest: Positive = 1024
+    """Most positions a learned position table holds; relative positions are clipped at `clip`."""
+    clip: Positive = 16
+    """Distance at which relative positions are clipped (Shaw et al. 2018)."""
+    score: ScoreName = "scaled_dot"
+    """How queries and keys are compared in every head."""
+    normalizer: NormalizerName = "softmax"
+    """How scores become weights."""
+    window: Count = 0
+    """Self-attention sees this many positions to either side (decoder: back); 0 means all."""
+    activation: Literal["relu", "gelu", "swiglu"] = "relu"
+    """Activation of the feed-forward layers."""
+    dropout: Share = 0.1
+    """Share of features dropped after embeddings, attention and feed-forward layers."""
+    attention_dropout: Share = 0.0
+    """Share of attention weights dropped."""
+    tie: Literal["none", "target", "all"] = "target"
+    """Embeddings that share weights: none, the target's input and output, or the source's too (needs tokens.shared)."""
+
+    @model_validator(mode="after")
+    def _widths_divide(self) -> Self:
+        if self.width % self.heads:
+            raise ValueError(
+                f"width = {self.width} cannot be divided among heads = {self.heads}; choose a multiple of {self.heads}"
+            )
+        if self.groups and self.heads % self.groups:
+            raise ValueError(
+                f"heads = {self.heads} cannot be divided among groups = {self.groups}; choose a divisor of {self.heads}"
+            )
+        if self.position == "rotary" and self.width // self.heads % 2:
+            raise ValueError(f"rotary positions turn pairs of features, but width / heads = {self.width // self.heads}")
+        return self
+
+
+Model = Annotated[RecurrentModel | TransformerModel, Field(discriminator="kind")]

@@ -1,0 +1,116 @@
+"""`[train]`: the training loop."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from regard.recipe.names import OptimizerName, ScheduleName
+from regard.recipe.section import Count, Positive, Section, Share
+
+
+class Optimizer(Section):
+    """How gradients become updates."""
+
+    kind: OptimizerName = "adamw"
+    """AdamW or SGD."""
+    rate: Annotated[float, Field(gt=0)] = 1e-3
+    """Peak learning rate."""
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    """Decoupled weight decay of matrices; vectors (biases, gains) are never decayed."""
+    beta1: Share = 0.9
+    """AdamW: decay of the first moment."""
+    beta2: Share = 0.98
+    """AdamW: decay of the second moment."""
+    epsilon: Annotated[float, Field(gt=0)] = 1e-9
+    """AdamW: term in the denominator."""
+    momentum: Share = 0.0
+    """SGD: momentum."""
+
+
+class Schedule(Section):
+    """How the learning rate goes over the run."""
+
+    kind: ScheduleName = "inverse_square_root"
+    """Shape after the warm-up; `plateau` lowers the rate when validation stops improving."""
+    warmup: Count = 400
+    """Steps over which the rate rises linearly from zero to its peak."""
+    floor: Share = 0.0
+    """Least rate, as a share of the peak (cosine, plateau)."""
+    factor: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    """Plateau: factor at each lowering."""
+    patience: Count = 2
+    """Plateau: validations without improvement before a lowering."""
+
+
+class Validation(Section):
+    """When and how the model is judged on the development text."""
+
+    every: Positive = 500
+    """Steps between validations; each one saves a checkpoint."""
+    metric: Literal["loss", "accuracy", "bleu", "chrf"] = "loss"
+    """What decides about the best checkpoint, early stopping and the plateau schedule; all but `loss` need decoding."""
+    decode: bool = False
+    """Whether validation decodes as well when `metric` does not need it."""
+    examples: Count = 0
+    """Development examples decoded at a validation; 0 means all. The loss always uses all."""
+    patience: Count = 0
+    """Validations without improvement before training stops; 0 means never."""
+    target: float | None = None
+    """Training stops as soon as `metric` is at least (loss: at most) this good."""
+
+
+class Averaging(Section):
+    """Averages of weights, which is what gets validated and used when on."""
+
+    decay: Share = 0.0
+    """Decay of the exponential moving average over steps; 0 means off."""
+    checkpoints: Count = 0
+    """Number of last validated checkpoints averaged into the final model; 0 means off."""
+
+
+class Training(Section):
+    """The training loop."""
+
+    batch_tokens: Positive = 4096
+    """Tokens in a micro-batch, padding included, on the longer side."""
+    accumulate: Positive = 1
+    """Micro-batches in a step."""
+    steps: Count = 0
+    """Steps after which training ends; 0 means no limit."""
+    epochs: Count = 0
+    """Passes over the training text after which training ends; 0 means no limit."""
+    minutes: Annotated[float, Field(ge=0)] = 0.0
+    """Minutes of training after which it ends, validation included; 0 means no limit."""
+    clip: Annotated[float, Field(ge=0)] = 1.0
+    """Norm at which gradients are clipped; 0 means off."""
+    label_smoothing: Share = 0.1
+    """Share of probability spread evenly over the vocabulary."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Number format of the matrix products; weights and sums stay in float32."""
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    """Where to train; `auto` takes CUDA, then Apple's MPS, then the CPU."""
+    start_from: str = ""
+    """Folder of a model whose weights this run begins with (fine-tuning), its tokenizers included."""
+    keep: Positive = 3
+    """Checkpoints kept on disk besides the best one."""
+    log_every: Positive = 50
+    """Steps between lines of `metrics.jsonl` and of the log."""
+    bad_steps: Positive = 10
+    """Non-finite steps in a row before training goes back to the last good checkpoint with a halved rate."""
+    optimizer: Optimizer = Optimizer()
+    """How gradients become updates."""
+    schedule: Schedule = Schedule()
+    """How the learning rate goes over the run."""
+    validation: Validation = Validation()
+    """When and how the model is judged."""
+    average: Averaging = Averaging()
+    """Averages of weights."""
+
+    @model_validator(mode="after")
+    def _ends(self) -> Self:
+        stops_by_itself = self.validation.patience or self.validation.target is not None
+        if not (self.steps or self.epochs or self.minutes or stops_by_itself):
+            raise ValueError("nothing ends this run; set steps, epochs, minutes, validation.patience or .target")
+        if self.schedule.kind == "cosine" and not (self.steps or self.epochs):
+            raise ValueError("a cosine schedule must know its end; set steps or epochs, or another schedule.kind")
+        return self
