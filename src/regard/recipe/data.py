@@ -80,9 +80,8 @@ class Tokenizer(Section):
     @model_validator(mode="after")
     def _dropout_needs_merges(self) -> Self:
         if self.dropout and self.kind != "bpe":
-            raise ValueError(
-                f"dropout = {self.dropout} skips BPE merges, but kind is {self.kind!r}; set kind to 'bpe' or dropout to 0"
-            )
+            remedy = "set kind to 'bpe' or dropout to 0.0"
+            raise ValueError(f"dropout = {self.dropout} skips BPE merges; kind = {self.kind!r} has none: {remedy}")
         return self
 
 

@@ -44,9 +44,8 @@ class Decoding(Section):
     @model_validator(mode="after")
     def _n_best_fits(self) -> Self:
         if self.method == "beam" and self.n_best > self.beam:
-            raise ValueError(
-                f"n_best = {self.n_best} outputs need a beam of at least as many, not {self.beam}; raise beam or lower n_best"
-            )
+            remedy = "raise beam or lower n_best"
+            raise ValueError(f"n_best = {self.n_best} outputs need at least as wide a beam, not {self.beam}; {remedy}")
         if self.method == "greedy" and self.n_best > 1:
             raise ValueError(f"greedy decoding gives one output, not n_best = {self.n_best}; use 'beam' or 'sample'")
         return self

@@ -140,11 +140,13 @@ def _in_words(where: str, detail: Any) -> str:
 def _siblings(table: list[str], only_for: str) -> list[str]:
     """Names a table may hold, in the order they are documented."""
     depth = len(table)
-    return list(dict.fromkeys(
-        setting.name.split(".")[depth]
-        for setting in settings()
-        if setting.name.split(".")[:depth] == table and setting.only_for in ("", only_for)
-    ))
+    return list(
+        dict.fromkeys(
+            setting.name.split(".")[depth]
+            for setting in settings()
+            if setting.name.split(".")[:depth] == table and (not only_for or setting.only_for in ("", only_for))
+        )
+    )
 
 
 def _model_kinds() -> str:

@@ -1,0 +1,150 @@
+"""Recipes: strict, complete, and refused in the user's own words."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.errors import RecipeError
+from regard.recipe import built_in_recipes, names, parse_recipe, read_recipe, settings, write_recipe
+
+MINIMAL = {"data": {"corpus": "dates"}, "model": {"kind": "transformer"}, "train": {"steps": 10}}
+
+
+def test_a_written_recipe_reads_back_as_itself() -> None:
+    for name in built_in_recipes():
+        recipe = read_recipe(name)
+        assert parse_recipe(tomllib.loads(write_recipe(recipe))) == recipe
+
+
+@given(st.text())
+def test_any_text_survives_being_written(text: str) -> None:
+    recipe = parse_recipe(MINIMAL | {"data": {"corpus": "files", "train": [text, text]}})
+    assert parse_recipe(tomllib.loads(write_recipe(recipe))) == recipe
+
+
+def test_every_setting_has_a_sentence() -> None:
+    for setting in settings():
+        assert setting.sentence.endswith((".", "…")), setting.name
+        assert setting.kind, setting.name
+
+
+def test_names_of_settings_are_unique_within_a_model() -> None:
+    for kind in ("recurrent", "transformer"):
+        found = [setting.name for setting in settings() if setting.only_for in ("", kind)]
+        assert len(found) == len(set(found))
+
+
+def test_names_agree_with_dictionaries() -> None:
+    from regard.attention import NORMALIZERS, POSITIONS, SCORES
+    from regard.data import CORPORA
+    from regard.models import MODELS
+    from regard.nn import CELLS, CONNECTIONS
+    from regard.tasks import TASKS
+    from regard.tokens import TOKENIZERS
+    from regard.train import OPTIMIZERS, SCHEDULES
+
+    pairs = {
+        names.TaskName: TASKS,
+        names.CorpusName: CORPORA,
+        names.TokenizerName: TOKENIZERS,
+        names.ScoreName: SCORES,
+        names.NormalizerName: NORMALIZERS,
+        names.PositionName: POSITIONS,
+        names.CellName: CELLS,
+        names.ConnectionName: CONNECTIONS,
+        names.OptimizerName: OPTIMIZERS,
+        names.ScheduleName: SCHEDULES,
+    }
+    for literal, dictionary in pairs.items():
+        assert set(get_args(literal)) == set(dictionary)
+    assert {setting.only_for for setting in settings()} - {""} == set(MODELS)
+
+
+def test_a_language_code_stays_text() -> None:
+    assert read_recipe("dates", ['data.languages=["no"]']).data.languages == ["no"]
+
+
+def test_checking_a_recipe_needs_no_torch() -> None:
+    code = "import sys, regard.recipe; regard.recipe.read_recipe('dates'); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_paths_are_relative_to_the_recipe(tmp_path: Path) -> None:
+    recipe = parse_recipe(MINIMAL | {"data": {"corpus": "files", "train": ["a.de", "a.en"]}})
+    (tmp_path / "mine.toml").write_text(write_recipe(recipe))
+    assert read_recipe(tmp_path / "mine.toml").data.train == [str(tmp_path / "a.de"), str(tmp_path / "a.en")]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("train.stps=1", "unknown setting 'train.stps'; nearest known: 'train.steps'"),
+        ("train.steps", "expected key=value, for example train.steps=1000"),
+        ("=1", "expected key=value"),
+        ("train.steps=-1", "train.steps = -1: input should be greater than or equal to 0"),
+        ("train.steps=many", "train.steps = 'many': input should be a valid integer"),
+        ("seed=1.5", "seed = 1.5: input should be a valid integer"),
+        ("model.kind=rnn", "model.kind = 'rnn' is not a model; allowed are 'recurrent' or 'transformer'"),
+        ("model.heads=3", "unknown setting 'model.heads'; known here, nearest first: 'kind', 'cell'"),
+        ("model.attention.score=aditive", "allowed are 'additive'"),
+        ("model.tie=all", "it needs tokens.shared = true"),
+        ("tokens.source.dropout=0.1", "skips BPE merges; kind = 'characters' has none"),
+        ('data.train=["a", "b"]', "train names files, but corpus is 'dates'"),
+        ('data.train=["a", "b", "c"]', "train names 3 files; give two (source, target) or one (.tsv, .jsonl)"),
+        ("data.corpus=files", "train is missing: name two files"),
+        ("decode.n_best=9", "n_best = 9 outputs need at least as wide a beam, not 5"),
+    ],
+)
+def test_a_wrong_change_is_refused_in_words(change: str, words: str) -> None:
+    with pytest.raises(RecipeError) as refusal:
+        read_recipe("dates", [change])
+    assert words in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("tables", "words"),
+    [
+        ({}, "'data' is missing; add a [data] table"),
+        (MINIMAL | {"modl": {}}, "unknown setting 'modl'; known here, nearest first: 'model'"),
+        (MINIMAL | {"model": {}}, "'model.kind' is missing; allowed are 'recurrent' or 'transformer'"),
+        (MINIMAL | {"model": {"kind": "transformer", "heads": 3}}, "width = 256 cannot be divided among heads = 3"),
+        (MINIMAL | {"model": {"kind": "transformer", "groups": 3}}, "heads = 4 cannot be divided among groups = 3"),
+        (
+            MINIMAL | {"model": {"kind": "transformer", "width": 12, "position": "rotary"}},
+            "rotary positions turn pairs of features, but width / heads = 3",
+        ),
+        (MINIMAL | {"train": {}}, "nothing ends this run; set steps, epochs, minutes"),
+        (MINIMAL | {"train": {"minutes": 1, "schedule": {"kind": "cosine"}}}, "a cosine schedule must know its end"),
+        (
+            MINIMAL | {"data": {"train": ["a", "b"]}, "train": {"validation": {"patience": 2}}},
+            "train.validation.patience needs development text; set data.dev",
+        ),
+        (MINIMAL | {"tokens": {"shared": True, "target": {"kind": "words"}}}, "leave tokens.target out"),
+        (MINIMAL | {"decode": {"method": "greedy", "n_best": 2}}, "greedy decoding gives one output, not n_best = 2"),
+    ],
+)
+def test_contradictions_are_refused_in_words(tables: dict[str, object], words: str) -> None:
+    with pytest.raises(RecipeError) as refusal:
+        parse_recipe(tables)
+    assert words in str(refusal.value)
+
+
+def test_a_file_that_is_no_recipe(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("seed = ")
+    (tmp_path / "b.toml").write_bytes(b"\xff\xfe")
+    for name, words in {
+        tmp_path / "a.toml": "not valid TOML",
+        tmp_path / "b.toml": "not UTF-8 text (byte 0)",
+        tmp_path: "cannot be read",
+        tmp_path / "none.toml": "neither a recipe file nor a built-in recipe; built in:",
+        "date": "'dates'",
+    }.items():
+        with pytest.raises(RecipeError) as refusal:
+            read_recipe(name)
+        assert words in str(refusal.value)
