@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
 
 CHECKED = ["attention", "nn", "models", "objectives", "decode", "data.batch"]
-install_import_hook([f"regard.{room}" for room in CHECKED], "beartype.beartype")
+install_import_hook([f"regard.{room}" for room in CHECKED], "shape_checks.check")
 
 import torch  # noqa: E402
 

@@ -20,7 +20,7 @@ class TokenVectors(nn.Module):
     def __init__(self, size: int, width: int, *, shared: "TokenVectors | None" = None) -> None:
         super().__init__()
         self.size, self.width = size, width
-        # In a tuple, where torch does not look for submodules: the lender is registered where it belongs, and only there.
+        # In a tuple, where torch does not look for submodules: the lender is registered where it belongs alone.
         self._lender = () if shared is None else (shared,)
         if shared is None:
             self.vectors = nn.Parameter(torch.randn(size, width) * width**-0.5)

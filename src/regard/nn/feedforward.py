@@ -1,0 +1,40 @@
+"""The feed-forward layer of a Transformer block."""
+
+from typing import Literal
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.tap import Tap
+
+
+class FeedForward(nn.Module):
+    """Two linear maps around an activation, for each position by itself.
+
+    `swiglu` multiplies the activation by a third map of the input (Shazeer 2020), computed in one product with the
+    first. The tap `activation` shows the hidden features "… hidden" after the activation.
+    """
+
+    def __init__(self, width: int, hidden: int, activation: Literal["relu", "gelu", "swiglu"] = "relu") -> None:
+        super().__init__()
+        self.kind = activation
+        self.input = nn.Linear(width, 2 * hidden if activation == "swiglu" else hidden)
+        self.output = nn.Linear(hidden, width)
+        self.activation = Tap()
+        for linear in (self.input, self.output):
+            nn.init.xavier_uniform_(linear.weight)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, features: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows E"]:
+        hidden: Tensor = self.input(features)
+        match self.kind:
+            case "relu":
+                hidden = F.relu(hidden)
+            case "gelu":
+                hidden = F.gelu(hidden)
+            case "swiglu":
+                gate, value = hidden.chunk(2, dim=-1)
+                hidden = F.silu(gate) * value
+        result: Tensor = self.output(self.activation(hidden))
+        return result

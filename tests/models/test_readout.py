@@ -1,0 +1,100 @@
+"""The readout: chunks change nothing, and everything agrees with plain cross-entropy."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.models import LinearReadout
+from regard.nn import TokenEmbedding
+
+
+def losses(readout: LinearReadout, features: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+    chosen, mean = readout.log_probs(features, targets)
+    return -((1 - smoothing) * chosen + smoothing * mean)
+
+
+@given(
+    rows=st.lists(st.integers(0, 4), min_size=0, max_size=2),
+    size=st.integers(1, 9),
+    largest=st.integers(1, 60),
+    smoothing=st.floats(0, 0.9),
+    bias=st.booleans(),
+    tied=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_losses_and_gradients_are_those_of_cross_entropy_however_it_is_cut(
+    rows: list[int], size: int, largest: int, smoothing: float, bias: bool, tied: bool, seed: int
+) -> None:
+    torch.manual_seed(seed)
+    shared = TokenEmbedding(size, 3).double() if tied else None
+    readout = LinearReadout(3, size, shared=shared, bias=bias, largest=largest).double()
+    features = torch.randn(*rows, 3, dtype=torch.float64, requires_grad=True)
+    targets = torch.randint(size, rows)
+    share = torch.rand(rows, dtype=torch.float64)
+    inputs = [features, readout.weight] + ([readout.bias] if readout.bias is not None else [])
+
+    ours = losses(readout, features, targets, smoothing)
+    logits = F.linear(features, readout.weight, readout.bias).reshape(-1, size)
+    theirs = F.cross_entropy(logits, targets.reshape(-1), reduction="none", label_smoothing=smoothing).reshape(rows)
+
+    torch.testing.assert_close(ours, theirs)
+    gradients = [torch.autograd.grad((loss * share).sum(), inputs) for loss in (ours, theirs)]
+    torch.testing.assert_close(*gradients)
+
+
+@pytest.mark.parametrize("largest", [1, 12, 1000])
+def test_gradients_agree_with_finite_differences(largest: int) -> None:
+    readout = LinearReadout(3, 4, largest=largest).double()
+    features = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
+    targets = torch.randint(4, (5,))
+    assert torch.autograd.gradcheck(lambda *_: readout.log_probs(features, targets), (features, *readout.parameters()))
+
+
+@pytest.mark.parametrize("frozen", ["vectors", "bias", "features"])
+def test_what_needs_no_gradient_gets_none_and_leaves_the_others_as_they_were(frozen: str) -> None:
+    readout = LinearReadout(3, 4, largest=8)
+    features = torch.randn(5, 3, requires_grad=True)
+    parts = {"vectors": readout.vectors, "bias": readout.bias, "features": features}
+    readout.log_probs(features, torch.arange(5) % 4)[0].sum().backward()
+    before = {name: part.grad.clone() for name, part in parts.items()}
+    for part in parts.values():
+        part.grad = None
+    parts[frozen].requires_grad_(False)
+    readout.log_probs(features, torch.arange(5) % 4)[0].sum().backward()
+    assert parts[frozen].grad is None
+    for name in parts.keys() - {frozen}:
+        assert torch.equal(parts[name].grad, before[name])
+
+
+@pytest.mark.parametrize("largest", [8, 1000])
+def test_mixed_precision_multiplies_in_bfloat16_and_gives_float32(largest: int) -> None:
+    readout = LinearReadout(8, 6, largest=largest)
+    features = torch.randn(7, 8, requires_grad=True)
+    targets = torch.arange(7) % 6
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        chosen, mean = readout.log_probs(features, targets)
+    assert (chosen.dtype, mean.dtype) == (torch.float32, torch.float32)
+    (chosen + mean).sum().backward()
+    assert (features.grad.dtype, readout.vectors.grad.dtype) == (torch.float32, torch.float32)
+
+    exact = F.linear(features.detach().bfloat16(), readout.weight.bfloat16(), readout.bias.bfloat16()).float()
+    torch.testing.assert_close(chosen, exact.log_softmax(-1).gather(-1, targets[:, None])[:, 0])
+    wanted = torch.autograd.grad(-2 * losses(readout, features, targets, 0.5).sum(), readout.vectors)[0]
+    torch.testing.assert_close(readout.vectors.grad, wanted, atol=0.03, rtol=0.03)
+
+
+def test_logits_start_near_the_uniform_distribution_for_normalized_features() -> None:
+    readout = LinearReadout(64, 300, shared=TokenEmbedding(300, 64))
+    logits = readout.logits(F.layer_norm(torch.randn(50, 64), (64,)))
+    assert logits.std().item() == pytest.approx(1.0, abs=0.1)
+
+
+def test_log_probs_of_all_targets_sum_to_one() -> None:
+    readout = LinearReadout(3, 7, largest=10)
+    features = torch.randn(1, 3).expand(7, 3)
+    chosen, mean = readout.log_probs(features, torch.arange(7))
+    assert chosen.exp().sum().item() == pytest.approx(1.0, abs=1e-6)
+    torch.testing.assert_close(mean, chosen.mean().expand(7))

@@ -1,0 +1,39 @@
+"""The feed-forward layer against its equations."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.nn import FeedForward
+from regard.tap import intervene, record
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": lambda x: x.clamp(min=0),
+    "gelu": lambda x: x * torch.distributions.Normal(0.0, 1.0).cdf(x),
+    "swiglu": lambda x: x[..., :5] * torch.sigmoid(x[..., :5]) * x[..., 5:],
+}
+
+
+@pytest.mark.parametrize("kind", ACTIVATIONS)
+def test_it_is_two_linear_maps_around_the_activation(kind: str) -> None:
+    layer = FeedForward(4, 5, kind).double()
+    nn.init.normal_(layer.input.bias)
+    nn.init.normal_(layer.output.bias)
+    x = torch.randn(2, 3, 4, dtype=torch.float64)
+    hidden = ACTIVATIONS[kind](x @ layer.input.weight.T + layer.input.bias)
+    torch.testing.assert_close(layer(x), hidden @ layer.output.weight.T + layer.output.bias, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ACTIVATIONS)
+def test_activations_can_be_looked_at_and_changed(kind: str) -> None:
+    layer = FeedForward(4, 5, kind)
+    x = torch.randn(2, 4)
+    with record(layer, "activation") as seen:
+        plain = layer(x)
+    assert seen.last("activation").shape == (2, 5)
+    assert torch.equal(plain, F.linear(seen.last("activation"), layer.output.weight, layer.output.bias))
+    with intervene(layer, "activation", torch.zeros_like):
+        assert torch.equal(layer(x), layer.output.bias.expand(2, 4))
