@@ -7,8 +7,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-PAD, UNKNOWN, BEGIN, END = range(4)
-"""Indices of the special tokens, the same in every vocabulary."""
+from regard.tokens.vocabulary import BEGIN, END, PAD, UNKNOWN
 
 
 @dataclass(frozen=True)

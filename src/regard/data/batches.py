@@ -1,0 +1,184 @@
+"""Batches within a token budget, bucketed by length, in an order that is a pure function of seed and position.
+
+An epoch is a permutation of the examples, drawn from (seed, epoch). It is cut into shards of bounded size; a shard is
+tokenized, sorted by length, cut into batches, and its batches are shuffled. So any place of the run can be found
+again by computing one shard, and several processes that compute the same batches can share their rows
+(`PairBatch.rows`).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from regard.data.batch import PairBatch
+from regard.errors import DataError
+from regard.tokens.tokenizer import Tokenizer
+
+BATCHES_IN_SHARD = 128
+"""Batches of average length a shard has room for: enough to sort well by length, little enough to compute at once."""
+
+
+@dataclass(frozen=True, order=True)
+class Position:
+    """A place between two batches of a run: passes finished, shards of this pass finished, batches of this shard."""
+
+    epoch: int = 0
+    shard: int = 0
+    batch: int = 0
+
+    def as_json(self) -> dict[str, int]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Self:
+        return cls(int(values["epoch"]), int(values["shard"]), int(values["batch"]))
+
+
+class EncodedPairs(Protocol):
+    """Pairs as tokens, without special tokens, that can be picked by index; the text too, for sampling subwords."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int32]:
+        """Tokens of source and target of each pair, one row a pair."""
+        ...
+
+    def tokens(self, index: int) -> tuple[list[int], list[int]]:
+        """Source and target tokens of a pair."""
+        ...
+
+    def text(self, index: int) -> tuple[str, str]:
+        """Source and target text of a pair."""
+        ...
+
+
+class PairBatches:
+    """Training batches of pairs, without end.
+
+    A batch has at most `batch_tokens` tokens on its longer side: rows × longest row, padding and END counted. A pair
+    that is longer than that by itself is never lost: it is a batch of its own.
+
+    Subwords are sampled if a tokenizer is given whose settings say so, from a generator of (seed, epoch, example). A
+    sampled text of more than `longest` tokens is replaced by the one that is not sampled.
+    """
+
+    def __init__(
+        self,
+        pairs: EncodedPairs,
+        *,
+        seed: int,
+        batch_tokens: int,
+        source: Tokenizer | None = None,
+        target: Tokenizer | None = None,
+        longest: int | None = None,
+    ) -> None:
+        if not len(pairs):
+            raise DataError("there is no training pair; see the report above for those that were dropped")
+        self._pairs = pairs
+        self._seed = seed & 0xFFFF_FFFF_FFFF_FFFF
+        self._batch_tokens = batch_tokens
+        self._source = source if source is not None and source.settings.dropout else None
+        self._target = target if target is not None and target.settings.dropout else None
+        self._longest = longest
+        mean = float(np.asarray(pairs.lengths).max(axis=1).mean()) + 1
+        self._shard_size = max(1, int(BATCHES_IN_SHARD * batch_tokens / mean))
+
+    @property
+    def shards(self) -> int:
+        """Shards of an epoch."""
+        return -(-len(self._pairs) // self._shard_size)
+
+    def from_position(self, position: Position) -> Iterator[tuple[PairBatch, Position]]:
+        """Batches from a position on, without end, each with the position after it."""
+        epoch, shard, first = position.epoch, position.shard, position.batch
+        while True:
+            order = self._order(epoch)
+            while shard < self.shards:
+                sources, targets, examples = self._encode(epoch, order[shard * self._shard_size :][: self._shard_size])
+                plan = self._plan(epoch, shard, sources, targets)
+                for place in range(first, len(plan)):
+                    after = self._after(epoch, shard, place, len(plan))
+                    yield _batch(plan[place], sources, targets, examples), after
+                shard, first = shard + 1, 0
+            epoch, shard = epoch + 1, 0
+
+    def _after(self, epoch: int, shard: int, place: int, batches: int) -> Position:
+        if place + 1 < batches:
+            return Position(epoch, shard, place + 1)
+        if shard + 1 < self.shards:
+            return Position(epoch, shard + 1, 0)
+        return Position(epoch + 1, 0, 0)
+
+    def _order(self, epoch: int) -> npt.NDArray[np.uint32]:
+        # Four bytes a pair is all that is held of a corpus, whatever its size.
+        return np.random.default_rng((self._seed, epoch)).permutation(np.arange(len(self._pairs), dtype=np.uint32))
+
+    def _encode(
+        self, epoch: int, chosen: npt.NDArray[np.uint32]
+    ) -> tuple[list[list[int]], list[list[int]], list[int]]:
+        examples = chosen.tolist()
+        sources, targets = [], []
+        for example in examples:
+            source, target = self._pairs.tokens(example)
+            if self._source or self._target:
+                source, target = self._sampled(epoch, example, source, target)
+            sources.append(source)
+            targets.append(target)
+        return sources, targets, examples
+
+    def _sampled(
+        self, epoch: int, example: int, source: list[int], target: list[int]
+    ) -> tuple[list[int], list[int]]:
+        rng = np.random.default_rng((self._seed, epoch, example))
+        source_text, target_text = self._pairs.text(example)
+        if self._source:
+            source = self._short_enough(self._source.encode_sampled(source_text, rng), source)
+        if self._target:
+            target = self._short_enough(self._target.encode_sampled(target_text, rng), target)
+        return source, target
+
+    def _short_enough(self, sampled: list[int], plain: list[int]) -> list[int]:
+        return sampled if self._longest is None or len(sampled) <= self._longest else plain
+
+    def _plan(
+        self, epoch: int, shard: int, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    ) -> list[list[int]]:
+        plan = plan_batches([len(row) for row in sources], [len(row) for row in targets], self._batch_tokens)
+        rng = np.random.default_rng((self._seed, epoch, shard, 1))
+        return [plan[place] for place in rng.permutation(len(plan))]
+
+
+def evaluation_batches(
+    sources: Sequence[list[int]], targets: Sequence[list[int]], batch_tokens: int
+) -> Iterator[PairBatch]:
+    """All pairs once, shortest first, within the same budget; `examples` of a batch says which pairs they are."""
+    for rows in plan_batches([len(row) for row in sources], [len(row) for row in targets], batch_tokens):
+        yield _batch(rows, sources, targets, range(len(sources)))
+
+
+def plan_batches(sources: Sequence[int], targets: Sequence[int], batch_tokens: int) -> list[list[int]]:
+    """Which rows go together, given their lengths: neighbours in length, as many as the budget allows.
+
+    Rows of equal lengths keep the order they are given in, which therefore must be random already for training.
+    """
+    lengths = np.stack([np.asarray(targets, dtype=np.int64), np.asarray(sources, dtype=np.int64)])
+    longer = lengths.max(axis=0) + 1
+    plan: list[list[int]] = []
+    rows: list[int] = []
+    # Sorted by the longer side first, so that the last row of a batch is the one that decides its padded size.
+    for row in np.lexsort((lengths[1], lengths[0], longer)).tolist():
+        if rows and (len(rows) + 1) * longer[row] > batch_tokens:
+            plan.append(rows)
+            rows = []
+        rows.append(row)
+    return [*plan, rows] if rows else plan
+
+
+def _batch(
+    rows: Sequence[int], sources: Sequence[list[int]], targets: Sequence[list[int]], examples: Sequence[int]
+) -> PairBatch:
+    return PairBatch.of([sources[row] for row in rows], [targets[row] for row in rows], [examples[row] for row in rows])

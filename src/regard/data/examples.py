@@ -1,0 +1,35 @@
+"""Examples of a corpus: pairs of a source text and a target text."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+Span = tuple[int, int]
+"""First and last-plus-one character."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A source text and what it becomes."""
+
+    source: str
+    target: str
+    links: tuple[tuple[Span, Span], ...] = ()
+    """Where known: spans of source characters, each with the span of target characters that it becomes."""
+    language: str = ""
+    """Language of the source as a code, where known."""
+
+
+class Examples(Protocol):
+    """Pairs in a fixed order that can be gone through any number of times; files are read anew each time."""
+
+    def __iter__(self) -> Iterator[Pair]: ...
+
+
+@dataclass(frozen=True)
+class Corpora:
+    """The three parts of a corpus; a part that was not given is empty."""
+
+    train: Examples
+    dev: Examples = ()
+    test: Examples = ()

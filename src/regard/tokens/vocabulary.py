@@ -1,0 +1,40 @@
+"""The tokens of a tokenizer by index: four special ones, the same everywhere, and then what the text is made of."""
+
+from collections.abc import Iterator, Sequence
+
+PAD, UNKNOWN, BEGIN, END = range(4)
+"""Indices of the special tokens, the same in every vocabulary."""
+
+SPECIAL_NAMES = ("<pad>", "<unk>", "<s>", "</s>")
+"""How special tokens are shown. Text that contains these strings is ordinary text and never becomes a special token."""
+
+
+class Vocabulary(Sequence[str]):
+    """Token strings by index; the first four are special and cannot be found by their names."""
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        self._names = (*SPECIAL_NAMES, *tokens)
+        self._indices = {token: index for index, token in enumerate(tokens, start=len(SPECIAL_NAMES))}
+        if len(self._indices) != len(tokens):
+            raise ValueError("a token stands twice in the vocabulary")
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Those that stand for text, without the special ones."""
+        return self._names[len(SPECIAL_NAMES) :]
+
+    def find(self, token: str) -> int:
+        """The index of a token of text, UNKNOWN if it has none."""
+        return self._indices.get(token, UNKNOWN)
+
+    def __contains__(self, token: object) -> bool:
+        return token in self._indices
+
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # Sequence's overloads add nothing here
+        return self._names[index]
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
