@@ -1,0 +1,152 @@
+"""A model on disk is a folder.
+
+    recipe.toml                      the resolved recipe
+    …                                what the task needs besides weights (tokenizers); the task writes and names it
+    metrics.jsonl                    one record a line
+    checkpoints/step-00000100/       model.safetensors, optimizer.safetensors, average.safetensors (if averaging is on),
+                                     carry.safetensors (if the task carries state on), progress.json, checksums.json
+    checkpoints/average-00000500/    model.safetensors, checksums.json: the average of the last checkpoints
+    current                          the checkpoint that resuming goes on from
+    chosen                           the weights to use: the best by the metric, or the final average
+    bad-batches/step-117.json        what the model was given when the loss was not finite
+
+`current` and `chosen` are small text files, replaced atomically after what they name is safe on disk.
+A name that begins with a dot is unfinished or about to go, and may be deleted when no training runs.
+"""
+
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from regard.checkpoint.files import replace_file
+from regard.errors import ModelError, UsageError
+
+MODEL, OPTIMIZER, AVERAGE, CARRY = "model.safetensors", "optimizer.safetensors", "average.safetensors", "carry.safetensors"
+PROGRESS, CHECKSUMS = "progress.json", "checksums.json"
+
+# A second number tells apart checkpoints of the same step, which a run that went back can reach twice.
+STEP_FOLDER = re.compile(r"step-(\d{8,})(?:\.(\d+))?")
+CHOSEN_WEIGHTS = re.compile(r"((?:step|average)-\d{8,}(?:\.\d+)?)/(model|average)\.safetensors")
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """Where the parts of a model are, and which of its checkpoints count."""
+
+    path: Path
+
+    @property
+    def recipe(self) -> Path:
+        return self.path / "recipe.toml"
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def bad_batches(self) -> Path:
+        return self.path / "bad-batches"
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a training has written here before."""
+        return self.recipe.exists() or self.checkpoints.exists()
+
+    def names(self) -> list[str]:
+        """Names of the checkpoints by step, oldest first."""
+        if not self.checkpoints.is_dir():
+            return []
+        found = [match for match in map(STEP_FOLDER.fullmatch, os.listdir(self.checkpoints)) if match]
+        return [match[0] for match in sorted(found, key=lambda match: (int(match[1]), int(match[2] or 0)))]
+
+    def free_name(self, kind: str, step: int) -> str:
+        """A name for a new checkpoint; nothing that has a name is ever written over."""
+        name, again = f"{kind}-{step:08}", 0
+        while (self.checkpoints / name).exists():
+            again += 1
+            name = f"{kind}-{step:08}.{again}"
+        return name
+
+    def current(self) -> str | None:
+        """Name of the checkpoint to resume from; None before the first is saved."""
+        text = self._pointer("current")
+        if text is not None and not STEP_FOLDER.fullmatch(text):
+            raise ModelError(f"{self.path / 'current'}: {text!r} is not the name of a checkpoint; {self._advice()}")
+        return text
+
+    def chosen(self) -> tuple[str, str] | None:
+        """Checkpoint and file of the weights to use; None before the first is saved."""
+        text = self._pointer("chosen")
+        if text is None:
+            return None
+        match = CHOSEN_WEIGHTS.fullmatch(text)
+        if not match:
+            raise ModelError(f"{self.path / 'chosen'}: {text!r} does not name weights of a checkpoint; {self._advice()}")
+        return match[1], f"{match[2]}.safetensors"
+
+    def set_current(self, name: str) -> None:
+        replace_file(self.path / "current", f"{name}\n".encode())
+
+    def set_chosen(self, name: str, file: str) -> None:
+        replace_file(self.path / "chosen", f"{name}/{file}\n".encode())
+
+    def check_may_train(self, resume: bool) -> None:
+        """Refuses to train over an existing model; call it before long preparations."""
+        if self.path.exists() and not self.path.is_dir():
+            raise UsageError(f"{self.path}: is a file, but a model is a folder; choose another --out")
+        if self.is_begun and not resume:
+            raise UsageError(
+                f"{self.path}: there is a model here already; go on with it by --resume, choose another --out, or delete the folder"
+            )
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keeps other trainings out; the operating system lets go of the lock even if we are killed."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with open(self.path / ".lock", "a+") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.seek(0)
+                raise UsageError(
+                    f"{self.path}: process {lock.read().strip() or '?'} is training here; wait for it or choose another --out"
+                ) from None
+            lock.truncate(0)
+            lock.write(str(os.getpid()))
+            lock.flush()
+            yield
+
+    def sweep(self) -> None:
+        """Deletes what a killed run left unfinished."""
+        if self.checkpoints.is_dir():
+            for name in os.listdir(self.checkpoints):
+                if name.startswith("."):
+                    shutil.rmtree(self.checkpoints / name)
+
+    def remove(self, name: str) -> None:
+        """Deletes a checkpoint; its name goes first, so that no reader meets half of one."""
+        going = self.checkpoints / f".going-{name}"
+        os.rename(self.checkpoints / name, going)
+        shutil.rmtree(going)
+
+    def _pointer(self, name: str) -> str | None:
+        if not self.path.is_dir():
+            raise ModelError(f"{self.path}: no such model folder; train one with `regard train RECIPE --out {self.path}`")
+        try:
+            return (self.path / name).read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            return None
+        except UnicodeDecodeError:
+            raise ModelError(f"{self.path / name}: not a text file; {self._advice()}") from None
+
+    def _advice(self) -> str:
+        return f"`regard train {self.recipe} --out {self.path} --resume` goes on from the last intact checkpoint and mends it"
