@@ -1,0 +1,30 @@
+"""Saving and loading: a model on disk is a folder (`folder.py` says what is in it). Nothing loaded can run code."""
+
+from regard.checkpoint.checkpoints import (
+    Checkpoint,
+    cannot_write,
+    find_checkpoint,
+    load_checkpoint,
+    prune,
+    save_average,
+    save_checkpoint,
+)
+from regard.checkpoint.folder import ModelFolder
+from regard.checkpoint.progress import Best, Progress
+from regard.checkpoint.weights import load_weights, put_weights, weights_of
+
+__all__ = [
+    "Best",
+    "Checkpoint",
+    "ModelFolder",
+    "Progress",
+    "cannot_write",
+    "find_checkpoint",
+    "load_checkpoint",
+    "load_weights",
+    "prune",
+    "put_weights",
+    "save_average",
+    "save_checkpoint",
+    "weights_of",
+]

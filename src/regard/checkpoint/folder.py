@@ -26,11 +26,12 @@ from pathlib import Path
 from regard.checkpoint.files import replace_file
 from regard.errors import ModelError, UsageError
 
-MODEL, OPTIMIZER, AVERAGE, CARRY = "model.safetensors", "optimizer.safetensors", "average.safetensors", "carry.safetensors"
+MODEL, AVERAGE = "model.safetensors", "average.safetensors"
+OPTIMIZER, CARRY = "optimizer.safetensors", "carry.safetensors"
 PROGRESS, CHECKSUMS = "progress.json", "checksums.json"
 
 # A second number tells apart checkpoints of the same step, which a run that went back can reach twice.
-STEP_FOLDER = re.compile(r"step-(\d{8,})(?:\.(\d+))?")
+CHECKPOINT = re.compile(r"(step|average)-(\d{8,})(?:\.(\d+))?")
 CHOSEN_WEIGHTS = re.compile(r"((?:step|average)-\d{8,}(?:\.\d+)?)/(model|average)\.safetensors")
 
 
@@ -61,12 +62,13 @@ class ModelFolder:
         """Whether a training has written here before."""
         return self.recipe.exists() or self.checkpoints.exists()
 
-    def names(self) -> list[str]:
-        """Names of the checkpoints by step, oldest first."""
+    def names(self, kind: str = "step") -> list[str]:
+        """Names of the checkpoints (or, with kind `average`, of the averages) by step, oldest first."""
         if not self.checkpoints.is_dir():
             return []
-        found = [match for match in map(STEP_FOLDER.fullmatch, os.listdir(self.checkpoints)) if match]
-        return [match[0] for match in sorted(found, key=lambda match: (int(match[1]), int(match[2] or 0)))]
+        found = [match for match in map(CHECKPOINT.fullmatch, os.listdir(self.checkpoints)) if match]
+        found.sort(key=lambda match: (int(match[2]), int(match[3] or 0)))
+        return [match[0] for match in found if match[1] == kind]
 
     def free_name(self, kind: str, step: int) -> str:
         """A name for a new checkpoint; nothing that has a name is ever written over."""
@@ -79,8 +81,8 @@ class ModelFolder:
     def current(self) -> str | None:
         """Name of the checkpoint to resume from; None before the first is saved."""
         text = self._pointer("current")
-        if text is not None and not STEP_FOLDER.fullmatch(text):
-            raise ModelError(f"{self.path / 'current'}: {text!r} is not the name of a checkpoint; {self._advice()}")
+        if text is not None and not CHECKPOINT.fullmatch(text):
+            raise ModelError(f"{self.path / 'current'}: {text!r} is not the name of a checkpoint; {self.advice()}")
         return text
 
     def chosen(self) -> tuple[str, str] | None:
@@ -90,7 +92,7 @@ class ModelFolder:
             return None
         match = CHOSEN_WEIGHTS.fullmatch(text)
         if not match:
-            raise ModelError(f"{self.path / 'chosen'}: {text!r} does not name weights of a checkpoint; {self._advice()}")
+            raise ModelError(f"{self.path / 'chosen'}: {text!r} is not the name of weights; {self.advice()}")
         return match[1], f"{match[2]}.safetensors"
 
     def set_current(self, name: str) -> None:
@@ -105,7 +107,8 @@ class ModelFolder:
             raise UsageError(f"{self.path}: is a file, but a model is a folder; choose another --out")
         if self.is_begun and not resume:
             raise UsageError(
-                f"{self.path}: there is a model here already; go on with it by --resume, choose another --out, or delete the folder"
+                f"{self.path}: there is a model here already; "
+                "go on with it by --resume, choose another --out, or delete the folder"
             )
 
     @contextmanager
@@ -117,9 +120,8 @@ class ModelFolder:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 lock.seek(0)
-                raise UsageError(
-                    f"{self.path}: process {lock.read().strip() or '?'} is training here; wait for it or choose another --out"
-                ) from None
+                owner = f"process {lock.read().strip() or 'unknown'}"
+                raise UsageError(f"{self.path}: {owner} trains here; wait for it or choose another --out") from None
             lock.truncate(0)
             lock.write(str(os.getpid()))
             lock.flush()
@@ -140,13 +142,15 @@ class ModelFolder:
 
     def _pointer(self, name: str) -> str | None:
         if not self.path.is_dir():
-            raise ModelError(f"{self.path}: no such model folder; train one with `regard train RECIPE --out {self.path}`")
+            raise ModelError(f"{self.path}: no such folder; train a model with `regard train RECIPE --out {self.path}`")
         try:
             return (self.path / name).read_text(encoding="utf-8").strip()
         except FileNotFoundError:
             return None
         except UnicodeDecodeError:
-            raise ModelError(f"{self.path / name}: not a text file; {self._advice()}") from None
+            raise ModelError(f"{self.path / name}: not a text file; {self.advice()}") from None
 
-    def _advice(self) -> str:
-        return f"`regard train {self.recipe} --out {self.path} --resume` goes on from the last intact checkpoint and mends it"
+    def advice(self) -> str:
+        """What to do about a damaged folder."""
+        command = f"regard train {self.recipe} --out {self.path} --resume"
+        return f"restore it from a copy, or let `{command}` go on from the last intact checkpoint"

@@ -1,0 +1,172 @@
+"""Saving and loading checkpoints: written beside, renamed when whole, checked when read. Nothing read can run code."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from safetensors import SafetensorError
+from safetensors.torch import load as tensors_from_bytes
+from safetensors.torch import save as tensors_to_bytes
+from torch import Tensor
+
+from regard.checkpoint.files import publish_folder, write_file
+from regard.checkpoint.folder import AVERAGE, CARRY, CHECKSUMS, MODEL, OPTIMIZER, PROGRESS, ModelFolder
+from regard.checkpoint.progress import Progress
+from regard.errors import ModelError, TrainingError
+
+Tensors = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All that training needs to go on."""
+
+    weights: Tensors
+    optimizer: Tensors
+    """State of the optimizer, by `parameter/entry`."""
+    average: Tensors | None
+    """Moving average of the weights, if it is on."""
+    carry: Tensors | None
+    """State that goes on into the next batch, by `rank/entry`, if the task has any."""
+    progress: Progress
+
+    @property
+    def used(self) -> str:
+        """The file with the weights that are validated and used."""
+        return MODEL if self.average is None else AVERAGE
+
+
+def save_checkpoint(folder: ModelFolder, checkpoint: Checkpoint) -> str:
+    """Writes a checkpoint and returns its name; `current` and `chosen` are not touched."""
+    tensors = {
+        MODEL: checkpoint.weights,
+        OPTIMIZER: checkpoint.optimizer,
+        AVERAGE: checkpoint.average,
+        CARRY: checkpoint.carry,
+    }
+    files = {file: _to_bytes(named) for file, named in tensors.items() if named is not None}
+    return _write(folder, "step", checkpoint.progress.step, files | {PROGRESS: checkpoint.progress.to_json()})
+
+
+def save_average(folder: ModelFolder, weights: Tensors, step: int) -> str:
+    """Writes weights alone, the average of several checkpoints, and returns their name."""
+    return _write(folder, "average", step, {MODEL: _to_bytes(weights)})
+
+
+def load_checkpoint(folder: ModelFolder, name: str) -> Checkpoint:
+    """A checkpoint with every checksum verified."""
+    files = _checksums(folder, name)
+    return Checkpoint(
+        weights=read_tensors(folder, name, MODEL),
+        optimizer=read_tensors(folder, name, OPTIMIZER),
+        average=read_tensors(folder, name, AVERAGE) if AVERAGE in files else None,
+        carry=read_tensors(folder, name, CARRY) if CARRY in files else None,
+        progress=_read_progress(folder, name),
+    )
+
+
+def find_checkpoint(folder: ModelFolder, *, good: bool = False) -> tuple[str | None, list[str]]:
+    """The name of the checkpoint to go on from, and what is wrong with those that had to be passed over.
+
+    That is the current one or, if it is damaged, the newest intact one before it. With `good`, also those are passed
+    over (in silence) that were saved amid non-finite steps.
+    """
+    names, complaints = folder.names(), []
+    try:
+        current = folder.current()
+    except ModelError as error:
+        current, complaints = None, [str(error)]
+    if current in names:
+        names = names[: names.index(current) + 1]
+    elif current is not None:
+        complaints.append(f"{folder.checkpoints / current}: missing, though it is the current checkpoint")
+    for name in reversed(names):
+        try:
+            if not good or load_checkpoint(folder, name).progress.streak == 0:
+                for file in _checksums(folder, name):
+                    _read(folder, name, file)
+                return name, complaints
+        except ModelError as error:
+            complaints.append(str(error))
+    return None, complaints
+
+
+def prune(folder: ModelFolder, keep: int, needed: Iterable[str]) -> None:
+    """Deletes all but the newest `keep` checkpoints, the current and the chosen one, and those needed otherwise."""
+    chosen = folder.chosen()
+    stay = {*folder.names()[-keep:], *needed, folder.current(), chosen and chosen[0]}
+    for name in folder.names(kind="step") + folder.names(kind="average"):
+        if name not in stay:
+            folder.remove(name)
+
+
+def read_tensors(folder: ModelFolder, name: str, file: str) -> Tensors:
+    """The tensors of one file of a checkpoint, on the CPU, its checksum verified."""
+    try:
+        return tensors_from_bytes(_read(folder, name, file))
+    except SafetensorError as error:
+        raise ModelError(f"{folder.checkpoints / name / file}: not tensors ({error}); {folder.advice()}") from None
+
+
+def _write(folder: ModelFolder, kind: str, step: int, files: dict[str, bytes]) -> str:
+    """A full disk must cost this checkpoint only, and say so."""
+    name = folder.free_name(kind, step)
+    unfinished = folder.checkpoints / f".unfinished-{name}"
+    try:
+        folder.sweep()
+        unfinished.mkdir(parents=True)
+        for file, content in files.items():
+            write_file(unfinished / file, content)
+        sums = {file: sha256(content).hexdigest() for file, content in files.items()}
+        write_file(unfinished / CHECKSUMS, json.dumps(sums, indent=2).encode())
+        publish_folder(unfinished, folder.checkpoints / name)
+    except OSError as error:
+        raise cannot_write(folder, f"checkpoint {name}", error) from error
+    return name
+
+
+def cannot_write(folder: ModelFolder, what: str, error: OSError) -> TrainingError:
+    """What a user is told when the disk does not take what must be written."""
+    return TrainingError(
+        f"{folder.path}: {what} could not be written: {error.strerror}. "
+        "Earlier checkpoints are intact; make room on this disk, then go on with --resume"
+    )
+
+
+def _to_bytes(tensors: Tensors) -> bytes:
+    return tensors_to_bytes({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
+
+
+def _read_progress(folder: ModelFolder, name: str) -> Progress:
+    try:
+        return Progress.from_json(_read(folder, name, PROGRESS))
+    except ValueError as error:
+        raise ModelError(f"{folder.checkpoints / name / PROGRESS}: {error}; {folder.advice()}") from None
+
+
+def _checksums(folder: ModelFolder, name: str) -> dict[str, str]:
+    path = folder.checkpoints / name / CHECKSUMS
+    try:
+        sums = json.loads(path.read_bytes())
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}; {folder.advice()}") from None
+    except ValueError:
+        raise ModelError(f"{path}: damaged: it is not JSON; {folder.advice()}") from None
+    if not isinstance(sums, dict) or not all(isinstance(value, str) for value in sums.values()):
+        raise ModelError(f"{path}: damaged: it is not a table of checksums; {folder.advice()}")
+    return sums
+
+
+def _read(folder: ModelFolder, name: str, file: str) -> bytes:
+    path = folder.checkpoints / name / file
+    wanted = _checksums(folder, name).get(file)
+    if wanted is None:
+        raise ModelError(f"{path}: not a file of this checkpoint; {folder.advice()}")
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}; {folder.advice()}") from None
+    if sha256(content).hexdigest() != wanted:
+        raise ModelError(f"{path}: damaged: its SHA-256 is not the one in {CHECKSUMS}; {folder.advice()}")
+    return content

@@ -1,0 +1,68 @@
+"""How far a run has come: all that training must remember besides weights, optimizer state and carry.
+
+There is no state of a random generator here. The loop seeds torch at every step with a number drawn from
+(seed, step, rank), so whatever is random in a step is a function of where it stands; no validation, no kill and no
+other number of processes can shift it.
+"""
+
+from dataclasses import dataclass, field
+
+from pydantic import TypeAdapter, ValidationError
+
+from regard.data.batches import Position
+
+
+@dataclass
+class Best:
+    """The best validation so far."""
+
+    value: float
+    step: int
+
+
+@dataclass
+class Progress:
+    """Changed in place by the loop, saved as `progress.json`."""
+
+    step: int = 0
+    """Steps done, skipped ones included."""
+    position: Position = field(default_factory=Position)
+    """Where the next batch is."""
+    seconds: float = 0.0
+    """Time trained so far."""
+    targets: int = 0
+    """Targets trained on so far."""
+    skipped: int = 0
+    """Non-finite steps in all."""
+    streak: int = 0
+    """Non-finite steps in a row up to now."""
+    horizon: int = 0
+    """Steps after which a cosine schedule arrives; 0 for other schedules."""
+    rate_factor: float = 1.0
+    """Halved each time that training goes back."""
+    lowerings: int = 0
+    """Times that the plateau schedule lowered the rate."""
+    waited: int = 0
+    """Validations without improvement since the last improvement or lowering, for the plateau schedule."""
+    stale: int = 0
+    """Validations without improvement since the best, for early stopping."""
+    best: Best | None = None
+    validated: list[str] = field(default_factory=list)
+    """Names of the last validated checkpoints, as many as are to be averaged, oldest first."""
+    processes: int = 1
+    """Processes that trained together; a carry can only be dealt out to as many."""
+
+    def to_json(self) -> bytes:
+        return _PROGRESS.dump_json(self, indent=2)
+
+    @classmethod
+    def from_json(cls, content: bytes) -> "Progress":
+        """Raises ValueError, in words, for anything but what `to_json` writes."""
+        try:
+            return _PROGRESS.validate_json(content, strict=True)
+        except ValidationError as error:
+            detail = error.errors()[0]
+            raise ValueError(f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}") from None
+
+
+_PROGRESS = TypeAdapter(Progress)

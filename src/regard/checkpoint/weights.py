@@ -1,0 +1,56 @@
+"""Weights by name, out of a model, into a model, and from a folder."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from regard.checkpoint.checkpoints import read_tensors
+from regard.checkpoint.folder import MODEL, ModelFolder
+from regard.errors import ModelError, nearest
+
+
+def weights_of(model: nn.Module) -> dict[str, Tensor]:
+    """The model's parameters and buffers, detached but not copied; what is shared comes once, under its first name."""
+    seen: set[int] = set()
+    found: dict[str, Tensor] = {}
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            found[name] = tensor.detach()
+    return found
+
+
+@torch.no_grad()
+def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: Path | str) -> None:
+    """Copies weights into a model of the same shape; `where` they come from is for the message if they do not fit."""
+    wanted = weights_of(model)
+    for name, tensor in wanted.items():
+        if name not in weights:
+            raise ModelError(f"{where}: {name!r} is missing, so these weights belong to another kind of model")
+        if weights[name].shape != tensor.shape:
+            raise ModelError(
+                f"{where}: {name!r} has shape {tuple(weights[name].shape)}, but the model needs {tuple(tensor.shape)}; "
+                "the recipe or a vocabulary differs from the one these weights were trained with"
+            )
+    for name in weights:
+        if name not in wanted:
+            near = nearest(name, wanted)[0]
+            raise ModelError(f"{where}: the model has no {name!r}; the nearest it has is {near!r}")
+    for name, tensor in wanted.items():
+        tensor.copy_(weights[name])
+
+
+def load_weights(folder: Path | str, which: str = "chosen") -> dict[str, Tensor]:
+    """The weights of a model on disk, on the CPU, checked: those to use (`chosen`), those training would go on from
+    (`current`), or those of a checkpoint by its name."""
+    model = ModelFolder(Path(folder))
+    file = MODEL
+    if which == "chosen":
+        name, file = model.chosen() or (None, MODEL)
+    else:
+        name = model.current() if which == "current" else which
+    if name is None:
+        raise ModelError(f"{model.path}: there is no trained model here (no file {which!r}); {model.advice()}")
+    return read_tensors(model, name, file)
