@@ -1,0 +1,140 @@
+"""Attention: score, normalize, mix.
+
+    context, weights = attend(query, keys, values, score=Additive(256, 512, hidden=256))
+    context, weights = attend(x, x, x)          # self-attention without any parameter
+
+`attend` is the definition. `Attention` is the same as a module, which takes a fast kernel where there is one and has
+taps to look at scores, weights and context; which kernel ran is nobody's business.
+"""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.attention import masks
+from regard.attention.grouping import grouped_matmul
+from regard.attention.normalizers import Normalizer, as_normalizer, softmax
+from regard.attention.scores import DotScore, ScaledDot, Score, as_score
+from regard.tap import Tap
+
+SCALED_DOT = ScaledDot()
+
+
+def attend(
+    query: Float[Tensor, "... Q Dq"],
+    key: Float[Tensor, "... K Dk"],
+    value: Float[Tensor, "... K Dv"],
+    *,
+    score: Score | Callable[[Tensor, Tensor], Tensor] = SCALED_DOT,
+    normalizer: str | Normalizer = softmax,
+    mask: Bool[Tensor, "..."] | None = None,
+    bias: Float[Tensor, "..."] | None = None,
+    prepared: bool = False,
+) -> tuple[Float[Tensor, "... Q Dv"], Float[Tensor, "... Q K"]]:
+    """Context vectors, and the weights that mixed them from the values.
+
+    `mask` (True = may attend) and `bias` (added to the scores) are broadcast to the scores "... Q K".
+    `prepared` says that `key` comes from `score.prepare`.
+    """
+    scores = _scores(as_score(score), query, key, bias, prepared)
+    weights = as_normalizer(normalizer)(scores, mask)
+    return grouped_matmul(weights, value), weights
+
+
+class Attention(nn.Module):
+    """`attend` as a module, with taps on `scores` (bias added, before the mask), `weights` and `context`.
+
+    Nobody looking, scores that are dot products under softmax go through torch's fused kernels. Looking at the weights
+    computes them beside the kernel; only changing scores or weights takes the plain path. Dropout falls on the
+    weights that mix, not on those that are shown.
+    """
+
+    def __init__(
+        self,
+        score: Score | Callable[[Tensor, Tensor], Tensor],
+        normalizer: str | Normalizer = "softmax",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.score = as_score(score)
+        self.normalizer = as_normalizer(normalizer)
+        self.dropout = dropout
+        self.scores = Tap()
+        self.weights = Tap()
+        self.context = Tap()
+
+    def prepare(self, key: Float[Tensor, "... K Dk"]) -> Float[Tensor, "... K D"]:
+        """What can be computed once from the keys, for `forward(…, prepared=True)`."""
+        return self.score.prepare(key)
+
+    def forward(
+        self,
+        query: Float[Tensor, "B H Q Dq"],
+        key: Float[Tensor, "B Gk K Dk"],
+        value: Float[Tensor, "B G K Dv"],
+        *,
+        mask: Bool[Tensor, "..."] | None = None,
+        bias: Float[Tensor, "..."] | None = None,
+        causal: bool = False,
+        prepared: bool = False,
+    ) -> Float[Tensor, "B H Q Dv"]:
+        """Context of every query.
+
+        H must be a multiple of G: each head of keys and values serves H / G heads of queries. `causal` hides later
+        positions, queries being the last Q of K; it lets kernels skip what is hidden, which a mask tensor does not.
+        """
+        key = key if prepared else self.score.prepare(key)
+        if causal and query.shape[-2] == 1:
+            causal = False  # the last position sees all
+        fast = isinstance(self.score, DotScore) and self.normalizer is softmax
+        if fast and not (self.scores.intervened or self.weights.intervened):
+            if self.scores.recorded or self.weights.recorded:
+                with torch.no_grad():
+                    self._weigh(query, key, mask, bias, causal)
+            context = self._fused(query, key, value, mask, bias, causal)
+        else:
+            weights = self._weigh(query, key, mask, bias, causal)
+            if self.dropout and self.training:
+                weights = F.dropout(weights, self.dropout)
+            context = grouped_matmul(weights, value)
+        shown: Tensor = self.context(context)
+        return shown
+
+    def _weigh(self, query: Tensor, key: Tensor, mask: Tensor | None, bias: Tensor | None, causal: bool) -> Tensor:
+        """The weights by the definition, through the taps."""
+        if causal:
+            mask = masks.combine(mask, masks.causal(query.shape[-2], key.shape[-2], device=query.device))
+        scores = self.scores(_scores(self.score, query, key, bias, prepared=True))
+        weights: Tensor = self.weights(self.normalizer(scores, mask))
+        return weights
+
+    def _fused(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor | None, causal: bool
+    ) -> Tensor:
+        assert isinstance(self.score, DotScore)
+        query = self.score.transform(query)
+        queries, keys = query.shape[-2], key.shape[-2]
+        # The kernels' own causal mask counts from the first key, so it serves only when all positions are queries.
+        alone = mask is None and bias is None and queries == keys
+        if causal and not alone:
+            mask = masks.combine(mask, masks.causal(queries, keys, device=query.device))
+        if bias is not None:
+            mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
+        return F.scaled_dot_product_attention(
+            query,
+            key,
+            value,
+            attn_mask=mask,
+            dropout_p=self.dropout if self.training else 0.0,
+            is_causal=causal and alone,
+            scale=self.score.scale,
+            enable_gqa=query.shape[-3] != key.shape[-3],
+        )
+
+
+def _scores(score: Score, query: Tensor, key: Tensor, bias: Tensor | None, prepared: bool) -> Tensor:
+    scores = score.compare(query, key if prepared else score.prepare(key))
+    return scores if bias is None else scores + bias

@@ -1,0 +1,142 @@
+"""Attention in several heads at once (Vaswani et al. 2017), with any score, grouped keys and a cache.
+
+    heads = Heads(512, 8, causal=True)
+    y = heads(x)                                       # self-attention
+    y = heads(piece, cache=cache)                      # the same, piece by piece
+
+    cross = Heads(512, 8, source_width=256)
+    memory = cross.remember(source)                    # keys and values, once for each source
+    y = cross.look(x, memory, mask=padding(keep))
+"""
+
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attention.attend import Attention
+from regard.attention.cache import KeyValueCache, Memory
+from regard.attention.normalizers import Normalizer
+from regard.attention.positions import Position
+from regard.attention.scores import SCORES, Score
+from regard.errors import UsageError, one_of
+
+
+class Heads(nn.Module):
+    """Multi-head attention, with taps `scores`, `weights` ("B H Q K") and `context` ("B H Q D").
+
+    width         width of what comes in and goes out
+    heads         number of heads; each has width / heads features
+    groups        heads of keys and values, each shared by heads / groups heads of queries; 0 means as many as `heads`
+    source_width  width of the source in cross-attention, where it differs
+    score         a name from `SCORES`, or a score for queries and keys "B H Q D" of one head's width
+    normalizer    a name from `NORMALIZERS`, or a function
+    position      what turns queries and keys or adds to the scores of self-attention
+    causal        whether self-attention sees only a position itself and what came before
+    dropout       share of weights dropped in training
+    hidden        width inside additive scores; 0 means that of a head
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        *,
+        groups: int = 0,
+        source_width: int | None = None,
+        score: str | Score = "scaled_dot",
+        normalizer: str | Normalizer = "softmax",
+        position: Position | None = None,
+        causal: bool = False,
+        dropout: float = 0.0,
+        hidden: int = 0,
+    ) -> None:
+        super().__init__()
+        _check_divides("width", width, "heads", heads)
+        _check_divides("heads", heads, "groups", groups or heads)
+        self.heads = heads
+        self.groups = groups or heads
+        self.width = width // heads
+        self.source_width = source_width or width
+        self.causal = causal
+        self.position = position or Position()
+        # One matrix for queries, keys and values together, unless queries and source differ in width.
+        fused = self.source_width == width
+        self.inward = nn.Linear(width, (heads + 2 * self.groups) * self.width if fused else width)
+        self.source = None if fused else nn.Linear(self.source_width, 2 * self.groups * self.width)
+        self.outward = nn.Linear(width, width)
+        attention = Attention(_score(score, self.width, hidden or self.width, heads), normalizer, dropout)
+        # Registered here before `attention` is: so their names are `….weights`, not `….attention.weights`.
+        self.scores, self.weights, self.context = attention.scores, attention.weights, attention.context
+        self.attention = attention
+        self.reset()
+
+    def reset(self) -> None:
+        """Fresh projections: Glorot and Bengio (2010), each head's queries, keys and values alike; biases zero."""
+        for linear in filter(None, (self.inward, self.source, self.outward)):
+            bound = (6 / (linear.in_features + self.heads * self.width)) ** 0.5
+            nn.init.uniform_(linear.weight, -bound, bound)
+            nn.init.zeros_(linear.bias)
+
+    def forward(
+        self,
+        x: Float[Tensor, "B Q E"],
+        *,
+        mask: Bool[Tensor, "..."] | None = None,
+        cache: KeyValueCache | None = None,
+        distances: Int[Tensor, "B Q K"] | None = None,
+    ) -> Float[Tensor, "B Q E"]:
+        """Self-attention; with a cache, of positions that follow those in it, which are seen too.
+
+        `mask` is broadcast to "B H Q K", K counting what is in the cache; `distances` are those of a tree.
+        """
+        if self.source is not None:
+            raise UsageError(
+                f"heads with queries of width {self.inward.in_features} and a source of width {self.source_width} "
+                "cannot look at the queries themselves; use remember and look, or equal widths"
+            )
+        offset = 0 if cache is None else cache.length
+        vectors = self._split(self.inward(x))
+        turned = self.position.rotate(vectors[:, : -self.groups], offset)
+        query, key = turned[:, : self.heads], self.attention.prepare(turned[:, self.heads :])
+        value = vectors[:, -self.groups :]
+        if cache is not None:
+            key, value = cache.append(key, value)
+        bias = self.position.bias(query, key.shape[-2], offset, distances)
+        return self._join(self.attention(query, key, value, mask=mask, bias=bias, causal=self.causal, prepared=True))
+
+    def remember(self, source: Float[Tensor, "B S Es"]) -> Memory:
+        """Keys and values of a source, once for all queries."""
+        if self.source is not None:
+            vectors = self._split(self.source(source))
+        else:
+            rows = self.heads * self.width
+            vectors = self._split(F.linear(source, self.inward.weight[rows:], self.inward.bias[rows:]))
+        return Memory(self.attention.prepare(vectors[:, : self.groups]), vectors[:, self.groups :])
+
+    def look(
+        self, x: Float[Tensor, "B Q E"], memory: Memory, *, mask: Bool[Tensor, "..."] | None = None
+    ) -> Float[Tensor, "B Q E"]:
+        """Cross-attention to what was remembered. Positions have no say: order in the source is not order here."""
+        rows = self.heads * self.width
+        query = self._split(F.linear(x, self.inward.weight[:rows], self.inward.bias[:rows]))
+        return self._join(self.attention(query, memory.keys, memory.values, mask=mask, prepared=True))
+
+    def _split(self, vectors: Float[Tensor, "B T X"]) -> Float[Tensor, "B Hs T D"]:
+        return vectors.view(*vectors.shape[:2], -1, self.width).transpose(1, 2)
+
+    def _join(self, context: Float[Tensor, "B H Q D"]) -> Float[Tensor, "B Q E"]:
+        joined: Tensor = self.outward(context.transpose(1, 2).flatten(2))
+        return joined
+
+
+def _score(score: str | Score, width: int, hidden: int, heads: int) -> Score:
+    if isinstance(score, Score):
+        return score
+    if score not in SCORES:
+        raise UsageError(f"score {score!r} is not known; known are {one_of(SCORES, score)}, or give a Score")
+    return SCORES[score](width, width, hidden=hidden, heads=heads)
+
+
+def _check_divides(whole: str, number: int, part: str, by: int) -> None:
+    if by < 1 or number % by:
+        raise UsageError(f"{whole} = {number} cannot be divided among {part} = {by}; choose a divisor of {number}")

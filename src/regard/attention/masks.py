@@ -1,0 +1,56 @@
+"""Who may look at whom: boolean masks, True = may attend.
+
+A mask is broadcast to the scores "B H Q K". The queries are positions `offset … offset + queries - 1` of the sequence
+whose positions 0 … keys - 1 are the keys; by default they are its last ones, as when decoding goes on from a cache.
+"""
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from regard.errors import UsageError
+
+
+def causal(
+    queries: int, keys: int | None = None, offset: int | None = None, device: torch.device | None = None
+) -> Bool[Tensor, "Q K"]:
+    """Each position sees itself and what came before."""
+    return _distances(queries, keys, offset, device) <= 0
+
+
+def window(
+    queries: int,
+    keys: int | None = None,
+    offset: int | None = None,
+    *,
+    size: int,
+    causal: bool = False,
+    device: torch.device | None = None,
+) -> Bool[Tensor, "Q K"]:
+    """Each position sees itself and `size` positions to either side, or only back when `causal`."""
+    if size < 0:
+        raise UsageError(f"a window of size = {size} shows nothing; give 0 (a position sees itself alone) or more")
+    distances = _distances(queries, keys, offset, device)
+    near = distances >= -size
+    return near & (distances <= (0 if causal else size))
+
+
+def padding(keep: Bool[Tensor, "B K"]) -> Bool[Tensor, "B 1 1 K"]:
+    """Every query sees the real tokens of its own row."""
+    return keep[:, None, None, :]
+
+
+def combine(*masks: Bool[Tensor, "..."] | None) -> Bool[Tensor, "..."] | None:
+    """What all masks allow; `None` allows everything."""
+    combined: Tensor | None = None
+    for mask in masks:
+        if mask is not None:
+            combined = mask if combined is None else combined & mask
+    return combined
+
+
+def _distances(queries: int, keys: int | None, offset: int | None, device: torch.device | None) -> Tensor:
+    """Position of the key minus position of the query, "Q K"."""
+    keys = queries if keys is None else keys
+    offset = keys - queries if offset is None else offset
+    return torch.arange(keys, device=device) - torch.arange(offset, offset + queries, device=device)[:, None]

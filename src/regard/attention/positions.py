@@ -1,0 +1,212 @@
+"""How attention knows order. Without positions, a set of vectors is all it sees.
+
+A position acts in one of three places, and leaves the others as they are:
+`embed` adds to the embeddings (sinusoidal, learned), `rotate` turns queries and keys (rotary), `bias` adds to the
+scores (ALiBi, relative, tree distances). `offset` is the position of the first vector given: however a sequence is cut
+into pieces, each vector is treated as what it is in the whole.
+"""
+
+import math
+from typing import Protocol
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.errors import UsageError
+
+
+class Position(nn.Module):
+    """No position at all; the other kinds replace what they need."""
+
+    embeds = False
+    """Whether it acts on embeddings, so that a model has one of it, rather than in the heads of each layer."""
+
+    def embed(self, x: Float[Tensor, "B T E"], offset: int = 0) -> Float[Tensor, "B T E"]:
+        """Embeddings that know their positions."""
+        return x
+
+    def rotate(self, x: Float[Tensor, "B H T D"], offset: int = 0) -> Float[Tensor, "B H T D"]:
+        """Queries or keys that know their positions."""
+        return x
+
+    def bias(
+        self, query: Float[Tensor, "B H Q D"], keys: int, offset: int = 0, distances: Int[Tensor, "B Q K"] | None = None
+    ) -> Float[Tensor, "..."] | None:
+        """What is added to the scores of queries at `offset …` with keys at 0 … keys − 1; broadcast to "B H Q K"."""
+        return None
+
+
+class Sinusoidal(Position):
+    """Sines and cosines of geometrically growing wavelengths (Vaswani et al. 2017), added to the embeddings."""
+
+    embeds = True
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.table = _Angles(width, interleaved=True)
+
+    def embed(self, x: Float[Tensor, "B T E"], offset: int = 0) -> Float[Tensor, "B T E"]:
+        return x + self.table(x, offset, x.shape[-2])
+
+
+class Learned(Position):
+    """A vector for each of the first `longest` positions, added to the embeddings (Gehring et al. 2017)."""
+
+    embeds = True
+
+    def __init__(self, width: int, longest: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(longest, width).normal_(std=width**-0.5))
+
+    def embed(self, x: Float[Tensor, "B T E"], offset: int = 0) -> Float[Tensor, "B T E"]:
+        end, longest = offset + x.shape[-2], self.weight.shape[0]
+        if end > longest:
+            raise UsageError(
+                f"a sequence of {end} positions does not fit the {longest} learned ones; "
+                "shorten it, or train with a larger model.longest or another model.position"
+            )
+        return x + self.weight[offset:end]
+
+
+class Rotary(Position):
+    """Queries and keys turned by angles that grow with their position, so that their product knows the distance
+    (Su et al. 2021). Feature i is paired with feature i + D/2."""
+
+    def __init__(self, head_width: int) -> None:
+        super().__init__()
+        if head_width % 2:
+            raise UsageError(
+                f"rotary positions turn pairs of features, but a head has {head_width}; choose an even width per head"
+            )
+        self.table = _Angles(head_width, interleaved=False)
+
+    def rotate(self, x: Float[Tensor, "B H T D"], offset: int = 0) -> Float[Tensor, "B H T D"]:
+        sine, cosine = self.table(x, offset, x.shape[-2]).chunk(2, dim=-1)
+        first, second = x.chunk(2, dim=-1)
+        return torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1).to(x.dtype)
+
+
+class Alibi(Position):
+    """A penalty on the score that grows linearly with distance, with another slope in each head (Press et al. 2022).
+
+    Where later positions are visible too (encoders), distance counts in both directions alike.
+    """
+
+    slopes: Tensor
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.register_buffer("slopes", torch.tensor(_slopes(heads)), persistent=False)
+
+    def bias(
+        self, query: Float[Tensor, "B H Q D"], keys: int, offset: int = 0, distances: Int[Tensor, "B Q K"] | None = None
+    ) -> Float[Tensor, "..."] | None:
+        places = torch.arange(keys, device=query.device)
+        apart = (places - places[offset : offset + query.shape[-2], None]).abs()
+        return apart * -self.slopes.to(query.dtype)[:, None, None]
+
+
+class Relative(Position):
+    """A learned vector for each distance from −clip to clip, which queries are compared with (Shaw et al. 2018).
+
+    Keys only: Shaw et al. find that vectors added to the values do not help beside these, and without them fast
+    kernels serve. A layer's heads share the vectors.
+    """
+
+    def __init__(self, head_width: int, clip: int) -> None:
+        super().__init__()
+        self.clip = clip
+        self.weight = nn.Parameter(torch.empty(2 * clip + 1, head_width).normal_(std=head_width**-0.5))
+
+    def bias(
+        self, query: Float[Tensor, "B H Q D"], keys: int, offset: int = 0, distances: Int[Tensor, "B Q K"] | None = None
+    ) -> Float[Tensor, "..."] | None:
+        queries = query.shape[-2]
+        # One column for each distance that occurs, from that of the last query to the first key on upwards.
+        columns = self._spread(1 - offset - queries, keys - 1 - offset)
+        products: Tensor = (query * query.shape[-1] ** -0.5) @ columns.mT
+        if queries == 1:
+            return products
+        # Row i needs the columns from queries − 1 − i on. With one element less per row, rows shift by themselves;
+        # indexing would do the same, but its gradient sums in no fixed order on GPUs.
+        shifted = products.flatten(-2)[..., queries - 1 : -1].view(*query.shape[:-1], -1)
+        return shifted[..., :keys]
+
+    def _spread(self, least: int, most: int) -> Tensor:
+        """The vectors of the distances least … most; those beyond the clip repeat the outermost."""
+        inside = self.weight[max(least, -self.clip) + self.clip : max(most + self.clip + 1, 0)]
+        before = self.weight[:1].expand(max(min(-self.clip, most + 1) - least, 0), -1)
+        after = self.weight[-1:].expand(max(most - max(self.clip, least - 1), 0), -1)
+        return torch.cat([before, inside, after])
+
+
+class TreeDistance(Position):
+    """A learned vector for each distance in a dependency tree, which queries are compared with (Wang et al. 2019).
+
+    The distances come with each batch, from `tree_distances`; those above `clip` count as `clip`.
+    """
+
+    def __init__(self, head_width: int, clip: int) -> None:
+        super().__init__()
+        self.clip = clip
+        self.weight = nn.Parameter(torch.empty(clip + 1, head_width).normal_(std=head_width**-0.5))
+
+    def bias(
+        self, query: Float[Tensor, "B H Q D"], keys: int, offset: int = 0, distances: Int[Tensor, "B Q K"] | None = None
+    ) -> Float[Tensor, "..."] | None:
+        if distances is None:
+            raise UsageError("positions in a tree need its distances; give distances=tree_distances(parents)")
+        products: Tensor = (query * query.shape[-1] ** -0.5) @ self.weight.mT
+        index = distances.clamp(max=self.clip)[:, None].expand(-1, query.shape[1], -1, -1)
+        return products.gather(-1, index)
+
+
+class PositionFactory(Protocol):
+    """Makes a position for a model of that width and number of heads."""
+
+    def __call__(self, width: int, heads: int, *, longest: int, clip: int) -> Position: ...
+
+
+POSITIONS: dict[str, PositionFactory] = {
+    "none": lambda width, heads, *, longest, clip: Position(),
+    "sinusoidal": lambda width, heads, *, longest, clip: Sinusoidal(width),
+    "learned": lambda width, heads, *, longest, clip: Learned(width, longest),
+    "relative": lambda width, heads, *, longest, clip: Relative(width // heads, clip),
+    "rotary": lambda width, heads, *, longest, clip: Rotary(width // heads),
+    "alibi": lambda width, heads, *, longest, clip: Alibi(heads),
+}
+
+
+class _Angles:
+    """Sines and cosines of position / 10000^(2i/width), computed once for each device and precision, grown at need."""
+
+    def __init__(self, width: int, *, interleaved: bool) -> None:
+        self.width = width
+        self.interleaved = interleaved
+        self.tables: dict[tuple[torch.device, torch.dtype], Tensor] = {}
+
+    def __call__(self, like: Tensor, offset: int, count: int) -> Tensor:
+        """Rows offset … offset + count − 1, in float32 or better."""
+        kind = like.device, torch.promote_types(like.dtype, torch.float32)
+        table = self.tables.get(kind)
+        if table is None or len(table) < offset + count:
+            table = self.tables[kind] = self._compute(max(256, 2 * (offset + count))).to(*kind)
+        return table[offset : offset + count]
+
+    @torch.inference_mode(False)
+    def _compute(self, length: int) -> Tensor:
+        # In float64 on the CPU: float32 angles of far positions would have lost their fraction of a turn.
+        pairs = -(-self.width // 2)
+        wavelengths = 10000 ** (torch.arange(pairs, dtype=torch.float64) * 2 / self.width)
+        angles = torch.arange(length, dtype=torch.float64)[:, None] / wavelengths
+        joined = torch.stack if self.interleaved else torch.cat
+        return joined([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, : self.width]
+
+
+def _slopes(heads: int) -> list[float]:
+    """Slopes 2^(−8/n), 2^(−16/n), …; if n is no power of two, those of the next smaller one, then every other of the
+    next larger (Press et al. 2022)."""
+    power = 2 ** math.floor(math.log2(heads))
+    slopes = [2 ** (-8 * (i + 1) / power) for i in range(power)]
+    return slopes + [2 ** (-4 * (2 * i + 1) / power) for i in range(heads - power)]

@@ -1,0 +1,297 @@
+"""How much a query and a key have to do with each other.
+
+    score(query "... Q Dq", key "... K Dk") -> "... Q K"
+
+A score has two halves: `prepare` is what can be computed once for all queries from the keys alone, `compare` the rest.
+Any leading axes may stand before them. With `heads` > 1, axis -3 counts heads, and each has its own parameters.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.grouping import grouped_matmul, repeat_groups, repeat_heads
+from regard.errors import UsageError
+
+
+class Score(nn.Module, ABC):
+    """Compares queries with keys."""
+
+    equal_widths = True
+    """Whether queries and keys must have the same width."""
+
+    def prepare(self, key: Float[Tensor, "... K Dk"]) -> Float[Tensor, "... K D"]:
+        """What can be computed from the keys alone, once for all queries."""
+        return key
+
+    @abstractmethod
+    def compare(self, query: Float[Tensor, "... Q Dq"], prepared: Float[Tensor, "... K D"]) -> Float[Tensor, "... Q K"]:
+        """The scores, given prepared keys; these may have fewer heads (axis -3), shared by as many queries' heads."""
+
+    def forward(self, query: Float[Tensor, "... Q Dq"], key: Float[Tensor, "... K Dk"]) -> Float[Tensor, "... Q K"]:
+        return self.compare(query, self.prepare(key))
+
+
+class DotScore(Score):
+    """A score that is a dot product once queries and keys are transformed: a fast kernel can compute it."""
+
+    scale: float | None = 1.0
+    """Factor of the product; `None` is 1/√width of the transformed query."""
+
+    def transform(self, query: Float[Tensor, "... Q Dq"]) -> Float[Tensor, "... Q D"]:
+        """What stands on the queries' side of the product."""
+        return query
+
+    def compare(self, query: Float[Tensor, "... Q Dq"], prepared: Float[Tensor, "... K D"]) -> Float[Tensor, "... Q K"]:
+        query = self.transform(query)
+        scale = query.shape[-1] ** -0.5 if self.scale is None else self.scale
+        return grouped_matmul(query if scale == 1.0 else query * scale, prepared.mT)
+
+
+class Dot(DotScore):
+    """q · k (Luong et al. 2015)."""
+
+
+class ScaledDot(DotScore):
+    """q · k / √D (Vaswani et al. 2017)."""
+
+    scale = None
+
+
+class Multiplicative(DotScore):
+    """qᵀ W k (Luong et al. 2015, "general")."""
+
+    equal_widths = False
+
+    def __init__(self, query_width: int, key_width: int, heads: int = 1) -> None:
+        super().__init__()
+        self.weight = _matrix(query_width, key_width, heads)
+
+    def transform(self, query: Float[Tensor, "... Q Dq"]) -> Float[Tensor, "... Q D"]:
+        return _map(query, self.weight)
+
+
+class Cosine(DotScore):
+    """strength · cos(q, k) (Graves et al. 2014); a learned strength starts there and is one number for each head."""
+
+    def __init__(self, strength: float = 1.0, *, learned: bool = False, heads: int = 1) -> None:
+        super().__init__()
+        self.scale = 1.0 if learned else strength
+        self.strength = nn.Parameter(torch.full((heads, 1, 1)[0 if heads > 1 else 1 :], strength)) if learned else None
+
+    def transform(self, query: Float[Tensor, "... Q Dq"]) -> Float[Tensor, "... Q D"]:
+        direction = F.normalize(query, dim=-1)
+        return direction if self.strength is None else direction * self.strength.to(direction.dtype)
+
+    def prepare(self, key: Float[Tensor, "... K Dk"]) -> Float[Tensor, "... K D"]:
+        return F.normalize(key, dim=-1)
+
+
+class _Tanh(Score):
+    """v · tanh(query's part + key's part), the sum that Additive and Concatenation share."""
+
+    equal_widths = False
+
+    def __init__(self, hidden: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        bound = hidden**-0.5
+        self.energy = nn.Parameter(torch.empty((heads, hidden) if heads > 1 else (hidden,)).uniform_(-bound, bound))
+
+    @abstractmethod
+    def halves(self) -> tuple[Tensor, Tensor]:
+        """The matrices of queries and of keys, "Dq hidden" and "Dk hidden", an axis of heads before if several."""
+
+    def prepare(self, key: Float[Tensor, "... K Dk"]) -> Float[Tensor, "... K D"]:
+        return _map(repeat_heads(key, self.heads) if self.heads > 1 else key, self.halves()[1])
+
+    def compare(self, query: Float[Tensor, "... Q Dq"], prepared: Float[Tensor, "... K D"]) -> Float[Tensor, "... Q K"]:
+        query = _map(query, self.halves()[0])
+        prepared = repeat_groups(query, prepared)
+        # One temporary "... Q K hidden", not two: the sum is not needed again, so tanh overwrites it.
+        hidden = (query.unsqueeze(-2) + prepared.unsqueeze(-3)).tanh_()
+        if self.heads == 1:
+            return hidden @ self.energy
+        return (hidden @ self.energy[:, None, :, None]).squeeze(-1)
+
+
+class Additive(_Tanh):
+    """v · tanh(W q + U k) (Bahdanau et al. 2015)."""
+
+    def __init__(self, query_width: int, key_width: int, hidden: int, heads: int = 1) -> None:
+        super().__init__(hidden, heads)
+        self.query_weight = _matrix(query_width, hidden, heads)
+        self.key_weight = _matrix(key_width, hidden, heads)
+
+    def halves(self) -> tuple[Tensor, Tensor]:
+        return self.query_weight, self.key_weight
+
+
+class Concatenation(_Tanh):
+    """v · tanh(W [q; k]) (Luong et al. 2015, "concat").
+
+    One matrix on the concatenation is the sum of its halves on each part, W [q; k] = W₁ q + W₂ k: the additive score
+    under another name. It is computed as such, so that no pair is ever concatenated.
+    """
+
+    def __init__(self, query_width: int, key_width: int, hidden: int, heads: int = 1) -> None:
+        super().__init__(hidden, heads)
+        self.query_width = query_width
+        self.weight = _matrix(query_width + key_width, hidden, heads)
+
+    def halves(self) -> tuple[Tensor, Tensor]:
+        return self.weight[..., : self.query_width, :], self.weight[..., self.query_width :, :]
+
+    def as_additive(self) -> Additive:
+        """The additive score with the same values."""
+        query_weight, key_weight = self.halves()
+        hidden = self.weight.shape[-1]
+        additive = Additive(query_weight.shape[-2], key_weight.shape[-2], hidden, self.heads).to(self.weight)
+        with torch.no_grad():
+            additive.query_weight.copy_(query_weight)
+            additive.key_weight.copy_(key_weight)
+            additive.energy.copy_(self.energy)
+        return additive
+
+
+class InverseDistance(Score):
+    """1 / (‖q − k‖ + floor); the floor bounds the score where a query meets a key.
+
+    Normalized by its own sum (`normalizers.proportional`) this is interpolation by inverse distance (Shepard 1968):
+    stations' coordinates are keys, their weather the values, and a query is a place of which one asks the weather.
+
+    >>> stations = torch.tensor([[0.0, 0.0], [3.0, 0.0]])
+    >>> temperatures = torch.tensor([[10.0], [16.0]])
+    >>> here = torch.tensor([[1.0, 0.0]])       # half as far from the first station as from the second
+    >>> weather, weights = attend(here, stations, temperatures, score=InverseDistance(), normalizer=proportional)
+    >>> weather, weights
+    (tensor([[12.0000]]), tensor([[0.6667, 0.3333]]))
+    """
+
+    def __init__(self, floor: float = 1e-6) -> None:
+        super().__init__()
+        self.floor = floor
+
+    def compare(self, query: Float[Tensor, "... Q Dq"], prepared: Float[Tensor, "... K D"]) -> Float[Tensor, "... Q K"]:
+        return (_distance(query, prepared) + self.floor).reciprocal()
+
+
+class Gaussian(Score):
+    """−‖q − k‖² / 2σ²: under softmax, weights by a Gaussian around the query (Nadaraya 1964, Watson 1964)."""
+
+    def __init__(self, sigma: float = 1.0) -> None:
+        super().__init__()
+        self.sigma = sigma
+
+    def compare(self, query: Float[Tensor, "... Q Dq"], prepared: Float[Tensor, "... K D"]) -> Float[Tensor, "... Q K"]:
+        return _distance(query, prepared).square() * (-0.5 / self.sigma**2)
+
+
+class Function(Score):
+    """A score from any function of the user's: function(query "... Q Dq", key "... K Dk") -> "... Q K"."""
+
+    def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def compare(self, query: Float[Tensor, "... Q Dq"], prepared: Float[Tensor, "... K D"]) -> Float[Tensor, "... Q K"]:
+        scores = self.function(query, repeat_groups(query, prepared))
+        queries, keys = query.shape[-2], prepared.shape[-2]
+        if scores.shape[-2:] != (queries, keys):
+            raise UsageError(
+                f"a score function must give a number for each of {queries} queries and {keys} keys, "
+                f"but this one gave the shape {tuple(scores.shape)}"
+            )
+        return scores
+
+
+class ScoreFactory(Protocol):
+    """Makes a score for queries and keys of given widths; `hidden` is the width inside additive scores."""
+
+    def __call__(self, query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score: ...
+
+
+def _dot(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
+    _same_width("dot", query_width, key_width)
+    return Dot()
+
+
+def _scaled_dot(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
+    _same_width("scaled_dot", query_width, key_width)
+    return ScaledDot()
+
+
+def _multiplicative(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
+    return Multiplicative(query_width, key_width, heads)
+
+
+def _additive(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
+    return Additive(query_width, key_width, hidden, heads)
+
+
+def _concatenation(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
+    return Concatenation(query_width, key_width, hidden, heads)
+
+
+def _cosine(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
+    # Cosines alone lie in [-1, 1], too close together for softmax to single out a key among many.
+    _same_width("cosine", query_width, key_width)
+    return Cosine(10.0, learned=True, heads=heads)
+
+
+def _inverse_distance(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
+    # A floor of 0.1 keeps gradients of learned queries and keys moderate where they meet: scores reach 10 at most.
+    _same_width("inverse_distance", query_width, key_width)
+    return InverseDistance(floor=0.1)
+
+
+def _gaussian(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
+    # σ² = √D has the reason of 1/√D in the scaled dot product: scores that do not grow with the width.
+    _same_width("gaussian", query_width, key_width)
+    return Gaussian(query_width**0.25)
+
+
+SCORES: dict[str, ScoreFactory] = {
+    "dot": _dot,
+    "scaled_dot": _scaled_dot,
+    "multiplicative": _multiplicative,
+    "additive": _additive,
+    "concatenation": _concatenation,
+    "cosine": _cosine,
+    "inverse_distance": _inverse_distance,
+    "gaussian": _gaussian,
+}
+
+
+def as_score(score: Score | Callable[[Tensor, Tensor], Tensor]) -> Score:
+    """The score itself, or a plain function as one."""
+    return score if isinstance(score, Score) else Function(score)
+
+
+def _same_width(name: str, query_width: int, key_width: int) -> None:
+    if query_width != key_width:
+        raise UsageError(
+            f"the score {name!r} compares vectors of one width, but queries have {query_width} and keys {key_width}; "
+            "project one of them, or use 'multiplicative' or 'additive'"
+        )
+
+
+def _matrix(rows: int, columns: int, heads: int) -> nn.Parameter:
+    """A matrix to multiply vectors with from the left, one for each head (Glorot and Bengio 2010)."""
+    bound = (6 / (rows + columns)) ** 0.5
+    return nn.Parameter(torch.empty((heads, rows, columns) if heads > 1 else (rows, columns)).uniform_(-bound, bound))
+
+
+def _map(vectors: Tensor, matrix: Tensor) -> Tensor:
+    """Vectors times the matrix of their head. Per head, it is one product over all rows of the batch."""
+    return vectors @ matrix if matrix.ndim == 2 else torch.einsum("...hxd,hde->...hxe", vectors, matrix)
+
+
+def _distance(query: Tensor, key: Tensor) -> Tensor:
+    """Euclidean distances, from differences: |q|² + |k|² − 2 q·k would lose all digits where a query is near a key."""
+    return torch.cdist(query, repeat_groups(query, key), compute_mode="donot_use_mm_for_euclid_dist")
