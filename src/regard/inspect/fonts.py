@@ -1,0 +1,62 @@
+"""Which of the fonts of this machine can write given labels."""
+
+from collections.abc import Iterable
+from functools import cache
+from unicodedata import category
+
+from matplotlib import font_manager
+
+PREFERRED = ("DejaVu Sans", "Noto Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Arial Unicode MS", "Arial", "Segoe UI")
+"""Asked in this order before any other font; matplotlib brings the first with it."""
+UNDRAWABLE = ("Emoji", "Last Resort", "LastResort", "Adobe Blank")
+"""Fonts of colored bitmaps, which matplotlib cannot draw, and of placeholders, which claim to have every character."""
+TOFU = "▯"
+"""Stands for a character that no font has."""
+
+
+def families_for(texts: Iterable[str]) -> tuple[list[str], set[str]]:
+    """Font families that together write the texts, the first one first; and the characters that none of them has."""
+    missing = {character for text in texts for character in text if not character.isspace()}
+    families: list[str] = []
+    for family, path in _candidates():
+        characters = _characters(path)
+        if not families or missing & characters:
+            families.append(family)
+            missing -= characters
+        if not missing:
+            break
+    return families, missing
+
+
+def without(text: str, missing: set[str]) -> str:
+    """The text with `▯` for characters that no font has; marks and joiners among them leave no trace."""
+    kept = (character if character not in missing else _stand_in(character) for character in text)
+    return "".join(kept)
+
+
+def _stand_in(character: str) -> str:
+    return "" if category(character) in {"Mn", "Me", "Cf"} else TOFU
+
+
+@cache
+def _candidates() -> tuple[tuple[str, str], ...]:
+    """(family, file) of every upright font of normal weight and width, preferred ones first, one file for a family."""
+    plain = {
+        font.name: font.fname
+        for font in sorted(font_manager.fontManager.ttflist, key=lambda font: (font.name, font.fname), reverse=True)
+        if font.style == "normal"
+        and font.weight in (400, "normal", "regular", "book")
+        and font.stretch in (400, "normal")
+        and not any(name in font.name for name in UNDRAWABLE)
+    }
+    ranks = {family: rank for rank, family in enumerate(PREFERRED)}
+    return tuple(sorted(plain.items(), key=lambda font: (ranks.get(font[0], len(ranks)), font[0])))
+
+
+@cache
+def _characters(path: str) -> frozenset[str]:
+    """The characters that a font file has; none, if the file cannot be read any more."""
+    try:
+        return frozenset(map(chr, font_manager.get_font(path).get_charmap()))
+    except (OSError, RuntimeError):
+        return frozenset()

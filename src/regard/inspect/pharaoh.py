@@ -1,0 +1,70 @@
+"""The Pharaoh format of word alignments: a line for each sentence pair, `i-j` for each link, counted from 0."""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from regard.errors import DataError
+from regard.inspect.look import Links
+
+
+@dataclass(frozen=True)
+class GoldLinks:
+    """Links made by people: those they were sure of, and all they thought possible."""
+
+    sure: Links
+    possible: Links
+    """Contains the sure ones."""
+
+
+def pharaoh(links: Collection[tuple[int, int]]) -> str:
+    """`0-0 2-1`, sorted by source and then target word."""
+    return " ".join(f"{source}-{target}" for source, target in sorted(links))
+
+
+def parse_pharaoh(line: str, where: str) -> Links:
+    """The links of a line; `where` names it in errors."""
+    return frozenset((source, target) for source, _, target in _tokens(line, where, "-"))
+
+
+def parse_gold(line: str, where: str) -> GoldLinks:
+    """Sure links as `i-j`, links that are only possible as `ipj`."""
+    found = list(_tokens(line, where, "-p"))
+    sure = frozenset((source, target) for source, kind, target in found if kind == "-")
+    return GoldLinks(sure, sure | {(source, target) for source, _, target in found})
+
+
+def read_pharaoh(path: Path) -> Iterator[Links]:
+    """The links of every line of a file."""
+    return (parse_pharaoh(line, where) for where, line in _lines(path))
+
+
+def read_gold(path: Path) -> Iterator[GoldLinks]:
+    """The sure and possible links of every line of a file."""
+    return (parse_gold(line, where) for where, line in _lines(path))
+
+
+def _tokens(line: str, where: str, kinds: str) -> Iterator[tuple[int, str, int]]:
+    for token in line.split():
+        match = re.fullmatch(rf"(\d{{1,9}})([{kinds}])(\d{{1,9}})", token, re.ASCII)
+        if not match:
+            allowed = " or ".join(f"'0{kind}0'" for kind in kinds)
+            raise DataError(
+                f"{where}: {token[:40]!r} is no link; a link is written like {allowed}, "
+                "source word and target word, counted from 0"
+            )
+        yield int(match[1]), match[2], int(match[3])
+
+
+def _lines(path: Path) -> Iterator[tuple[str, str]]:
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                where = f"{path}:{number}"
+                try:
+                    yield where, line.decode("utf-8")
+                except UnicodeDecodeError:
+                    raise DataError(f"{where}: this line is not UTF-8 text, so it holds no links") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); name a file of alignments like '0-0 1-2'") from None
