@@ -1,0 +1,313 @@
+"""Recurrent cells: tanh RNN, GRU and LSTM, in the weight layout of torch's own modules.
+
+A cell reads a sequence in two ways with the same weights and the same numbers. `read` takes torch's fused kernel over
+all steps when nobody looks. `step` computes one step from the equations: for decoders whose next input depends on the
+last state, and for those who look at gates and states through the taps `gates.<name>`, `state` and `memory`.
+"""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.tap import Tap
+
+CellState = tuple[Tensor, ...]
+"""What a cell remembers, each part "N H": the hidden state and, in an LSTM, the memory."""
+
+SHUT = 1e4
+"""A gate's input far beyond where its sigmoid is exactly 0 or 1, and within the range of half precision."""
+
+
+class Gates(nn.Module):
+    """A tap for each gate of a cell."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__()
+        for name in names:
+            self.add_module(name, Tap())
+
+
+class Passage:
+    """Leads what a cell computes, step by step, past its taps.
+
+    A tap that only records is shown all steps at once, as "N T H" in the order of the tokens. One that intervenes is
+    given each step as "N 1 H" in the order of reading, because the next step depends on its answer.
+    """
+
+    def __init__(self, taps: dict[str, Tap]) -> None:
+        self._each = {name: tap for name, tap in taps.items() if tap.intervened}
+        self._all = {name: tap for name, tap in taps.items() if tap.recorded and not tap.intervened}
+        self._kept: dict[str, list[Tensor]] = {name: [] for name in self._all}
+
+    def __call__(self, name: str, value: Float[Tensor, "N H"]) -> Float[Tensor, "N H"]:
+        if name in self._kept:
+            self._kept[name].append(value.detach())
+        elif name in self._each:
+            shown: Tensor = self._each[name](value.unsqueeze(1))
+            return shown.squeeze(1)
+        return value
+
+    def show(self, lengths: Int[Tensor, " N"] | None = None, *, backward: bool = False) -> None:
+        """Ends the passage: what was kept for taps that only record goes through them."""
+        for name, values in self._kept.items():
+            if values:
+                steps = torch.stack(values, 1)
+                self._all[name](mirror(steps, lengths) if backward else steps)
+
+
+class Cell(nn.Module, ABC):
+    """A recurrent layer that reads in one direction."""
+
+    gate_names: ClassVar[tuple[str, ...]]
+    """The gates, in the order in which their rows follow one another in the weights."""
+    state_names: ClassVar[tuple[str, ...]] = ("state",)
+    """The parts of a state."""
+
+    def __init__(self, input_width: int, hidden: int, *, weight_drop: float = 0.0) -> None:
+        super().__init__()
+        self.input_width, self.hidden, self.weight_drop = input_width, hidden, weight_drop
+        rows = len(self.gate_names) * hidden
+        self.input_weight = nn.Parameter(torch.empty(rows, input_width))
+        self.hidden_weight = nn.Parameter(torch.empty(rows, hidden))
+        self.input_bias = nn.Parameter(torch.zeros(rows))
+        self.hidden_bias = nn.Parameter(torch.zeros(rows))
+        self.gates = Gates(self.gate_names)
+        for name in self.state_names:
+            self.add_module(name, Tap())
+        self._initialize()
+
+    def _initialize(self) -> None:
+        # Each gate on its own: Glorot's bound for a square-ish map from inputs, and hidden-to-hidden maps that keep the
+        # length of a state, so that gradients neither vanish nor explode at first (Saxe et al. 2014).
+        for weight in self.input_weight.chunk(len(self.gate_names)):
+            nn.init.xavier_uniform_(weight)
+        for weight in self.hidden_weight.chunk(len(self.gate_names)):
+            nn.init.orthogonal_(weight)
+
+    @property
+    def taps(self) -> dict[str, Tap]:
+        """The taps of gates and state by their short names."""
+        found = {name: self.gates.get_submodule(name) for name in self.gate_names}
+        found |= {name: self.get_submodule(name) for name in self.state_names}
+        return {name: tap for name, tap in found.items() if isinstance(tap, Tap)}
+
+    def initial(self, x: Float[Tensor, "N ..."]) -> CellState:
+        """A state of zeros for the rows of an input."""
+        return (x.new_zeros(len(x), self.hidden),) * len(self.state_names)
+
+    def recurrent_weight(self) -> Float[Tensor, "rows H"]:
+        """The hidden-to-hidden weights; in training a share of them is dropped (weight drop, Merity et al. 2018)."""
+        return F.dropout(self.hidden_weight, self.weight_drop, self.training and self.weight_drop > 0)
+
+    @abstractmethod
+    def project(self, x: Float[Tensor, "*N I"]) -> Float[Tensor, "*N rows"]:
+        """The part of the gates that comes from inputs, for any number of steps at once.
+
+        `x` may have only the first features of an input; `project_rest` adds the part of the others.
+        """
+
+    def project_rest(self, projected: Float[Tensor, "N rows"], x: Float[Tensor, "N R"]) -> Float[Tensor, "N rows"]:
+        """Adds the part that comes from the last features of an input."""
+        return torch.addmm(projected, x, self.input_weight[:, -x.shape[-1] :].t())
+
+    @abstractmethod
+    def step(
+        self, projected: Float[Tensor, "N rows"], state: CellState, weight: Float[Tensor, "rows H"], passage: Passage
+    ) -> CellState:
+        """The state after one more step, given the projected input and the recurrent weight."""
+
+    @abstractmethod
+    def _kernel(
+        self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor]
+    ) -> tuple[Float[Tensor, "N T H"], CellState]:
+        """Torch's kernel: hidden states of all steps, and the state after the last."""
+
+    def read(
+        self,
+        x: Float[Tensor, "N T I"],
+        state: CellState,
+        lengths: Int[Tensor, " N"] | None = None,
+        *,
+        backward: bool = False,
+    ) -> tuple[Float[Tensor, "N T H"], CellState]:
+        """Hidden states of all steps, and the state after each row's last real token (first, if read backwards).
+
+        What stands in a row past its length is arbitrary, and has no influence.
+        """
+        x = mirror(x, lengths) if backward else x
+        if any(tap.watched for tap in self.taps.values()):
+            outputs, final = self._walk(x, state, lengths, backward)
+        elif x.numel() == 0:
+            outputs, final = x.new_zeros(*x.shape[:2], self.hidden), state
+        else:
+            outputs, final = self._run(x, state, lengths)
+        return mirror(outputs, lengths) if backward else outputs, final
+
+    def _run(
+        self, x: Float[Tensor, "N T I"], state: CellState, lengths: Int[Tensor, " N"] | None
+    ) -> tuple[Float[Tensor, "N T H"], CellState]:
+        weights = [self.input_weight, self.recurrent_weight(), self.input_bias, self.hidden_bias]
+        if lengths is None:
+            return self._kernel(x, state, _adjacent(weights))
+        return self._kernel_to_lengths(x, state, weights, lengths)
+
+    def _kernel_to_lengths(
+        self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor], lengths: Int[Tensor, " N"]
+    ) -> tuple[Float[Tensor, "N T H"], CellState]:
+        """Hidden states of all steps, and the state after the last real one, without packing, which would need the
+        lengths on the host."""
+        outputs, _ = self._kernel(x, state, _adjacent(weights))
+        return outputs, (_last(outputs, lengths, state[0]),)
+
+    def _walk(
+        self, x: Float[Tensor, "N T I"], state: CellState, lengths: Int[Tensor, " N"] | None, backward: bool
+    ) -> tuple[Float[Tensor, "N T H"], CellState]:
+        """What the kernel computes, step by step past the taps."""
+        passage, weight, outputs = Passage(self.taps), self.recurrent_weight(), x.new_zeros(len(x), 0, self.hidden)
+        hidden = []
+        for place, projected in enumerate(self.project(x).unbind(1)):
+            new = self.step(projected, state, weight, passage)
+            hidden.append(new[0])
+            if lengths is not None:
+                real = (place < lengths)[:, None]
+                new = tuple(torch.where(real, after, before) for after, before in zip(new, state, strict=True))
+            state = new
+        passage.show(lengths, backward=backward)
+        return torch.stack(hidden, 1) if hidden else outputs, state
+
+
+class RNN(Cell):
+    """h' = tanh(W x + U h + b) (Elman 1990)."""
+
+    gate_names = ("candidate",)
+
+    def project(self, x: Float[Tensor, "*N I"]) -> Float[Tensor, "*N rows"]:
+        return F.linear(x, self.input_weight[:, : x.shape[-1]], self.input_bias + self.hidden_bias)
+
+    def step(
+        self, projected: Float[Tensor, "N rows"], state: CellState, weight: Float[Tensor, "rows H"], passage: Passage
+    ) -> CellState:
+        candidate = passage("candidate", torch.tanh(torch.addmm(projected, state[0], weight.t())))
+        return (passage("state", candidate),)
+
+    def _kernel(
+        self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor]
+    ) -> tuple[Float[Tensor, "N T H"], CellState]:
+        outputs, hidden = torch.rnn_tanh(x, state[0][None], weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)
+        return outputs, (hidden[0],)
+
+
+class GRU(Cell):
+    """r, z = σ(W x + U h + b); n = tanh(W x + b + r · (U h + b')); h' = (1 − z) · n + z · h.
+
+    Cho et al. (2014), with the reset gate after the product as torch and cuDNN have it.
+    """
+
+    gate_names = ("reset", "update", "candidate")
+
+    def project(self, x: Float[Tensor, "*N I"]) -> Float[Tensor, "*N rows"]:
+        return F.linear(x, self.input_weight[:, : x.shape[-1]], self.input_bias)
+
+    def step(
+        self, projected: Float[Tensor, "N rows"], state: CellState, weight: Float[Tensor, "rows H"], passage: Passage
+    ) -> CellState:
+        (hidden,) = state
+        own = torch.addmm(self.hidden_bias, hidden, weight.t())
+        gates = 2 * self.hidden
+        reset, update = torch.sigmoid(projected[:, :gates] + own[:, :gates]).chunk(2, -1)
+        reset, update = passage("reset", reset), passage("update", update)
+        candidate = passage("candidate", torch.tanh(projected[:, gates:] + reset * own[:, gates:]))
+        return (passage("state", candidate + update * (hidden - candidate)),)
+
+    def _kernel(
+        self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor]
+    ) -> tuple[Float[Tensor, "N T H"], CellState]:
+        outputs, hidden = torch.gru(x, state[0][None], weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)
+        return outputs, (hidden[0],)
+
+
+class LSTM(Cell):
+    """i, f, o = σ(W x + U h + b); g = tanh(W x + U h + b); c' = f · c + i · g; h' = o · tanh(c').
+
+    Hochreiter and Schmidhuber (1997) with the forget gate of Gers et al. (2000), whose bias starts at one so that
+    memory lasts from the first step on (Jozefowicz et al. 2015).
+    """
+
+    gate_names = ("input", "forget", "candidate", "output")
+    state_names = ("state", "memory")
+
+    def _initialize(self) -> None:
+        super()._initialize()
+        with torch.no_grad():
+            self.input_bias[self.hidden : 2 * self.hidden] = 1.0
+
+    def project(self, x: Float[Tensor, "*N I"]) -> Float[Tensor, "*N rows"]:
+        return F.linear(x, self.input_weight[:, : x.shape[-1]], self.input_bias + self.hidden_bias)
+
+    def step(
+        self, projected: Float[Tensor, "N rows"], state: CellState, weight: Float[Tensor, "rows H"], passage: Passage
+    ) -> CellState:
+        hidden, memory = state
+        gates = torch.addmm(projected, hidden, weight.t()).chunk(4, -1)
+        enter, forget = passage("input", torch.sigmoid(gates[0])), passage("forget", torch.sigmoid(gates[1]))
+        candidate, leave = passage("candidate", torch.tanh(gates[2])), passage("output", torch.sigmoid(gates[3]))
+        memory = passage("memory", forget * memory + enter * candidate)
+        return passage("state", leave * torch.tanh(memory)), memory
+
+    def _kernel(
+        self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor]
+    ) -> tuple[Float[Tensor, "N T H"], CellState]:
+        start = [part[None] for part in state]
+        outputs, hidden, memory = torch.lstm(x, start, weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)
+        return outputs, (hidden[0], memory[0])
+
+    def _kernel_to_lengths(
+        self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor], lengths: Int[Tensor, " N"]
+    ) -> tuple[Float[Tensor, "N T H"], CellState]:
+        # The kernel tells the memory after the last step only. So padding is marked by a feature of its own that opens
+        # the forget gate and shuts the input gate: the memory passes through it unchanged. Eight features, seven of
+        # them unused, keep the rows of matrices aligned.
+        places = torch.arange(x.shape[1], device=x.device)
+        mark = F.pad((places >= lengths[:, None]).to(x.dtype)[..., None], (0, 7))
+        hold = x.new_zeros(len(self.input_weight), 8)
+        hold[: self.hidden, 0], hold[self.hidden : 2 * self.hidden, 0] = -SHUT, SHUT
+        weights = [torch.cat([weights[0], hold.to(weights[0].dtype)], 1), *weights[1:]]
+        outputs, (_, memory) = self._kernel(torch.cat([x, mark], -1), state, _adjacent(weights))
+        return outputs, (_last(outputs, lengths, state[0]), memory)
+
+
+CELLS: dict[str, type[Cell]] = {"rnn": RNN, "gru": GRU, "lstm": LSTM}
+
+
+def mirror(x: Float[Tensor, "N T I"], lengths: Int[Tensor, " N"] | None = None) -> Float[Tensor, "N T I"]:
+    """Each row's real tokens in reverse, its padding where it was. What is mirrored twice is as before."""
+    if lengths is None:
+        return x.flip(1)
+    rows, steps = x.shape[:2]
+    places = torch.arange(steps, device=x.device)
+    order = torch.where(places < lengths[:, None], lengths[:, None] - 1 - places, places)
+    order = order + steps * torch.arange(rows, device=x.device)[:, None]
+    # Whole vectors are moved: gathering single numbers is thirty times slower, backwards above all.
+    return x.reshape(rows * steps, -1).index_select(0, order.view(-1)).view(x.shape)
+
+
+def _last(
+    outputs: Float[Tensor, "N T H"], lengths: Int[Tensor, " N"], before: Float[Tensor, "N H"]
+) -> Float[Tensor, "N H"]:
+    """The hidden state after each row's last real token; that before the sequence, where there is none."""
+    rows, steps = outputs.shape[:2]
+    places = (lengths - 1).clamp_min(0) + steps * torch.arange(rows, device=outputs.device)
+    last = outputs.reshape(rows * steps, -1).index_select(0, places)
+    return torch.where((lengths > 0)[:, None], last, before.to(last.dtype))
+
+
+def _adjacent(weights: list[Tensor]) -> list[Tensor]:
+    """The weights one after another in one piece of memory where cuDNN wants them so; elsewhere as they are."""
+    if weights[0].device.type != "cuda":
+        return weights
+    pieces = torch.split(torch.cat([weight.flatten() for weight in weights]), [weight.numel() for weight in weights])
+    return [piece.view(weight.shape) for piece, weight in zip(pieces, weights, strict=True)]

@@ -1,0 +1,67 @@
+"""Dropout kinds of recurrent models. (Weight drop acts inside a cell: `Cell.recurrent_weight`.)"""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class FeatureDropout(nn.Module):
+    """Drops features of vectors, with one mask for all time steps of a sequence (variational dropout, Gal and
+    Ghahramani 2016), or with a new one at each step.
+
+    A mask lasts for one call, or for one `steps()`: a sequence that is cut into several pieces gets one for each.
+    """
+
+    def __init__(self, rate: float, *, variational: bool = True) -> None:
+        super().__init__()
+        self.rate, self.variational = rate, variational
+
+    @property
+    def active(self) -> bool:
+        return self.training and self.rate > 0
+
+    def forward(self, x: Float[Tensor, "N T E"]) -> Float[Tensor, "N T E"]:
+        if not self.active:
+            return x
+        return x * self._mask(x[:, :1]) if self.variational else F.dropout(x, self.rate)
+
+    def steps(self) -> Callable[[Tensor], Tensor]:
+        """The same for vectors that come step by step, each "N E"."""
+        if not self.active:
+            return _unchanged
+        if not self.variational:
+            return lambda x: F.dropout(x, self.rate)
+        masks: list[Tensor] = []
+
+        def drop(x: Tensor) -> Tensor:
+            if not masks:
+                masks.append(self._mask(x))
+            return x * masks[0]
+
+        return drop
+
+    def _mask(self, x: Tensor) -> Tensor:
+        return F.dropout(torch.ones_like(x), self.rate)
+
+
+class WordDropout(nn.Module):
+    """Drops whole embeddings: in a row, a word is there or not there at all of its places (Gal and Ghahramani 2016)."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, vectors: Float[Tensor, "N T E"], tokens: Int[Tensor, "N T"]) -> Float[Tensor, "N T E"]:
+        if not (self.training and self.rate > 0):
+            return vectors
+        # Each place takes the chance of the first place with the same token: no mask over the whole vocabulary.
+        first = (tokens.unsqueeze(2) == tokens.unsqueeze(1)).to(torch.uint8).argmax(2)
+        kept = F.dropout(torch.ones_like(vectors[..., 0]), self.rate).gather(1, first)
+        return vectors * kept.unsqueeze(2)
+
+
+def _unchanged(x: Tensor) -> Tensor:
+    return x
