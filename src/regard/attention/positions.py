@@ -130,7 +130,7 @@ class Relative(Position):
             return products
         # Row i needs the columns from queries − 1 − i on. With one element less per row, rows shift by themselves;
         # indexing would do the same, but its gradient sums in no fixed order on GPUs.
-        shifted = products.flatten(-2)[..., queries - 1 : -1].view(*query.shape[:-1], -1)
+        shifted = products.flatten(-2)[..., queries - 1 : -1].view(*query.shape[:-1], len(columns) - 1)
         return shifted[..., :keys]
 
     def _spread(self, least: int, most: int) -> Tensor:
