@@ -20,11 +20,11 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 @pytest.mark.parametrize("kind", ACTIVATIONS)
 def test_it_is_two_linear_maps_around_the_activation(kind: str) -> None:
     layer = FeedForward(4, 5, kind).double()
-    nn.init.normal_(layer.input.bias)
-    nn.init.normal_(layer.output.bias)
+    nn.init.normal_(layer.inward.bias)
+    nn.init.normal_(layer.outward.bias)
     x = torch.randn(2, 3, 4, dtype=torch.float64)
-    hidden = ACTIVATIONS[kind](x @ layer.input.weight.T + layer.input.bias)
-    torch.testing.assert_close(layer(x), hidden @ layer.output.weight.T + layer.output.bias, atol=1e-6, rtol=1e-6)
+    hidden = ACTIVATIONS[kind](x @ layer.inward.weight.T + layer.inward.bias)
+    torch.testing.assert_close(layer(x), hidden @ layer.outward.weight.T + layer.outward.bias, atol=1e-6, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ACTIVATIONS)
@@ -34,6 +34,6 @@ def test_activations_can_be_looked_at_and_changed(kind: str) -> None:
     with record(layer, "activation") as seen:
         plain = layer(x)
     assert seen.last("activation").shape == (2, 5)
-    assert torch.equal(plain, F.linear(seen.last("activation"), layer.output.weight, layer.output.bias))
+    assert torch.equal(plain, F.linear(seen.last("activation"), layer.outward.weight, layer.outward.bias))
     with intervene(layer, "activation", torch.zeros_like):
-        assert torch.equal(layer(x), layer.output.bias.expand(2, 4))
+        assert torch.equal(layer(x), layer.outward.bias.expand(2, 4))

@@ -19,15 +19,15 @@ class FeedForward(nn.Module):
     def __init__(self, width: int, hidden: int, activation: Literal["relu", "gelu", "swiglu"] = "relu") -> None:
         super().__init__()
         self.kind = activation
-        self.input = nn.Linear(width, 2 * hidden if activation == "swiglu" else hidden)
-        self.output = nn.Linear(hidden, width)
+        self.inward = nn.Linear(width, 2 * hidden if activation == "swiglu" else hidden)
+        self.outward = nn.Linear(hidden, width)
         self.activation = Tap()
-        for linear in (self.input, self.output):
+        for linear in (self.inward, self.outward):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
 
     def forward(self, features: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows E"]:
-        hidden: Tensor = self.input(features)
+        hidden: Tensor = self.inward(features)
         match self.kind:
             case "relu":
                 hidden = F.relu(hidden)
@@ -36,5 +36,5 @@ class FeedForward(nn.Module):
             case "swiglu":
                 gate, value = hidden.chunk(2, dim=-1)
                 hidden = F.silu(gate) * value
-        result: Tensor = self.output(self.activation(hidden))
+        result: Tensor = self.outward(self.activation(hidden))
         return result

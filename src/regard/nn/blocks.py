@@ -1,0 +1,88 @@
+"""Transformer blocks (Vaswani et al. 2017), normalized before each part or after each sum."""
+
+from collections.abc import Callable
+from typing import Literal
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.attention import Heads, KeyValueCache, Memory
+from regard.nn.feedforward import FeedForward
+from regard.tap import Tap
+
+
+class Residual(nn.Module):
+    """What stands around each part of a block: a sum with what went in, layer normalization, dropout.
+
+    `pre` normalizes what the part is given, so that the sum of all parts runs through the model untouched (Xiong et
+    al. 2020); `post` normalizes the sum, as the original does.
+    """
+
+    def __init__(self, width: int, norm: Literal["pre", "post"], dropout: float) -> None:
+        super().__init__()
+        self.before = norm == "pre"
+        self.norm = nn.LayerNorm(width)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, stream: Float[Tensor, "B T E"], part: Callable[[Tensor], Tensor]) -> Float[Tensor, "B T E"]:
+        if self.before:
+            result: Tensor = stream + self.dropout(part(self.norm(stream)))
+        else:
+            result = self.norm(stream + self.dropout(part(stream)))
+        return result
+
+
+class EncoderBlock(nn.Module):
+    """Self-attention and a feed-forward layer. The tap `output` shows the residual stream after them, "B T E"."""
+
+    def __init__(
+        self, attention: Heads, feedforward: FeedForward, *, width: int, norm: Literal["pre", "post"], dropout: float
+    ) -> None:
+        super().__init__()
+        self.attention, self.feedforward = attention, feedforward
+        self.around_attention = Residual(width, norm, dropout)
+        self.around_feedforward = Residual(width, norm, dropout)
+        self.output = Tap()
+
+    def forward(
+        self, stream: Float[Tensor, "B T E"], *, mask: Bool[Tensor, "..."] | None = None
+    ) -> Float[Tensor, "B T E"]:
+        stream = self.around_attention(stream, lambda x: self.attention(x, mask=mask))
+        result: Tensor = self.output(self.around_feedforward(stream, self.feedforward))
+        return result
+
+
+class DecoderBlock(nn.Module):
+    """Self-attention, attention to a source, and a feed-forward layer, with the same tap as an encoder block."""
+
+    def __init__(
+        self,
+        attention: Heads,
+        cross: Heads,
+        feedforward: FeedForward,
+        *,
+        width: int,
+        norm: Literal["pre", "post"],
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.attention, self.cross, self.feedforward = attention, cross, feedforward
+        self.around_attention = Residual(width, norm, dropout)
+        self.around_cross = Residual(width, norm, dropout)
+        self.around_feedforward = Residual(width, norm, dropout)
+        self.output = Tap()
+
+    def forward(
+        self,
+        stream: Float[Tensor, "N n E"],
+        memory: Memory,
+        *,
+        mask: Bool[Tensor, "..."] | None = None,
+        source_mask: Bool[Tensor, "..."] | None = None,
+        cache: KeyValueCache | None = None,
+    ) -> Float[Tensor, "N n E"]:
+        """`memory` is what `cross.remember` made of the source; `cache` holds the positions before these."""
+        stream = self.around_attention(stream, lambda x: self.attention(x, mask=mask, cache=cache))
+        stream = self.around_cross(stream, lambda x: self.cross.look(x, memory, mask=source_mask))
+        result: Tensor = self.output(self.around_feedforward(stream, self.feedforward))
+        return result

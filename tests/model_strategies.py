@@ -1,0 +1,99 @@
+"""A tiny model of every kind, and strategies for what models are given."""
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import cycle, product
+from typing import get_args
+
+import torch
+from hypothesis import strategies as st
+from torch import Tensor
+
+from regard.data.batch import Padded
+from regard.models import Generator, build_model
+from regard.recipe import RecurrentModel, TransformerModel, names
+
+SOURCE_SIZE, TARGET_SIZE = 7, 9
+
+
+def _recurrent() -> dict[str, RecurrentModel]:
+    """Every score at every placement, and no attention; the other choices take turns."""
+    cells = cycle(get_args(names.CellName))
+    connections = cycle(get_args(names.ConnectionName))
+    normalizers = cycle(get_args(names.NormalizerName))
+    ties = cycle(["none", "target"])
+    attentions = [("none", "before"), *product(get_args(names.ScoreName), get_args(names.PlacementName))]
+    return {
+        f"recurrent-{score}-{placement}": RecurrentModel(
+            kind="recurrent",
+            cell=next(cells),
+            embedding=4,
+            hidden=5,
+            encoder_layers=1 + place % 2,
+            decoder_layers=1 + place % 3,
+            bidirectional=place % 4 != 3,
+            connection=next(connections),
+            attention={"score": score, "normalizer": next(normalizers), "placement": placement, "hidden": 3},
+            tie=next(ties),
+        )
+        for place, (score, placement) in enumerate(attentions)
+    }
+
+
+def _transformers() -> dict[str, TransformerModel]:
+    """Every score and every kind of position; the other choices take turns."""
+    normalizers = cycle(get_args(names.NormalizerName))
+    scores = [(score, "sinusoidal") for score in get_args(names.ScoreName)]
+    positions = [("scaled_dot", position) for position in get_args(names.PositionName) if position != "sinusoidal"]
+    return {
+        f"transformer-{score}-{position}": TransformerModel(
+            kind="transformer",
+            width=8,
+            heads=4,
+            groups=(0, 2, 1)[place % 3],
+            feedforward=6,
+            encoder_layers=1 + place % 2,
+            decoder_layers=2,
+            norm=("pre", "post")[place // 2 % 2],
+            position=position,
+            longest=16,
+            clip=2,
+            score=score,
+            normalizer="softmax" if position != "sinusoidal" else next(normalizers),
+            window=(0, 0, 0, 2)[place % 4],
+            activation=("relu", "gelu", "swiglu")[place % 3],
+            tie=("none", "target")[place % 2],
+        )
+        for place, (score, position) in enumerate(scores + positions)
+    }
+
+
+TINY: dict[str, RecurrentModel | TransformerModel] = {**_transformers()}
+"""Settings of a tiny model of every kind, by name."""
+
+
+@cache
+def tiny_model(name: str) -> Generator:
+    """The model of these settings, in float64 and eval mode, with the same weights each time."""
+    with torch.random.fork_rng():
+        torch.manual_seed(len(name))
+        return build_model(TINY[name], SOURCE_SIZE, TARGET_SIZE).double().eval()
+
+
+@dataclass(frozen=True)
+class Case:
+    """A source and a target for each row."""
+
+    source: Padded
+    target: Tensor
+
+
+@st.composite
+def cases(draw: st.DrawFn, rows: st.SearchStrategy[int] = st.integers(1, 3)) -> Case:
+    """Rows of different source lengths (at least one token each), padded with anything, and targets of one length."""
+    lengths = torch.tensor(draw(st.lists(st.integers(1, 5), min_size=(count := draw(rows)), max_size=count)))
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 999)))
+    width = int(lengths.max()) + draw(st.integers(0, 2))
+    tokens = torch.randint(SOURCE_SIZE, (count, width), generator=generator)
+    target = torch.randint(TARGET_SIZE, (count, draw(st.integers(1, 6))), generator=generator)
+    return Case(Padded(tokens, lengths), target)

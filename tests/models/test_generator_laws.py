@@ -1,0 +1,158 @@
+"""What holds for every model that writes: one tiny model of each kind, and anything it may be given."""
+
+from itertools import pairwise
+from typing import get_args
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY, Case, cases, tiny_model
+from safetensors.torch import load, save
+from torch import Tensor
+
+from regard.data.batch import Padded
+from regard.models import MODELS, Generator, State, build_model
+from regard.recipe.settings import Model
+from regard.tap import record
+
+every_model = pytest.mark.parametrize("name", TINY)
+few = settings(max_examples=max(3, settings().max_examples // 10))
+"""There are many models, so that each sees few examples of every day."""
+
+
+def finish(model: Generator, tokens: Tensor, state: State) -> Tensor:
+    """Log-probabilities of every token after each of the given ones."""
+    features, _ = model.advance(tokens, state)
+    return model.readout.logits(features).log_softmax(-1)
+
+
+def at_once(model: Generator, case: Case) -> Tensor:
+    return finish(model, case.target, model.start(case.source, case.target.shape[1]))
+
+
+def test_every_kind_of_model_is_held_to_the_laws() -> None:
+    in_recipes = {get_args(table.model_fields["kind"].annotation)[0] for table in get_args(get_args(Model)[0])}
+    assert {model.kind for model in TINY.values()} == set(MODELS) == in_recipes
+
+
+@every_model
+@few
+@given(case=cases(), data=st.data())
+def test_however_a_sequence_is_cut_its_log_probs_are_the_same(name: str, case: Case, data: st.DataObject) -> None:
+    model, length = tiny_model(name), case.target.shape[1]
+    cuts = sorted(data.draw(st.sets(st.integers(0, length)), "cuts") | {0, length})
+    state = model.start(case.source, length + data.draw(st.integers(0, 3), "spare capacity"))
+    pieces = []
+    for start, end in pairwise(cuts):
+        features, state = model.advance(case.target[:, start:end], state)
+        pieces.append(model.readout.logits(features).log_softmax(-1))
+    torch.testing.assert_close(torch.cat(pieces, 1), at_once(model, case))
+
+
+@every_model
+@few
+@given(case=cases(), data=st.data())
+def test_selected_rows_go_on_as_if_they_had_been_alone(name: str, case: Case, data: st.DataObject) -> None:
+    model, (count, length) = tiny_model(name), case.target.shape
+    cut = data.draw(st.integers(0, length - 1), "cut")
+    rows = torch.tensor(data.draw(st.lists(st.integers(0, count - 1), min_size=1, max_size=4), "rows"))
+    state = model.start(case.source, length)
+    if cut:
+        _, state = model.advance(case.target[:, :cut], state)
+    selected = finish(model, case.target[rows, cut:], state.select(rows))
+    torch.testing.assert_close(selected, at_once(model, case)[rows, cut:])
+
+
+@every_model
+@few
+@given(case=cases(), data=st.data())
+def test_a_copy_knows_nothing_of_what_happens_to_the_original(name: str, case: Case, data: st.DataObject) -> None:
+    model, length = tiny_model(name), case.target.shape[1]
+    cut = data.draw(st.integers(0, length - 1), "cut")
+    state = model.start(case.source, length)
+    if cut:
+        _, state = model.advance(case.target[:, :cut], state)
+    copied = state.copy()
+    finish(model, case.target.flip(1)[:, : length - cut], state)
+    torch.testing.assert_close(finish(model, case.target[:, cut:], copied), at_once(model, case)[:, cut:])
+
+
+@every_model
+@few
+@given(case=cases())
+def test_neither_padding_nor_other_rows_change_a_row(name: str, case: Case) -> None:
+    model, together = tiny_model(name), at_once(tiny_model(name), case)
+    for row, length in enumerate(case.source.lengths.tolist()):
+        alone = Case(Padded(case.source.tokens[row, None, :length], torch.tensor([length])), case.target[row, None])
+        torch.testing.assert_close(together[row, None], at_once(model, alone))
+
+
+@every_model
+@few
+@given(case=cases())
+def test_later_tokens_do_not_change_earlier_log_probabilities(name: str, case: Case) -> None:
+    model, length = tiny_model(name), case.target.shape[1]
+    changed = Case(case.source, (case.target + torch.tensor([0] * (length - 1) + [1])) % TARGET_SIZE)
+    torch.testing.assert_close(at_once(model, changed)[:, :-1], at_once(model, case)[:, :-1])
+
+
+@every_model
+@few
+@given(case=cases())
+def test_looking_at_everything_changes_nothing(name: str, case: Case) -> None:
+    model = tiny_model(name)
+    with record(model) as seen:
+        watched = at_once(model, case)
+    torch.testing.assert_close(watched, at_once(model, case))
+    keep = case.source.keep[:, None, None, :].double()
+    for tap in model.cross_taps:
+        weights = seen.last(tap)
+        assert weights.ndim == 4
+        assert weights.shape[2:] == (case.target.shape[1], case.source.tokens.shape[1])
+        torch.testing.assert_close((weights * keep).sum(-1), torch.ones(weights.shape[:3], dtype=weights.dtype))
+        assert (weights * (1 - keep)).count_nonzero() == 0
+
+
+@every_model
+def test_every_parameter_learns_from_one_pass_over_the_target(name: str) -> None:
+    torch.manual_seed(0)
+    model = build_model(TINY[name], SOURCE_SIZE, TARGET_SIZE)
+    features, _ = model.advance(torch.tensor([[2, 5, 6], [2, 8, 0]]), model.start(SOURCE, 3))
+    chosen, mean = model.readout.log_probs(features, torch.tensor([[5, 6, 3], [8, 3, 0]]))
+    (chosen + mean).sum().backward()
+    gradients = {part: weight.grad for part, weight in model.named_parameters()}
+    assert [part for part, gradient in gradients.items() if gradient is None or not gradient.isfinite().all()] == []
+
+
+@every_model
+def test_a_share_of_a_batch_without_rows_gives_no_features(name: str) -> None:
+    model, none = tiny_model(name), torch.arange(0)
+    features, _ = model.advance(torch.zeros(0, 3, dtype=torch.long), model.start(SOURCE.select(none), 3))
+    assert features.shape[:2] == (0, 3)
+
+
+@every_model
+def test_saved_weights_are_each_there_once_and_make_the_same_model(name: str) -> None:
+    model = tiny_model(name)
+    saved = save(model.state_dict())  # refuses tensors that share memory
+    torch.manual_seed(12345)
+    other = build_model(TINY[name], SOURCE_SIZE, TARGET_SIZE).double().eval()
+    case = Case(SOURCE, torch.tensor([[2, 5], [2, 8]]))
+    assert not torch.equal(at_once(other, case), at_once(model, case))
+    other.load_state_dict(load(saved), strict=True)
+    assert torch.equal(at_once(other, case), at_once(model, case))
+
+
+SOURCE = Padded(torch.tensor([[4, 5, 3], [6, 3, 0]]), torch.tensor([3, 2]))
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_tied_embeddings_are_one_weight(kind: str) -> None:
+    plain = next(settings for settings in TINY.values() if settings.kind == kind)
+    counts = {}
+    for tie in ("none", "target", "all"):
+        tied = build_model(plain.model_copy(update={"tie": tie}), TARGET_SIZE, TARGET_SIZE)
+        counts[tie] = sum(TARGET_SIZE in weight.shape and weight.ndim == 2 for weight in tied.state_dict().values())
+        assert len({weight.data_ptr() for weight in tied.state_dict().values()}) == len(tied.state_dict())
+    assert counts == {"none": 3, "target": 2, "all": 1}
