@@ -50,7 +50,8 @@ class LookView {
       make("h2", { dir: "auto" }, title),
       this.sentence("read", look.leftward, this.sources),
       this.sentence("written", false, this.targets),
-      this.heads, make("div", { class: "scroll" }, this.table), this.readout);
+      make("div", { class: "map" }, make("div", { class: "scroll" }, this.table), this.heads),
+      this.readout);
     this.article.addEventListener("mouseleave", () => this.clear());
     this.buildHeads();
     this.draw();
@@ -136,10 +137,11 @@ class LookView {
       cell.style.setProperty("--share", `${(100 * this.matrix[t][s] / this.top).toFixed(1)}%`);
       cell.setAttribute("aria-label", `${this.look.target[t]}, ${this.look.source[s]}: ${this.matrix[t][s].toFixed(3)}`);
     }));
+    const all = headMenu.value === "" && (layerMenu.value === "" || layers.length === 1);
     for (const button of this.heads.querySelectorAll("button")) {
       const layer = layerMenu.value === "" || layerMenu.value === button.dataset.layer;
       const head = headMenu.value === "" || headMenu.value === button.dataset.head;
-      button.setAttribute("aria-pressed", layer && head);
+      button.setAttribute("aria-pressed", layer && head && !all);
     }
     this.clear();
   }
