@@ -1,0 +1,75 @@
+"""Scores of word alignments against true links, some sure and some merely possible (Och and Ney 2003).
+
+With A the links found, S the sure ones and P the possible ones, of which the sure are part:
+
+    precision = |A ∩ P| / |A|,   recall = |A ∩ S| / |S|,   error rate = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
+
+All three are shares from 0 to 1 of counts summed over all sentences. Where there is nothing to find and nothing is
+found, nothing is wrong.
+"""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from regard.errors import UsageError
+from regard.metrics.score import Score
+
+Links = AbstractSet[tuple[int, int]]
+"""Pairs of a source place and a target place."""
+
+
+@dataclass(frozen=True)
+class LinkCounts:
+    """What the scores of an alignment are made of."""
+
+    sentences: int
+    found: int
+    sure: int
+    found_sure: int
+    found_possible: int
+
+    @property
+    def precision(self) -> Score:
+        """Share of found links that are possible."""
+        return self._score("alignment precision", self.found_possible, self.found)
+
+    @property
+    def recall(self) -> Score:
+        """Share of sure links that are found."""
+        return self._score("alignment recall", self.found_sure, self.sure)
+
+    @property
+    def error_rate(self) -> Score:
+        """Alignment error rate, from 0 (best) to 1."""
+        links = self.found + self.sure
+        return self._score("alignment error rate", links - self.found_sure - self.found_possible, links, nothing=0.0)
+
+    def _score(self, name: str, part: int, whole: int, nothing: float = 1.0) -> Score:
+        signature = f"sentences:{self.sentences}|found:{self.found}|sure:{self.sure}"
+        return Score(name, part / whole if whole else nothing, signature)
+
+
+def count_links(found: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None = None) -> LinkCounts:
+    """Counts over the links of each sentence; without `possible`, the sure links alone are possible."""
+    possible = sure if possible is None else possible
+    if not len(found) == len(sure) == len(possible):
+        raise UsageError(
+            f"alignments of {len(found)} sentences cannot be compared with sure links of {len(sure)} and possible "
+            f"links of {len(possible)}; give one set for each sentence, empty where there are none"
+        )
+    triples = list(zip(found, sure, possible, strict=True))
+    return LinkCounts(
+        sentences=len(triples),
+        found=sum(len(a) for a, _, _ in triples),
+        sure=sum(len(s) for _, s, _ in triples),
+        found_sure=sum(len(a & s) for a, s, _ in triples),
+        found_possible=sum(len(a & (s | p)) for a, s, p in triples),
+    )
+
+
+def alignment_error_rate(
+    found: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None = None
+) -> Score:
+    """The error rate alone."""
+    return count_links(found, sure, possible).error_rate

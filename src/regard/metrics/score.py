@@ -1,0 +1,19 @@
+"""A number with the conditions that produced it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Score:
+    """One score of one system on one text."""
+
+    name: str
+    value: float
+    signature: str
+    """How it was computed, as sacreBLEU writes it; two numbers with different signatures cannot be compared."""
+    margin: float | None = None
+    """Half the width of the 95 % confidence interval, where one was asked for."""
+
+    def __str__(self) -> str:
+        margin = "" if self.margin is None else f" ± {self.margin:.2g}"
+        return f"{self.name} {self.value:.4g}{margin} ({self.signature})"
