@@ -1,0 +1,153 @@
+"""The Transformer as a whole: against torch's layers, and what each setting means."""
+
+import math
+from typing import Any, get_args
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch_layers import decoder_layer, encoder_layer, randomize
+
+from regard.data.batch import Padded
+from regard.errors import UsageError
+from regard.models import TransformerTranslator
+from regard.models.transformer import build
+from regard.recipe import TransformerModel
+from regard.recipe.names import PositionName
+from regard.tap import intervene, record, taps
+
+SOURCE = Padded(torch.tensor([[4, 5, 6, 3], [7, 3, 0, 0]]), torch.tensor([4, 2]))
+TARGET = torch.tensor([[2, 5, 6, 7, 4, 8], [2, 8, 4, 4, 5, 6]])
+
+
+def translator(size: int = 10, **changes: Any) -> TransformerTranslator:
+    tiny = {"width": 8, "heads": 2, "feedforward": 12, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0}
+    return build(TransformerModel.model_validate({"kind": "transformer", **tiny, **changes}), size, size)
+
+
+def logits(model: TransformerTranslator, source: Padded = SOURCE, target: Tensor = TARGET) -> Tensor:
+    features, _ = model.advance(target, model.start(source, target.shape[1]))
+    return model.readout.logits(features)
+
+
+def sinusoids(length: int, width: int) -> Tensor:
+    """Written out from Vaswani et al. (2017), section 3.5."""
+    table = torch.zeros(length, width, dtype=torch.float64)
+    for place in range(length):
+        for pair in range(width // 2):
+            angle = place / 10000 ** (2 * pair / width)
+            table[place, 2 * pair], table[place, 2 * pair + 1] = math.sin(angle), math.cos(angle)
+    return table
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_the_whole_model_agrees_with_one_of_torchs_layers(norm: str) -> None:
+    model = translator(norm=norm, activation="gelu").double().eval()
+    randomize(model)
+    padded = ~SOURCE.keep
+    later = torch.ones(6, 6, dtype=torch.bool).triu(1)
+
+    weight = model.decoder.input.embedding.weight
+    stream = model.encoder.input.embedding.weight[SOURCE.tokens] * 8**0.5 + sinusoids(4, 8)
+    for block in model.encoder.layers:
+        stream = encoder_layer(block)(stream, src_key_padding_mask=padded)
+    source = model.encoder.norm(stream)
+    stream = weight[TARGET] * 8**0.5 + sinusoids(6, 8)
+    for block in model.decoder.layers:
+        stream = decoder_layer(block)(stream, source, tgt_mask=later, memory_key_padding_mask=padded)
+    torch.testing.assert_close(logits(model), model.decoder.norm(stream) @ weight.T)
+    assert isinstance(model.decoder.norm, nn.LayerNorm if norm == "pre" else nn.Identity)
+
+
+@pytest.mark.parametrize("position", get_args(PositionName))
+def test_every_kind_of_position_but_none_knows_the_order_of_the_source(position: str) -> None:
+    model = translator(position=position, clip=2).double().eval()
+    randomize(model)
+    turned = Padded(SOURCE.tokens[:1, [2, 0, 3, 1]], SOURCE.lengths[:1])
+    both = logits(model, SOURCE.select(torch.tensor([0])), TARGET[:1]), logits(model, turned, TARGET[:1])
+    assert torch.allclose(*both) == (position == "none")
+
+
+def test_a_window_in_the_decoder_hides_what_is_further_back() -> None:
+    model = translator(window=2, decoder_layers=1).double().eval()
+    changed = TARGET.clone()
+    changed[:, 1] = 9
+    before, after = logits(model), logits(model, target=changed)
+    same = (before == after).all(-1).all(0)
+    assert same.tolist() == [True, False, False, False, True, True]
+
+
+def test_a_window_in_the_encoder_hides_what_is_further_to_either_side() -> None:
+    model = translator(window=1, encoder_layers=1).eval()
+    with record(model, "encoder.layers.0.attention.weights") as seen:
+        model.start(SOURCE, 1)
+    seen_by = seen.last("encoder.layers.0.attention.weights")[0, 0] > 0
+    assert seen_by.int().tolist() == [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1], [0, 0, 1, 1]]
+
+
+def test_grouped_keys_need_fewer_weights() -> None:
+    shapes = {groups: translator(groups=groups).decoder.layers[0].cross.inward.weight.shape for groups in (0, 1)}
+    assert shapes == {0: (24, 8), 1: (16, 8)}
+
+
+def test_it_shows_where_every_layer_looks_and_what_it_holds() -> None:
+    model = translator()
+    assert model.cross_taps == ("decoder.layers.0.cross.weights", "decoder.layers.1.cross.weights")
+    streams = {"encoder.output", "decoder.output", "encoder.input.embedding.output", "decoder.input.embedding.output"}
+    blocks = {f"{side}.layers.{layer}.output" for side in ("encoder", "decoder") for layer in (0, 1)}
+    assert taps(model).keys() >= {*model.cross_taps, *streams, *blocks}
+
+
+def test_changing_where_it_looks_changes_what_it_says() -> None:
+    model = translator().eval()
+    with intervene(model, "decoder.*.cross.weights", lambda weights: torch.full_like(weights, 1 / 4)):
+        changed = logits(model)
+    assert not torch.allclose(changed, logits(model))
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_a_new_model_is_about_as_surprised_as_by_random_words(norm: str) -> None:
+    model = translator(200, width=64, norm=norm, encoder_layers=4, decoder_layers=4).eval()
+    features, _ = model.advance(TARGET, model.start(SOURCE, 6))
+    chosen, _ = model.readout.log_probs(features, torch.arange(12).view(2, 6) + 9)
+    assert -chosen.mean().item() == pytest.approx(math.log(200) + 0.5, abs=0.7)
+
+
+def test_dropout_falls_in_training_alone() -> None:
+    model = translator(dropout=0.5)
+    assert not torch.equal(logits(model), logits(model))
+    model.eval()
+    assert torch.equal(logits(model), logits(model))
+
+
+def test_attention_dropout_falls_in_training_alone() -> None:
+    model = translator(attention_dropout=0.5)
+    assert not torch.equal(logits(model), logits(model))
+    model.eval()
+    assert torch.equal(logits(model), logits(model))
+
+
+def test_mixed_precision_stays_near() -> None:
+    model = translator().eval()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rough = logits(model)
+    torch.testing.assert_close(rough.float(), logits(model), atol=0.1, rtol=0.1)
+
+
+def test_more_tokens_than_the_capacity_are_refused_with_both_numbers() -> None:
+    model = translator().eval()
+    _, state = model.advance(TARGET[:, :2], model.start(SOURCE, 3))
+    with pytest.raises(UsageError, match="a cache of capacity 3 cannot hold 4 positions"):
+        model.advance(TARGET[:, 2:4], state)
+
+
+def test_more_positions_than_were_learned_are_refused_with_both_numbers() -> None:
+    model = translator(position="learned", longest=5).eval()
+    with pytest.raises(UsageError, match="a sequence of 6 positions does not fit the 5 learned ones"):
+        logits(model)
+
+
+def test_one_embedding_for_two_vocabularies_is_refused() -> None:
+    settings = TransformerModel(kind="transformer", width=8, tie="all")
+    with pytest.raises(UsageError, match="of 9 tokens × width 8 cannot be tied to those of 10 tokens × width 8"):
+        build(settings, 9, 10)
