@@ -1,0 +1,60 @@
+# make demo      train on built-in data and see where the model looks
+# make test      the suite of every day
+# make test-all  the same and the long drills
+# make test-gpu  what needs a CUDA device
+# make format    let ruff put the code in order
+# make lock      resolve requirements.lock anew from pyproject.toml
+#
+# Each of them sets up what it needs in .venv; PYTHON=… chooses another interpreter.
+
+TORCH := 2.13.0
+SUITS := -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))'
+NAMES := python3.11 python3 python3.14 python3.13 python3.12 python
+# The first that runs and is new enough: a name may exist on the path and still not start (pyenv's shims).
+PYTHON ?= $(shell for name in $(NAMES); do if $$name $(SUITS) 2>/dev/null; then echo $$name; break; fi; done)
+PIP := .venv/bin/python -m pip --disable-pip-version-check --no-input
+READY := .venv/.ready
+# Two test processes on two cores: more threads in each would only wait for one another.
+TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2
+
+.PHONY: demo test test-all test-gpu check format lock
+.NOTPARALLEL:
+
+demo: $(READY)
+	.venv/bin/regard demo
+
+test: check
+	$(TEST) -m 'not long and not gpu'
+
+test-all: check
+	HYPOTHESIS_PROFILE=long $(TEST) -m 'not gpu'
+
+test-gpu: $(READY)
+	.venv/bin/python -m pytest -m gpu
+
+check: $(READY)
+	.venv/bin/ruff check
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+format: $(READY)
+	.venv/bin/ruff check --fix
+	.venv/bin/ruff format
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) $(SUITS) || { echo "Regard needs Python 3.11 or newer with venv and pip; say which with PYTHON=…" >&2; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(PIP) install --quiet -r requirements.lock
+	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Local versions (+cpu) and the libraries of one accelerator's build of torch belong to a machine, not to the lock.
+lock: DIR := $(shell mktemp -d)
+lock:
+	$(PYTHON) -m venv $(DIR)
+	$(DIR)/bin/python -m pip --disable-pip-version-check install --quiet 'torch==$(TORCH)' hatchling editables '.[dev]'
+	{ echo '# What CI and `make` install; made by `make lock` from pyproject.toml, not by hand.'; \
+	  $(DIR)/bin/python -m pip freeze --exclude regard | sed 's/+.*//' | grep -Eiv '^(nvidia|cuda|triton)'; \
+	} > requirements.lock.new
+	mv requirements.lock.new requirements.lock
+	rm -rf $(DIR)
