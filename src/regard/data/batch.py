@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from regard.tokens.vocabulary import BEGIN, END, PAD, UNKNOWN
+from regard.tokens.vocabulary import BEGIN, END, PAD
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class PairBatch:
 
     @classmethod
     def of(cls, sources: list[list[int]], targets: list[list[int]], examples: list[int]) -> Self:
-        """A batch from token lists without special tokens; END is added to the source too, so that no source is empty."""
+        """A batch from token lists without special tokens; END is added to the source too, so no source is empty."""
         return cls(
             source=Padded.of([[*row, END] for row in sources]),
             given=Padded.of([[BEGIN, *row] for row in targets]),

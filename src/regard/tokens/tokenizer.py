@@ -1,20 +1,22 @@
 """What every tokenizer can do: text to token indices and back, with the place in the text of each token."""
 
-import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from regard import recipe
-from regard.tokens.vocabulary import BEGIN, END, PAD, UNKNOWN, Vocabulary
+from regard.errors import RecipeError
+from regard.tokens.vocabulary import BEGIN, END, PAD, SPECIAL_NAMES, Vocabulary
 
 UNKNOWN_TEXT = "\ufffd"
 """What an unknown token is decoded to: the replacement character."""
+
+SKIPPED = frozenset((PAD, BEGIN, END))
+"""Special tokens that stand for no text."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _WORDS = re.compile(r"\S+")
@@ -35,28 +37,22 @@ class Piece:
 
 
 class Tokenizer(ABC):
-    """Text to token indices and back. Indices never include the special tokens, except UNKNOWN."""
+    """Text to token indices and back. Encoding gives no special token but UNKNOWN, whatever the text contains."""
 
     kind: ClassVar[str]
-    settings: recipe.Tokenizer
-    vocabulary: Vocabulary
+
+    def __init__(self, settings: recipe.Tokenizer, vocabulary: Vocabulary) -> None:
+        self.settings = settings
+        self.vocabulary = vocabulary
 
     @classmethod
     @abstractmethod
     def train(cls, settings: recipe.Tokenizer, texts: Iterable[str]) -> Self:
-        """Learns a vocabulary from texts, which may be iterated over twice; the same texts give the same tokenizer."""
-
-    @abstractmethod
-    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of each text; much faster than one by one."""
+        """Learns a vocabulary from texts, which may be gone through twice; the same texts give the same tokenizer."""
 
     @abstractmethod
     def decode(self, tokens: Iterable[int]) -> str:
         """The text of tokens. PAD, BEGIN and END are skipped; an unknown token becomes the replacement character."""
-
-    @abstractmethod
-    def spans(self, text: str) -> list[tuple[int, int, int]]:
-        """Token, first and last-plus-one character of each token, in order of the text."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
@@ -65,7 +61,15 @@ class Tokenizer(ABC):
     @classmethod
     @abstractmethod
     def from_state(cls, settings: recipe.Tokenizer, state: dict[str, Any]) -> Self:
-        """The tokenizer that gave `state`."""
+        """The tokenizer that gave `state`; ValueError, TypeError or KeyError for what no tokenizer gave."""
+
+    @abstractmethod
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of each normal text."""
+
+    @abstractmethod
+    def _spans(self, text: str) -> list[tuple[int, int, int]]:
+        """Token, first and last-plus-one character of each token of a normal text, in order."""
 
     @property
     def size(self) -> int:
@@ -74,7 +78,11 @@ class Tokenizer(ABC):
 
     def encode(self, text: str) -> list[int]:
         """The tokens of one text."""
-        return self.encode_all([text])[0]
+        return self._encode([normal(text, self.settings)])[0]
+
+    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of each text; for subwords much faster than one by one."""
+        return self._encode([normal(text, self.settings) for text in texts])
 
     def encode_sampled(self, text: str, rng: np.random.Generator) -> list[int]:
         """The tokens of one text with subwords drawn at random, where the settings say so."""
@@ -83,9 +91,38 @@ class Tokenizer(ABC):
     def pieces(self, text: str) -> list[Piece]:
         """The tokens of one text with their places in it and the words they belong to."""
         ends = [match.end() for match in _WORDS.finditer(text)]
+        origins = _origins(text, self.settings)
         found, word = [], 0
-        for token, start, end in self.spans(text):
+        for token, start, end in self._spans(normal(text, self.settings)):
+            if origins is not None:
+                start, end = origins[start], origins[end - 1] + 1
             while word < len(ends) - 1 and start >= ends[word]:
                 word += 1
             found.append(Piece(token, start, end, word))
         return found
+
+
+def normal(text: str, settings: recipe.Tokenizer) -> str:
+    """The text as tokenizers see it: lower-cased if the settings say so; lone surrogates replaced, as they are not text."""
+    text = text.lower() if settings.lowercase else text
+    return text if text.isascii() else _SURROGATES.sub(UNKNOWN_TEXT, text)
+
+
+def room(settings: recipe.Tokenizer) -> int:
+    """Entries the vocabulary may have besides the special ones."""
+    if settings.size <= len(SPECIAL_NAMES):
+        raise RecipeError(
+            f"tokens: size = {settings.size} leaves no room beside the {len(SPECIAL_NAMES)} special tokens; "
+            "set it to the number of different tokens the vocabulary may have, such as 8000"
+        )
+    return settings.size - len(SPECIAL_NAMES)
+
+
+def _origins(text: str, settings: recipe.Tokenizer) -> list[int] | None:
+    """For each character of the normal text, the one it came from; None if they are in step.
+
+    Lower-casing can lengthen a text: capital I with a dot above becomes two characters.
+    """
+    if not settings.lowercase or len(text.lower()) == len(text):
+        return None
+    return [place for place, character in enumerate(text) for _ in character.lower()]

@@ -1,0 +1,55 @@
+"""Bytes of UTF-8: no character is unknown, nothing is learned."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+from regard import recipe
+from regard.errors import RecipeError
+from regard.tokens.tokenizer import UNKNOWN_TEXT, Tokenizer, room
+from regard.tokens.vocabulary import SPECIAL_NAMES, UNKNOWN, Vocabulary
+
+_FIRST = len(SPECIAL_NAMES)
+
+
+class Bytes(Tokenizer):
+    """Each byte of UTF-8 is a token. Decoding gives any text back; bytes that are not UTF-8 become U+FFFD."""
+
+    kind = "bytes"
+
+    def __init__(self, settings: recipe.Tokenizer) -> None:
+        super().__init__(settings, Vocabulary([f"<{byte:02X}>" for byte in range(256)]))
+
+    @classmethod
+    def train(cls, settings: recipe.Tokenizer, texts: Iterable[str]) -> Self:
+        if room(settings) < 256:
+            raise RecipeError(
+                f"tokens: size = {settings.size} is too small for kind = 'bytes', which needs {256 + _FIRST}; "
+                f"set size to {256 + _FIRST}"
+            )
+        return cls(settings)
+
+    def decode(self, tokens: Iterable[int]) -> str:
+        unknown = UNKNOWN_TEXT.encode()
+        parts = [
+            unknown if token == UNKNOWN else bytes((token - _FIRST,))
+            for token in tokens
+            if token == UNKNOWN or token >= _FIRST
+        ]
+        return b"".join(parts).decode("utf-8", errors="replace")
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    @classmethod
+    def from_state(cls, settings: recipe.Tokenizer, state: dict[str, Any]) -> Self:
+        return cls(settings)
+
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
+        return [[byte + _FIRST for byte in text.encode()] for text in texts]
+
+    def _spans(self, text: str) -> list[tuple[int, int, int]]:
+        return [
+            (byte + _FIRST, place, place + 1)
+            for place, character in enumerate(text)
+            for byte in character.encode()
+        ]

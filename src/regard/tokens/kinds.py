@@ -1,0 +1,89 @@
+"""Every kind of tokenizer by name: training one, saving and loading."""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from regard import recipe
+from regard.errors import DataError, ModelError, one_of
+from regard.tokens.bpe import BPE
+from regard.tokens.bytes import Bytes
+from regard.tokens.characters import Characters
+from regard.tokens.tokenizer import Tokenizer
+from regard.tokens.unigram import Unigram
+from regard.tokens.words import Words
+
+TOKENIZERS: dict[str, type[Tokenizer]] = {
+    "words": Words,
+    "characters": Characters,
+    "bytes": Bytes,
+    "bpe": BPE,
+    "unigram": Unigram,
+}
+
+_FORMAT = 1
+_REPORT_EVERY = 10_000
+_DAMAGED = "this tokenizer is damaged; restore the folder from a copy, or train again"
+
+
+def train_tokenizer(
+    settings: recipe.Tokenizer, texts: Iterable[str], on_progress: Callable[[int], None] | None = None
+) -> Tokenizer:
+    """A tokenizer of the kind the settings name, learned from texts; `on_progress` is told how many were read.
+
+    Texts are gone through more than once (the number begins anew each time); an iterator is put into a list first.
+    """
+    texts = list(texts) if isinstance(texts, Iterator) else texts
+    if not any(text.strip() for text in texts):
+        raise DataError(f"there is no text to learn a vocabulary of {settings.kind} from: every line is empty")
+    return TOKENIZERS[settings.kind].train(settings, texts if on_progress is None else _Reported(texts, on_progress))
+
+
+def save_tokenizer(tokenizer: Tokenizer, path: Path) -> None:
+    """Writes a tokenizer as JSON; the file is either the old one or the whole new one at any time."""
+    content = {
+        "format": _FORMAT,
+        "kind": tokenizer.kind,
+        "settings": tokenizer.settings.model_dump(),
+        "state": tokenizer.state(),
+    }
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.new")
+    unfinished.write_text(json.dumps(content, ensure_ascii=False, indent=0), encoding="utf-8")
+    os.replace(unfinished, path)
+
+
+def load_tokenizer(path: Path) -> Tokenizer:
+    """A tokenizer that was saved. Nothing in the file can run code."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelError(f"{path}: this tokenizer is missing; a model folder holds those it was trained with") from None
+    except OSError as error:
+        raise ModelError(f"{path}: this tokenizer cannot be read: {error.strerror}") from None
+    except ValueError as error:  # not UTF-8, not JSON
+        raise ModelError(f"{path}: {_DAMAGED} ({error})") from None
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        found = content.get("format") if isinstance(content, dict) else None
+        raise ModelError(f"{path}: tokenizer format {found!r} is not known here; this version reads format {_FORMAT}")
+    kind = content.get("kind")
+    if kind not in TOKENIZERS:
+        raise ModelError(f"{path}: tokenizer kind {kind!r} is not known; known are {one_of(TOKENIZERS, str(kind))}")
+    try:
+        return TOKENIZERS[kind].from_state(recipe.Tokenizer.model_validate(content["settings"]), content["state"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:  # pydantic's is a ValueError
+        raise ModelError(f"{path}: {_DAMAGED} ({type(error).__name__}: {str(error).splitlines()[0]})") from None
+
+
+class _Reported:
+    """Texts that tell how many of them were read."""
+
+    def __init__(self, texts: Iterable[str], on_progress: Callable[[int], None]) -> None:
+        self._texts = texts
+        self._on_progress = on_progress
+
+    def __iter__(self) -> Iterator[str]:
+        for count, text in enumerate(self._texts, start=1):
+            yield text
+            if count % _REPORT_EVERY == 0:
+                self._on_progress(count)

@@ -1,0 +1,58 @@
+"""Unigram subwords (Kudo 2018)."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+from tokenizers import models, trainers
+
+from regard import recipe
+from regard.tokens.subwords import UNREACHABLE, Subwords, learn
+from regard.tokens.vocabulary import UNKNOWN, Vocabulary
+
+_DIGITS = 6
+_PENALTY = 1e-4
+"""What the library's trainer puts between the scores of characters that it adds at the end."""
+
+
+class Unigram(Subwords):
+    """Subwords with a probability each; a word is split in its likeliest way."""
+
+    kind = "unigram"
+
+    def __init__(self, settings: recipe.Tokenizer, scores: Sequence[tuple[str, float]]) -> None:
+        entries = [*((name, 0.0) for name in UNREACHABLE), *scores]
+        model = models.Unigram(entries, unk_id=UNKNOWN, byte_fallback=False)
+        super().__init__(settings, Vocabulary([token for token, _ in scores]), model)
+        self._scores = list(scores)
+
+    @classmethod
+    def _learn(cls, settings: recipe.Tokenizer, alphabet: Sequence[str], texts: Iterable[str]) -> Self:
+        trainer = trainers.UnigramTrainer(
+            vocab_size=settings.size - len(UNREACHABLE) + 2,
+            show_progress=False,
+            unk_token=UNREACHABLE[UNKNOWN],
+            special_tokens=[UNREACHABLE[UNKNOWN]],
+        )
+        learned = learn(models.Unigram(), trainer, texts)
+        return cls(settings, _reproducible(dict(learned["vocab"]), alphabet, settings.size - len(UNREACHABLE)))
+
+    def state(self) -> dict[str, Any]:
+        return {"scores": [[token, score] for token, score in self._scores]}
+
+    @classmethod
+    def from_state(cls, settings: recipe.Tokenizer, state: dict[str, Any]) -> Self:
+        return cls(settings, [(token, float(score)) for token, score in state["scores"]])
+
+
+def _reproducible(scores: dict[str, float], alphabet: Sequence[str], room: int) -> list[tuple[str, float]]:
+    """The learned scores, the same in every run: the library sums and orders in an order that changes from run to run.
+
+    Rounding mends the sums. The characters that the trainer adds at the end have scores that tell the order they came
+    in; they are given new ones in the order of the alphabet.
+    """
+    known = {token: round(score, _DIGITS) for token, score in scores.items() if set(token) <= set(alphabet)}
+    least = min(known.values(), default=0.0)
+    added = [c for c in alphabet if c not in known or known[c] < least + _PENALTY * len(alphabet)]
+    learned = sorted(((-score, token) for token, score in known.items() if token not in added))
+    kept = [(token, -score) for score, token in learned[: room - len(added)]]
+    return [*kept, *((character, round(least - _PENALTY * place, _DIGITS)) for place, character in enumerate(added))]
