@@ -68,7 +68,7 @@ def _transformers() -> dict[str, TransformerModel]:
     }
 
 
-TINY: dict[str, RecurrentModel | TransformerModel] = {**_transformers()}
+TINY: dict[str, RecurrentModel | TransformerModel] = {**_recurrent(), **_transformers()}
 """Settings of a tiny model of every kind, by name."""
 
 

@@ -3,13 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from regard.models import transformer
+from regard.models import recurrent, transformer
 from regard.models.generator import Generator, Readout, State
 from regard.models.readout import LinearReadout
+from regard.models.recurrent import RecurrentTranslator
 from regard.models.transformer import TransformerTranslator
 from regard.recipe import RecurrentModel, TransformerModel
 
 MODELS: dict[str, Callable[[Any, int, int], Generator]] = {
+    "recurrent": recurrent.build,
     "transformer": transformer.build,
 }
 """Builds the model of a recipe's `[model]` table, by its `kind`, for source and target vocabularies of given sizes."""
@@ -25,6 +27,7 @@ __all__ = [
     "Generator",
     "LinearReadout",
     "Readout",
+    "RecurrentTranslator",
     "State",
     "TransformerTranslator",
     "build_model",

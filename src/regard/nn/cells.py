@@ -139,10 +139,8 @@ class Cell(nn.Module, ABC):
         What stands in a row past its length is arbitrary, and has no influence.
         """
         x = mirror(x, lengths) if backward else x
-        if any(tap.watched for tap in self.taps.values()):
+        if any(tap.watched for tap in self.taps.values()) or x.numel() == 0:  # kernels want at least one number
             outputs, final = self._walk(x, state, lengths, backward)
-        elif x.numel() == 0:
-            outputs, final = x.new_zeros(*x.shape[:2], self.hidden), state
         else:
             outputs, final = self._run(x, state, lengths)
         return mirror(outputs, lengths) if backward else outputs, final
@@ -167,8 +165,8 @@ class Cell(nn.Module, ABC):
         self, x: Float[Tensor, "N T I"], state: CellState, lengths: Int[Tensor, " N"] | None, backward: bool
     ) -> tuple[Float[Tensor, "N T H"], CellState]:
         """What the kernel computes, step by step past the taps."""
-        passage, weight, outputs = Passage(self.taps), self.recurrent_weight(), x.new_zeros(len(x), 0, self.hidden)
-        hidden = []
+        passage, weight = Passage(self.taps), self.recurrent_weight()
+        hidden: list[Tensor] = []
         for place, projected in enumerate(self.project(x).unbind(1)):
             new = self.step(projected, state, weight, passage)
             hidden.append(new[0])
@@ -177,7 +175,7 @@ class Cell(nn.Module, ABC):
                 new = tuple(torch.where(real, after, before) for after, before in zip(new, state, strict=True))
             state = new
         passage.show(lengths, backward=backward)
-        return torch.stack(hidden, 1) if hidden else outputs, state
+        return torch.stack(hidden, 1) if hidden else x.new_zeros(len(x), 0, self.hidden), state
 
 
 class RNN(Cell):
@@ -292,7 +290,7 @@ def mirror(x: Float[Tensor, "N T I"], lengths: Int[Tensor, " N"] | None = None) 
     order = torch.where(places < lengths[:, None], lengths[:, None] - 1 - places, places)
     order = order + steps * torch.arange(rows, device=x.device)[:, None]
     # Whole vectors are moved: gathering single numbers is thirty times slower, backwards above all.
-    return x.reshape(rows * steps, -1).index_select(0, order.view(-1)).view(x.shape)
+    return x.flatten(0, 1).index_select(0, order.view(-1)).view(x.shape)
 
 
 def _last(
@@ -301,7 +299,7 @@ def _last(
     """The hidden state after each row's last real token; that before the sequence, where there is none."""
     rows, steps = outputs.shape[:2]
     places = (lengths - 1).clamp_min(0) + steps * torch.arange(rows, device=outputs.device)
-    last = outputs.reshape(rows * steps, -1).index_select(0, places)
+    last = outputs.flatten(0, 1).index_select(0, places)
     return torch.where((lengths > 0)[:, None], last, before.to(last.dtype))
 
 

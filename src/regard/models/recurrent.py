@@ -1,0 +1,377 @@
+"""A recurrent encoder–decoder, with attention at one of three places or none.
+
+With y the last token, s the decoder's state, c the context that attention reads from the source, and f the features
+that predict the next token:
+
+    none      s' = cell(y, s)                                          f = tanh(W s')
+    before    c = attend(s),  s' = cell([y; c], s)                     f = tanh(W [s'; c; y])    Bahdanau et al. 2015
+    after     s' = cell(y, s),  c = attend(s')                         f = tanh(W [s'; c])       Luong et al. 2015
+    feed      s' = cell([y; last f], s),  c = attend(s')               f = tanh(W [s'; c])       Luong et al. 2015, 3.3
+
+In training, what does not depend on the step before is computed for all steps at once. Dropout draws its masks at each
+`advance`; training is one `advance` over the whole target, so that variational masks last for a sequence.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Self
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attention import SCORES, Attention, Memory, attend, masks
+from regard.data.batch import Padded
+from regard.models.generator import Generator, State
+from regard.models.readout import LinearReadout
+from regard.nn.dropout import FeatureDropout, WordDropout
+from regard.nn.embedding import TokenEmbedding
+from regard.nn.recurrent import RecurrentStack, RecurrentState
+from regard.recipe import RecurrentModel
+from regard.tap import Tap
+
+
+@dataclass(frozen=True)
+class Source:
+    """What attention reads, prepared once."""
+
+    memory: Memory
+    mask: Bool[Tensor, "N 1 1 S"]
+
+    def select(self, rows: Int[Tensor, " M"]) -> Self:
+        return replace(self, memory=self.memory.select(rows), mask=self.mask[rows])
+
+
+@dataclass(frozen=True)
+class TranslatorState:
+    """What the decoder remembers: its recurrent state, the source if it looks there, the last features if fed."""
+
+    recurrent: RecurrentState
+    source: Source | None = None
+    fed: Float[Tensor, "N F"] | None = None
+
+    def select(self, rows: Int[Tensor, " M"]) -> Self:
+        return replace(
+            self,
+            recurrent=self.recurrent.select(rows),
+            source=self.source and self.source.select(rows),
+            fed=None if self.fed is None else self.fed[rows],
+        )
+
+    def copy(self) -> Self:
+        # Nobody writes into the source or the features, so that copies may share them.
+        return replace(self, recurrent=self.recurrent.copy())
+
+
+class TokenInput(nn.Module):
+    """Vectors of tokens, after dropout of whole words and of features."""
+
+    def __init__(self, settings: RecurrentModel, size: int, shared: TokenEmbedding | None = None) -> None:
+        super().__init__()
+        dropout = settings.dropout
+        # Features of variance one, whatever the width: smaller ones take a cell long to tell apart.
+        self.embedding = TokenEmbedding(size, settings.embedding, scale=settings.embedding**0.5, shared=shared)
+        self.words = WordDropout(dropout.embedding)
+        self.features = FeatureDropout(dropout.input, variational=dropout.variational)
+
+    def forward(self, tokens: Int[Tensor, "N n"]) -> Float[Tensor, "N n E"]:
+        vectors: Tensor = self.features(self.words(self.embedding(tokens), tokens))
+        return vectors
+
+
+class Encoder(nn.Module):
+    """Reads a source; the tap `output` shows what it made of it, "B S C"."""
+
+    def __init__(self, settings: RecurrentModel, tokens: TokenInput) -> None:
+        super().__init__()
+        self.input = tokens
+        self.stack = _stack(settings, settings.embedding, settings.encoder_layers, bidirectional=settings.bidirectional)
+        self.output = Tap()
+
+    def forward(self, source: Padded) -> tuple[Float[Tensor, "B S C"], RecurrentState]:
+        outputs, final = self.stack(self.input(source.tokens), source.lengths)
+        return self.output(outputs), final
+
+
+class Bridge(nn.Module):
+    """The decoder's first state from the encoder's last: s = tanh(W [all parts of the encoder's state]).
+
+    Layers are matched from the top. An LSTM's memory is not squashed.
+    """
+
+    def __init__(self, encoder: RecurrentStack, decoder: RecurrentStack) -> None:
+        super().__init__()
+        above = len(encoder.layers) - len(decoder.layers)
+        probe = torch.empty(0)
+        given, wanted = encoder.initial(probe).layers, decoder.initial(probe).layers
+        self.matched = [max(0, place + above) for place in range(len(wanted))]
+        self.maps = nn.ModuleList(
+            nn.Linear(sum(part.shape[-1] for part in given[match]), sum(part.shape[-1] for part in layer))
+            for match, layer in zip(self.matched, wanted, strict=True)
+        )
+        self.parts = len(wanted[0])
+
+    def forward(self, final: RecurrentState) -> RecurrentState:
+        layers = []
+        for match, linear in zip(self.matched, self.maps, strict=True):
+            hidden, *memory = linear(torch.cat(final.layers[match], -1)).chunk(self.parts, -1)
+            layers.append((torch.tanh(hidden), *memory))
+        return RecurrentState(tuple(layers))
+
+
+class SourceAttention(Attention):
+    """Attention to the source for single vectors: one head, keys prepared once.
+
+    A score that compares vectors of one width gets keys that are projected to the width of the queries.
+    """
+
+    def __init__(self, settings: RecurrentModel, query_width: int, key_width: int) -> None:
+        make, hidden = SCORES[settings.attention.score], settings.attention.hidden
+        narrow = key_width != query_width and make(1, 1, hidden=1).equal_widths
+        super().__init__(
+            make(query_width, query_width if narrow else key_width, hidden=hidden), settings.attention.normalizer
+        )
+        self.keys = nn.Linear(key_width, query_width, bias=False) if narrow else nn.Identity()
+
+    def remember(self, outputs: Float[Tensor, "B S C"], keep: Bool[Tensor, "B S"]) -> Source:
+        """The encoder's outputs as keys and values."""
+        values = outputs.unsqueeze(1)
+        return Source(Memory(self.prepare(self.keys(values)), values), masks.padding(keep))
+
+    def look(self, queries: Float[Tensor, "N n Dq"], source: Source) -> Float[Tensor, "N n C"]:
+        """The contexts of n queries, past the taps."""
+        memory = source.memory
+        context: Tensor = self(queries.unsqueeze(1), memory.keys, memory.values, mask=source.mask, prepared=True)
+        return context.squeeze(1)
+
+    def glance(self, query: Float[Tensor, "N Dq"], source: Source) -> Float[Tensor, "N C"]:
+        """The context of a single query, past the taps that change something; `show` shows it to those that record."""
+        if self._intervened:
+            return self.look(query.unsqueeze(1), source).squeeze(1)
+        memory = source.memory
+        context, _ = attend(
+            query[:, None, None],
+            memory.keys,
+            memory.values,
+            score=self.score,
+            normalizer=self.normalizer,
+            mask=source.mask,
+            prepared=True,
+        )
+        return context[:, 0, 0]
+
+    def show(self, queries: list[Tensor], source: Source) -> None:
+        """Ends a sequence of glances: taps that only record see all of them at once, as "N 1 n S"."""
+        recorded = self.scores.recorded or self.weights.recorded or self.context.recorded
+        if recorded and not self._intervened:
+            with torch.no_grad():
+                self.look(torch.stack(queries, 1), source)
+
+    @property
+    def _intervened(self) -> bool:
+        return self.scores.intervened or self.weights.intervened or self.context.intervened
+
+
+class Decoder(nn.Module, ABC):
+    """Reads the target so far; the tap `output` shows the features, "N n F".
+
+    `read_width` is the width of what the cell reads besides a token's vector, `blend_width` that of what the features
+    are made of besides the state.
+    """
+
+    def __init__(
+        self,
+        settings: RecurrentModel,
+        tokens: TokenInput,
+        encoder: RecurrentStack,
+        *,
+        read_width: int = 0,
+        blend_width: int = 0,
+    ) -> None:
+        super().__init__()
+        self.input = tokens
+        self.stack = _stack(settings, settings.embedding + read_width, settings.decoder_layers)
+        self.bridge = Bridge(encoder, self.stack)
+        self.blend = nn.Linear(self.stack.width + blend_width, _feature_width(settings))
+        self.dropout = FeatureDropout(settings.dropout.output, variational=settings.dropout.variational)
+        self.output = Tap()
+
+    @abstractmethod
+    def start(self, outputs: Float[Tensor, "B S C"], final: RecurrentState, source: Padded) -> TranslatorState:
+        """The state before the first token, given what the encoder made of the source."""
+
+    @abstractmethod
+    def read(
+        self, tokens: Float[Tensor, "N n E"], state: TranslatorState
+    ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
+        """The features of n more tokens, given their vectors."""
+
+    def forward(
+        self, tokens: Int[Tensor, "N n"], state: TranslatorState
+    ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
+        features, state = self.read(self.input(tokens), state)
+        return self.output(self.dropout(features)), state
+
+    def features(self, *parts: Float[Tensor, "..."]) -> Float[Tensor, "*N F"]:
+        """What predicts the next token."""
+        return torch.tanh(self.blend(torch.cat(parts, -1)))
+
+
+class BottleneckDecoder(Decoder):
+    """Knows of the source what the encoder's last state says (Sutskever et al. 2014, Cho et al. 2014)."""
+
+    def start(self, outputs: Float[Tensor, "B S C"], final: RecurrentState, source: Padded) -> TranslatorState:
+        return TranslatorState(self.bridge(final))
+
+    def read(
+        self, tokens: Float[Tensor, "N n E"], state: TranslatorState
+    ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
+        outputs, recurrent = self.stack(tokens, state=state.recurrent)
+        return self.features(outputs), replace(state, recurrent=recurrent)
+
+
+class LookingDecoder(Decoder):
+    """Looks at the source; its attention compares queries of width `query_width` with the encoder's outputs."""
+
+    def __init__(
+        self,
+        settings: RecurrentModel,
+        tokens: TokenInput,
+        encoder: RecurrentStack,
+        *,
+        query_width: int = 0,
+        read_width: int = 0,
+        blend_width: int = 0,
+    ) -> None:
+        super().__init__(settings, tokens, encoder, read_width=read_width, blend_width=encoder.width + blend_width)
+        self.attention = SourceAttention(settings, query_width or self.stack.width, encoder.width)
+
+    def start(self, outputs: Float[Tensor, "B S C"], final: RecurrentState, source: Padded) -> TranslatorState:
+        return TranslatorState(self.bridge(final), self.attention.remember(outputs, source.keep))
+
+
+class BeforeDecoder(LookingDecoder):
+    """Looks with the last state, and reads what it sees together with the token (Bahdanau et al. 2015)."""
+
+    def __init__(self, settings: RecurrentModel, tokens: TokenInput, encoder: RecurrentStack) -> None:
+        super().__init__(
+            settings,
+            tokens,
+            encoder,
+            query_width=settings.hidden,
+            read_width=encoder.width,
+            blend_width=settings.embedding,
+        )
+
+    def read(
+        self, tokens: Float[Tensor, "N n E"], state: TranslatorState
+    ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
+        source, steps = _looked_at(state), self.stack.steps()
+        layers = state.recurrent.layers
+        queries, contexts, outputs = [], [], []
+        for known in steps.lowest.project(tokens.transpose(0, 1)).unbind(0):
+            queries.append(layers[-1][0])
+            contexts.append(self.attention.glance(queries[-1], source))
+            output, layers = steps(steps.lowest.project_rest(known, contexts[-1]), layers)
+            outputs.append(output)
+        steps.show()
+        self.attention.show(queries, source)
+        features = self.features(torch.stack(outputs, 1), torch.stack(contexts, 1), tokens)
+        return features, replace(state, recurrent=RecurrentState(layers))
+
+
+class AfterDecoder(LookingDecoder):
+    """Looks with the new state (Luong et al. 2015): all steps at once."""
+
+    def read(
+        self, tokens: Float[Tensor, "N n E"], state: TranslatorState
+    ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
+        outputs, recurrent = self.stack(tokens, state=state.recurrent)
+        context = self.attention.look(outputs, _looked_at(state))
+        return self.features(outputs, context), replace(state, recurrent=recurrent)
+
+
+class FeedDecoder(LookingDecoder):
+    """Looks with the new state, and reads the last features together with the token (Luong et al. 2015, 3.3)."""
+
+    def __init__(self, settings: RecurrentModel, tokens: TokenInput, encoder: RecurrentStack) -> None:
+        super().__init__(settings, tokens, encoder, read_width=_feature_width(settings))
+
+    def start(self, outputs: Float[Tensor, "B S C"], final: RecurrentState, source: Padded) -> TranslatorState:
+        state = super().start(outputs, final, source)
+        return replace(state, fed=outputs.new_zeros(len(outputs), self.blend.out_features))
+
+    def read(
+        self, tokens: Float[Tensor, "N n E"], state: TranslatorState
+    ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
+        source, steps = _looked_at(state), self.stack.steps()
+        layers, fed = state.recurrent.layers, state.fed
+        assert fed is not None
+        queries, features = [], []
+        for known in steps.lowest.project(tokens.transpose(0, 1)).unbind(0):
+            query, layers = steps(steps.lowest.project_rest(known, fed), layers)
+            queries.append(query)
+            fed = self.features(query, self.attention.glance(query, source))
+            features.append(fed)
+        steps.show()
+        self.attention.show(queries, source)
+        return torch.stack(features, 1), replace(state, recurrent=RecurrentState(layers), fed=fed)
+
+
+PLACEMENTS: dict[str, type[LookingDecoder]] = {"before": BeforeDecoder, "after": AfterDecoder, "feed": FeedDecoder}
+
+
+class RecurrentTranslator(Generator):
+    """A recurrent encoder, and a recurrent decoder that looks at what the encoder made of the source."""
+
+    def __init__(self, settings: RecurrentModel, source_size: int, target_size: int) -> None:
+        super().__init__()
+        looks = settings.attention.score != "none"
+        kind = PLACEMENTS[settings.attention.placement] if looks else BottleneckDecoder
+        target = TokenInput(settings, target_size)
+        source = TokenInput(settings, source_size, shared=target.embedding if settings.tie == "all" else None)
+        self.encoder = Encoder(settings, source)
+        self.decoder = kind(settings, target, self.encoder.stack)
+        self.readout = LinearReadout(
+            _feature_width(settings), target_size, shared=target.embedding if settings.tie != "none" else None
+        )
+        self.cross_taps = ("decoder.attention.weights",) if looks else ()
+
+    def start(self, source: Padded, capacity: int) -> TranslatorState:
+        """Reads the source. A recurrent state does not grow with the tokens, so `capacity` may be anything."""
+        outputs, final = self.encoder(source)
+        return self.decoder.start(outputs, final, source)
+
+    def advance(self, tokens: Int[Tensor, "N n"], state: State) -> tuple[Float[Tensor, "N n E"], State]:
+        assert isinstance(state, TranslatorState)
+        features, after = self.decoder(tokens, state)
+        return features, after
+
+
+def build(settings: RecurrentModel, source_size: int, target_size: int) -> RecurrentTranslator:
+    """The model of these settings, for vocabularies of these sizes."""
+    return RecurrentTranslator(settings, source_size, target_size)
+
+
+def _stack(settings: RecurrentModel, input_width: int, layers: int, *, bidirectional: bool = False) -> RecurrentStack:
+    return RecurrentStack(
+        settings.cell,
+        input_width,
+        settings.hidden,
+        layers,
+        bidirectional=bidirectional,
+        connection=settings.connection,
+        between=settings.dropout.between,
+        weight_drop=settings.dropout.recurrent,
+        variational=settings.dropout.variational,
+    )
+
+
+def _feature_width(settings: RecurrentModel) -> int:
+    """A readout that shares its vectors with an embedding reads features of that width."""
+    return settings.hidden if settings.tie == "none" else settings.embedding
+
+
+def _looked_at(state: TranslatorState) -> Source:
+    assert state.source is not None
+    return state.source
