@@ -144,7 +144,7 @@ _ALL = (
         "el", "Greek", "o MMMM y | EEEE, o MMMM y | 'Την' o MMMM y | dd/MM/y | d-M-y | d.M.y", ordinal=first("1η")
     ),
     Language("hu", "Hungarian", "y. R. d. | y.MM.dd. | y.M.d. | y. M. d. | y-MM-dd | EEEE, y. MMMM d."),
-    Language("fi", "Finnish", "EEEE, d. MMMM y | E d. MMMM y | dd.MM.y | d.M.yy | d. M. y"),
+    Language("fi", "Finnish", "E d. MMMM y | dd.MM.y | d.M.yy | d. M. y"),
     Language("et", "Estonian", "EEEE, d. MMMM y | d. MMMM y. 'a' | dd.MM.y | d.M.yy"),
     Language("lv", "Latvian", "d. MMMM y | EEEE, d. MMMM y | dd.MM.y. | dd.MM.y"),
     Language("lt", "Lithuanian", "y 'm'. MMMM d 'd'., E | EEEE, y 'm'. MMMM d 'd'. | y.MM.dd | y MM dd"),
