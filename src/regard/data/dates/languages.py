@@ -158,7 +158,8 @@ _ALL = (
     Language("hi", "Hindi", "d MMMM, y | EEEE d MMMM y | d-M-y | dd.MM.y", numerals=("devanagari",)),
     Language("bn", "Bengali", "d MMMM y | EEEE d MMMM y | d-M-y | dd/MM/y", numerals=("bengali",)),
     Language("ta", "Tamil", "d MMMM y | EEEE d MMMM y | d-M-y | dd-MM-y"),
-    Language("th", "Thai", "'วันที่' d MMMM 'ค.ศ.' y | d MMM 'ค.ศ.' y | d-M-y", numerals=("thai",)),
+    # Two digits of a Thai year are those of the Buddhist era.
+    Language("th", "Thai", "'วันที่' d MMMM 'ค.ศ.' y | d MMM 'ค.ศ.' y | d-M-y", without="d/M/yy", numerals=("thai",)),
     Language(
         "vi",
         "Vietnamese",
