@@ -5,6 +5,7 @@ from functools import cache
 from itertools import cycle, product
 from typing import get_args
 
+import pytest
 import torch
 from hypothesis import strategies as st
 from torch import Tensor
@@ -53,7 +54,7 @@ def _transformers() -> dict[str, TransformerModel]:
             groups=(0, 2, 1)[place % 3],
             feedforward=6,
             encoder_layers=1 + place % 2,
-            decoder_layers=2,
+            decoder_layers=2 - place % 2,
             norm=("pre", "post")[place // 2 % 2],
             position=position,
             longest=16,
@@ -70,6 +71,18 @@ def _transformers() -> dict[str, TransformerModel]:
 
 TINY: dict[str, RecurrentModel | TransformerModel] = {**_recurrent(), **_transformers()}
 """Settings of a tiny model of every kind, by name."""
+
+_SEEN_AGAIN = {
+    f"recurrent-{score}-{placement}"
+    for (place, score), (turn, placement) in product(
+        enumerate(get_args(names.ScoreName)), enumerate(get_args(names.PlacementName))
+    )
+    if place % 3 != turn
+}
+every_model = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name in _SEEN_AGAIN else name for name in TINY]
+)
+"""Parametrizes a test by the names of all models; of each score's placements, every day sees one."""
 
 
 @cache
