@@ -1,0 +1,122 @@
+"""What may be written: special tokens, forced prefixes, repeated n-grams, and how short and long an output may be."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.data.batch import Padded
+from regard.errors import UsageError
+from regard.recipe import Decoding
+from regard.tokens.vocabulary import BEGIN, END, PAD
+
+NEVER = (PAD, BEGIN)
+"""Never written. UNKNOWN may be: a model that has learned where unknown words stand should not be made to guess one."""
+
+
+def longest_outputs(source: Padded, settings: Decoding) -> Int[Tensor, " B"]:
+    """Most tokens of each output: so many for each source token, END not counted, and some more; `least` at least."""
+    words = (source.keep & (source.tokens != END)).sum(1)
+    return ((words * settings.longest_factor).floor().long() + settings.longest_extra).clamp(min=settings.least)
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """The rules for B searches. They forbid, and change no probability of what they allow."""
+
+    least: int
+    no_repeat: int
+    longest: Int[Tensor, " B"]
+    shortest: int
+    """No search has a lower limit than this, so that before it the device need not be asked."""
+    prefixes: Padded
+
+    @classmethod
+    def of(
+        cls,
+        source: Padded,
+        settings: Decoding,
+        prefixes: Sequence[Sequence[int]] | None,
+        examples: Sequence[int],
+    ) -> Self:
+        longest = longest_outputs(source, settings)
+        if prefixes is None:
+            prefixes = [()] * len(longest)
+        else:
+            _check_prefixes(prefixes, longest.tolist(), examples)
+        forced = Padded.of([list(prefix) for prefix in prefixes]).to(longest.device)
+        shortest = int(longest.min()) if len(longest) else 0
+        return cls(settings.least, settings.no_repeat, longest, shortest, forced)
+
+    def select(self, searches: Int[Tensor, " M"]) -> Self:
+        return replace(self, longest=self.longest[searches], prefixes=self.prefixes.select(searches))
+
+    def check_vocabulary(self, size: int, examples: Sequence[int]) -> None:
+        """Refuses prefixes with tokens the model does not know."""
+        for example, row in zip(examples, self.prefixes.tokens.tolist(), strict=True):
+            if max(row, default=0) >= size:
+                raise UsageError(
+                    f"prefix of example {example}: token {max(row)} is outside the model's vocabulary; "
+                    f"its tokens are 0 to {size - 1}: encode the prefix with this model's tokenizer"
+                )
+
+    def last(self, length: int) -> Bool[Tensor, " B"] | None:
+        """In which searches an output of this length may get no other token than END; None: in none of them."""
+        return None if length < self.shortest else length >= self.longest
+
+    def apply(
+        self, log_probs: Float[Tensor, "B beam V"], written: Int[Tensor, "B beam t"]
+    ) -> Float[Tensor, "B beam V"]:
+        """The log-probabilities of the next token, with -inf for what is forbidden after what is written."""
+        length = written.shape[-1]
+        allowed = log_probs.clone()
+        for token in NEVER:
+            allowed[..., token] = -torch.inf
+        if length < self.least:
+            allowed[..., END] = -torch.inf
+        if 0 < self.no_repeat <= length:
+            allowed = _forbid_repetition(allowed, written, self.no_repeat)
+        if length < self.prefixes.tokens.shape[1]:
+            # Last: what the user forces outweighs the other rules.
+            forced = length < self.prefixes.lengths
+            wanted = self.prefixes.tokens[:, length, None, None].expand(*log_probs.shape[:2], 1)
+            only = torch.full_like(log_probs, -torch.inf).scatter(-1, wanted, log_probs.gather(-1, wanted))
+            allowed = torch.where(forced[:, None, None], only, allowed)
+        return allowed
+
+
+def _forbid_repetition(
+    log_probs: Float[Tensor, "B beam V"], written: Int[Tensor, "B beam t"], n: int
+) -> Float[Tensor, "B beam V"]:
+    """Forbids each token that once followed the n - 1 tokens that were written last."""
+    grams = written.unfold(-1, n, 1)
+    context = written[..., written.shape[-1] - (n - 1) :]
+    again = (grams[..., :-1] == context[..., None, :]).all(-1)
+    # Adding lets several n-grams write to one place: 0 changes nothing, and -inf stays -inf.
+    return log_probs.scatter_add(-1, grams[..., -1], torch.where(again, -torch.inf, 0.0).to(log_probs.dtype))
+
+
+def _check_prefixes(prefixes: Sequence[Sequence[int]], longest: Sequence[int], examples: Sequence[int]) -> None:
+    if len(prefixes) != len(longest):
+        raise UsageError(
+            f"{len(prefixes)} prefixes for {len(longest)} sources: "
+            "give one for each, and an empty one where nothing is forced"
+        )
+    names = {PAD: "PAD", BEGIN: "BEGIN", END: "END"}
+    for example, prefix, limit in zip(examples, prefixes, longest, strict=True):
+        if len(prefix) > limit:
+            raise UsageError(
+                f"prefix of example {example}: {len(prefix)} tokens, but this output may have at most {limit}; "
+                "raise longest_factor or longest_extra, or shorten the prefix"
+            )
+        for place, token in enumerate(prefix):
+            if token < 0:
+                raise UsageError(f"prefix of example {example}: token {token} at place {place}; tokens are 0 or more")
+            if token in names:
+                raise UsageError(
+                    f"prefix of example {example}: {names[token]} ({token}) at place {place}; "
+                    "a prefix has only what is written: leave out special tokens"
+                )

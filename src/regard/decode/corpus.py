@@ -1,0 +1,93 @@
+"""Whole corpora: sorted by length, cut into batches, given back in the order they came in."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+
+import torch
+from torch import nn
+
+from regard.data.batch import Padded, PairBatch
+from regard.decode.ranking import Hypothesis
+from regard.decode.search import decode, evaluating
+from regard.errors import UsageError
+from regard.models.generator import Generator
+from regard.recipe import Decoding
+from regard.tokens.vocabulary import END
+
+Progress = Callable[[int, int], None]
+"""Called after each batch with the number of examples done and of all examples."""
+
+
+def decode_all(
+    model: Generator,
+    sources: Sequence[Sequence[int]],
+    settings: Decoding,
+    *,
+    prefixes: Sequence[Sequence[int]] | None = None,
+    on_progress: Progress | None = None,
+) -> list[list[Hypothesis]]:
+    """The outputs for each source (tokens without special ones), best first, on the device the model is on."""
+    if prefixes is not None:
+        _check_counts("prefixes", prefixes, sources)
+    found: dict[int, list[Hypothesis]] = {}
+    for chosen in batches_by_length([len(source) + 1 for source in sources], settings.batch_tokens):
+        batch = Padded.of([[*sources[example], END] for example in chosen]).to(device_of(model))
+        forced = None if prefixes is None else [prefixes[example] for example in chosen]
+        found.update(zip(chosen, decode(model, batch, settings, prefixes=forced, examples=chosen), strict=True))
+        if on_progress is not None:
+            on_progress(len(found), len(sources))
+    return [found[example] for example in range(len(sources))]
+
+
+@torch.inference_mode()
+def score_all(
+    model: Generator,
+    sources: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]],
+    batch_tokens: int = Decoding().batch_tokens,
+    *,
+    on_progress: Progress | None = None,
+) -> list[list[float]]:
+    """The log-probability of each token of each target given its source, and of END after it."""
+    _check_counts("targets", targets, sources)
+    found: dict[int, list[float]] = {}
+    lengths = [max(len(source), len(target)) + 1 for source, target in zip(sources, targets, strict=True)]
+    with evaluating(model):
+        for chosen in batches_by_length(lengths, batch_tokens):
+            given, wanted = ([list(side[example]) for example in chosen] for side in (sources, targets))
+            batch = PairBatch.of(given, wanted, chosen).to(device_of(model))
+            state = model.start(batch.source, batch.given.tokens.shape[1])
+            features, _ = model.advance(batch.given.tokens, state)
+            log_probs, _ = model.readout.log_probs(features, batch.wanted.tokens)
+            for example, row in zip(chosen, log_probs.tolist(), strict=True):
+                found[example] = row[: len(targets[example]) + 1]
+            if on_progress is not None:
+                on_progress(len(found), len(sources))
+    return [found[example] for example in range(len(sources))]
+
+
+def batches_by_length(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
+    """Indices of examples in batches of similar length, whose rows × longest is at most `batch_tokens`.
+
+    The longest come first, so that memory that does not suffice is found out at once. An example that is longer than
+    the budget is a batch of its own: whatever a user gives is answered.
+    """
+    batch: list[int] = []
+    for example in sorted(range(len(lengths)), key=lambda example: -lengths[example]):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > batch_tokens:
+            yield batch
+            batch = []
+        batch.append(example)
+    if batch:
+        yield batch
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where a model's parameters are; the CPU if it has none."""
+    tensor = next(chain(model.parameters(), model.buffers()), None)
+    return torch.device("cpu") if tensor is None else tensor.device
+
+
+def _check_counts(name: str, given: Sequence[Sequence[int]], sources: Sequence[Sequence[int]]) -> None:
+    if len(given) != len(sources):
+        raise UsageError(f"{len(given)} {name} for {len(sources)} sources: give one for each")

@@ -1,0 +1,81 @@
+"""Drawing the next token at random: temperature, top-k, top-p, min-p.
+
+What is drawn is a function of the seed, the example, the sample's number and the position, never of the batch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.decode.choosing import Candidates
+from regard.recipe import Decoding
+
+BITS = 23
+"""Of a uniform number: so many that u < 1 and total > 0 give u × total < total in float32 too."""
+
+
+def uniform_numbers(seed: int, examples: Sequence[int], samples: int, positions: int) -> Float[Tensor, "B positions"]:
+    """Numbers in [0, 1) for each sample of each example in turn; more positions do not change the earlier ones."""
+    # Drawn on the host, so that every device draws the same.
+    streams = [[seed % 2**64, example, sample] for example in examples for sample in range(samples)]
+    numbers = np.array([np.random.default_rng(stream).random(positions) for stream in streams])
+    return torch.tensor(np.floor(numbers * 2**BITS) / 2**BITS, dtype=torch.float32)
+
+
+def likely_tokens(
+    probs: Float[Tensor, "*rows V"], *, top_k: int, top_p: float, min_p: float
+) -> Bool[Tensor, "*rows V"]:
+    """Which tokens may be drawn: each rule looks at the same probabilities, and a token must pass them all.
+
+    top-k (Fan et al. 2018) keeps the k likeliest; top-p (Holtzman et al. 2020) the fewest likeliest whose sum is at
+    least p; min-p (Nguyen et al. 2024) those at least so likely in comparison with the likeliest.
+    """
+    likely = (probs > 0) & (probs >= min_p * probs.amax(-1, keepdim=True))
+    if not top_k and top_p == 1.0:
+        return likely
+    size = probs.shape[-1]
+    ordered, order = probs.topk(min(top_k or size, size), dim=-1)
+    inside = (ordered.cumsum(-1) - ordered < top_p) | (top_p == 1.0)
+    return likely & torch.zeros_like(likely).scatter(-1, order, inside)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Draws one continuation for the one hypothesis of each of B searches."""
+
+    settings: Decoding
+    uniform: Float[Tensor, "B positions"]
+
+    def select(self, searches: Int[Tensor, " M"]) -> Self:
+        return replace(self, uniform=self.uniform[searches])
+
+    def choose(
+        self,
+        log_probs: Float[Tensor, "B 1 V"],
+        totals: Float[Tensor, "B 1"],
+        position: int,
+        last: Bool[Tensor, " B"] | None,
+    ) -> Candidates:
+        # The likeliest first becomes 0, so that no temperature, however small, makes all of them -inf.
+        tempered = (log_probs - log_probs.amax(-1, keepdim=True)) / self.settings.temperature
+        probs = tempered.softmax(-1)
+        likely = likely_tokens(probs, top_k=self.settings.top_k, top_p=self.settings.top_p, min_p=self.settings.min_p)
+        token = draw(probs.masked_fill(~likely, 0.0), self.uniform[:, position, None])
+        return Candidates(totals + log_probs.gather(-1, token[..., None]).squeeze(-1), torch.zeros_like(token), token)
+
+
+def draw(weights: Float[Tensor, "*rows V"], uniform: Float[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
+    """The token whose share of the total weight, laid end to end in the order of the vocabulary, holds this number.
+
+    Not in the order of the weights: there rounding could swap neighbors and change what is drawn.
+    """
+    # A parallel sum need not grow monotonically: only tokens with some weight are considered, the total included.
+    there = weights > 0
+    reached = weights.cumsum(-1).masked_fill(~there, 0.0)
+    total = reached.amax(-1, keepdim=True)
+    return ((reached > uniform[..., None] * total) & there).int().argmax(-1)

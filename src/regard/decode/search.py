@@ -1,0 +1,160 @@
+"""Writing outputs: one loop for greedy search, beam search and sampling.
+
+Each example is a search with a beam of hypotheses. At every step its candidates are looked at, best first: of the
+first `beam`, those that end are finished, and the first `beam` of those that do not end go on. A search is over when
+
+- as many hypotheses have finished as the beam is wide (so a beam of 1 is greedy search), or
+- no hypothesis goes on: the length limit is reached, or every continuation is forbidden, or
+- none that goes on can come to beat the worst of the `n_best` finished ones (see `Ranking.bound`), so that stopping
+  now and stopping later give the same list.
+
+Greedy search is a beam of 1; sampling is a beam of 1 whose candidate is drawn, each sample being a search of its own.
+All searches of a batch step together, as the N = B × beam rows of the model's state. One index a step reorders the
+rows and drops those whose search is over; the host waits for the device once a step, to learn which these are.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.data.batch import Padded
+from regard.decode.beams import Live, Searches
+from regard.decode.choosing import Candidates, Choice, Likeliest
+from regard.decode.constraints import Constraints
+from regard.decode.coverage import attention_reader
+from regard.decode.ranking import Finished, Hypothesis, Ranking
+from regard.decode.sampling import Sampling, uniform_numbers
+from regard.errors import ModelError, UsageError
+from regard.models.generator import Generator, State
+from regard.recipe import Decoding
+from regard.tokens.vocabulary import END
+
+
+@torch.inference_mode()
+def decode(
+    model: Generator,
+    source: Padded,
+    settings: Decoding,
+    *,
+    prefixes: Sequence[Sequence[int]] | None = None,
+    examples: Sequence[int] | None = None,
+) -> list[list[Hypothesis]]:
+    """The outputs for each source of a batch, best first: `n_best` of them, or as many as the search has found.
+
+    A beam's list holds finished hypotheses alone, or unfinished ones if none finished within the limit. `prefixes` are
+    what each output must begin with; `examples` say which examples these are, for sampling and messages (else 0, 1, …).
+    """
+    examples = range(len(source.tokens)) if examples is None else examples
+    if len(examples) != len(source.tokens):
+        raise UsageError(f"{len(examples)} example numbers for {len(source.tokens)} sources: give one for each")
+    rules = Constraints.of(source, settings, prefixes, examples)
+    if not len(examples):
+        return []
+    device = source.tokens.device
+    capacity = int(rules.longest.max()) + 1  # BEGIN, and all that may be written before END
+    samples, beam, n_best = 1, 1, 1
+    choice: Choice = Likeliest()
+    if settings.method == "beam":
+        beam, n_best = settings.beam, settings.n_best
+    elif settings.method == "sample":
+        samples = settings.n_best
+        choice = Sampling(settings, uniform_numbers(settings.seed, examples, samples, capacity).to(device))
+    copies = torch.arange(len(examples), device=device).repeat_interleave(samples)
+    searches = Searches(
+        places=list(range(len(copies))),
+        examples=[example for example in examples for _ in range(samples)],
+        rules=rules.select(copies),
+        choice=choice,
+        keep=source.keep[copies],
+        finished=Finished.none(len(copies), beam, capacity - 1, device),
+    )
+    with evaluating(model), attention_reader(model, settings.coverage_penalty) as attention:
+        state = model.start(source, capacity)
+        if samples * beam > 1:
+            state = state.select(copies.repeat_interleave(beam))
+        ranking = Ranking(settings.length_penalty, settings.coverage_penalty)
+        found = search(model, state, searches, ranking, attention, n_best)
+    groups = [chain.from_iterable(found[place : place + samples]) for place in range(0, len(found), samples)]
+    return [sorted(group, key=lambda hypothesis: hypothesis.score, reverse=True) for group in groups]
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Dropout is off while the block runs."""
+    training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)
+
+
+def search(
+    model: Generator,
+    state: State,
+    searches: Searches,
+    ranking: Ranking,
+    attention: Callable[[], Float[Tensor, "N S"] | None],
+    n_best: int,
+) -> list[list[Hypothesis]]:
+    """Runs searches to their end; `state` has `beam` rows for each of them and has read nothing yet."""
+    live = Live.begin(searches.finished)
+    left: list[Searches] = []
+    while searches.places:
+        # The model reads the last token of every hypothesis and says how likely each next one is.
+        features, state = model.advance(live.last, state)
+        log_probs = model.readout.logits(features[:, -1]).float().log_softmax(-1)
+        log_probs = log_probs.reshape(*live.totals.shape, -1)
+        live = live.look(attention())
+        if live.length == 0:
+            searches.rules.check_vocabulary(log_probs.shape[-1], searches.examples)
+
+        # Of the first candidates, those that end are finished; the first of the others go on.
+        allowed = searches.rules.apply(log_probs, live.written)
+        last = searches.rules.last(live.length)
+        candidates = searches.choice.choose(allowed, live.totals, live.length, last)
+        ended = live.ended_by(candidates, ranking, searches.keep)
+        searches = replace(searches, finished=searches.finished.merge(ended))
+        going = candidates.going_on(live.beam, last)
+
+        # Here alone the host waits. One NaN among the logits has made every log-probability of its row NaN.
+        broken = log_probs[..., END].isnan().any(1)
+        are_over, are_broken = torch.stack([_over(searches, going, ranking, n_best), broken]).tolist()
+        if any(are_broken):
+            raise _not_a_number(searches.examples[are_broken.index(True)], live.length)
+
+        # One index drops the rows whose search is over and lets every other row continue its parent.
+        rows = going.parents + torch.arange(0, live.totals.numel(), live.beam, device=live.totals.device)[:, None]
+        if any(are_over):
+            leave = [place for place, over in enumerate(are_over) if over]
+            stay = [place for place, over in enumerate(are_over) if not over]
+            unfinished = live.unfinished(ranking, searches.keep)
+            left.append(replace(searches, finished=searches.finished.or_else(unfinished)).select(leave))
+            searches, going, rows = searches.select(stay), going.select(stay), rows[stay]
+            if not stay:
+                break
+        if live.beam > 1 or any(are_over):
+            state, live = state.select(rows.flatten()), live.select(rows)
+        live = live.grow(going)
+    places = chain.from_iterable(group.places for group in left)
+    found = chain.from_iterable(group.finished.lists(n_best) for group in left)
+    return [hypotheses for _, hypotheses in sorted(zip(places, found, strict=True), key=lambda pair: pair[0])]
+
+
+def _over(searches: Searches, going: Candidates, ranking: Ranking, n_best: int) -> Bool[Tensor, " B"]:
+    """Which searches are over: the list is full, or nobody goes on, or nobody who does can reach the `n_best`."""
+    scores = searches.finished.scores
+    bound = ranking.bound(going.totals[:, 0], searches.rules.longest)
+    return (scores[:, -1] > -torch.inf) | (bound == -torch.inf) | (scores[:, n_best - 1] >= bound)
+
+
+def _not_a_number(example: int, position: int) -> ModelError:
+    return ModelError(
+        f"example {example}, position {position}: the model's output is not a number (NaN), so nothing can be chosen. "
+        "Its weights are damaged or its training diverged: take an earlier checkpoint, or compute in float32"
+    )
