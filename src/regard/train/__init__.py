@@ -1,0 +1,29 @@
+"""Training: one loop for every task (`loop.py`), as a generator of events, and a run on disk (`session.py`)."""
+
+from regard.train.events import Averaged, Ended, Event, Saved, Started, Step, Validated, WentBack
+from regard.train.loop import train
+from regard.train.optimizers import OPTIMIZERS
+from regard.train.ranks import Ranks, joined_ranks
+from regard.train.report import Reporter, reporter_for
+from regard.train.schedules import SCHEDULES
+from regard.train.session import run, run_task
+
+__all__ = [
+    "OPTIMIZERS",
+    "SCHEDULES",
+    "Averaged",
+    "Ended",
+    "Event",
+    "Ranks",
+    "Reporter",
+    "Saved",
+    "Started",
+    "Step",
+    "Validated",
+    "WentBack",
+    "joined_ranks",
+    "reporter_for",
+    "run",
+    "run_task",
+    "train",
+]

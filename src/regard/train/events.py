@@ -61,6 +61,16 @@ class Saved:
 
 
 @dataclass(frozen=True)
+class Averaged:
+    """The last checkpoints were averaged into the final model."""
+
+    step: int
+    checkpoints: int
+    metrics: Mapping[str, float]
+    path: Path
+
+
+@dataclass(frozen=True)
 class WentBack:
     """Steps stayed non-finite: training went back to an earlier checkpoint with a smaller rate."""
 
@@ -89,4 +99,4 @@ class Ended:
     seconds: float
 
 
-Event = Started | Step | Validated | Saved | WentBack | Ended
+Event = Started | Step | Validated | Saved | Averaged | WentBack | Ended

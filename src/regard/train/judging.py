@@ -1,0 +1,68 @@
+"""What a validation decides: which checkpoint is best, whether the rate is lowered, and when training is over."""
+
+import math
+from collections.abc import Mapping
+
+from regard.checkpoint import Best, Progress
+from regard.errors import RecipeError, one_of
+from regard.recipe import Training
+from regard.train.events import Reason
+
+
+def better(metric: str, value: float, than: float) -> bool:
+    """Whether a value of a metric is better than another; of the loss, less is better."""
+    return value < than if metric == "loss" else value > than
+
+
+def judge(settings: Training, progress: Progress, metrics: Mapping[str, float]) -> bool:
+    """Takes note of a validation in `progress`; True if it is the best so far."""
+    metric = settings.validation.metric
+    if not metrics:
+        return False
+    if metric not in metrics:
+        raise RecipeError(
+            f"train.validation.metric = {metric!r}, but validation measured {one_of(metrics, metric)} only; "
+            "choose one of these"
+        )
+    value = metrics[metric]
+    if math.isfinite(value) and (progress.best is None or better(metric, value, progress.best.value)):
+        progress.best = Best(value, progress.step)
+        progress.stale = progress.waited = 0
+        return True
+    progress.stale += 1
+    progress.waited += 1
+    if settings.schedule.kind == "plateau" and progress.waited >= max(settings.schedule.patience, 1):
+        progress.lowerings += 1
+        progress.waited = 0
+    return False
+
+
+def reason_to_end(settings: Training, progress: Progress) -> Reason | None:
+    """Which of the recipe's limits has been reached, a function of the progress alone."""
+    validation, target, best = settings.validation, settings.validation.target, progress.best
+    if best is not None and target is not None and not better(validation.metric, target, than=best.value):
+        return "target"
+    if validation.patience and progress.stale >= validation.patience:
+        return "patience"
+    if settings.steps and progress.step >= settings.steps:
+        return "steps"
+    if settings.epochs and progress.position.epoch >= settings.epochs:
+        return "epochs"
+    if settings.minutes and progress.seconds >= settings.minutes * 60:
+        return "minutes"
+    return None
+
+
+def in_words(reason: Reason, settings: Training, progress: Progress) -> str:
+    """Why training ended."""
+    validation, metric, best = settings.validation, settings.validation.metric, progress.best
+    so_far = f"the best {metric} is {best.value:.4g}, at step {best.step}" if best else "nothing was validated"
+    return {
+        "target": f"{metric} reached train.validation.target = {validation.target}; {so_far}",
+        "patience": f"{metric} has not improved in {progress.stale} validations "
+        f"(train.validation.patience = {validation.patience}); {so_far}",
+        "steps": f"train.steps = {settings.steps} are done; {so_far}",
+        "epochs": f"train.epochs = {settings.epochs} are done; {so_far}",
+        "minutes": f"train.minutes = {settings.minutes:g} are over; {so_far}",
+        "interrupted": f"asked to stop at step {progress.step}, and everything is saved; go on with --resume",
+    }[reason]

@@ -1,0 +1,112 @@
+"""Keeps a run on disk: which checkpoint is current, which is chosen, which may go. Only the leading process writes."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from regard.checkpoint import (
+    ModelFolder,
+    Progress,
+    cannot_write,
+    find_checkpoint,
+    load_checkpoint,
+    load_weights,
+    prune,
+    save_average,
+    save_checkpoint,
+)
+from regard.checkpoint.folder import AVERAGE, MODEL
+from regard.errors import ModelError, TrainingError
+from regard.recipe import Training
+from regard.train.averaging import average_of
+from regard.train.learner import Learner
+from regard.train.ranks import Ranks
+
+
+class Keeper:
+    """The folder of a run, as the loop sees it. Every process calls every method."""
+
+    def __init__(self, folder: ModelFolder, settings: Training, ranks: Ranks) -> None:
+        self.folder, self.settings, self.ranks = folder, settings, ranks
+
+    def find(self) -> tuple[str | None, list[str]]:
+        """The checkpoint to resume from, None in a new run, and what is wrong with newer ones."""
+        found: tuple[str | None, list[str]] = (None, [])
+        if self.ranks.leads and self.folder.checkpoints.is_dir():
+            self.folder.sweep()
+            found = find_checkpoint(self.folder)
+        name, complaints = self.ranks.agree(found)
+        if name is None and complaints:
+            raise ModelError("\n".join(["no checkpoint of this run is intact:", *complaints]))
+        return name, complaints
+
+    def resume(self, learner: Learner, name: str) -> Progress:
+        """Puts a checkpoint into the learner, and mends the pointers if what they name is gone."""
+        checkpoint = load_checkpoint(self.folder, name)
+        learner.restore(checkpoint, self.folder.checkpoints / name)
+        progress = checkpoint.progress
+        if self.ranks.leads:
+            try:
+                load_weights(self.folder.path)
+            except ModelError:
+                # The best is lost; this one takes its place until a validation finds a better one.
+                progress.best = None
+                self.folder.set_chosen(name, checkpoint.used)
+            self.folder.set_current(name)
+        progress.best = self.ranks.agree(progress.best)
+        return progress
+
+    def save(self, learner: Learner, progress: Progress, *, improved: bool = False, regular: bool = False) -> Path:
+        """Saves a checkpoint and makes it current; also chosen if it is the best, or nothing has been judged yet.
+        One that is saved in the regular course, at a validation, may enter the average of the last checkpoints."""
+        checkpoint = learner.capture(progress)
+        name = self.ranks.agree(self.folder.free_name("step", progress.step))
+        if regular and self.settings.average.checkpoints:
+            progress.validated = [*progress.validated, name][-self.settings.average.checkpoints :]
+        if self.ranks.leads:
+            save_checkpoint(self.folder, checkpoint)
+            try:
+                # First chosen, then current: if we are killed in between, resuming does this step again.
+                if improved or progress.best is None:
+                    self.folder.set_chosen(name, checkpoint.used)
+                self.folder.set_current(name)
+                prune(self.folder, self.settings.keep, progress.validated)
+            except OSError as error:
+                raise cannot_write(self.folder, f"checkpoint {name}", error) from error
+        return self.folder.checkpoints / name
+
+    def go_back(self, learner: Learner, progress: Progress) -> Progress:
+        """Puts the last good checkpoint into the learner, with half the rate, and saves it so: were we killed now,
+        resuming would go on from there."""
+        name, complaints = self.ranks.agree(find_checkpoint(self.folder, good=True) if self.ranks.leads else (None, []))
+        if name is None:
+            raise TrainingError("\n".join([f"{self.folder.path}: no good checkpoint to go back to", *complaints]))
+        checkpoint = load_checkpoint(self.folder, name)
+        learner.restore(checkpoint, self.folder.checkpoints / name)
+        earlier = checkpoint.progress
+        restored = replace(
+            earlier,
+            rate_factor=earlier.rate_factor / 2,
+            setbacks=earlier.setbacks + 1,
+            # What was found out in the meantime stays true.
+            seconds=progress.seconds,
+            skipped=progress.skipped,
+            best=progress.best,
+        )
+        doubtful = self.folder.names()
+        doubtful = doubtful[doubtful.index(name) + 1 :]
+        self.save(learner, restored)
+        if self.ranks.leads:
+            chosen = self.folder.chosen()
+            for later in set(doubtful) & set(self.folder.names()) - {chosen and chosen[0]}:
+                self.folder.remove(later)
+        return restored
+
+    def average(self, progress: Progress) -> str | None:
+        """Averages the last checkpoints into the final model and chooses it; its name, or None if that is off."""
+        name = None
+        if self.ranks.leads and self.settings.average.checkpoints and progress.validated:
+            file = AVERAGE if self.settings.average.decay else MODEL
+            name = save_average(self.folder, average_of(self.folder, progress.validated, file), progress.step)
+            self.folder.set_chosen(name, MODEL)
+            prune(self.folder, self.settings.keep, progress.validated)
+        return self.ranks.agree(name)

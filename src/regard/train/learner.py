@@ -1,0 +1,76 @@
+"""What learns: the model, its optimizer and its average, as one thing that can be captured and restored."""
+
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from regard.checkpoint import Checkpoint, Progress, load_weights, put_weights, weights_of
+from regard.errors import UsageError
+from regard.tasks.task import Task
+from regard.train.averaging import MovingAverage
+from regard.train.optimizers import build_optimizer, optimizer_state, put_optimizer_state
+from regard.train.ranks import Ranks
+from regard.train.runtime import Carry, StepRunner
+
+
+class Learner:
+    """A new model with initial weights drawn from the recipe's seed, and all that training it needs."""
+
+    def __init__(self, task: Task, device: torch.device, ranks: Ranks) -> None:
+        settings = task.recipe.train
+        torch.manual_seed(task.recipe.seed)
+        self.model = task.build_model().to(device).train()
+        self.optimizer = build_optimizer(self.model, settings.optimizer)
+        self.average = MovingAverage(self.model, settings.average.decay) if settings.average.decay else None
+        self.runner = StepRunner(task, self.model, self.optimizer, self.average, device, ranks)
+        self.carry: Carry = None
+        self.ranks = ranks
+
+    @property
+    def used(self) -> nn.Module:
+        """The model that is validated: the average if there is one."""
+        return self.average.model if self.average else self.model
+
+    @property
+    def parameters(self) -> int:
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+    def start_from(self, folder: Path) -> None:
+        """Takes over the weights of another model."""
+        weights = load_weights(folder)
+        for model in {self.model, self.used}:
+            put_weights(model, weights, folder)
+
+    def capture(self, progress: Progress) -> Checkpoint:
+        """All that is needed to go on; every process must call this, since each has a carry of its own."""
+        carries = self.ranks.gather(self.carry and {name: value.cpu() for name, value in self.carry.items()})
+        named = {f"{rank}/{name}": value for rank, carry in enumerate(carries) for name, value in (carry or {}).items()}
+        progress.processes = self.ranks.world
+        return Checkpoint(
+            weights=weights_of(self.model),
+            optimizer=optimizer_state(self.model, self.optimizer),
+            average=weights_of(self.average.model) if self.average else None,
+            carry=named or None,
+            progress=progress,
+        )
+
+    def restore(self, checkpoint: Checkpoint, where: Path) -> None:
+        """Becomes what was captured."""
+        put_weights(self.model, checkpoint.weights, where)
+        put_optimizer_state(self.model, self.optimizer, checkpoint.optimizer, str(where))
+        if self.average:
+            put_weights(self.average.model, checkpoint.average or checkpoint.weights, where)
+        self.carry = self._my_carry(checkpoint, where)
+
+    def _my_carry(self, checkpoint: Checkpoint, where: Path) -> dict[str, Tensor] | None:
+        if checkpoint.carry is None:
+            return None
+        if checkpoint.progress.processes != self.ranks.world:
+            raise UsageError(
+                f"{where}: was trained by {checkpoint.progress.processes} processes, each of which carries state of "
+                f"its own, but there are {self.ranks.world} now; resume with {checkpoint.progress.processes}"
+            )
+        mine, device = f"{self.ranks.rank}/", self.runner.device
+        named = checkpoint.carry.items()
+        return {name.removeprefix(mine): value.to(device) for name, value in named if name.startswith(mine)} or None

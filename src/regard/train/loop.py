@@ -1,0 +1,185 @@
+"""The training loop."""
+
+import copy
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from regard.checkpoint import ModelFolder, load_weights, put_weights
+from regard.data.batches import Position
+from regard.device import choose_device
+from regard.recipe import Training
+from regard.tasks.task import Batch, Task
+from regard.train.events import Averaged, Ended, Event, Reason, Saved, Started, Validated, WentBack
+from regard.train.guard import SETBACKS, Guard, Unread, hopeless
+from regard.train.judging import in_words, judge, reason_to_end
+from regard.train.keeper import Keeper
+from regard.train.learner import Learner
+from regard.train.ranks import Ranks
+from regard.train.runtime import Plan, precision
+from regard.train.schedules import rate_of
+from regard.train.starting import begin
+
+READ_EVERY = 10
+"""Most steps between readings from an accelerator; the CPU is read at every step."""
+
+
+def train(
+    task: Task,
+    folder: ModelFolder,
+    *,
+    ranks: Ranks | None = None,
+    device: torch.device | None = None,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Iterator[Event]:
+    """Trains a task's model in a folder, from its current checkpoint if there is one, until a limit of the recipe is
+    reached or `interrupted` says so. Nothing happens before the first event is asked for. It yields
+
+        Started      once, first
+        Saved        for every checkpoint: of a new model, at validations, and at the end
+        Step         for every step, in order; on an accelerator several at a time, because they are read late
+        WentBack     when steps stay non-finite; the steps after the checkpoint gone back to come again
+        Validated    every `train.validation.every` steps and at the end, if there is development text
+        Averaged     at the end, if the last checkpoints are averaged
+        Ended        once, last
+
+    and raises TrainingError if going back does not help, or the disk is full. The same task ends in the same weights
+    (on the CPU, bit for bit), however often the run was interrupted.
+    """
+    run = _Run(task, folder, ranks or Ranks(), device or choose_device(task.recipe.train.device), interrupted)
+
+    # Where to start: at the current checkpoint, or with a new model, which is saved at once.
+    yield from run.start()
+    reason = run.reason()
+    while reason is None:
+        # One step. Nothing is read back from the device here.
+        run.step()
+
+        # Whether there is anything to decide now; if not, the device need not be waited for.
+        if not (run.is_regular or run.guard.due() or run.reason()):
+            continue
+        yield from run.guard.read(run.progress)
+
+        # Whether it is going wrong: then back to where it was well.
+        if run.progress.streak >= run.settings.bad_steps:
+            yield run.go_back()
+            continue
+
+        # How good it is. Validations in the regular course are held even if we were asked to stop: a run that is
+        # resumed after them could not make up for what they decide.
+        reason = run.reason() or ("interrupted" if run.guard.interrupted else None)
+        if run.is_regular or reason not in (None, "interrupted"):
+            yield from run.validate()
+            reason = reason or run.reason()
+        elif reason:
+            yield run.save()
+
+    # What remains of it.
+    yield from run.end(reason)
+
+
+class _Run:
+    """The parts of a run, for `train` to put in order."""
+
+    def __init__(
+        self, task: Task, folder: ModelFolder, ranks: Ranks, device: torch.device, interrupted: Callable[[], bool]
+    ) -> None:
+        self.task, self.folder, self.ranks, self.device, self.interrupted = task, folder, ranks, device, interrupted
+        self.settings = task.recipe.train
+        self.learner, self.keeper = Learner(task, device, ranks), Keeper(folder, self.settings, ranks)
+        most = 1 if device.type == "cpu" else READ_EVERY
+        self.guard = Guard(every=min(most, self.settings.bad_steps, self.settings.log_every))
+
+    def start(self) -> Iterator[Event]:
+        self.progress, message, is_new = begin(self.task, self.learner, self.keeper)
+        self.started = time.monotonic() - self.progress.seconds
+        self.batches = self.task.batches(self.progress.position)
+        yield Started(self.progress.step, self.learner.parameters, str(self.device), self.ranks.world, message)
+        if is_new:
+            yield self.save()
+
+    def reason(self) -> Reason | None:
+        return reason_to_end(self.settings, self.progress)
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether a validation is due by the recipe."""
+        return self.progress.step % self.settings.validation.every == 0
+
+    def clock(self) -> float:
+        """Seconds trained, earlier sittings included, by this process's clock."""
+        return time.monotonic() - self.started
+
+    def step(self) -> None:
+        """Does the next step; the guard gets its outcome, unread."""
+        progress = self.progress
+        before = progress.position
+        micro_batches, progress.position = _take(self.batches, self.settings, before)
+        progress.step += 1
+        count = sum(batch.count for batch in micro_batches)
+        rate = rate_of(self.settings, progress)
+        plan = Plan(progress.step, count, rate, self.interrupted(), self.clock())
+        outcome, self.learner.carry = self.learner.runner.run(micro_batches, plan, self.learner.carry)
+        epoch = progress.position.epoch
+        self.guard.watch(Unread(progress.step, before, len(micro_batches), epoch, rate, count, outcome))
+
+    def go_back(self) -> WentBack:
+        """To the last good checkpoint, with half the rate."""
+        step, rate = self.progress.step, rate_of(self.settings, self.progress)
+        kept = self.ranks.agree(self.guard.keep_batch(self.task, self.folder) if self.ranks.leads else Path())
+        if self.progress.setbacks >= SETBACKS:
+            raise hopeless(step, rate, kept)
+        self.progress = self.keeper.go_back(self.learner, self.progress)
+        self.batches = self.task.batches(self.progress.position)
+        return WentBack(step, self.progress.step, self.progress.rate_factor, kept)
+
+    def validate(self) -> Iterator[Event]:
+        """Judges what would be used, and saves."""
+        metrics = self._measure(self.learner.used)
+        improved = judge(self.settings, self.progress, metrics)
+        if self.progress.streak == 0:
+            self.progress.setbacks = 0
+        if metrics:
+            yield Validated(self.progress.step, metrics, improved, self.progress.seconds)
+        yield self.save(improved=improved, regular=True)
+
+    def save(self, *, improved: bool = False, regular: bool = False) -> Saved:
+        path = self.keeper.save(self.learner, self.progress, improved=improved, regular=regular)
+        return Saved(self.progress.step, path)
+
+    def end(self, reason: Reason) -> Iterator[Event]:
+        progress = self.progress
+        name = None if reason == "interrupted" else self.keeper.average(progress)
+        if name is not None:
+            final, path = copy.deepcopy(self.learner.used), self.folder.checkpoints / name
+            put_weights(final, load_weights(self.folder.path, name), path)
+            yield Averaged(progress.step, len(progress.validated), self._measure(final), path)
+        best = progress.best.value if progress.best else None
+        message = in_words(reason, self.settings, progress)
+        yield Ended(progress.step, reason, message, best, progress.skipped, progress.seconds)
+
+    def _measure(self, model: nn.Module) -> Mapping[str, float]:
+        """Metrics on the development text, the same on all ranks, and the time they took."""
+        decode = self.settings.validation.decode or self.settings.validation.metric != "loss"
+        mode = model.training
+        model.eval()
+        with torch.no_grad(), precision(self.settings, self.device):
+            metrics = self.task.validate(model, decode=decode, rank=self.ranks.rank, world=self.ranks.world)
+        model.train(mode)
+        metrics, self.progress.seconds = self.ranks.agree((metrics, self.clock()))
+        return metrics
+
+
+def _take(
+    batches: Iterator[tuple[Batch, Position]], settings: Training, position: Position
+) -> tuple[list[Batch], Position]:
+    """The micro-batches of a step and the position after them: as many as the recipe says, fewer where the last of
+    its passes ends."""
+    taken: list[Batch] = []
+    while len(taken) < settings.accumulate and not (settings.epochs and position.epoch >= settings.epochs):
+        batch, position = next(batches)
+        taken.append(batch)
+    return taken, position

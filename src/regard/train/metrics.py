@@ -1,0 +1,74 @@
+"""`metrics.jsonl`: what happened in a run, one record a line, for programs to read."""
+
+import json
+import math
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from regard.checkpoint import ModelFolder, cannot_write
+from regard.train.events import Event, Saved, Started, Step
+from regard.train.pace import Pace
+
+
+class MetricsFile:
+    """Appends events as records; steps are summed up, one record for every `every` of them."""
+
+    def __init__(self, folder: ModelFolder, every: int) -> None:
+        self.folder, self.every, self.pace = folder, every, Pace()
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Started):
+            self._cut(event.step)
+        if isinstance(event, Step):
+            self.pace.add(event)
+            if event.step % self.every == 0:
+                self._append({"event": "step", **asdict(self.pace.sum_up())})
+        else:
+            self._append({"event": type(event).__name__.lower(), **asdict(event)})
+
+    def _append(self, record: dict[str, Any]) -> None:
+        try:
+            with open(self.folder.metrics, "ab") as file:
+                file.write(json.dumps(_plain(record), ensure_ascii=False, allow_nan=False).encode() + b"\n")
+        except OSError as error:
+            raise cannot_write(self.folder, "metrics.jsonl", error) from error
+
+    def _cut(self, step: int) -> None:
+        """Drops what a killed run recorded after the checkpoint that is resumed: those steps will come again."""
+        if not self.folder.metrics.exists():
+            return
+        lines = self.folder.metrics.read_bytes().splitlines(keepends=True)
+        records = [_parse(line) for line in lines]
+        saved = [place for place, record in enumerate(records) if _is_save_of(record, step)]
+        kept = saved[-1] + 1 if saved else len(records)
+        while kept and not saved and _step(records[kept - 1]) > step:
+            kept -= 1
+        os.truncate(self.folder.metrics, sum(map(len, lines[:kept])))
+
+
+def _parse(line: bytes) -> Any:
+    """A record, or None for a line that a kill cut off."""
+    try:
+        return json.loads(line) if line.endswith(b"\n") else None
+    except ValueError:
+        return None
+
+
+def _step(record: Any) -> float:
+    """A broken line counts as beyond every step."""
+    return float(record.get("step", 0)) if isinstance(record, dict) else math.inf
+
+
+def _is_save_of(record: Any, step: int) -> bool:
+    return isinstance(record, dict) and record.get("event") == Saved.__name__.lower() and record.get("step") == step
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN and no infinity, and knows no paths."""
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value.name if isinstance(value, Path) else value

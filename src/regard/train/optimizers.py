@@ -1,0 +1,85 @@
+"""How gradients become updates. Every optimizer can be told on the device, without asking the host, to skip a step.
+
+The fused kernels of torch read `found_inf`, a tensor: where it is 1 they change neither weights nor state.
+"""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import ModelError
+from regard.recipe import Optimizer as Settings
+
+Optimizer = torch.optim.Optimizer
+Groups = list[dict[str, Any]]
+
+
+class SGD(torch.optim.SGD):
+    """Stochastic gradient descent with decoupled weight decay (Loshchilov and Hutter 2019)."""
+
+    def __init__(self, groups: Groups, rate: float, momentum: float) -> None:
+        super().__init__(groups, lr=rate, momentum=momentum, fused=True)
+        self.found_inf = torch.zeros(())
+        for group in self.param_groups:
+            # torch's own decay goes through the momentum; ours must not, so that the recipe's sentence is true.
+            group["decay"], group["weight_decay"] = group["weight_decay"], 0.0
+            if momentum:
+                # Made here, because the kernel would leave them unset if the first step of all were skipped.
+                self.state.update({tensor: {"momentum_buffer": torch.zeros_like(tensor)} for tensor in group["params"]})
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            if group["decay"]:
+                shrink = 1 - group["lr"] * group["decay"] * (1 - self.found_inf)
+                torch._foreach_mul_(group["params"], shrink.to(group["params"][0].dtype))
+        super().step()
+
+
+def adamw(groups: Groups, settings: Settings) -> Optimizer:
+    betas = settings.beta1, settings.beta2
+    return torch.optim.AdamW(groups, lr=settings.rate, betas=betas, eps=settings.epsilon, fused=True)
+
+
+def sgd(groups: Groups, settings: Settings) -> Optimizer:
+    return SGD(groups, settings.rate, settings.momentum)
+
+
+OPTIMIZERS: dict[str, Callable[[Groups, Settings], Optimizer]] = {"adamw": adamw, "sgd": sgd}
+
+
+def build_optimizer(model: nn.Module, settings: Settings) -> Optimizer:
+    """The recipe's optimizer; matrices are decayed, vectors (biases, gains) are not."""
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    decayed = [parameter for parameter in parameters if parameter.dim() > 1]
+    kept = [parameter for parameter in parameters if parameter.dim() <= 1]
+    groups = [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": kept, "weight_decay": 0.0}]
+    return OPTIMIZERS[settings.kind]([group for group in groups if group["params"]], settings)
+
+
+def set_rate(optimizer: Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+
+
+def optimizer_state(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
+    """The state as named tensors, `parameter/entry`; settings such as the rate come from the recipe."""
+    return {
+        f"{name}/{entry}": value
+        for name, parameter in model.named_parameters()
+        for entry, value in optimizer.state.get(parameter, {}).items()
+    }
+
+
+def put_optimizer_state(model: nn.Module, optimizer: Optimizer, state: dict[str, Tensor], where: str) -> None:
+    """Puts a saved state in place of the present one."""
+    parameters = dict(model.named_parameters())
+    optimizer.state.clear()
+    for key, value in state.items():
+        name, _, entry = key.rpartition("/")
+        if name not in parameters or value.shape not in (parameters[name].shape, ()):
+            raise ModelError(f"{where}: the optimizer's {key!r} does not fit the model; the recipe must have changed")
+        kept = cast(dict[str, Tensor], optimizer.state[parameters[name]])
+        kept[entry] = value.to(parameters[name].device, copy=True)

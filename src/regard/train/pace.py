@@ -1,0 +1,62 @@
+"""Steps summed up: the mean loss, and how fast it goes."""
+
+import math
+from dataclasses import dataclass
+
+from regard.recipe import Training
+from regard.train.events import Step
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the steps since the last summary were like."""
+
+    step: int
+    epoch: int
+    loss: float
+    """Mean over the targets of all steps that were not skipped."""
+    norm: float
+    """Of the last step."""
+    rate: float
+    """Of the last step."""
+    targets_per_second: float
+    skipped: int
+    seconds: float
+
+
+class Pace:
+    """Takes steps, gives summaries."""
+
+    def __init__(self) -> None:
+        self._steps: list[Step] = []
+        self._before: float | None = None
+
+    def add(self, step: Step) -> None:
+        self._steps.append(step)
+
+    def sum_up(self) -> Summary:
+        """Of the steps since the last time; there must be one."""
+        steps, self._steps = self._steps, []
+        last, before = steps[-1], self._before
+        self._before = last.seconds
+        # The first summary of a sitting does not know when its first step began, and leaves that step out.
+        timed = steps if before is not None else steps[1:]
+        seconds = last.seconds - (before if before is not None else steps[0].seconds)
+        good = [step for step in steps if not step.skipped]
+        targets = sum(step.count for step in good)
+        return Summary(
+            step=last.step,
+            epoch=last.epoch,
+            loss=sum(step.loss * step.count for step in good) / targets if targets else math.nan,
+            norm=last.norm,
+            rate=last.rate,
+            targets_per_second=sum(step.count for step in timed) / seconds if seconds > 0 else 0.0,
+            skipped=len(steps) - len(good),
+            seconds=last.seconds,
+        )
+
+
+def share_done(settings: Training, step: int, epoch: int, seconds: float) -> float:
+    """How much of the run is over by the nearest of its limits; 0 if only validation can end it."""
+    limits = (settings.steps, step), (settings.epochs, epoch), (settings.minutes * 60, seconds)
+    return min(1.0, max((done / limit for limit, done in limits if limit), default=0.0))

@@ -1,0 +1,84 @@
+"""Several processes that train as one: who I am among them, and the few things they must agree on.
+
+    torchrun --nproc-per-node 2 -m regard train my.toml --out runs/mine
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from regard.errors import UsageError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """One of `world` processes; rank 0 leads: it alone writes and speaks."""
+
+    rank: int = 0
+    world: int = 1
+
+    @property
+    def leads(self) -> bool:
+        return self.rank == 0
+
+    def sum(self, tensor: Tensor) -> None:
+        """Adds up a tensor over all processes, in place."""
+        if self.world > 1:
+            dist.all_reduce(tensor)
+
+    def agree(self, value: T) -> T:
+        """The leader's value, for all."""
+        if self.world == 1:
+            return value
+        box = [value]
+        dist.broadcast_object_list(box, src=0)
+        return box[0]
+
+    def gather(self, value: T) -> list[T]:
+        """Everybody's values in order of rank, for all."""
+        if self.world == 1:
+            return [value]
+        box: list[Any] = [None] * self.world
+        dist.all_gather_object(box, value)
+        return box
+
+    @contextmanager
+    def leader_first(self) -> Iterator[None]:
+        """The leader runs the block before the others do, who then find what it left on disk."""
+        if self.world > 1 and not self.leads:
+            dist.barrier()
+        yield
+        if self.world > 1 and self.leads:
+            dist.barrier()
+
+
+@contextmanager
+def joined_ranks(device: torch.device) -> Iterator[tuple[Ranks, torch.device]]:
+    """Joins the processes that torchrun started, if it did, and gives each its own device while the block runs."""
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    if world == 1:
+        yield Ranks(), device
+        return
+    if device.type not in ("cpu", "cuda"):
+        raise UsageError(f"several processes cannot train on {device.type!r}; set train.device to 'cpu' or 'cuda'")
+    if device.type == "cuda":
+        device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        if device.index >= torch.cuda.device_count():
+            raise UsageError(
+                f"process {device.index + 1} of this machine has no GPU of its own, there are "
+                f"{torch.cuda.device_count()}; start as many processes as there are GPUs, or set train.device to 'cpu'"
+            )
+        torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    try:
+        yield Ranks(dist.get_rank(), dist.get_world_size()), device
+    finally:
+        dist.destroy_process_group()

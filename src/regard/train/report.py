@@ -1,0 +1,153 @@
+"""What a person sees of a run: a bar on a terminal, plain lines elsewhere, curves in TensorBoard if it is installed."""
+
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+from regard.recipe import Recipe, Training
+from regard.train.events import Averaged, Ended, Event, Started, Step, Validated, WentBack
+from regard.train.pace import Pace, Summary, share_done
+
+Reporter = Callable[[Event], None]
+"""Is told every event, in order."""
+
+
+def reporter_for(recipe: Recipe, out: Path, console: Console | None = None) -> Reporter:
+    """A bar if the console (standard error, unless given) is a terminal, lines if not; and TensorBoard if installed."""
+    console = console or Console(file=sys.stderr, highlight=False)
+    reporters: list[Reporter] = [(BarReport if console.is_terminal else LineReport)(recipe.train, console)]
+    if find_spec("tensorboard") is not None:
+        reporters.append(TensorBoardReport(recipe.train, out / "tensorboard"))
+
+    def tell(event: Event) -> None:
+        for reporter in reporters:
+            reporter(event)
+
+    return tell
+
+
+def in_a_line(event: Event) -> str | None:
+    """An event in words; None for those that need no line of their own."""
+    match event:
+        case Started():
+            processes = f" in {event.processes} processes" if event.processes > 1 else ""
+            return f"{event.message}; {event.parameters:,} parameters on {event.device}{processes}"
+        case Validated():
+            return f"step {event.step}: validation: {_metrics(event.metrics)}" + (", best so far" if event.improved else "")
+        case WentBack():
+            return (
+                f"step {event.step}: loss or gradient stayed non-finite; went back to step {event.to} with "
+                f"{event.rate_factor:g} of the rate; the batch it began with is in {event.batch}"
+            )
+        case Averaged():
+            return f"step {event.step}: average of the last {event.checkpoints} checkpoints: {_metrics(event.metrics)}"
+        case Ended():
+            skipped = f"; {event.skipped} non-finite steps were skipped" if event.skipped else ""
+            return f"training ended after {duration(event.seconds)}: {event.message}{skipped}"
+        case _:
+            return None
+
+
+def duration(seconds: float) -> str:
+    """`7 s`, `3:05 min` or `2:07 h`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60}:{whole % 60:02} min" if whole < 3600 else f"{whole // 3600}:{whole % 3600 // 60:02} h"
+
+
+class LineReport:
+    """Plain lines, one for every `train.log_every` steps and one for everything else that matters."""
+
+    def __init__(self, settings: Training, console: Console) -> None:
+        self.settings, self.console, self.pace = settings, console, Pace()
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Step):
+            self.pace.add(event)
+            if event.step % self.settings.log_every == 0:
+                summary = self.pace.sum_up()
+                self._print(f"step {event.step}: {_numbers(summary)}, {_left(self.settings, summary)}")
+        elif line := in_a_line(event):
+            self._print(line)
+
+    def _print(self, line: str) -> None:
+        self.console.print(line, soft_wrap=True, markup=False)
+
+
+class BarReport:
+    """A bar with loss, rate, tokens a second and time left, and lines above it for what matters."""
+
+    def __init__(self, settings: Training, console: Console) -> None:
+        self.settings, self.pace, self.shown = settings, Pace(), ""
+        columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
+        self.bar = Progress(*columns, console=console, transient=True)
+        self.task = self.bar.add_task("", total=1.0)
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Started():
+                self.bar.start()
+            case Step():
+                self.pace.add(event)
+                # Summed up a few times each `log_every`, so that the numbers are calm but not old.
+                if event.step % max(1, self.settings.log_every // 5) == 0:
+                    self._show(self.pace.sum_up())
+            case Ended():
+                self.bar.stop()
+        if line := in_a_line(event):
+            self.bar.console.print(line, soft_wrap=True, markup=False)
+
+    def _show(self, summary: Summary) -> None:
+        done = share_done(self.settings, summary.step, summary.epoch, summary.seconds)
+        text = f"step {summary.step}: {_numbers(summary)}, {_left(self.settings, summary)}"
+        self.bar.update(self.task, completed=done, description=text)
+
+
+class TensorBoardReport:
+    """Curves of losses, rates and metrics."""
+
+    def __init__(self, settings: Training, folder: Path) -> None:
+        self.settings, self.folder, self.pace = settings, folder, Pace()
+        self.writer: Any = None
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Started():
+                self.writer = _writer(self.folder, event.step)
+            case Step():
+                self.pace.add(event)
+                if event.step % self.settings.log_every == 0:
+                    summary = self.pace.sum_up()
+                    for name in ("loss", "norm", "rate", "targets_per_second"):
+                        self.writer.add_scalar(f"train/{name}", getattr(summary, name), event.step)
+            case Validated():
+                for name, value in event.metrics.items():
+                    self.writer.add_scalar(f"dev/{name}", value, event.step)
+            case Ended():
+                self.writer.close()
+
+
+def _writer(folder: Path, step: int) -> Any:
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(str(folder), purge_step=step + 1)
+
+
+def _metrics(metrics: Any) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in metrics.items()) or "no development text"
+
+
+def _numbers(summary: Summary) -> str:
+    skipped = f", {summary.skipped} skipped" if summary.skipped else ""
+    return f"loss {summary.loss:.4f}, rate {summary.rate:.2e}, {summary.targets_per_second:,.0f} tokens/s{skipped}"
+
+
+def _left(settings: Training, summary: Summary) -> str:
+    done = share_done(settings, summary.step, summary.epoch, summary.seconds)
+    return f"{duration(summary.seconds * (1 - done) / done)} left" if done else "no end in sight yet"

@@ -1,0 +1,90 @@
+"""A whole run: the folder it lives in, the processes that share it, the signals that end it, the records it leaves."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from rich.console import Console
+
+from regard.checkpoint import ModelFolder, cannot_write
+from regard.checkpoint.files import replace_file
+from regard.device import choose_device
+from regard.recipe import Recipe, read_recipe, write_recipe
+from regard.tasks import TASKS
+from regard.tasks.task import Task
+from regard.train.events import Ended
+from regard.train.loop import train
+from regard.train.metrics import MetricsFile
+from regard.train.ranks import Ranks, joined_ranks
+from regard.train.report import Reporter, reporter_for
+from regard.train.signals import asked_to_stop
+from regard.train.starting import check_same_run
+
+
+def run(recipe: Recipe, out: Path, *, resume: bool = False, reporter: Reporter | None = None) -> Ended:
+    """Prepares the data of a recipe and trains in the folder `out` until the recipe or a signal ends it.
+
+    A new run needs a folder without a model; with `resume`, the run that is there goes on, or a new one begins if none
+    has yet. The reporter is told every event; if none is given, a person is, on standard error.
+    """
+    console = Console(file=sys.stderr, highlight=False)
+
+    def prepare(folder: Path, ranks: Ranks) -> Task:
+        def say(line: str) -> None:
+            if ranks.leads:
+                console.print(line, soft_wrap=True, markup=False)
+
+        return TASKS[recipe.task].prepare(recipe, folder, say)
+
+    with joined_ranks(choose_device(recipe.train.device)) as (ranks, device):
+        return run_task(prepare, Path(out), resume=resume, reporter=reporter, ranks=ranks, device=device)
+
+
+def run_task(
+    prepare: Callable[[Path, Ranks], Task],
+    out: Path,
+    *,
+    resume: bool = False,
+    reporter: Reporter | None = None,
+    ranks: Ranks | None = None,
+    device: torch.device | None = None,
+) -> Ended:
+    """The same for a task that `prepare` makes, given the folder. Of several processes, the leading one prepares
+    first, and it alone writes and reports."""
+    ranks, folder = ranks or Ranks(), ModelFolder(out)
+    if not ranks.leads:
+        with ranks.leader_first():
+            task = prepare(out, ranks)
+        return _follow(task, folder, ranks, device, [])
+    folder.check_may_train(resume)
+    with folder.locked():
+        with ranks.leader_first():
+            task = prepare(out, ranks)
+            _write_down(task, folder)
+        metrics = MetricsFile(folder, task.recipe.train.log_every)
+        return _follow(task, folder, ranks, device, [metrics, reporter or reporter_for(task.recipe, out)])
+
+
+def _follow(
+    task: Task, folder: ModelFolder, ranks: Ranks, device: torch.device | None, listeners: list[Reporter]
+) -> Ended:
+    with asked_to_stop() as interrupted:
+        for event in train(task, folder, ranks=ranks, device=device, interrupted=interrupted):
+            for listener in listeners:
+                listener(event)
+            if isinstance(event, Ended):
+                return event
+    raise AssertionError("the last event of `train` is Ended")
+
+
+def _write_down(task: Task, folder: ModelFolder) -> None:
+    """Writes what a model needs besides weights. The recipe comes last: where it is, the rest is whole."""
+    if folder.recipe.exists():
+        check_same_run(read_recipe(folder.recipe), task.recipe, folder.path)
+    try:
+        if not folder.recipe.exists():
+            task.save(folder.path)
+        replace_file(folder.recipe, write_recipe(task.recipe).encode())
+    except OSError as error:
+        raise cannot_write(folder, "what the model needs besides weights", error) from error

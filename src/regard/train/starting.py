@@ -1,0 +1,51 @@
+"""How a run begins: with a new model, with another model's weights, or where it was left."""
+
+from pathlib import Path
+
+from regard.checkpoint import Progress
+from regard.errors import UsageError
+from regard.recipe import Recipe, settings
+from regard.tasks.task import Task
+from regard.train.keeper import Keeper
+from regard.train.learner import Learner
+from regard.train.schedules import count_pass, needs_count
+
+FREE = (
+    *("data.train", "data.dev", "data.test", "decode."),
+    *("train.steps", "train.epochs", "train.minutes", "train.validation.patience", "train.validation.target"),
+    *("train.device", "train.keep", "train.log_every", "train.bad_steps"),
+)
+"""Settings that may change when a run is resumed: where it ends, where it runs, how data files are spelled."""
+
+
+def begin(task: Task, learner: Learner, keeper: Keeper) -> tuple[Progress, str, bool]:
+    """The progress to go on from, what was begun with in words, and whether it is a new run."""
+    name, complaints = keeper.find()
+    if name is not None:
+        progress = keeper.resume(learner, name)
+        return progress, "\n".join([*complaints, f"goes on from {name}, after step {progress.step}"]), False
+    progress, other = Progress(), task.recipe.train.start_from
+    if needs_count(task.recipe.train):
+        progress.batches_in_pass = count_pass(task.batches(progress.position))
+    if other:
+        learner.start_from(Path(other))
+    return progress, f"begins with the weights of {other}" if other else "begins with new weights", True
+
+
+def check_same_run(before: Recipe, now: Recipe, where: Path) -> None:
+    """Refuses to resume a run with a recipe by which it would have gone otherwise from the start."""
+    for name in (setting.name for setting in settings()):
+        was, is_now = _setting(before, name), _setting(now, name)
+        if was != is_now and not name.startswith(FREE):
+            raise UsageError(
+                f"{where}: this run was begun with {name} = {was!r}, but the recipe now says {is_now!r}; "
+                "resume with the recipe it was begun with, or begin another run in another folder"
+            )
+
+
+def _setting(recipe: Recipe, name: str) -> object:
+    """The value of a setting by its dotted name; None where the recipe's kind of model has no such setting."""
+    value: object = recipe
+    for part in name.split("."):
+        value = getattr(value, part, None)
+    return value
