@@ -1,0 +1,112 @@
+"""The layout of a model on disk."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from regard.checkpoint import ModelFolder
+from regard.errors import ModelError, UsageError
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> ModelFolder:
+    (tmp_path / "checkpoints").mkdir()
+    return ModelFolder(tmp_path)
+
+
+def test_names_are_ordered_by_step_and_by_how_often_a_step_was_reached(folder: ModelFolder) -> None:
+    names = ["step-00000020", "step-100000000", "step-00000020.10", "step-00000020.2", "average-00000020", ".going-step"]
+    for name in [*names, "step-7", "notes"]:
+        (folder.checkpoints / name).mkdir()
+    assert folder.names() == ["step-00000020", "step-00000020.2", "step-00000020.10", "step-100000000"]
+    assert folder.names("average") == ["average-00000020"]
+
+
+def test_a_folder_without_checkpoints_has_no_names(tmp_path: Path) -> None:
+    assert ModelFolder(tmp_path).names() == []
+
+
+def test_a_free_name_is_never_one_that_exists(folder: ModelFolder) -> None:
+    for expected in ("step-00000003", "step-00000003.1", "step-00000003.2"):
+        assert folder.free_name("step", 3) == expected
+        (folder.checkpoints / expected).mkdir()
+
+
+def test_pointers_are_read_as_written(folder: ModelFolder) -> None:
+    assert folder.current() is None
+    assert folder.chosen() is None
+    folder.set_current("step-00000003.1")
+    folder.set_chosen("average-00000003", "model.safetensors")
+    assert folder.current() == "step-00000003.1"
+    assert folder.chosen() == ("average-00000003", "model.safetensors")
+
+
+@pytest.mark.parametrize("text", ["../../etc/passwd", "", "step-3", "step-00000003/optimizer.safetensors"])
+def test_a_pointer_cannot_lead_out_of_the_folder(folder: ModelFolder, text: str) -> None:
+    for name, read in {"current": folder.current, "chosen": folder.chosen}.items():
+        (folder.path / name).write_text(text)
+        with pytest.raises(ModelError, match=rf"{name}: '{text}' is not the name of .*; restore it from a copy, or let "):
+            read()
+
+
+def test_a_pointer_that_is_not_text_is_named(folder: ModelFolder) -> None:
+    (folder.path / "chosen").write_bytes(b"\xff\xfe")
+    with pytest.raises(ModelError, match=r"chosen: not a text file; .* --resume` go on from the last intact checkpoint"):
+        folder.chosen()
+
+
+def test_a_missing_folder_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"nowhere: no such folder; train a model with `regard train RECIPE --out "):
+        ModelFolder(tmp_path / "nowhere").chosen()
+
+
+def test_an_existing_model_is_not_trained_over(folder: ModelFolder) -> None:
+    with pytest.raises(UsageError, match="there is a model here already; go on with it by --resume, choose another --out"):
+        folder.check_may_train(resume=False)
+    folder.check_may_train(resume=True)
+
+
+def test_new_folders_and_folders_with_other_things_may_be_trained_in(tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    for path in (tmp_path, tmp_path / "new"):
+        ModelFolder(path).check_may_train(resume=False)
+
+
+def test_a_file_is_not_a_model_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="file: is a file, but a model is a folder; choose another --out"):
+        ModelFolder(tmp_path / "file").check_may_train(resume=True)
+
+
+def test_two_trainings_cannot_share_a_folder_and_a_killed_one_lets_go(tmp_path: Path) -> None:
+    hold = f"""
+import sys, time
+from pathlib import Path
+from regard.checkpoint import ModelFolder
+with ModelFolder(Path({str(tmp_path)!r})).locked():
+    print("locked", flush=True)
+    time.sleep(60)
+"""
+    holder = subprocess.Popen([sys.executable, "-c", hold], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "locked\n"
+        with (
+            pytest.raises(UsageError, match=f"process {holder.pid} trains here; wait for it or choose another --out"),
+            ModelFolder(tmp_path).locked(),
+        ):
+            pass
+    finally:
+        holder.kill()
+        holder.communicate()
+    with ModelFolder(tmp_path).locked():
+        pass
+
+
+def test_what_a_killed_run_left_unfinished_is_swept(folder: ModelFolder) -> None:
+    for name in (".unfinished-step-00000003", ".going-step-00000001", "step-00000002"):
+        (folder.checkpoints / name).mkdir()
+    folder.sweep()
+    assert [path.name for path in folder.checkpoints.iterdir()] == ["step-00000002"]
