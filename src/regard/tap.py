@@ -94,10 +94,15 @@ def record(model: nn.Module, pattern: str = "*") -> Iterator[Seen]:
 def intervene(model: nn.Module, pattern: str, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
     """Replaces what passes the matching taps by `change` of it while the block runs."""
     found = taps(model, pattern)
+
+    def mine(value: Tensor) -> Tensor:
+        # A function of this block's own: removing `change` itself could remove that of another block.
+        return change(value)
+
     for tap in found.values():
-        tap._changes.append(change)
+        tap._changes.append(mine)
     try:
         yield
     finally:
         for tap in found.values():
-            tap._changes.remove(change)
+            tap._changes.remove(mine)

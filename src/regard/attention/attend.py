@@ -121,13 +121,16 @@ class Attention(nn.Module):
         alone = mask is None and bias is None and queries == keys
         if causal and not alone:
             mask = masks.combine(mask, masks.causal(queries, keys, device=query.device))
-        if bias is not None:
-            mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
+        # Masks as 0 and −inf: given booleans, cuDNN's kernel lets a query that may see nothing see everything.
+        if bias is None:
+            bias = None if mask is None else mask.to(query.dtype).log()
+        elif mask is not None:
+            bias = bias.masked_fill(~mask, -torch.inf)
         return F.scaled_dot_product_attention(
             query,
             key,
             value,
-            attn_mask=mask,
+            attn_mask=None if bias is None else bias.expand(queries, keys) if bias.ndim < 2 else bias,
             dropout_p=self.dropout if self.training else 0.0,
             is_causal=causal and alone,
             scale=self.score.scale,

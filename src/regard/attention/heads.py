@@ -122,8 +122,8 @@ class Heads(nn.Module):
         return self._join(self.attention(query, memory.keys, memory.values, mask=mask, prepared=True))
 
     def _split(self, vectors: Float[Tensor, "B T X"]) -> Float[Tensor, "B Hs T D"]:
-        heads = vectors.shape[-1] // self.width
-        return vectors.unflatten(-1, (heads, self.width)).transpose(1, 2)
+        batch, length, features = vectors.shape
+        return vectors.view(batch, length, features // self.width, self.width).transpose(1, 2)
 
     def _join(self, context: Float[Tensor, "B H Q D"]) -> Float[Tensor, "B Q E"]:
         joined: Tensor = self.outward(context.transpose(1, 2).flatten(2))

@@ -191,17 +191,17 @@ class _Angles:
         kind = like.device, torch.promote_types(like.dtype, torch.float32)
         table = self.tables.get(kind)
         if table is None or len(table) < offset + count:
-            table = self.tables[kind] = self._compute(max(256, 2 * (offset + count))).to(*kind)
+            table = self.tables[kind] = self._compute(max(256, 2 * (offset + count)), *kind)
         return table[offset : offset + count]
 
     @torch.inference_mode(False)
-    def _compute(self, length: int) -> Tensor:
+    def _compute(self, length: int, device: torch.device, dtype: torch.dtype) -> Tensor:
         # In float64 on the CPU: float32 angles of far positions would have lost their fraction of a turn.
         pairs = -(-self.width // 2)
         wavelengths = 10000 ** (torch.arange(pairs, dtype=torch.float64) * 2 / self.width)
         angles = torch.arange(length, dtype=torch.float64)[:, None] / wavelengths
         joined = torch.stack if self.interleaved else torch.cat
-        return joined([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, : self.width]
+        return joined([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, : self.width].to(device, dtype)
 
 
 def _slopes(heads: int) -> list[float]:

@@ -10,7 +10,8 @@ from regard.errors import DataError
 def tree_distances(parents: Int[Tensor, "B S"]) -> Int[Tensor, "B S S"]:
     """Steps from each word to each other one along the tree's edges.
 
-    `parents` has the index of each word's parent, −1 for roots and padding; several roots hang on one point above.
+    `parents` has the index of each word's parent; a root has −1 or itself, and so has padding. Several roots hang on
+    one point above them.
     """
     lines = _lines(parents)
     depths = lines.sum(-1)
