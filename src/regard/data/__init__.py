@@ -1,18 +1,30 @@
 """Corpora, examples, batches, loading."""
 
 from regard.data.batch import Padded, PairBatch
-from regard.data.batches import EncodedPairs, PairBatches, Position, evaluation_batches
+from regard.data.batches import EncodedPairs, PairBatches, Position, evaluation_batches, plan_batches
+from regard.data.check import check
+from regard.data.corpora import CORPORA, load_corpus
 from regard.data.examples import Corpora, Examples, Pair, Span
+from regard.data.preparing import Prepared, prepare
+from regard.data.report import Finding, Report
 
 __all__ = [
+    "CORPORA",
     "Corpora",
     "EncodedPairs",
     "Examples",
+    "Finding",
     "Padded",
     "Pair",
     "PairBatch",
     "PairBatches",
     "Position",
+    "Prepared",
+    "Report",
     "Span",
+    "check",
     "evaluation_batches",
+    "load_corpus",
+    "plan_batches",
+    "prepare",
 ]

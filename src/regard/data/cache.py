@@ -1,0 +1,152 @@
+"""Text and tokens on disk, picked by index through memory maps, so that a corpus may be larger than memory.
+
+A cache is a folder. It is built under another name and renamed when it is whole, so there is never half a cache.
+"""
+
+import os
+import shutil
+from array import array
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+_FLUSH_EVERY = 1 << 16
+
+
+class RaggedWriter:
+    """Writes rows of different lengths, one after another, into two files: values, and where each row ends."""
+
+    def __init__(self, folder: Path, name: str, dtype: npt.DTypeLike) -> None:
+        self._dtype = np.dtype(dtype)
+        self._values = (folder / f"{name}.{self._dtype.name}").open("wb")
+        self._ends = (folder / f"{name}.ends").open("wb")
+        self._unwritten = array("q")
+        self._end = 0
+
+    def append(self, row: bytes | list[int]) -> None:
+        packed = row if isinstance(row, bytes) else np.asarray(row, dtype=self._dtype).tobytes()
+        self._values.write(packed)
+        self._end += len(packed) // self._dtype.itemsize
+        self._unwritten.append(self._end)
+        if len(self._unwritten) >= _FLUSH_EVERY:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._ends.write(self._unwritten.tobytes())
+        self._unwritten = array("q")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._flush()
+        self._values.close()
+        self._ends.close()
+
+
+class Ragged:
+    """Rows of different lengths, read from disk as they are asked for."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        (path,) = (path for path in folder.glob(f"{name}.*") if path.suffix != ".ends")
+        self._values = _mapped(path, np.dtype(path.suffix[1:]))
+        self.ends = _mapped(folder / f"{name}.ends", np.dtype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, index: int) -> npt.NDArray[Any]:
+        start = int(self.ends[index - 1]) if index else 0
+        return self._values[start : int(self.ends[index])]
+
+
+def _mapped(path: Path, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    # An empty file cannot be mapped; a memory map seen as a plain array is much faster to cut pieces from.
+    if not path.stat().st_size:
+        return np.zeros(0, dtype=dtype)
+    return np.asarray(np.memmap(path, dtype=dtype, mode="r")).view(np.ndarray)
+
+
+class TextPairs:
+    """Source and target texts of pairs, by index."""
+
+    def __init__(self, folder: Path) -> None:
+        self._rows = Ragged(folder, "text")
+
+    def __len__(self) -> int:
+        return len(self._rows) // 2
+
+    def __getitem__(self, index: int) -> tuple[str, str]:
+        return self._rows[2 * index].tobytes().decode(), self._rows[2 * index + 1].tobytes().decode()
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return (self[index] for index in range(len(self)))
+
+
+class Side:
+    """The texts of one side (0 source, 1 target), or of both sides; they can be gone through any number of times."""
+
+    def __init__(self, pairs: TextPairs, *sides: int) -> None:
+        self._pairs = pairs
+        self._sides = sides
+
+    def __iter__(self) -> Iterator[str]:
+        return (self._pairs[index][side] for side in self._sides for index in range(len(self._pairs)))
+
+
+class TokenPairs:
+    """Source and target tokens of pairs by index, with their texts: what batches are made of."""
+
+    def __init__(self, folder: Path) -> None:
+        self._rows = Ragged(folder, "tokens")
+        self._texts = TextPairs(folder)
+        self._places = _mapped(folder / "places.uint32", np.dtype(np.uint32))  # of each pair among the texts
+        self._lengths = np.diff(self._rows.ends, prepend=0).astype(np.int32).reshape(-1, 2)
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int32]:
+        return self._lengths
+
+    def tokens(self, index: int) -> tuple[list[int], list[int]]:
+        return self._rows[2 * index].tolist(), self._rows[2 * index + 1].tolist()
+
+    def text(self, index: int) -> tuple[str, str]:
+        return self._texts[int(self._places[index])]
+
+
+def write_texts(folder: Path, pairs: Iterable[tuple[str, str]]) -> None:
+    """Writes the texts of pairs, to be read by `TextPairs`."""
+    with RaggedWriter(folder, "text", np.uint8) as writer:
+        for source, target in pairs:
+            writer.append(source.encode())
+            writer.append(target.encode())
+
+
+def write_numbers(folder: Path, name: str, numbers: Iterable[int]) -> None:
+    """Writes numbers of four bytes."""
+    (folder / f"{name}.uint32").write_bytes(np.fromiter(numbers, dtype=np.uint32).tobytes())
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill, which becomes `path` when it is whole; if another process was faster, its folder stays."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.new")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    try:
+        yield unfinished
+        if not path.exists():
+            unfinished.rename(path)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)

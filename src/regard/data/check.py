@@ -1,0 +1,210 @@
+"""Looks through a corpus before anything starts: what is in it, what is doubtful, and what the settings do about it.
+
+One pass over each part, in memory of about eighteen bytes a pair. Duplicates and overlaps are found by 64-bit hashes.
+"""
+
+import re
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from regard.data.corpora import SAVE_AS_UTF8, FileExamples, load_corpus, place, records
+from regard.data.examples import Corpora, Examples
+from regard.data.reading import Record
+from regard.data.report import Finding, Report, outcome_of
+from regard.errors import DataError
+from regard.recipe import Data, Tokenizer, Tokens
+
+_CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
+"""Control characters but the tab, and the two separators that some programs take for line ends."""
+
+PLACES = 3
+"""Places that a finding names."""
+
+_ADVICE = {
+    "invalid": SAVE_AS_UTF8,
+    "empty": 'fill or remove these lines on both sides, or set data.empty to "drop"',
+    "control": 'remove these characters, or set data.control to "keep" or "drop"',
+    "duplicates": 'remove the repeated pairs, or set data.duplicates to "keep" or "drop"',
+    "overlap": 'remove these pairs from the training text, or set data.overlap to "keep" or "drop"',
+    "over_long": 'raise data.longest, or set data.over_long to "drop" or "cut"',
+}
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A report, and which training pairs the settings drop because of what it says."""
+
+    report: Report
+    dropped: npt.NDArray[np.bool_]
+
+
+def check(data: Data, seed: int = 1, tokens: Tokens | None = None) -> Report:
+    """What is in the corpus that the settings name. Nothing is written; even files that cannot be read are findings.
+
+    Lengths are counted in the units of `tokens` where those are known before training, and in words otherwise.
+    """
+    return check_corpora(load_corpus(data, seed), data, tokens).report
+
+
+def check_corpora(corpora: Corpora, data: Data, tokens: Tokens | None = None) -> Checked:
+    """The same for a corpus at hand, with the training pairs that are to be dropped."""
+    tokens = tokens or Tokens()
+    sides = (tokens.source, tokens.source if tokens.shared else tokens.target)
+    named = {"train": corpora.train, "dev": corpora.dev, "test": corpora.test}
+    parts = [_Part(name, examples, data, sides) for name, examples in named.items() if examples != ()]
+    train, *others = parts
+    for part in parts:
+        part.read()
+    train.find_duplicates()
+    for other in others:
+        train.find_overlap(other)
+    findings = tuple(finding for part in parts for finding in part.findings())
+    return Checked(Report({part.name: part.holds() for part in parts}, findings), train.dropped)
+
+
+def over_long(data: Data, count: int, places: tuple[str, ...], units: str = "tokens") -> Finding:
+    """Pairs of the training text that are longer than the settings allow."""
+    what = f"pairs with more than {data.longest:,} {units} on a side"
+    return Finding(
+        "over_long", "train", count, what, outcome_of(data.over_long), "data.over_long", places, _ADVICE["over_long"]
+    )
+
+
+class _Part:
+    """One part of a corpus as it is looked through."""
+
+    def __init__(self, name: str, examples: Examples, data: Data, sides: tuple[Tokenizer, Tokenizer]) -> None:
+        self.name = name
+        self._files = examples.files if isinstance(examples, FileExamples) else None
+        self._examples = examples
+        self._data = data
+        self._sides = sides
+        self._counts: Counter[str] = Counter()
+        self._places: defaultdict[str, list[str]] = defaultdict(list)
+        self._pairs, self._sources = array("q"), array("q")
+        self._empty, self._dropped = bytearray(), bytearray()
+        self._characters = [0, 0]
+        self._unreadable = ""
+
+    @property
+    def dropped(self) -> npt.NDArray[np.bool_]:
+        return np.frombuffer(self._dropped, dtype=np.bool_)
+
+    def holds(self) -> str:
+        """How much is in this part."""
+        files = f" in {' and '.join(self._files.paths)}" if self._files else ""
+        source, target = self._characters
+        return f"{len(self._pairs):,} pairs{files}, {source:,} source and {target:,} target characters"
+
+    def read(self) -> None:
+        """Looks at each pair by itself."""
+        try:
+            for record in records(self._examples):
+                self._look(record)
+        except DataError as error:
+            self._unreadable = str(error)
+
+    def find_duplicates(self) -> None:
+        """Finds pairs that occurred before."""
+        hashes = np.frombuffer(self._pairs, dtype=np.int64)
+        order = np.argsort(hashes, kind="stable")
+        again = np.zeros(len(hashes), dtype=np.bool_)
+        again[order[1:]] = hashes[order[1:]] == hashes[order[:-1]]
+        self._note_all("duplicates", again)
+
+    def find_overlap(self, other: "_Part") -> None:
+        """Finds pairs whose source is in another part too."""
+        ours, theirs = (np.frombuffer(part._sources, dtype=np.int64) for part in (self, other))
+        self._note_all(f"overlap with {other.name}", np.isin(ours, theirs))
+
+    def findings(self) -> Iterator[Finding]:
+        """Everything that was found, the worst first."""
+        data = self._data
+        if self._unreadable:
+            yield Finding("unreadable", self.name, 0, self._unreadable, "refused")
+        yield from self._found("invalid", "lines of invalid UTF-8")
+        yield from self._found("empty", "pairs with an empty side")
+        yield from self._found("control", "pairs with control characters")
+        if (count := self._counts["over_long"]) and self.name == "train":
+            units = " or ".join(dict.fromkeys(_units(side) for side in self._sides))
+            yield over_long(data, count, tuple(self._places["over_long"]), units)
+        yield from self._found("duplicates", "pairs that occurred before")
+        for other in ("dev", "test"):
+            yield from self._found(f"overlap with {other}", f"pairs whose source is in the {other} text too")
+        if count := self._counts["ratio"]:
+            what = f"pairs with a length ratio above {data.ratio:g} in characters"
+            yield Finding("ratio", self.name, count, what, "kept", places=tuple(self._places["ratio"]))
+        for file in self._files.files if self._files else ():
+            if file.byte_order_mark:
+                yield Finding("mark", self.name, 0, f"a byte order mark at the start of {file.path}", "removed")
+            if file.carriage_returns:
+                what = f"lines with a Windows line end in {file.path}"
+                yield Finding("carriage_return", self.name, file.carriage_returns, what, "removed")
+
+    def _look(self, record: Record) -> None:
+        source, target, line = record.source.strip(), record.target.strip(), record.line
+        self._characters[0] += len(record.source)
+        self._characters[1] += len(record.target)
+        self._pairs.append(hash((source, target)))
+        self._sources.append(hash(source))
+        self._empty.append(not source or not target)
+        self._dropped.append(False)
+        if record.invalid:
+            self._note("invalid", line, record.invalid)
+        if not source or not target:
+            self._note("empty", line, place(self._examples, line, side=int(bool(source))))
+        elif max(len(source), len(target)) > self._data.ratio * min(len(source), len(target)):
+            self._note("ratio", line, f"{place(self._examples, line)} ({len(source)} to {len(target)})")
+        for side, text in enumerate((record.source, record.target)):
+            if found := _CONTROL.search(text):
+                self._note("control", line, f"{place(self._examples, line, side)} (U+{ord(found[0]):04X})")
+                break
+        lengths = map(_least_tokens, (record.source, record.target), self._sides)
+        if max(lengths) > self._data.longest:
+            self._note("over_long", line)
+
+    def _note_all(self, kind: str, which: npt.NDArray[np.bool_]) -> None:
+        # Pairs with an empty side are counted as such and not again as duplicates of each other.
+        for index in np.flatnonzero(which & ~np.frombuffer(self._empty, dtype=np.bool_)).tolist():
+            self._note(kind, index + 1)
+
+    def _note(self, kind: str, line: int, where: str = "") -> None:
+        self._counts[kind] += 1
+        if len(self._places[kind]) < PLACES:
+            self._places[kind].append(where or place(self._examples, line))
+        if self._remedy(kind) == "drop":
+            self._dropped[line - 1] = True
+
+    def _remedy(self, kind: str) -> str:
+        """What the settings do about it. What a model is judged on stays whole, except for lines that are no text."""
+        name = kind.split()[0]
+        if name not in _ADVICE or name == "over_long" or (self.name != "train" and name != "invalid"):
+            return "keep"
+        return str(getattr(self._data, name))
+
+    def _found(self, kind: str, what: str) -> Iterator[Finding]:
+        if count := self._counts[kind]:
+            name, places = kind.split()[0], tuple(self._places[kind])
+            outcome = outcome_of(self._remedy(kind))
+            setting = f"data.{name}" if self.name == "train" or name == "invalid" else ""
+            yield Finding(kind, self.name, count, what, outcome, setting, places, _ADVICE[name])
+
+
+def _units(side: Tokenizer) -> str:
+    return side.kind if side.kind in ("characters", "bytes") else "words"
+
+
+def _least_tokens(text: str, side: Tokenizer) -> int:
+    """How many tokens a text has at least: subwords never cross white space."""
+    match side.kind:
+        case "characters":
+            return len(text)
+        case "bytes":
+            return len(text.encode(errors="replace"))
+        case _:
+            return len(text.split())

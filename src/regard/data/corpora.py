@@ -1,0 +1,72 @@
+"""The three parts of a corpus that a recipe names: from files, or built in."""
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+
+from regard.data.examples import Corpora, Examples, Pair
+from regard.data.reading import PairFiles, Record
+from regard.errors import DataError
+from regard.recipe import Data
+
+Loader = Callable[[Data, int], Corpora]
+
+SAVE_AS_UTF8 = 'save the text as UTF-8, or set data.invalid to "replace" or "drop"'
+
+
+class FileExamples:
+    """The pairs of one or two files, read anew each time they are gone through."""
+
+    def __init__(self, files: PairFiles, invalid: str) -> None:
+        self.files = files
+        self._invalid = invalid
+
+    def __iter__(self) -> Iterator[Pair]:
+        for record in self.files:
+            if record.invalid and self._invalid == "refuse":
+                raise DataError(f"{record.invalid}: not valid UTF-8; {SAVE_AS_UTF8}")
+            if not record.invalid or self._invalid == "replace":
+                yield Pair(record.source, record.target)
+
+
+def records(examples: Examples) -> Iterator[Record]:
+    """Every pair as it stands in the corpus, also those that are no text, with its line."""
+    if isinstance(examples, FileExamples):
+        return iter(examples.files)
+    return (Record(line, pair.source, pair.target) for line, pair in enumerate(examples, start=1))
+
+
+def place(examples: Examples, line: int, side: int = 0) -> str:
+    """Where the source (0) or target (1) of a pair stands, for a message."""
+    return examples.files.place(line, side) if isinstance(examples, FileExamples) else f"example {line}"
+
+
+def load_corpus(data: Data, seed: int) -> Corpora:
+    """The training, development and test pairs that the settings name; the seed is for corpora that are generated."""
+    return CORPORA[data.corpus](data, seed)
+
+
+def _files(data: Data, seed: int) -> Corpora:
+    def part(name: str) -> Examples:
+        paths = getattr(data, name)
+        if not paths:
+            return ()
+        return FileExamples(PairFiles(paths, data.source_field, data.target_field, f"data.{name}"), data.invalid)
+
+    return Corpora(part("train"), part("dev"), part("test"))
+
+
+def _built_in(module: str, function: str) -> Loader:
+    def load(data: Data, seed: int) -> Corpora:
+        # Generated corpora stand on libraries that those who bring their own files need not wait for.
+        loader: Loader = getattr(import_module(module), function)
+        return loader(data, seed)
+
+    return load
+
+
+CORPORA: dict[str, Loader] = {
+    "files": _files,
+    "dates": _built_in("regard.data.dates", "dates_corpus"),
+    "copy": _built_in("regard.data.sequences", "copy_corpus"),
+    "reverse": _built_in("regard.data.sequences", "reverse_corpus"),
+}

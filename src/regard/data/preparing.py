@@ -1,0 +1,159 @@
+"""From the corpus a recipe names to token pairs on disk: checked, cleaned as the settings say, tokenized, counted."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import file_digest, sha256
+from itertools import compress
+from pathlib import Path
+
+import numpy as np
+
+from regard.data.cache import Side, TextPairs, TokenPairs, new_folder, write_texts
+from regard.data.check import PLACES, check_corpora, over_long
+from regard.data.corpora import FileExamples, load_corpus, place, records
+from regard.data.examples import Corpora, Examples
+from regard.data.reading import open_file
+from regard.data.report import Report
+from regard.data.tokenizing import Tally, Tokenizers, tokenize
+from regard.errors import DataError
+from regard.recipe import Recipe
+from regard.tokens import load_tokenizer, save_tokenizer, train_tokenizer
+
+_FORMAT = 1
+"""To be raised when the content of the cache changes, so that old ones are not taken for it."""
+
+_NAMES = ("source", "target")
+_SIZES = "sizes.json"
+
+OnProgress = Callable[[str, int], None]
+"""Told what is being done, and how many texts it was done to so far."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Everything a run needs to know of its corpus."""
+
+    train: TokenPairs
+    """Training pairs as they are trained on, ready for `PairBatches`."""
+    corpora: Corpora
+    """The corpus as it was given; development and test pairs are never dropped or cut."""
+    tokenizers: Tokenizers
+    report: Report
+    """What was found and done, to be shown before training starts."""
+
+
+def prepare(
+    recipe: Recipe,
+    folder: Path,
+    tokenizers: Tokenizers | None = None,
+    on_progress: OnProgress = lambda what, count: None,
+) -> Prepared:
+    """Checks the corpus of a recipe, trains tokenizers unless they are given, and writes tokens into a cache.
+
+    The cache is a folder inside `folder`, named after everything that its content depends on, and is used again when
+    nothing of that has changed. DataError for what the settings refuse. Several processes may call this at once.
+    """
+    corpora = load_corpus(recipe.data, recipe.seed)
+    cache = folder / _fingerprint(recipe, corpora, tokenizers)
+    try:
+        if not _is_whole(cache):
+            shutil.rmtree(cache, ignore_errors=True)
+            with new_folder(cache) as unfinished:
+                _build(unfinished, recipe, corpora, tokenizers, on_progress)
+        report = Report.from_json(json.loads((cache / "report.json").read_text(encoding="utf-8")))
+        return Prepared(TokenPairs(cache), corpora, tokenizers or _load_tokenizers(cache, recipe), report)
+    except OSError as error:
+        what = "the data cache cannot be written or read"
+        raise DataError(f"{cache}: {what}: {error.strerror}; make room there, or choose another folder") from None
+
+
+def _fingerprint(recipe: Recipe, corpora: Corpora, tokenizers: Tokenizers | None) -> str:
+    """A name for everything that the cache depends on: settings, the content of all text, and given tokenizers."""
+    learned = None if tokenizers is None else [[one.settings.model_dump(), one.state()] for one in tokenizers]
+    facts = [_FORMAT, recipe.data.model_dump(), recipe.tokens.model_dump(), recipe.train.batch_tokens, learned]
+    facts += [_digest(examples) for examples in (corpora.train, corpora.dev, corpora.test)]
+    return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _digest(examples: Examples) -> list[str]:
+    if isinstance(examples, FileExamples):
+        digests = []
+        for file in examples.files.files:
+            with open_file(file.path, unpack=False) as stream:
+                digests.append(file_digest(stream, "sha256").hexdigest())  # type: ignore[arg-type]
+        return digests
+    digest = sha256()
+    for pair in examples:
+        digest.update(json.dumps([pair.source, pair.target]).encode())
+    return [digest.hexdigest()]
+
+
+def _build(
+    folder: Path, recipe: Recipe, corpora: Corpora, tokenizers: Tokenizers | None, on_progress: OnProgress
+) -> None:
+    checked = check_corpora(corpora, recipe.data, recipe.tokens)
+    checked.report.raise_if_refused()
+    kept = ~checked.dropped
+    write_texts(folder, ((record.source, record.target) for record in compress(records(corpora.train), kept)))
+    texts = TextPairs(folder)
+    _refuse_nothing(len(texts), checked.report)
+    if tokenizers is None:
+        tokenizers = _train_tokenizers(recipe, texts, on_progress)
+        for name, tokenizer in zip(_NAMES, tokenizers, strict=True):
+            save_tokenizer(tokenizer, folder / f"{name}.json")
+    longest, remedy = recipe.data.longest, recipe.data.over_long
+    tally = tokenize(folder, texts, tokenizers, longest, remedy, lambda count: on_progress("tokenizing", count))
+    lines = np.flatnonzero(kept) + 1
+    places = tuple(place(corpora.train, int(lines[index])) for index in tally.over_long[:PLACES])
+    found = [over_long(recipe.data, len(tally.over_long), places)] if tally.over_long else []
+    report = checked.report.extended(found)
+    report.raise_if_refused()
+    _refuse_nothing(tally.pairs, report)
+    report = report.extended(notes=_notes(folder, recipe, tokenizers, tally))
+    (folder / "report.json").write_text(json.dumps(report.as_json()), encoding="utf-8")
+    sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
+    (folder / _SIZES).write_text(json.dumps(sizes), encoding="utf-8")
+
+
+def _refuse_nothing(pairs: int, report: Report) -> None:
+    if not pairs:
+        raise DataError("\n".join([*report.lines(), "train: no pair is left to train on; change what is dropped"]))
+
+
+def _train_tokenizers(recipe: Recipe, texts: TextPairs, on_progress: OnProgress) -> Tokenizers:
+    tokens = recipe.tokens
+    if tokens.shared:
+        both = train_tokenizer(tokens.source, Side(texts, 0, 1), lambda count: on_progress("learning tokens", count))
+        return both, both
+    source = train_tokenizer(tokens.source, Side(texts, 0), lambda count: on_progress("learning source tokens", count))
+    target = train_tokenizer(tokens.target, Side(texts, 1), lambda count: on_progress("learning target tokens", count))
+    return source, target
+
+
+def _load_tokenizers(cache: Path, recipe: Recipe) -> Tokenizers:
+    source = load_tokenizer(cache / "source.json")
+    return source, source if recipe.tokens.shared else load_tokenizer(cache / "target.json")
+
+
+def _notes(folder: Path, recipe: Recipe, tokenizers: Tokenizers, tally: Tally) -> list[str]:
+    notes = [f"train: {tally.pairs:,} pairs to train on"]
+    for name, one, tokens, unknown in zip(_NAMES, tokenizers, tally.tokens, tally.unknown, strict=True):
+        share = f"{unknown:,} of them unknown ({unknown / max(1, tokens):.2%})" if unknown else "none of them unknown"
+        notes.append(f"{name}: a vocabulary of {one.size:,} ({one.kind}); {tokens:,} tokens, {share}")
+    # Lengths count END too.
+    alone = int((TokenPairs(folder).lengths.max(axis=1) + 1 > recipe.train.batch_tokens).sum())
+    if alone:
+        budget = f"train.batch_tokens = {recipe.train.batch_tokens:,}"
+        notes.append(f"train: {alone:,} pairs are longer than {budget}; each of them is a batch by itself")
+    return notes
+
+
+def _is_whole(cache: Path) -> bool:
+    """Whether a cache is there with all its files in full length."""
+    try:
+        sizes = json.loads((cache / _SIZES).read_text(encoding="utf-8"))
+        return all((cache / name).stat().st_size == size for name, size in sizes.items())
+    except (OSError, ValueError, AttributeError):
+        return False

@@ -1,0 +1,195 @@
+"""Parallel text from files: two files of lines, or one of tab-separated values or JSON Lines; each may end in `.gz`.
+
+Lines end at a line feed and nowhere else, so that other characters which look like line ends stay inside their line.
+A carriage return before the line feed and a byte order mark at the start of a file are no part of the text.
+"""
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import IO, Any
+
+from regard.data.alignment import unequal_lines
+from regard.errors import DataError, one_of
+
+MOST_BYTES = 1 << 24
+"""Bytes of a line beyond which a file is taken for something else than text."""
+
+_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A pair as it stands in the files, at its line."""
+
+    line: int
+    source: str
+    target: str
+    invalid: str = ""
+    """Where and what is not valid UTF-8; those bytes are U+FFFD in the text."""
+
+
+@dataclass
+class Lines:
+    """The lines of a file, as bytes; what was taken off is counted as the lines are read."""
+
+    path: Path
+    count: int = 0
+    carriage_returns: int = 0
+    byte_order_mark: bool = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        self.carriage_returns = self.count = 0
+        with open_file(self.path) as stream:
+            while line := self._next(stream):
+                self.count += 1
+                line = line.removesuffix(b"\n")
+                if line.endswith(b"\r"):
+                    self.carriage_returns += 1
+                    line = line[:-1]
+                if self.count == 1 and line.startswith(_MARK):
+                    self.byte_order_mark = True
+                    line = line.removeprefix(_MARK)
+                yield line
+
+    def _next(self, stream: IO[bytes]) -> bytes:
+        where = f"{self.path}:{self.count + 1}"
+        try:
+            line = stream.readline(MOST_BYTES)
+        except gzip.BadGzipFile:
+            raise DataError(f"{where}: the name ends in .gz, but this is not gzip data; rename the file") from None
+        except (EOFError, zlib.error):
+            raise DataError(f"{where}: the gzip data is cut off or damaged here; get or pack the file again") from None
+        except OSError as error:
+            raise DataError(f"{where}: cannot be read: {error.strerror}") from None
+        if len(line) == MOST_BYTES:
+            raise DataError(f"{where}: a line of more than {MOST_BYTES:,} bytes; is this a file of text lines?")
+        return line
+
+
+def open_file(path: Path, unpack: bool = True) -> IO[bytes]:
+    """A file opened for reading, and unpacked if its name ends in `.gz`."""
+    if path.is_dir():
+        raise DataError(f"{path}: this is a folder; name a file in it")
+    try:
+        if path.exists() and not path.is_file():
+            raise DataError(f"{path}: not a regular file; write the text into one, as it is read more than once")
+        if path.stat().st_size == 0:
+            raise DataError(f"{path}: the file is empty; name one with text, a sentence a line")
+        packed = unpack and path.suffix == ".gz"
+        return gzip.open(path, "rb") if packed else path.open("rb")  # type: ignore[return-value]
+    except FileNotFoundError:
+        there = sorted(other.name for other in path.parent.iterdir()) if path.parent.is_dir() else []
+        nearest = f"; in that folder are {one_of(there, path.name, most=3)}" if there else ""
+        raise DataError(f"{path}: no such file{nearest}") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+@dataclass
+class PairFiles:
+    """One or two files that hold pairs. Reading can be repeated; what is wrong is raised with file and line."""
+
+    paths: Sequence[str]
+    source_field: str = "source"
+    target_field: str = "target"
+    name: str = "data.train"
+
+    def __post_init__(self) -> None:
+        self.files = [Lines(Path(path)) for path in self.paths]
+        kinds = [Path(path.removesuffix(".gz")).suffix for path in self.paths]
+        readers = {".tsv": self._tab_separated, ".jsonl": self._json_lines}
+        self._read: Callable[[], Iterator[Record]]
+        if len(kinds) == 2 and not set(kinds) & readers.keys():
+            self._read = self._two_files
+        elif len(kinds) == 1 and kinds[0] in readers:
+            self._read = readers[kinds[0]]
+        else:
+            raise DataError(
+                f"{self.name} = {list(self.paths)!r}: expected two files of lines (source, target), or one whose name "
+                "ends in .tsv or .jsonl and holds both sides; each may end in .gz"
+            )
+
+    def __iter__(self) -> Iterator[Record]:
+        return self._read()
+
+    def place(self, line: int, side: int = 0) -> str:
+        """Where the source (0) or target (1) of a pair stands, for a message."""
+        return f"{self.files[side if len(self.files) > 1 else 0].path}:{line}"
+
+    def _two_files(self) -> Iterator[Record]:
+        source, target = self.files
+        for number, (left, right) in enumerate(zip_longest(source, target), start=1):
+            if left is None or right is None:
+                raise DataError(unequal_lines(source.path, target.path, source, target))
+            left_text, left_problem = _decoded(left, source.path, number)
+            right_text, right_problem = _decoded(right, target.path, number)
+            yield Record(number, left_text, right_text, left_problem or right_problem)
+
+    def _tab_separated(self) -> Iterator[Record]:
+        (file,) = self.files
+        for number, line in enumerate(file, start=1):
+            text, problem = _decoded(line, file.path, number)
+            columns = text.split("\t")
+            if len(columns) != 2:
+                raise DataError(
+                    f"{file.path}:{number}: {len(columns)} columns instead of 2; "
+                    "a line is the source, one tab character and the target"
+                )
+            yield Record(number, columns[0], columns[1], problem)
+
+    def _json_lines(self) -> Iterator[Record]:
+        (file,) = self.files
+        for number, line in enumerate(file, start=1):
+            where = f"{file.path}:{number}"
+            text, problem = _decoded(line, file.path, number)
+            try:
+                record = json.loads(text)
+            except ValueError as error:
+                raise DataError(f"{where}: not valid JSON ({error}); a line is one JSON object") from None
+            except RecursionError:
+                raise DataError(f"{where}: JSON too deeply nested; a line is one JSON object of strings") from None
+            source = self._string(record, self.source_field, "data.source_field", where)
+            target = self._string(record, self.target_field, "data.target_field", where)
+            if not problem and (broken := _surrogates(source) or _surrogates(target)):
+                problem = f"{where}: {broken}"
+            yield Record(number, _mended(source), _mended(target), problem)
+
+    def _string(self, record: Any, name: str, setting: str, where: str) -> str:
+        if not isinstance(record, dict):
+            raise DataError(f"{where}: a JSON {type(record).__name__} instead of an object such as {{{name!r}: …}}")
+        if name not in record:
+            there = one_of(record, name, most=4) or "none"
+            raise DataError(f"{where}: no field {name!r}; there are {there}; set {setting} to the right one")
+        if not isinstance(record[name], str):
+            raise DataError(f"{where}: field {name!r} is {_short(record[name])} and not a string; put quotes around it")
+        return str(record[name])
+
+
+def _decoded(line: bytes, path: Path, number: int) -> tuple[str, str]:
+    try:
+        return line.decode(), ""
+    except UnicodeDecodeError as error:
+        problem = f"{path}:{number}: byte {line[error.start]:#04x} at byte {error.start + 1} of the line"
+        return line.decode(errors="replace"), problem
+
+
+def _surrogates(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return f"half a surrogate pair, \\u{ord(text[error.start]):04x}"
+    return ""
+
+
+def _mended(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _short(value: Any) -> str:
+    shown = json.dumps(value, ensure_ascii=False)
+    return shown if len(shown) <= 40 else shown[:40] + "…"

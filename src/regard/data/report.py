@@ -1,0 +1,87 @@
+"""What was found in a corpus, and what happens to it."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Self
+
+from regard.errors import DataError
+
+Outcome = Literal["kept", "dropped", "cut", "replaced", "removed", "refused"]
+
+_OUTCOMES: dict[str, Outcome] = {"keep": "kept", "drop": "dropped", "cut": "cut", "replace": "replaced"}
+
+
+def outcome_of(remedy: str) -> Outcome:
+    """What a setting such as `drop` leads to."""
+    return _OUTCOMES.get(remedy, "refused")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One kind of doubtful thing in one part of a corpus."""
+
+    kind: str
+    part: str
+    count: int
+    what: str
+    """In words that begin with a plural, to go after the count; or the whole sentence if there is nothing to count."""
+    outcome: Outcome
+    setting: str = ""
+    """The setting that decides the outcome."""
+    places: tuple[str, ...] = ()
+    """The first few, each with file and line."""
+    advice: str = ""
+    """What to do, if it is refused."""
+
+    def line(self) -> str:
+        what = self.what.replace("s ", " ", 1) if self.count == 1 else self.what
+        counted = f"{self.count:,} {what}" if self.count else what
+        parts = [f"{self.part}: {counted}: {self.outcome}{f' ({self.setting})' if self.setting else ''}"]
+        if self.places:
+            parts.append(f"{'first ' if self.count > 1 else ''}{'; '.join(self.places)}")
+        if self.outcome == "refused" and self.advice:
+            parts.append(self.advice)
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What every part holds and what was found in it, fit to be printed before anything starts."""
+
+    parts: dict[str, str] = field(default_factory=dict)
+    """Name of each part (train, dev, test), and how much of what it holds."""
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What is good to know and asks for nothing."""
+
+    @property
+    def refused(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.outcome == "refused")
+
+    def lines(self) -> list[str]:
+        """For the terminal: a line for each part, for each finding, and for each note."""
+        found = [finding.line() for finding in self.findings] or ["nothing doubtful was found"]
+        return [*(f"{name}: {holds}" for name, holds in self.parts.items()), *found, *self.notes]
+
+    def raise_if_refused(self) -> None:
+        """DataError with everything that the settings refuse."""
+        if self.refused:
+            raise DataError("\n".join(finding.line() for finding in self.refused))
+
+    def find(self, kind: str, part: str = "train") -> Finding | None:
+        """The finding of a kind in a part, if there is one."""
+        return next((found for found in self.findings if (found.kind, found.part) == (kind, part)), None)
+
+    def extended(self, findings: Sequence[Finding] = (), notes: Sequence[str] = ()) -> "Report":
+        """With more findings, which replace those of the same kind and part, and more notes."""
+        new = {(finding.kind, finding.part) for finding in findings}
+        old = [finding for finding in self.findings if (finding.kind, finding.part) not in new]
+        return Report(self.parts, (*old, *findings), (*self.notes, *notes))
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Self:
+        findings = tuple(Finding(**{**found, "places": tuple(found["places"])}) for found in values["findings"])
+        return cls(dict(values["parts"]), findings, tuple(values["notes"]))
