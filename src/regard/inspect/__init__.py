@@ -8,6 +8,8 @@
     save_picture(look, Path("look.png"))                                  # PNG, SVG, PDF
     save_page([look], Path("look.html"))                                  # one HTML file, nothing to fetch
     print_look(look)                                                      # in the terminal
+
+matplotlib is imported when something is drawn, not before.
 """
 
 from regard.inspect.alignment import WordWeights, fold, link, reverse, symmetrize

@@ -6,7 +6,7 @@ from unicodedata import category
 
 from matplotlib import font_manager
 
-PREFERRED = ("DejaVu Sans", "Noto Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Arial Unicode MS", "Arial", "Segoe UI")
+PREFERRED = ("DejaVu Sans", "Noto Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Arial Unicode MS", "Segoe UI")
 """Asked in this order before any other font; matplotlib brings the first with it."""
 UNDRAWABLE = ("Emoji", "Last Resort", "LastResort", "Adobe Blank")
 """Fonts of colored bitmaps, which matplotlib cannot draw, and of placeholders, which claim to have every character."""

@@ -6,6 +6,7 @@ others might share (pyplot, rcParams) is read or changed but its list of fonts.
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from regard.errors import UsageError, one_of
@@ -23,6 +24,8 @@ WIDEST = 13.0
 """Inches after which panels go on in the next row."""
 GAP = 0.35
 """Inches between panels and around them."""
+TITLE = 60
+"""Characters after which a title goes on in the next line."""
 LEGEND = 5.4
 """Inches that the line below the panels needs."""
 
@@ -61,14 +64,15 @@ def draw(looks: Sequence[Look], *, layer: str | None = None, head: int | None = 
     from regard.inspect.fonts import families_for, without
 
     labels = [readable(label) for look in looks for label in (*look.source, *look.target)]
-    families, missing = families_for([*labels, *(look.title for look in looks)])
+    families, missing = families_for([*labels, *(look.heading for look in looks)])
     largest = max(float(look.matrix(layer, head).max(initial=0.0)) for look in looks) or 1.0
     figure = Figure(figsize=(WIDEST, WIDEST), dpi=160, facecolor="white")
     FigureCanvasAgg(figure)
     panels = [_panel(figure, look, layer, head, largest) for look in looks]
     for panel, look in zip(panels, looks, strict=True):
         _write_labels(panel, look, families, missing)
-        panel.set_title(without(look.title, missing), loc="left", fontsize=9.5, color=INK, pad=10, family=families)
+        title = fill(without(look.heading, missing), TITLE)
+        panel.set_title(title, loc="left", fontsize=9.5, color=INK, pad=10, family=families, parse_math=False)
     _arrange(figure, panels, looks)
     _legend(figure, largest, any(look.gold for look in looks))
     return figure
@@ -113,8 +117,9 @@ def _write_labels(panel: "Axes", look: Look, families: list[str], missing: set[s
     panel.xaxis.tick_top()
     panel.set_xticks([place + 0.5 for place in range(len(sources))])
     panel.set_yticks([place + 0.5 for place in range(len(targets))])
-    panel.set_xticklabels(sources, fontsize=size, color=INK, family=families)
-    panel.set_yticklabels(targets, fontsize=size, color=INK, family=families)
+    # Labels are text: a dollar sign in one is no mathematics.
+    panel.set_xticklabels(sources, fontsize=size, color=INK, family=families, parse_math=False)
+    panel.set_yticklabels(targets, fontsize=size, color=INK, family=families, parse_math=False)
     panel.tick_params(length=0, pad=3)
     for label, text in zip(panel.get_xticklabels(), sources, strict=True):
         if len(text) > 2:  # too wide for its cell
@@ -131,7 +136,8 @@ def _arrange(figure: "Figure", panels: Sequence["Axes"], looks: Sequence[Look]) 
     for panel, look in zip(panels, looks, strict=True):
         width, height = (max(len(side), 1) * _cell(look) for side in (look.source, look.target))
         panel.set_position((0.3, 0.3, width / WIDEST, height / WIDEST))
-        outside, inside = panel.get_tightbbox(), panel.get_window_extent()
+        inside = panel.get_window_extent()
+        outside = panel.get_tightbbox() or inside
         before, after = (inside.x0 - outside.x0) / figure.dpi, (outside.x1 - inside.x1) / figure.dpi
         above, below = (outside.y1 - inside.y1) / figure.dpi, (inside.y0 - outside.y0) / figure.dpi
         if left > GAP and left + before + width + after > WIDEST:

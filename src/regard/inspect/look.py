@@ -44,11 +44,21 @@ class Look:
                     f"weights of {name!r} have shape {heads.shape}, but {wanted[0]} target and {wanted[1]} source "
                     f"labels need (heads, {wanted[0]}, {wanted[1]})"
                 )
+            if not (np.isfinite(heads).all() and (heads >= 0).all()):
+                raise UsageError(
+                    f"weights of {name!r} hold {heads[~(heads >= 0) | np.isinf(heads)][0]}, but weights are finite and "
+                    "not negative; show what a normalizer gives, not its scores"
+                )
         for source, target in sorted(self.gold or ()):
             if not (0 <= source < wanted[1] and 0 <= target < wanted[0]):
                 raise UsageError(
                     f"gold link {source}-{target} is outside of {wanted[1]} source and {wanted[0]} target labels"
                 )
+
+    @property
+    def heading(self) -> str:
+        """The title on one line, with nothing invisible in it but spaces."""
+        return " ".join(map(readable, self.title.split()))
 
     def matrix(self, layer: str | None = None, head: int | None = None) -> Float[np.ndarray, "T S"]:
         """One matrix out of many, as `choose` does."""

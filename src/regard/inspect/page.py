@@ -53,7 +53,7 @@ def _heads(look: Look) -> dict[str, int]:
 
 def _plain(look: Look) -> dict[str, object]:
     return {
-        "title": look.title,
+        "title": look.heading,
         "source": [readable(label) for label in look.source],
         "target": [readable(label) for label in look.target],
         "leftward": runs_right_to_left(look.source),

@@ -67,4 +67,4 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
                 except UnicodeDecodeError:
                     raise DataError(f"{where}: this line is not UTF-8 text, so it holds no links") from None
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); name a file of alignments like '0-0 1-2'") from None
+        raise DataError(f"{path}: cannot be read ({error.strerror}); name a file of links like '0-0 1-2'") from None

@@ -44,13 +44,12 @@ def terminal_picture(
     style: PictureStyle = "shades",
 ) -> Text:
     """The picture as rich text; `str(picture)` is what is printed without color. Darker is more weight."""
-    write = _ascii if style == "ascii" else readable
-    sources, targets = [write(label) for label in look.source], [write(label) for label in look.target]
+    sources, targets = ([_written(readable(label), style) for label in side] for side in (look.source, look.target))
     margin = max(map(cell_len, targets), default=0) + 1
     columns = max(1, (width - margin) // COLUMN)
     matrix = look.matrix(layer, head)
     shares = matrix / (matrix.max(initial=0.0) or 1.0)
-    lines = [Text(" ".join(map(write, look.title.split())), style="bold")] if look.title else []
+    lines = [Text(_written(look.heading, style), style="bold")] if look.heading else []
     for first in range(0, max(len(sources), 1), columns):
         band = slice(first, first + columns)
         lines += [Text()] if first else []
@@ -100,6 +99,8 @@ def _fill(character: str) -> str:
     return character + " " * max(0, COLUMN - cell_len(character))
 
 
-def _ascii(label: str) -> str:
-    """For consoles that can write nothing else: `_` for a space and `?` for what is not ASCII."""
-    return readable(label).replace("␣", "_").encode("ascii", "replace").decode("ascii")
+def _written(label: str, style: PictureStyle) -> str:
+    """The label; for consoles that can write nothing but ASCII, with `_` for a space and `?` for all the rest."""
+    if style != "ascii":
+        return label
+    return label.replace("␣", "_").encode("ascii", "replace").decode("ascii")

@@ -1,6 +1,6 @@
 """Runs a model over given sources and targets and keeps where it looked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 
 import numpy as np
@@ -8,10 +8,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.batch import PAD, Padded, PairBatch
+from regard.data.batch import Padded, PairBatch
+from regard.decode.corpus import batches_by_length, device_of
+from regard.decode.search import evaluating
 from regard.errors import UsageError
 from regard.models.generator import Generator
-from regard.tap import Seen, record
+from regard.tap import record
 
 Weights = dict[str, Float[np.ndarray, "H T S"]]
 """The attention of one example: for each tap a matrix for every head, without padding."""
@@ -37,70 +39,57 @@ def watch(
         raise UsageError(f"{len(sources)} sources cannot be watched with {len(targets)} targets; give one for each")
     if pattern is None and not model.cross_taps:
         raise UsageError("this model never looks at its source: it has no attention to show")
-    device = next(model.parameters()).device
-    was_training = model.training
     found: dict[int, Weights] = {}
-    model.eval()
-    try:
-        for examples in _together(sources, targets, batch_tokens):
-            batch = PairBatch.of([list(sources[i]) for i in examples], [list(targets[i]) for i in examples], examples)
-            found |= dict(zip(examples, _watch_batch(model, batch.to(device), pattern), strict=True))
-    finally:
-        model.train(was_training)
+    lengths = [1 + max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
+    with evaluating(model), torch.inference_mode():
+        for chosen in batches_by_length(lengths, batch_tokens):
+            given, wanted = ([list(side[example]) for example in chosen] for side in (sources, targets))
+            batch = PairBatch.of(given, wanted, chosen).to(device_of(model))
+            found.update(zip(chosen, _watch_batch(model, batch, pattern), strict=True))
     return [found[example] for example in range(len(sources))]
 
 
-def _together(
-    sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], batch_tokens: int
-) -> Iterator[list[int]]:
-    """Groups of examples of like length whose padded size is within the budget; one alone may exceed it."""
-    sizes = [1 + max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
-    group: list[int] = []
-    for example in sorted(range(len(sizes)), key=sizes.__getitem__):
-        if group and (len(group) + 1) * sizes[example] > batch_tokens:
-            yield group
-            group = []
-        group.append(example)
-    if group:
-        yield group
-
-
-@torch.inference_mode()
 def _watch_batch(model: Generator, batch: PairBatch, pattern: str | None) -> list[Weights]:
-    source, given = batch.source, batch.given
-    if given.tokens.shape[1] == source.tokens.shape[1]:
-        # One more column of padding, which changes nothing, so that an axis' width tells which side it runs over.
-        given = Padded(torch.nn.functional.pad(given.tokens, (0, 1), value=PAD), given.lengths)
+    source, target = batch.source, batch.given
     with ExitStack() as stack:
         patterns = model.cross_taps if pattern is None else (pattern,)
         recordings = [stack.enter_context(record(model, each)) for each in patterns]
-        model.advance(given.tokens, model.start(source, given.tokens.shape[1]))
-    seen = Seen({name: passed for recording in recordings for name, passed in recording.items()})
-    lengths = {side.tokens.shape[1]: side.lengths.tolist() for side in (source, given)}
-    whole = {name: _joined(name, passed, lengths) for name, passed in seen.items()}
+        seen = {name: passed for recording in recordings for name, passed in recording.items()}
+        state = model.start(source, target.tokens.shape[1])
+        while_reading = {name for name, passed in seen.items() if passed}
+        model.advance(target.tokens, state)
+    sides = {name: _sides(name, name in while_reading, model, batch) for name in seen}
+    whole = {name: _joined(name, passed, *sides[name]) for name, passed in seen.items()}
+    lengths = {name: [side.lengths.tolist() for side in both] for name, both in sides.items()}
     return [
-        {
-            name: weights[row, :, : lengths[weights.shape[2]][row], : lengths[weights.shape[3]][row]].copy()
-            for name, weights in whole.items()
-        }
+        {name: whole[name][row, :, : queries[row], : keys[row]].copy() for name, (queries, keys) in lengths.items()}
         for row in range(len(batch.examples))
     ]
 
 
-def _joined(name: str, passed: list[Tensor], lengths: dict[int, list[int]]) -> Float[np.ndarray, "B H Q K"]:
-    """What passed a tap in one or several pieces, as one array; refuses what is no attention."""
+def _sides(name: str, while_reading: bool, model: Generator, batch: PairBatch) -> tuple[Padded, Padded]:
+    """What the queries and the keys of a tap run over: attention is within the source while that is read, and later
+    from target to source or, beside the model's `cross_taps`, within the target."""
+    if while_reading:
+        return batch.source, batch.source
+    crosses = _parent(name) in {_parent(cross) for cross in model.cross_taps}
+    return batch.given, batch.source if crosses else batch.given
+
+
+def _parent(name: str) -> str:
+    """The attention that a tap belongs to."""
+    return name.rpartition(".")[0]
+
+
+def _joined(name: str, passed: list[Tensor], queries: Padded, keys: Padded) -> Float[np.ndarray, "B H Q K"]:
+    """What passed a tap, as one array; refuses what is no attention from the one side to the other."""
     shapes = [tuple(tensor.shape) for tensor in passed]
-    if not passed or any(len(shape) != 4 for shape in shapes):
-        seen = shapes[0] if shapes else "nothing"
+    wanted = (queries.tokens.shape[1], keys.tokens.shape[1])
+    if len(shapes) != 1 or len(shapes[0]) != 4 or shapes[0][2:] != wanted:
         raise UsageError(
-            f"the tap {name!r} shows no attention weights (examples, heads, queries, keys): what passed it was {seen}; "
-            "choose a pattern that ends in 'weights', or use regard.record"
+            f"the tap {name!r} shows no attention weights (examples, heads, {wanted[0]} queries, {wanted[1]} keys): "
+            f"what passed it was {', '.join(map(str, shapes)) or 'nothing'}; choose a pattern that ends in 'weights', "
+            "or use regard.record"
         )
-    joined = torch.cat(passed, dim=2)
-    if joined.shape[2] not in lengths or joined.shape[3] not in lengths:
-        raise UsageError(
-            f"the tap {name!r} looks neither at the source nor at the target: its weights are {joined.shape[2]} × "
-            f"{joined.shape[3]}, the examples {' and '.join(map(str, lengths))} tokens long; use regard.record"
-        )
-    array: Float[np.ndarray, "B H Q K"] = joined.float().cpu().numpy()
+    array: Float[np.ndarray, "B H Q K"] = passed[0].float().cpu().numpy()
     return array

@@ -1,0 +1,111 @@
+"""Heat maps are drawn for any labels without a warning, to one scale, in files that are what their names say."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from look_strategies import random_look, some_looks
+
+from regard.errors import UsageError
+from regard.inspect import Look, draw, fonts, save_picture, save_pictures
+from regard.inspect.fonts import TOFU, families_for, without
+
+
+@given(some_looks())
+@settings(max_examples=8)
+def test_any_look_can_be_drawn(look: Look) -> None:
+    figure = draw([look])
+    figure.canvas.draw()
+    panel = figure.axes[0]
+    assert [len(panel.get_xticklabels()), len(panel.get_yticklabels())] == [len(look.source), len(look.target)]
+    assert len(panel.patches) == len(look.gold or ())
+    np.testing.assert_allclose(panel.collections[0].get_array(), look.matrix())
+
+
+@given(some_looks())
+@settings(max_examples=5)
+def test_nothing_overlaps_or_leaves_the_figure(look: Look) -> None:
+    figure = draw([look, look, look])
+    boxes = [panel.get_tightbbox() for panel in figure.axes[:3]]
+    whole = figure.bbox
+    for box in boxes:
+        assert box is not None
+        assert box.x0 >= whole.x0 - 1
+        assert box.y0 >= whole.y0 - 1
+        assert box.x1 <= whole.x1 + 1
+        assert box.y1 <= whole.y1 + 1
+    assert boxes[0] is not None
+    assert boxes[1] is not None
+    assert not boxes[0].overlaps(boxes[1])
+
+
+def test_all_panels_share_one_scale() -> None:
+    strong = Look(("a",), ("b",), {"tap": np.full((1, 1, 1), 0.8)})
+    weak = Look(("a",), ("b",), {"tap": np.full((1, 1, 1), 0.1)})
+    scales = [panel.collections[0].get_clim() for panel in draw([strong, weak]).axes[:2]]
+    assert scales == [(0.0, 0.8), (0.0, 0.8)]
+
+
+def test_many_panels_go_on_in_the_next_row() -> None:
+    look = random_look([f"word{place}" for place in range(15)], ["a", "b"])
+    tops = [panel.get_position().y1 for panel in draw([look] * 3).axes[:3]]
+    assert tops[0] == pytest.approx(tops[1])
+    assert tops[2] < tops[0]
+
+
+def test_a_source_from_right_to_left_has_its_first_word_on_the_right() -> None:
+    arabic, english = ["هذا", "بيت"], ["a", "house"]
+    assert draw([random_look(arabic, english)]).axes[0].xaxis_inverted()
+    assert not draw([random_look(english, arabic)]).axes[0].xaxis_inverted()
+
+
+def test_a_look_at_nothing_can_be_drawn() -> None:
+    figure = draw([Look((), (), {"tap": np.zeros((1, 0, 0))})])
+    figure.canvas.draw()
+    assert not figure.axes[0].collections
+
+
+@pytest.mark.parametrize(("name", "start"), [("a.png", b"\x89PNG"), ("a.SVG", b"<?xml"), ("a.pdf", b"%PDF")])
+def test_the_suffix_is_the_format(name: str, start: bytes, tmp_path: Path) -> None:
+    save_picture(random_look(["日", "b"], ["c"], heads=2, title="a → b"), tmp_path / name, head=1)
+    assert (tmp_path / name).read_bytes().startswith(start)
+
+
+def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
+    look = random_look(["a"], ["b"])
+    for name, said in (("a.jpg", ".jpg"), ("a", "a file without suffix")):
+        with pytest.raises(UsageError) as caught:
+            save_picture(look, tmp_path / name)
+        assert str(caught.value).startswith(
+            f"{tmp_path / name}: pictures are not written as {said}; choose a name that"
+        )
+        assert {"'.png'", "'.svg'", "'.pdf'"} <= set(str(caught.value).replace(",", "").split())
+    with pytest.raises(UsageError) as caught:
+        save_picture(look, tmp_path / "missing" / "a.png")
+    assert str(caught.value) == (
+        f"{tmp_path / 'missing' / 'a.png'}: cannot be written (No such file or directory); choose a folder that exists"
+    )
+    with pytest.raises(UsageError, match="there is nothing to draw; give at least one look"):
+        save_pictures([], tmp_path / "a.png")
+
+
+def test_fonts_are_chosen_by_their_characters() -> None:
+    families, missing = families_for(["März 5"])
+    assert families == ["DejaVu Sans"]
+    assert missing == set()
+    _, missing = families_for(["a\U0010fffd"])
+    assert missing == {"\U0010fffd"}
+
+
+def test_a_machine_with_one_font_draws_boxes_without_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    only = [font for font in fonts._candidates() if font[0] == "DejaVu Sans"]
+    monkeypatch.setattr(fonts, "_candidates", lambda: tuple(only))
+    figure = draw([random_look(["日本", "a"], ["छोटा"], title="日")])
+    figure.canvas.draw()
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == [TOFU * 2, "a"]
+    assert figure.axes[0].get_title(loc="left") == TOFU
+
+
+def test_what_no_font_has_becomes_a_box_and_marks_vanish() -> None:
+    assert without("a日b\u0301", {"日", "\u0301"}) == f"a{TOFU}b"
