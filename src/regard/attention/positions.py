@@ -57,7 +57,8 @@ class Learned(Position):
 
     def __init__(self, width: int, longest: int) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(longest, width).normal_(std=width**-0.5))
+        # As large as the embeddings they are added to; smaller ones take several times longer to be noticed.
+        self.weight = nn.Parameter(torch.randn(longest, width))
 
     def embed(self, x: Float[Tensor, "B T E"], offset: int = 0) -> Float[Tensor, "B T E"]:
         end, longest = offset + x.shape[-2], self.weight.shape[0]
