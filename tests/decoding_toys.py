@@ -191,24 +191,23 @@ def plain_beam(
     longest: int,
     score: Callable[[tuple[int, ...], bool], float],
 ) -> tuple[list[tuple[int, ...]], bool]:
-    """Beam search with lists, which stops only when the beam's worth has finished or nothing goes on."""
+    """Beam search with lists, in which a finished hypothesis keeps its place, and which stops when nothing goes on."""
+    allowed = [token for token in range(model.size) if token not in (PAD, BEGIN)]
     live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     finished: list[tuple[int, ...]] = []
     for length in range(longest + 1):
         candidates: list[Any] = []
         for total, written in live:
             log_probs = plain_log_probs(model, source, written)
-            candidates += [(total + log_probs[token], (*written, token)) for token in range(model.size) if token not in (PAD, BEGIN)]
+            candidates += [(total + log_probs[token], (*written, token)) for token in allowed]
             if length == longest:
-                better = sum(log_probs[token] > log_probs[END] for token in range(model.size) if token not in (PAD, BEGIN))
-                finished += [written] if better < beam else []
-        candidates.sort(reverse=True)
-        if length < longest:
-            finished += [tokens[:-1] for _, tokens in candidates[:beam] if tokens[-1] == END]
-        going = [candidate for candidate in candidates if candidate[1][-1] != END][:beam]
-        if len(finished) >= beam or length == longest:
+                likelier = sum(log_probs[token] > log_probs[END] for token in allowed)
+                finished += [written] if likelier < beam else []
+        if length == longest:
             break
-        live = going
+        best = sorted(candidates, reverse=True)[: beam - len(finished)]
+        finished += [tokens[:-1] for _, tokens in best if tokens[-1] == END]
+        live = [candidate for candidate in best if candidate[1][-1] != END]
     if finished:
         return sorted(finished, key=lambda tokens: -score(tokens, True)), True
     return sorted((tokens for _, tokens in live), key=lambda tokens: -score(tokens, False)), False

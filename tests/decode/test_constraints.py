@@ -51,7 +51,9 @@ def test_no_n_gram_comes_twice(seed: int, method: str, n: int, rows: int) -> Non
 
 
 @given(st.data(), st.integers(1, 4), st.integers(0, 4), st.integers(0, 8))
-def test_the_rules_forbid_what_a_loop_forbids_and_nothing_else(data: st.DataObject, n: int, least: int, length: int) -> None:
+def test_the_rules_forbid_what_a_loop_forbids_and_nothing_else(
+    data: st.DataObject, n: int, least: int, length: int
+) -> None:
     rows = [[data.draw(st.lists(written_tokens, min_size=length, max_size=length)) for _ in range(2)] for _ in range(2)]
     prefixes = [data.draw(st.lists(written_tokens, max_size=8)) for _ in range(2)]
     how = Decoding(no_repeat=n, least=least)
@@ -78,7 +80,10 @@ def test_rules_leave_their_argument_alone() -> None:
     assert torch.equal(log_probs, torch.zeros(1, 1, SIZE))
 
 
-@pytest.mark.parametrize(("factor", "extra", "least", "expected"), [(2.0, 1, 0, [1, 5, 7]), (0.5, 0, 0, [0, 1, 1]), (0.0, 2, 4, [4, 4, 4])])
+@pytest.mark.parametrize(
+    ("factor", "extra", "least", "expected"),
+    [(2.0, 1, 0, [1, 5, 7]), (0.5, 0, 0, [0, 1, 1]), (0.0, 2, 4, [4, 4, 4])],
+)
 def test_the_limit_counts_source_tokens_without_end(factor: float, extra: int, least: int, expected: list[int]) -> None:
     source = Padded.of([[END], [4, 5, END], [4, 5, 6]])
     how = Decoding(longest_factor=factor, longest_extra=extra, least=least)

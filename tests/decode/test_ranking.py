@@ -34,7 +34,10 @@ def test_the_score_is_that_of_the_paper() -> None:
     assert scores.tolist() == [pytest.approx([first, -2 / 2 + 0.2 * math.log(0.25)])]
 
 
-@given(st.lists(st.lists(st.sampled_from([-1.0, -2.0, -3.0, -math.inf]), min_size=2, max_size=2), min_size=1, max_size=5))
+two_scores = st.lists(st.sampled_from([-1.0, -2.0, -3.0, -math.inf]), min_size=2, max_size=2)
+
+
+@given(st.lists(two_scores, min_size=1, max_size=5))
 def test_merging_keeps_the_best_and_those_that_came_first(steps: list[list[float]]) -> None:
     finished = Finished.none(1, 2, 3, torch.device("cpu"))
     arrived: list[tuple[float, int]] = []

@@ -29,6 +29,7 @@ seeds = st.integers(0, 10_000)
 tokens = st.integers(4, 30)
 some_sources = st.lists(st.lists(tokens, max_size=5), min_size=1, max_size=5)
 penalties = st.sampled_from([0.0, 0.6, 1.0, 2.0])
+coverage_penalties = st.sampled_from([0.0, 0.5])
 
 
 def padded(sources: list[list[int]]) -> Padded:
@@ -39,7 +40,7 @@ def settings(longest: int = 4, **changes: object) -> Decoding:
     return Decoding.model_validate({"longest_factor": 0.0, "longest_extra": longest, **changes})
 
 
-@given(seeds, some_sources, st.integers(1, 3), penalties, st.sampled_from([0.0, 0.5]))
+@given(seeds, some_sources, st.integers(1, 3), penalties, coverage_penalties)
 def test_a_beam_as_wide_as_the_space_finds_what_exhaustive_search_finds(
     seed: int, sources: list[list[int]], longest: int, length_penalty: float, coverage_penalty: float
 ) -> None:
@@ -56,13 +57,13 @@ def test_a_beam_as_wide_as_the_space_finds_what_exhaustive_search_finds(
             assert hypothesis.score == pytest.approx(scores[hypothesis.tokens], abs=1e-4)
 
 
-@given(seeds, some_sources, st.integers(1, 6), st.integers(0, 6), penalties, st.sampled_from([0.0, 0.5]), st.data())
+@given(seeds, some_sources, st.integers(1, 6), st.integers(0, 6), st.tuples(penalties, coverage_penalties), st.data())
 def test_the_list_is_that_of_a_plain_beam_that_stops_late(
-    seed: int, sources: list[list[int]], beam: int, longest: int, length_penalty: float, coverage_penalty: float, data: st.DataObject
+    seed: int, sources: list[list[int]], beam: int, longest: int, penalties: tuple[float, float], data: st.DataObject
 ) -> None:
     model = TableGenerator(random_table(seed, 7))
     n_best = data.draw(st.integers(1, beam))
-    changes = {"length_penalty": length_penalty, "coverage_penalty": coverage_penalty}
+    changes = dict(zip(("length_penalty", "coverage_penalty"), penalties, strict=True))
     found = decode(model, padded(sources), settings(longest, beam=beam, n_best=n_best, **changes))
     for source, hypotheses in zip(sources, found, strict=True):
         read = [*source, END]
@@ -75,7 +76,8 @@ def test_the_list_is_that_of_a_plain_beam_that_stops_late(
         for hypothesis in hypotheses:
             assert hypothesis.finished is finished
             assert hypothesis.score == pytest.approx(score(hypothesis.tokens, finished), abs=1e-4)
-            assert hypothesis.log_prob == pytest.approx(plain_log_prob(model, read, hypothesis.tokens, finished), abs=1e-4)
+            log_prob = plain_log_prob(model, read, hypothesis.tokens, finished)
+            assert hypothesis.log_prob == pytest.approx(log_prob, abs=1e-4)
 
 
 @given(seeds, some_sources, st.integers(0, 8), penalties)
@@ -97,7 +99,9 @@ def test_greedy_takes_the_likeliest_and_is_a_beam_of_one(
 
 
 @given(seeds, some_sources, st.sampled_from(["greedy", "beam", "sample"]), st.data())
-def test_what_else_is_in_the_batch_changes_nothing(seed: int, sources: list[list[int]], method: str, data: st.DataObject) -> None:
+def test_what_else_is_in_the_batch_changes_nothing(
+    seed: int, sources: list[list[int]], method: str, data: st.DataObject
+) -> None:
     torch.manual_seed(seed)
     model = SmallGenerator(31)
     how = Decoding(
@@ -160,9 +164,9 @@ def test_without_an_end_the_best_unfinished_is_given() -> None:
 
 
 def test_a_limit_of_nothing_writes_nothing() -> None:
-    table = torch.zeros(1, 6, 6, 6)
-    [[ended]] = decode(TableGenerator(table.clone().index_fill(3, torch.tensor(END), 9.0)), padded([[]]), settings(0))
-    [[cut]] = decode(TableGenerator(table.clone().index_fill(3, torch.tensor(5), 9.0)), padded([[]]), settings(0, beam=1))
+    ends, goes_on = (torch.zeros(1, 6, 6, 6).index_fill(3, torch.tensor(token), 9.0) for token in (END, 5))
+    [[ended]] = decode(TableGenerator(ends), padded([[]]), settings(0))
+    [[cut]] = decode(TableGenerator(goes_on), padded([[]]), settings(0, beam=1))
     assert (ended.tokens, ended.finished) == ((), True)
     assert cut == Hypothesis(tokens=(), score=0.0, log_prob=0.0, finished=False)
 
@@ -186,6 +190,15 @@ def test_the_length_penalty_prefers_long_outputs() -> None:
     assert short.tokens == ()
     assert long.tokens == (4, 5)
     assert long.score == pytest.approx(math.log(0.4) / 3, abs=1e-4)
+
+
+def test_improbable_short_outputs_do_not_crowd_out_the_one_being_written() -> None:
+    """4 5 4 5 … is all but certain for twelve tokens, and at each of them END is the second choice."""
+    table = torch.zeros(1, 6, 6, 6)
+    table[..., END] = 1.0
+    table[0, :, [BEGIN, 5], 4] = table[0, :, 4, 5] = 12.0
+    [[hypothesis]] = decode(TableGenerator(table), padded([[4]]), settings(12, beam=5))
+    assert hypothesis.tokens == (4, 5) * 6
 
 
 def test_a_search_stops_when_nothing_can_beat_the_best() -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.decode.choosing import Candidates, Choice
 from regard.decode.constraints import Constraints
 from regard.decode.ranking import Finished, Ranking
-from regard.tokens.vocabulary import BEGIN, END
+from regard.tokens.vocabulary import BEGIN
 
 
 @dataclass(frozen=True)
@@ -79,17 +79,15 @@ class Live:
         seen = attention.reshape(*self.totals.shape, -1)
         return replace(self, coverage=seen if self.coverage is None else self.coverage + seen)
 
-    def ended_by(self, candidates: Candidates, ranking: Ranking, keep: Bool[Tensor, "B S"]) -> Finished:
-        """The hypotheses that END finishes: it must be among the best `beam` candidates."""
-        beam = self.beam
-        parents = candidates.parents[:, :beam, None]
-        totals = candidates.totals[:, :beam].masked_fill(candidates.tokens[:, :beam] != END, -torch.inf)
+    def finish(self, ending: Candidates, ranking: Ranking, keep: Bool[Tensor, "B S"]) -> Finished:
+        """The hypotheses that are continued with END."""
+        parents = ending.parents[..., None]
         tokens = self.tokens[..., 1:].gather(1, parents.expand(-1, -1, self.tokens.shape[2] - 1))
         coverage = self.coverage
         if coverage is not None:
             coverage = coverage.gather(1, parents.expand(-1, -1, coverage.shape[2]))
-        scores = ranking.score(totals, self.length + 1, coverage, keep)
-        return Finished.of(scores, totals, tokens, self.length, ended=True)
+        scores = ranking.score(ending.totals, self.length + 1, coverage, keep)
+        return Finished.of(scores, ending.totals, tokens, self.length, ended=True)
 
     def unfinished(self, ranking: Ranking, keep: Bool[Tensor, "B S"]) -> Finished:
         """The hypotheses as they stand, for searches that can finish none."""

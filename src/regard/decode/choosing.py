@@ -1,6 +1,6 @@
 """Which continuations a search considers: the likeliest ones (beam and greedy search) or drawn ones (sampling)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, Self, runtime_checkable
 
 import torch
@@ -14,19 +14,26 @@ from regard.tokens.vocabulary import END
 class Candidates:
     """Continuations of the hypotheses of B searches, best first."""
 
-    totals: Float[Tensor, "B candidates"]
-    """Log-probability of the whole hypothesis; -inf for no candidate."""
-    parents: Int[Tensor, "B candidates"]
+    totals: Float[Tensor, "B beam"]
+    """Log-probability of the whole hypothesis; -inf where there is no candidate."""
+    parents: Int[Tensor, "B beam"]
     """Place in the beam of the hypothesis that is continued."""
-    tokens: Int[Tensor, "B candidates"]
+    tokens: Int[Tensor, "B beam"]
     """What it is continued with."""
 
-    def going_on(self, beam: int, last: Bool[Tensor, " B"] | None) -> Self:
-        """The best `beam` that do not end, but none in searches where this was the `last` step."""
+    def first(self, count: Int[Tensor, " B"]) -> Self:
+        """The best so many of each search."""
+        ranks = torch.arange(self.totals.shape[1], device=count.device)
+        return replace(self, totals=self.totals.masked_fill(ranks >= count[:, None], -torch.inf))
+
+    def ending(self) -> Self:
+        """Those that END finishes."""
+        return replace(self, totals=self.totals.masked_fill(self.tokens != END, -torch.inf))
+
+    def going_on(self, last: Bool[Tensor, " B"] | None) -> Self:
+        """Those that END does not finish, but none in searches where this was the `last` step."""
         ends = self.tokens == END
-        totals = self.totals.masked_fill(ends if last is None else ends | last[:, None], -torch.inf)
-        best, order = totals.topk(beam)
-        return type(self)(best, self.parents.gather(1, order), self.tokens.gather(1, order))
+        return replace(self, totals=self.totals.masked_fill(ends if last is None else ends | last[:, None], -torch.inf))
 
     def select(self, searches: list[int]) -> Self:
         return type(self)(self.totals[searches], self.parents[searches], self.tokens[searches])
@@ -43,7 +50,7 @@ class Choice(Protocol):
         position: int,
         last: Bool[Tensor, " B"] | None,
     ) -> Candidates:
-        """At least `beam` continuations, given the log-probabilities of each next token and of what is written.
+        """The `beam` best continuations, given the log-probabilities of each next token and of what is written.
 
         `last` says in which searches nothing but END may follow now; None means in none of them.
         """
@@ -54,7 +61,7 @@ class Choice(Protocol):
 
 @dataclass(frozen=True)
 class Likeliest:
-    """The likeliest continuations, twice as many as the beam is wide: at most half of them can be END.
+    """The likeliest continuations.
 
     At the length limit END no longer competes with what other hypotheses could go on with. To finish, a hypothesis
     must have it among its own `beam` likeliest continuations; so what merely runs into the limit is unfinished.
@@ -74,8 +81,10 @@ class Likeliest:
             ends = torch.full_like(log_probs, -torch.inf)
             ends[..., END, None] = end.masked_fill(likelier >= beam, -torch.inf)
             log_probs = torch.where(last[:, None, None], ends, log_probs)
-        best, places = (totals[..., None] + log_probs).flatten(1).topk(2 * beam)
-        return Candidates(best, places // size, places % size)
+        # The best of all are among the best of each row, and only those are worth adding up.
+        each, tokens = log_probs.topk(min(beam, size))
+        best, places = (totals[..., None] + each).flatten(1).topk(beam)
+        return Candidates(best, places // each.shape[2], tokens.flatten(1).gather(1, places))
 
     def select(self, searches: Int[Tensor, " M"]) -> Self:
         return self

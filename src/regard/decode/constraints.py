@@ -17,10 +17,10 @@ NEVER = (PAD, BEGIN)
 """Never written. UNKNOWN may be: a model that has learned where unknown words stand should not be made to guess one."""
 
 
-def longest_outputs(source: Padded, settings: Decoding) -> Int[Tensor, " B"]:
+def longest_outputs(source: Padded, settings: Decoding) -> list[int]:
     """Most tokens of each output: so many for each source token, END not counted, and some more; `least` at least."""
-    words = (source.keep & (source.tokens != END)).sum(1)
-    return ((words * settings.longest_factor).floor().long() + settings.longest_extra).clamp(min=settings.least)
+    words = (source.keep & (source.tokens != END)).sum(1).tolist()
+    return [max(int(count * settings.longest_factor) + settings.longest_extra, settings.least) for count in words]
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,10 @@ class Constraints:
     least: int
     no_repeat: int
     longest: Int[Tensor, " B"]
-    shortest: int
-    """No search has a lower limit than this, so that before it the device need not be asked."""
+    """Most tokens of an output of each search."""
+    first: int
+    final: int
+    """The lowest and the highest of these limits when the searches began, so that the device need not be asked."""
     prefixes: Padded
 
     @classmethod
@@ -45,11 +47,16 @@ class Constraints:
         longest = longest_outputs(source, settings)
         if prefixes is None:
             prefixes = [()] * len(longest)
-        else:
-            _check_prefixes(prefixes, longest.tolist(), examples)
-        forced = Padded.of([list(prefix) for prefix in prefixes]).to(longest.device)
-        shortest = int(longest.min()) if len(longest) else 0
-        return cls(settings.least, settings.no_repeat, longest, shortest, forced)
+        _check_prefixes(prefixes, longest, examples)
+        device = source.tokens.device
+        return cls(
+            least=settings.least,
+            no_repeat=settings.no_repeat,
+            longest=torch.tensor(longest, dtype=torch.long, device=device),
+            first=min(longest, default=0),
+            final=max(longest, default=0),
+            prefixes=Padded.of([list(prefix) for prefix in prefixes]).to(device),
+        )
 
     def select(self, searches: Int[Tensor, " M"]) -> Self:
         return replace(self, longest=self.longest[searches], prefixes=self.prefixes.select(searches))
@@ -65,7 +72,7 @@ class Constraints:
 
     def last(self, length: int) -> Bool[Tensor, " B"] | None:
         """In which searches an output of this length may get no other token than END; None: in none of them."""
-        return None if length < self.shortest else length >= self.longest
+        return None if length < self.first else length >= self.longest
 
     def apply(
         self, log_probs: Float[Tensor, "B beam V"], written: Int[Tensor, "B beam t"]

@@ -91,6 +91,11 @@ class Finished:
         lengths = torch.full_like(there, length, dtype=torch.long)
         return cls(scores.masked_fill(~there, -torch.inf), log_probs, lengths, tokens, torch.full_like(there, ended))
 
+    @property
+    def free(self) -> Int[Tensor, " B"]:
+        """How many places are not taken."""
+        return (self.scores == -torch.inf).sum(1)
+
     def merge(self, others: Self) -> Self:
         """The best of both; at equal scores those that were here first."""
         both = self._each(lambda mine, theirs: torch.cat([mine, theirs], 1), others)

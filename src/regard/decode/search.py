@@ -1,12 +1,16 @@
 """Writing outputs: one loop for greedy search, beam search and sampling.
 
-Each example is a search with a beam of hypotheses. At every step its candidates are looked at, best first: of the
-first `beam`, those that end are finished, and the first `beam` of those that do not end go on. A search is over when
+Each example is a search with a beam of places for hypotheses. A finished hypothesis keeps its place for good. At every
+step the other places are filled with the likeliest continuations of the live hypotheses; those that END continues are
+finished, the others go on. A search is over when
 
-- as many hypotheses have finished as the beam is wide (so a beam of 1 is greedy search), or
-- no hypothesis goes on: the length limit is reached, or every continuation is forbidden, or
-- none that goes on can come to beat the worst of the `n_best` finished ones (see `Ranking.bound`), so that stopping
-  now and stopping later give the same list.
+- no hypothesis goes on: all are finished, the length limit is reached, or every continuation is forbidden; or
+- none that goes on can come to beat the worst of the `n_best` best finished ones (see `Ranking.bound`), so that going
+  on would not change the list.
+
+So a beam of 1 is greedy search, and a beam with a place for every possible output finds the best of them.
+Had the finished ones given up their places, as in many toolkits, which end a search when `beam` hypotheses have
+finished, then improbable short outputs could fill the list while the best one is still being written.
 
 Greedy search is a beam of 1; sampling is a beam of 1 whose candidate is drawn, each sample being a search of its own.
 All searches of a batch step together, as the N = B × beam rows of the model's state. One index a step reorders the
@@ -56,7 +60,7 @@ def decode(
     if not len(examples):
         return []
     device = source.tokens.device
-    capacity = int(rules.longest.max()) + 1  # BEGIN, and all that may be written before END
+    capacity = rules.final + 1  # BEGIN, and all that may be written before END
     samples, beam, n_best = 1, 1, 1
     choice: Choice = Likeliest()
     if settings.method == "beam":
@@ -114,13 +118,13 @@ def search(
         if live.length == 0:
             searches.rules.check_vocabulary(log_probs.shape[-1], searches.examples)
 
-        # Of the first candidates, those that end are finished; the first of the others go on.
+        # The best continuations take the places that are free: those with END for good, the others go on.
         allowed = searches.rules.apply(log_probs, live.written)
         last = searches.rules.last(live.length)
-        candidates = searches.choice.choose(allowed, live.totals, live.length, last)
-        ended = live.ended_by(candidates, ranking, searches.keep)
+        candidates = searches.choice.choose(allowed, live.totals, live.length, last).first(searches.finished.free)
+        ended = live.finish(candidates.ending(), ranking, searches.keep)
         searches = replace(searches, finished=searches.finished.merge(ended))
-        going = candidates.going_on(live.beam, last)
+        going = candidates.going_on(last)
 
         # Here alone the host waits. One NaN among the logits has made every log-probability of its row NaN.
         broken = log_probs[..., END].isnan().any(1)
@@ -147,10 +151,10 @@ def search(
 
 
 def _over(searches: Searches, going: Candidates, ranking: Ranking, n_best: int) -> Bool[Tensor, " B"]:
-    """Which searches are over: the list is full, or nobody goes on, or nobody who does can reach the `n_best`."""
-    scores = searches.finished.scores
-    bound = ranking.bound(going.totals[:, 0], searches.rules.longest)
-    return (scores[:, -1] > -torch.inf) | (bound == -torch.inf) | (scores[:, n_best - 1] >= bound)
+    """Which searches are over: nothing goes on, or nothing that does can come to be among the `n_best`."""
+    best = going.totals.amax(1)
+    bound = ranking.bound(best, searches.rules.longest)
+    return (best == -torch.inf) | (searches.finished.scores[:, n_best - 1] >= bound)
 
 
 def _not_a_number(example: int, position: int) -> ModelError:

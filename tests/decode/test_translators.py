@@ -1,0 +1,38 @@
+"""Decoding with a tiny untrained model of every kind, in float32: what is written is what the model scores."""
+
+import pytest
+import torch
+from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY, every_model
+
+from regard.decode import decode_all, score_all
+from regard.models import Generator, build_model
+from regard.recipe import Decoding
+
+SOURCES = [[4, 5, 6, 4], [], [6, 6], [5, 4, 4], [6]]
+
+
+def model_of(name: str) -> Generator:
+    model = build_model(TINY[name], SOURCE_SIZE, TARGET_SIZE)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(3)  # further from uniform, so that rounding does not decide
+    return model
+
+
+@every_model
+def test_outputs_are_scored_alike_and_do_not_depend_on_the_batch(name: str) -> None:
+    model = model_of(name)
+    method = "sample" if len(name) % 3 == 0 else "beam"
+    limits = {"longest_factor": 1.0, "longest_extra": 2, "no_repeat": 2}
+    coverage_penalty = 0.3 if model.cross_taps else 0.0
+    how = {"method": method, "beam": 3, "n_best": 2, "coverage_penalty": coverage_penalty, **limits}
+    prefixes = [[], [5], [], [4, 8], []]
+    found = decode_all(model, SOURCES, Decoding.model_validate(how), prefixes=prefixes)
+    alone = decode_all(model, SOURCES, Decoding.model_validate({**how, "batch_tokens": 1}), prefixes=prefixes)
+    best = [hypotheses[0] for hypotheses in found]
+    assert [one.tokens for one in best] == [hypotheses[0].tokens for hypotheses in alone]
+    assert [one.score for one in best] == pytest.approx([hypotheses[0].score for hypotheses in alone], abs=1e-4)
+    scores = score_all(model, SOURCES, [one.tokens for one in best])
+    for one, log_probs in zip(best, scores, strict=True):
+        counted = log_probs if one.finished else log_probs[:-1]
+        assert one.log_prob == pytest.approx(sum(counted), abs=1e-4)
