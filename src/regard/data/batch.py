@@ -1,8 +1,10 @@
 """What a model is given: padded token matrices that know their lengths, and batches that know their count."""
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Self
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
@@ -20,12 +22,11 @@ class Padded:
     @classmethod
     def of(cls, rows: list[list[int]], multiple: int = 1) -> Self:
         """Pads rows to their common width, rounded up to a multiple."""
-        longest = max(map(len, rows), default=0)
-        width = -(-longest // multiple) * multiple
-        tokens = torch.full((len(rows), width), PAD, dtype=torch.long)
-        for place, row in enumerate(rows):
-            tokens[place, : len(row)] = torch.tensor(row, dtype=torch.long)
-        return cls(tokens, torch.tensor([len(row) for row in rows], dtype=torch.long))
+        lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        longest = int(lengths.max(initial=0))
+        tokens = np.full((len(rows), -(-longest // multiple) * multiple), PAD, dtype=np.int64)
+        tokens[np.arange(tokens.shape[1]) < lengths[:, None]] = np.fromiter(chain.from_iterable(rows), dtype=np.int64)
+        return cls(torch.from_numpy(tokens), torch.from_numpy(lengths))
 
     @property
     def keep(self) -> Bool[Tensor, "B S"]:

@@ -84,7 +84,11 @@ class TextPairs:
         return len(self._rows) // 2
 
     def __getitem__(self, index: int) -> tuple[str, str]:
-        return self._rows[2 * index].tobytes().decode(), self._rows[2 * index + 1].tobytes().decode()
+        return self.side(index, 0), self.side(index, 1)
+
+    def side(self, index: int, side: int) -> str:
+        """The source (0) or the target (1) of a pair."""
+        return self._rows[2 * index + side].tobytes().decode()
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return (self[index] for index in range(len(self)))
@@ -98,7 +102,7 @@ class Side:
         self._sides = sides
 
     def __iter__(self) -> Iterator[str]:
-        return (self._pairs[index][side] for side in self._sides for index in range(len(self._pairs)))
+        return (self._pairs.side(index, side) for side in self._sides for index in range(len(self._pairs)))
 
 
 class TokenPairs:

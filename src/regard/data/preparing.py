@@ -55,7 +55,7 @@ def prepare(
     The cache is a folder inside `folder`, named after everything that its content depends on, and is used again when
     nothing of that has changed. DataError for what the settings refuse. Several processes may call this at once.
     """
-    corpora = load_corpus(recipe.data, recipe.seed)
+    corpora = _made(load_corpus(recipe.data, recipe.seed))
     cache = folder / _fingerprint(recipe, corpora, tokenizers)
     try:
         if not _is_whole(cache):
@@ -67,6 +67,12 @@ def prepare(
     except OSError as error:
         what = "the data cache cannot be written or read"
         raise DataError(f"{cache}: {what}: {error.strerror}; make room there, or choose another folder") from None
+
+
+def _made(corpora: Corpora) -> Corpora:
+    """Generated parts made once; they are gone through several times, and making them costs more than keeping them."""
+    parts = (corpora.train, corpora.dev, corpora.test)
+    return Corpora(*(part if isinstance(part, FileExamples) else tuple(part) for part in parts))
 
 
 def _fingerprint(recipe: Recipe, corpora: Corpora, tokenizers: Tokenizers | None) -> str:

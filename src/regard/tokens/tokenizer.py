@@ -103,7 +103,7 @@ class Tokenizer(ABC):
 
 
 def normal(text: str, settings: recipe.Tokenizer) -> str:
-    """The text as tokenizers see it: lower-cased if the settings say so; lone surrogates replaced, as they are not text."""
+    """The text as tokenizers see it: lower-cased if the settings say so; lone surrogates replaced."""
     text = text.lower() if settings.lowercase else text
     return text if text.isascii() else _SURROGATES.sub(UNKNOWN_TEXT, text)
 

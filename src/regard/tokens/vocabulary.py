@@ -1,6 +1,7 @@
 """The tokens of a tokenizer by index: four special ones, the same everywhere, and then what the text is made of."""
 
 from collections.abc import Iterator, Sequence
+from typing import overload
 
 PAD, UNKNOWN, BEGIN, END = range(4)
 """Indices of the special tokens, the same in every vocabulary."""
@@ -15,8 +16,8 @@ class Vocabulary(Sequence[str]):
     def __init__(self, tokens: Sequence[str]) -> None:
         self._names = (*SPECIAL_NAMES, *tokens)
         self._indices = {token: index for index, token in enumerate(tokens, start=len(SPECIAL_NAMES))}
-        if len(self._indices) != len(tokens):
-            raise ValueError("a token stands twice in the vocabulary")
+        if len(self._indices) != len(tokens) or not all(isinstance(token, str) for token in tokens):
+            raise ValueError("a token stands twice in the vocabulary, or is no text")
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -30,7 +31,11 @@ class Vocabulary(Sequence[str]):
     def __contains__(self, token: object) -> bool:
         return token in self._indices
 
-    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # Sequence's overloads add nothing here
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
         return self._names[index]
 
     def __len__(self) -> int:
