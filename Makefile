@@ -11,7 +11,9 @@ TORCH := 2.13.0
 SUITS := -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))'
 NAMES := python3.11 python3 python3.14 python3.13 python3.12 python
 # The first that runs and is new enough: a name may exist on the path and still not start (pyenv's shims).
-PYTHON ?= $(shell for name in $(NAMES); do if $$name $(SUITS) 2>/dev/null; then echo $$name; break; fi; done)
+FIRST = $(shell for name in $(NAMES); do if $$name $(SUITS) 2>/dev/null; then echo $$name; break; fi; done)
+PYTHON ?= $(or $(FIRST),python3)
+NO_PYTHON := Regard needs Python 3.11 or newer with venv and pip; say where it is with PYTHON=path
 PIP := .venv/bin/python -m pip --disable-pip-version-check --no-input
 READY := .venv/.ready
 # Two test processes on two cores: more threads in each would only wait for one another.
@@ -42,7 +44,7 @@ format: $(READY)
 	.venv/bin/ruff format
 
 $(READY): requirements.lock pyproject.toml
-	@$(PYTHON) $(SUITS) || { echo "Regard needs Python 3.11 or newer with venv and pip; say which with PYTHON=…" >&2; exit 2; }
+	@$(PYTHON) $(SUITS) 2>/dev/null || { echo '$(NO_PYTHON)' >&2; exit 2; }
 	$(PYTHON) -m venv .venv
 	$(PIP) install --quiet -r requirements.lock
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
