@@ -1,0 +1,88 @@
+"""Dropout of features, of words and of recurrent weights."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from regard.nn import GRU, FeatureDropout, RecurrentStack, WordDropout
+
+
+def ones(*shape: int) -> Tensor:
+    return torch.ones(shape)
+
+
+@given(rate=st.floats(0.1, 0.9), variational=st.booleans())
+def test_features_are_dropped_or_scaled_up(rate: float, variational: bool) -> None:
+    dropped = FeatureDropout(rate, variational=variational)(ones(40, 10, 30))
+    values = torch.tensor([0.0, 1 / (1 - rate)])
+    assert torch.isclose(dropped[..., None], values).any(-1).all()
+    assert abs(dropped.mean() - 1) < 0.35
+
+
+def test_a_variational_mask_serves_all_steps_and_differs_between_rows() -> None:
+    dropped = FeatureDropout(0.5)(ones(2, 6, 50))
+    assert (dropped == dropped[:, :1]).all()
+    assert (dropped[0] != dropped[1]).any()
+    fresh = FeatureDropout(0.5, variational=False)(ones(2, 6, 50))
+    assert (fresh != fresh[:, :1]).any()
+
+
+@pytest.mark.parametrize("variational", [True, False])
+def test_vectors_that_come_step_by_step_are_dropped_likewise(variational: bool) -> None:
+    drop = FeatureDropout(0.5, variational=variational).steps()
+    first, second = drop(ones(2, 50)), drop(ones(2, 50))
+    assert torch.equal(first, second) == variational
+    assert set(first.unique().tolist()) == {0.0, 2.0}
+
+
+@given(
+    tokens=st.lists(st.lists(st.integers(0, 3), min_size=6, max_size=6), min_size=1, max_size=4).map(torch.tensor),
+    seed=st.integers(0, 999),
+)
+def test_a_word_is_dropped_at_all_of_its_places_in_a_row(tokens: Tensor, seed: int) -> None:
+    torch.manual_seed(seed)
+    dropped = WordDropout(0.5)(ones(*tokens.shape, 2), tokens)
+    assert (dropped[..., 0] == dropped[..., 1]).all()
+    for row, kept in zip(tokens.tolist(), dropped[..., 0].tolist(), strict=True):
+        assert len(set(zip(row, kept, strict=True))) == len(set(row))
+
+
+def test_words_are_dropped_at_their_rate_and_in_each_row_anew() -> None:
+    tokens = torch.arange(50).expand(40, 50)
+    dropped = WordDropout(0.2)(ones(40, 50, 1), tokens)
+    assert abs((dropped == 0).float().mean() - 0.2) < 0.05
+    assert (dropped != dropped[0]).any()
+    torch.testing.assert_close(dropped.max(), torch.tensor(1.25))
+
+
+def test_recurrent_weights_are_dropped_at_their_rate() -> None:
+    cell = GRU(2, 40, weight_drop=0.25)
+    dropped = cell.recurrent_weight()
+    assert abs((dropped == 0).float().mean() - 0.25) < 0.05
+    torch.testing.assert_close(dropped[dropped != 0], cell.hidden_weight[dropped != 0] / 0.75)
+    assert cell.eval().recurrent_weight() is cell.hidden_weight
+
+
+def test_between_layers_features_are_dropped_step_by_step_as_at_once() -> None:
+    stack, x = RecurrentStack("gru", 3, 4, 2, between=0.5), torch.randn(2, 5, 3)
+    torch.manual_seed(5)
+    at_once, _ = stack(x)
+    torch.manual_seed(5)
+    steps, layers, outputs = stack.steps(), stack.initial(x).layers, []
+    for projected in steps.lowest.project(x).unbind(1):
+        output, layers = steps(projected, layers)
+        outputs.append(output)
+    torch.testing.assert_close(torch.stack(outputs, 1), at_once)
+    assert not torch.allclose(stack(x)[0], at_once)
+
+
+def test_nothing_is_dropped_outside_training() -> None:
+    x, tokens = torch.randn(2, 3, 4), torch.zeros(2, 3, dtype=torch.long)
+    for dropout in (FeatureDropout(0.5), FeatureDropout(0.5, variational=False)):
+        assert dropout.eval()(x) is x
+        assert dropout.steps()(x[:, 0]).equal(x[:, 0])
+    assert WordDropout(0.5).eval()(x, tokens) is x
+    assert FeatureDropout(0.0)(x) is x
+    assert WordDropout(0.0)(x, tokens) is x
