@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
+import pytest
 import torch
 
 from regard.checkpoint import Checkpoint, Progress
@@ -29,19 +30,26 @@ def checkpoint_at(step: int, *, average: bool = False, streak: int = 0) -> Check
     )
 
 
-@contextmanager
-def failing_at(number: int, error: Callable[[], BaseException]) -> Iterator[dict[str, int]]:
-    """Raises at the number-th operation on the disk, from 0, and at every one after it: a dead process does nothing."""
-    done = {"operations": 0}
+@pytest.fixture(autouse=True)
+def disk_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes are killed in tests, not machines: waiting for the disk would only cost time."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
-    def watched(operation: Callable[..., Any]) -> Callable[..., Any]:
+
+@contextmanager
+def failing_at(number: int, error: Callable[[], BaseException]) -> Iterator[list[str]]:
+    """Raises at the number-th operation on the disk, from 0, and at every one after it: a dead process does nothing.
+    Gives the names of the operations done, as they are done."""
+    done: list[str] = []
+
+    def watched(name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
         def run(*arguments: Any, **named: Any) -> Any:
-            done["operations"] += 1
-            if done["operations"] > number:
+            if len(done) >= number:
                 raise error()
+            done.append(name)
             return operation(*arguments, **named)
 
         return run
 
-    with mock.patch.multiple(os, **{name: watched(getattr(os, name)) for name in OPERATIONS}):
+    with mock.patch.multiple(os, **{name: watched(name, getattr(os, name)) for name in OPERATIONS}):
         yield done

@@ -1,0 +1,124 @@
+"""What a person sees of a run."""
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from train_tasks import recipe_for
+
+from regard.train import Averaged, Ended, Event, Saved, Started, Step, Validated, WentBack
+from regard.train.pace import share_done
+from regard.train.report import BarReport, LineReport, TensorBoardReport, duration, in_a_line, reporter_for
+
+PATH = Path("runs/mine")
+
+
+def step(number: int) -> Step:
+    return Step(number, 2.0, 0.5, 1e-3, 50, 0, 10.0 * number, skipped=number == 3)
+
+
+RUN: list[Event] = [
+    Started(0, 1234, "cpu", 1, "begins with new weights"),
+    *map(step, range(1, 5)),
+    Validated(4, {"loss": 1.5, "bleu": 20.0}, True, 41.0),
+    Saved(4, PATH),
+    Ended(4, "steps", "train.steps = 4 are done", 1.5, 1, 42.0),
+]
+
+
+def lines_of(report: type[LineReport] | type[BarReport], *, terminal: bool) -> list[str]:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=terminal, width=100, color_system=None, highlight=False)
+    tell = report(recipe_for(steps=8, log_every=2).train, console)
+    for event in RUN:
+        tell(event)
+    return out.getvalue().splitlines()
+
+
+def test_lines_say_everything_once() -> None:
+    assert lines_of(LineReport, terminal=False) == [
+        "begins with new weights; 1,234 parameters on cpu",
+        "step 2: loss 2.0000, rate 1.00e-03, 5 tokens/s, 1:00 min left",
+        "step 4: loss 2.0000, rate 1.00e-03, 5 tokens/s, 1 skipped, 40 s left",
+        "step 4: validation: loss 1.5, bleu 20, best so far",
+        "training ended after 42 s: train.steps = 4 are done; 1 non-finite steps were skipped",
+    ]
+
+
+def test_the_bar_shows_loss_rate_speed_and_time_left() -> None:
+    shown = "\n".join(lines_of(BarReport, terminal=True))
+    assert "step 4: loss 2.0000, rate 1.00e-03, 5 tokens/s, 40 s left" in shown
+    assert " 50%" in shown
+    assert "training ended after 42 s: train.steps = 4 are done" in shown
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (
+            WentBack(9, 4, 0.5, PATH / "bad-batches/step-8.json"),
+            "step 9: loss or gradient stayed non-finite; went back to step 4 with 0.5 of the rate; "
+            "the batch it began with is in runs/mine/bad-batches/step-8.json",
+        ),
+        (
+            Started(3, 9, "cuda:0", 2, "goes on from step-00000003, after step 3"),
+            "goes on from step-00000003, after step 3; 9 parameters on cuda:0 in 2 processes",
+        ),
+        (Averaged(9, 3, {"loss": 1.25}, PATH), "step 9: average of the last 3 checkpoints: loss 1.25"),
+        (Averaged(9, 3, {}, PATH), "step 9: average of the last 3 checkpoints: no development text"),
+        (Validated(9, {"loss": 1.25}, False, 1.0), "step 9: validation: loss 1.25"),
+        (Saved(9, PATH), None),
+    ],
+)
+def test_every_event_has_its_sentence(event: Event, line: str | None) -> None:
+    assert in_a_line(event) == line
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(6.7, "7 s"), (59.4, "59 s"), (59.6, "1:00 min"), (3599, "59:59 min"), (7625, "2:07 h")]
+)
+def test_durations_read_well(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_the_share_done_is_that_of_the_nearest_limit() -> None:
+    settings = recipe_for(steps=100, epochs=4, minutes=1.0).train
+    assert share_done(settings, step=10, epoch=2, seconds=6.0) == 0.5
+    assert share_done(settings, step=10, epoch=0, seconds=90.0) == 1.0
+    endless = recipe_for(steps=0, validation={"patience": 3}).train
+    assert share_done(endless, step=10, epoch=2, seconds=6.0) == 0.0
+
+
+def test_an_end_that_cannot_be_foreseen_is_not_invented() -> None:
+    out = io.StringIO()
+    report = LineReport(recipe_for(steps=0, validation={"patience": 3}).train, Console(file=out, width=100))
+    report(step(1))
+    assert out.getvalue().endswith("tokens/s, no end in sight yet\n")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_tensorboard_gets_curves_where_it_is_installed(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    report = TensorBoardReport(recipe_for(log_every=2).train, tmp_path)
+    for event in RUN:
+        report(event)
+    curves = EventAccumulator(str(tmp_path)).Reload()
+    assert [point.value for point in curves.Scalars("dev/bleu")] == [20.0]
+    assert [point.step for point in curves.Scalars("train/loss")] == [2, 4]
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_reporter_is_found_for_terminal_and_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: bool
+) -> None:
+    monkeypatch.setattr("regard.train.report.find_spec", lambda name: object() if installed else None)
+    monkeypatch.setattr("regard.train.report.TensorBoardReport", lambda *_: curves.append)
+    curves: list[Event] = []
+    out = io.StringIO()
+    tell = reporter_for(recipe_for(), tmp_path, Console(file=out, width=100))
+    tell(RUN[0])
+    assert out.getvalue() == "begins with new weights; 1,234 parameters on cpu\n"
+    assert curves == ([RUN[0]] if installed else [])
