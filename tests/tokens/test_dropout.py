@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -70,7 +71,7 @@ def outcomes(
     word: tuple[int, ...], table: dict[tuple[int, int], tuple[int, int]], share: float
 ) -> Iterator[tuple[tuple[int, ...], float]]:
     """Algorithm 1 of Provilkov et al. (2020), with every subset of skipped merges written out."""
-    possible = [(table[pair][0], place) for place, pair in enumerate(zip(word, word[1:], strict=False)) if pair in table]
+    possible = [(table[pair][0], place) for place, pair in enumerate(pairwise(word)) if pair in table]
     for subset in range(2 ** len(possible)):
         left = [merge for bit, merge in enumerate(possible) if subset >> bit & 1]
         probability = (1 - share) ** len(left) * share ** (len(possible) - len(left))

@@ -11,7 +11,7 @@ from regard.errors import ModelError
 from regard.tokens import TOKENIZERS, Vocabulary, load_tokenizer, save_tokenizer, train_tokenizer
 
 
-@pytest.fixture()
+@pytest.fixture
 def saved(tmp_path: Path) -> Path:
     save_tokenizer(train_tokenizer(recipe.Tokenizer(kind="bpe"), ["ab ab"] * 2), tmp_path / "source.json")
     return tmp_path / "source.json"

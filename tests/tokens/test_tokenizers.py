@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from itertools import pairwise
 from typing import get_args
 
 import numpy as np
@@ -108,7 +109,7 @@ def test_pieces_are_the_tokens_and_cover_the_text_in_order(kind: str, text: str)
     covered = {place for piece in pieces for place in range(piece.start, piece.end)}
     assert covered >= {place for place, character in enumerate(text) if not character.isspace()}
     if kind not in ("words", "bytes"):  # words leave white space out; the bytes of a character share its place
-        assert all(one.end == other.start for one, other in zip(pieces, pieces[1:], strict=False))
+        assert all(one.end == other.start for one, other in pairwise(pieces))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -220,7 +221,7 @@ def test_a_size_without_room_is_refused(kind: str) -> None:
 
 
 def test_bytes_need_room_for_all_of_them() -> None:
-    with pytest.raises(RecipeError, match="size = 259 is too small for kind = 'bytes', which needs 260; set size to 260"):
+    with pytest.raises(RecipeError, match="= 259 is too small for kind = 'bytes', which needs 260; set size to 260"):
         trained("bytes", size=259)
 
 

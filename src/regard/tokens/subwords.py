@@ -16,9 +16,9 @@ import tokenizers
 from tokenizers import Regex, models, pre_tokenizers, trainers
 
 from regard import recipe
-from regard.tokens.tokenizer import SKIPPED, UNKNOWN_TEXT, Tokenizer, normal, room
-from regard.tokens.vocabulary import SPECIAL_NAMES, UNKNOWN, Vocabulary
-from regard.tokens.words import frequent
+from regard.tokens.listed import frequent
+from regard.tokens.tokenizer import Tokenizer, normal, room
+from regard.tokens.vocabulary import SPECIAL_NAMES, Vocabulary
 
 UNREACHABLE = tuple(f"{name} " for name in SPECIAL_NAMES)
 """Names of the special tokens inside the library. No unit ends in a space after something else, so no text has them."""
@@ -34,8 +34,7 @@ class Subwords(Tokenizer):
 
     def __init__(self, settings: recipe.Tokenizer, vocabulary: Vocabulary, model: models.Model) -> None:
         super().__init__(settings, vocabulary)
-        self._library = tokenizers.Tokenizer(model)
-        self._library.pre_tokenizer = pre_tokenizers.Split(Regex(UNITS), "isolated")
+        self._library = _splitting(model)
 
     @classmethod
     def train(cls, settings: recipe.Tokenizer, texts: Iterable[str]) -> Self:
@@ -54,9 +53,7 @@ class Subwords(Tokenizer):
         """Learns subwords from texts that are ready to be split; characters outside the alphabet stay out."""
 
     def decode(self, tokens: Iterable[int]) -> str:
-        names = self.vocabulary
-        parts = (UNKNOWN_TEXT if token == UNKNOWN else names[token] for token in tokens if token not in SKIPPED)
-        return "".join(parts).removeprefix(" ")
+        return "".join(self._texts(tokens)).removeprefix(" ")
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
         ready = [" " + text if text else "" for text in texts]
@@ -71,8 +68,13 @@ class Subwords(Tokenizer):
 
 def learn(model: models.Model, trainer: trainers.Trainer, texts: Iterable[str]) -> dict[str, Any]:
     """What the library's trainer learns from texts, as the plain data of its model."""
-    library = tokenizers.Tokenizer(model)
-    library.pre_tokenizer = pre_tokenizers.Split(Regex(UNITS), "isolated")
+    library = _splitting(model)
     library.train_from_iterator(texts, trainer)
     learned: dict[str, Any] = json.loads(library.to_str())["model"]
     return learned
+
+
+def _splitting(model: models.Model) -> tokenizers.Tokenizer:
+    library = tokenizers.Tokenizer(model)
+    library.pre_tokenizer = pre_tokenizers.Split(Regex(UNITS), "isolated")
+    return library

@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -10,16 +10,16 @@ import numpy as np
 
 from regard import recipe
 from regard.errors import RecipeError
-from regard.tokens.vocabulary import BEGIN, END, PAD, SPECIAL_NAMES, Vocabulary
+from regard.tokens.vocabulary import BEGIN, END, PAD, SPECIAL_NAMES, UNKNOWN, Vocabulary
 
 UNKNOWN_TEXT = "\ufffd"
 """What an unknown token is decoded to: the replacement character."""
 
-SKIPPED = frozenset((PAD, BEGIN, END))
-"""Special tokens that stand for no text."""
+WORD = re.compile(r"\S+")
+"""A white-space word, the same as those of `str.split`."""
 
+_SKIPPED = frozenset((PAD, BEGIN, END))
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_WORDS = re.compile(r"\S+")
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,14 @@ class Tokenizer(ABC):
         """The tokens of one text with subwords drawn at random, where the settings say so."""
         return self.encode(text)
 
+    def _texts(self, tokens: Iterable[int]) -> Iterator[str]:
+        """The text of each token that stands for text."""
+        names = self.vocabulary
+        return (UNKNOWN_TEXT if token == UNKNOWN else names[token] for token in tokens if token not in _SKIPPED)
+
     def pieces(self, text: str) -> list[Piece]:
         """The tokens of one text with their places in it and the words they belong to."""
-        ends = [match.end() for match in _WORDS.finditer(text)]
+        ends = [match.end() for match in WORD.finditer(text)]
         origins = _origins(text, self.settings)
         found, word = [], 0
         for token, start, end in self._spans(normal(text, self.settings)):

@@ -1,0 +1,49 @@
+"""What words and characters share: a vocabulary that lists the most frequent units of the text."""
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Self
+
+from regard import recipe
+from regard.tokens.tokenizer import Tokenizer, normal, room
+from regard.tokens.vocabulary import Vocabulary
+
+
+class Listed(Tokenizer):
+    """Each unit of a text is a token by itself, and unknown if it is not listed."""
+
+    between: ClassVar[str]
+    """What decoding puts between two units."""
+
+    @staticmethod
+    @abstractmethod
+    def split(text: str) -> Sequence[str]:
+        """The units of a text."""
+
+    @classmethod
+    def train(cls, settings: recipe.Tokenizer, texts: Iterable[str]) -> Self:
+        counts: Counter[str] = Counter()
+        for text in texts:
+            counts.update(cls.split(normal(text, settings)))
+        return cls(settings, Vocabulary(frequent(counts, settings)))
+
+    def decode(self, tokens: Iterable[int]) -> str:
+        return self.between.join(self._texts(tokens))
+
+    def state(self) -> dict[str, Any]:
+        return {"tokens": list(self.vocabulary.tokens)}
+
+    @classmethod
+    def from_state(cls, settings: recipe.Tokenizer, state: dict[str, Any]) -> Self:
+        return cls(settings, Vocabulary(state["tokens"]))
+
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
+        find = self.vocabulary.find
+        return [[find(unit) for unit in self.split(text)] for text in texts]
+
+
+def frequent(counts: Counter[str], settings: recipe.Tokenizer) -> list[str]:
+    """What occurs at least `least` times, the most frequent first, no more than there is room for."""
+    enough = [(-count, token) for token, count in counts.items() if count >= settings.least]
+    return [token for _, token in sorted(enough)[: room(settings)]]
