@@ -68,7 +68,7 @@ class PairBatch:
 
     def rows(self, rank: int, world: int) -> Self:
         """The share of one of `world` processes: every world-th row. It may have no row at all."""
-        chosen = torch.arange(rank, len(self.examples), world, device=self.source.tokens.device)
+        chosen = torch.arange(len(self.examples), device=self.source.tokens.device)[rank::world]
         wanted = self.wanted.select(chosen)
         return replace(
             self,
