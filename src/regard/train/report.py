@@ -38,7 +38,8 @@ def in_a_line(event: Event) -> str | None:
             processes = f" in {event.processes} processes" if event.processes > 1 else ""
             return f"{event.message}; {event.parameters:,} parameters on {event.device}{processes}"
         case Validated():
-            return f"step {event.step}: validation: {_metrics(event.metrics)}" + (", best so far" if event.improved else "")
+            best = ", best so far" if event.improved else ""
+            return f"step {event.step}: validation: {_metrics(event.metrics)}{best}"
         case WentBack():
             return (
                 f"step {event.step}: loss or gradient stayed non-finite; went back to step {event.to} with "
