@@ -155,11 +155,11 @@ def _legend(figure: "Figure", largest: float, gold: bool) -> None:
     """One line below the panels: what rows, columns, shades and frames are."""
     wide, high = figure.get_size_inches()
     middle = 0.25
-    bar = figure.add_axes(((GAP + 0.75) / wide, (middle - 0.05) / high, 0.8 / wide, 0.1 / high))
-    bar.pcolormesh([[step / 63 for step in range(64)]], cmap=_shades())
+    bar = figure.add_axes(((GAP + 0.58) / wide, (middle - 0.05) / high, 0.8 / wide, 0.1 / high))
+    bar.imshow([[step / 63 for step in range(64)]], cmap=_shades(), aspect="auto")
     bar.set_axis_off()
-    texts = [(0.0, "weight 0", PALE), (1.6, f"{largest:.2f}", PALE), (2.1, "rows: written, columns: read", PALE)]
+    texts = [(0.0, "weight 0", PALE), (1.44, f"{largest:.2f}", PALE), (1.95, "rows: written, columns: read", PALE)]
     if gold:
-        texts.append((3.9, "frame: true link", GOLD))
+        texts.append((3.75, "frame: true link", GOLD))
     for left, words, color in texts:
         figure.text((GAP + left) / wide, middle / high, words, fontsize=8, color=color, va="center")
