@@ -1,0 +1,41 @@
+"""Regard trains, runs and looks inside attention-based sequence models, from scratch, on one's own data.
+
+    model = regard.load("runs/mine")
+    best = model.translate(["Das ist ein Haus ."])[0]        # best.text, best.score, best.alignment
+    with regard.record(model.model, "decoder.*.weights") as seen: ...
+
+Names are found when they are first used, so that `import regard` takes no time.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from regard.attention import attend
+    from regard.errors import RegardError
+    from regard.recipe import read_recipe
+    from regard.tap import intervene, record
+    from regard.tasks import load
+    from regard.train import run
+
+_HOMES = {
+    "RegardError": "regard.errors",
+    "attend": "regard.attention",
+    "intervene": "regard.tap",
+    "load": "regard.tasks",
+    "read_recipe": "regard.recipe",
+    "record": "regard.tap",
+    "run": "regard.train",
+}
+
+__all__ = ["RegardError", "attend", "intervene", "load", "read_recipe", "record", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'regard' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

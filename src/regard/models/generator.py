@@ -47,7 +47,7 @@ class Generator(nn.Module, ABC):
 
     readout: Readout
     cross_taps: tuple[str, ...] = ()
-    """Full names of the taps that show where each target position looks in the source ("N H n S"), lowest layer first."""
+    """Names of the taps that show where each target position looks in the source ("N H n S"), lowest layer first."""
 
     @abstractmethod
     def start(self, source: Padded, capacity: int) -> State:

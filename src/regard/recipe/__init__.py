@@ -2,7 +2,14 @@
 
 from regard.recipe.data import Data, Tokenizer, Tokens
 from regard.recipe.decoding import Decoding
-from regard.recipe.loading import built_in_recipes, parse_recipe, read_recipe, write_recipe
+from regard.recipe.loading import (
+    built_in_recipes,
+    change_section,
+    parse_recipe,
+    read_recipe,
+    toml,
+    write_recipe,
+)
 from regard.recipe.model import Attention, RecurrentDropout, RecurrentModel, TransformerModel
 from regard.recipe.settings import Recipe, Setting, settings
 from regard.recipe.training import Averaging, Optimizer, Schedule, Training, Validation
@@ -24,8 +31,10 @@ __all__ = [
     "TransformerModel",
     "Validation",
     "built_in_recipes",
+    "change_section",
     "parse_recipe",
     "read_recipe",
     "settings",
+    "toml",
     "write_recipe",
 ]

@@ -5,12 +5,15 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from regard.errors import RecipeError, one_of
+from regard.recipe.section import Section
 from regard.recipe.settings import Recipe, settings
+
+S = TypeVar("S", bound=Section)
 
 BUILT_IN = resources.files("regard.recipe") / "builtin"
 
@@ -22,22 +25,22 @@ def built_in_recipes() -> dict[str, str]:
     return dict(zip((path.name.removesuffix(".toml") for path in files), first_lines, strict=True))
 
 
-def read_recipe(name: str | Path, changes: Sequence[str] = ()) -> Recipe:
-    """The recipe in a TOML file, or a built-in one by its name, with `key=value` changes applied.
+def read_recipe(name: str | Path | None, changes: Sequence[str] = ()) -> Recipe:
+    """The recipe in a TOML file, or a built-in one by its name, or an empty one, with `key=value` changes applied.
 
-    Relative paths of data in a recipe file are relative to the folder that file is in, so that a recipe means
-    the same wherever it is run from; paths given as a change are relative to where the command is run.
+    Relative paths in a recipe file start from the folder of that file, so that a recipe means the same wherever it is
+    run from; those in a change start from where the command is run. The recipe that is returned has absolute paths.
     """
-    text, where, folder = _find(str(name))
+    text, where, folder = ("", "settings", Path()) if name is None else _find(str(name))
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         hint = "Strings need quotes, lists brackets, tables a [header]."
         raise RecipeError(f"{where}: not valid TOML: {error}. {hint}") from None
-    if folder is not None:
-        _anchor_paths(tables, folder)
+    _anchor_paths(tables, folder)
     for change in changes:
         _apply(tables, change)
+    _anchor_paths(tables, Path())
     return parse_recipe(tables, where)
 
 
@@ -49,6 +52,15 @@ def parse_recipe(tables: Mapping[str, Any], where: str = "recipe") -> Recipe:
         raise RecipeError("\n".join(_in_words(where, detail) for detail in error.errors())) from None
 
 
+def change_section(section: S, changes: Mapping[str, Any]) -> S:
+    """A section of a recipe with some of its settings changed, checked as if it had been written so."""
+    try:
+        return type(section).model_validate(section.model_dump() | dict(changes))
+    except ValidationError as error:
+        name = type(section).__name__.lower()
+        raise RecipeError("\n".join(_in_words(name, detail) for detail in error.errors())) from None
+
+
 def write_recipe(recipe: Recipe) -> str:
     """The recipe as TOML, every setting spelled out."""
     lines: list[str] = []
@@ -56,10 +68,11 @@ def write_recipe(recipe: Recipe) -> str:
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def _find(name: str) -> tuple[str, str, Path | None]:
+def _find(name: str) -> tuple[str, str, Path]:
+    """The text of a recipe, what to call it in messages, and the folder its paths start from."""
     path = Path(name)
     if path.suffix != ".toml" and name in built_in_recipes():
-        return (BUILT_IN / f"{name}.toml").read_text(encoding="utf-8"), f"built-in recipe {name!r}", None
+        return (BUILT_IN / f"{name}.toml").read_text(encoding="utf-8"), f"built-in recipe {name!r}", Path()
     try:
         return path.read_text(encoding="utf-8"), str(path), path.parent
     except FileNotFoundError:
@@ -73,7 +86,7 @@ def _find(name: str) -> tuple[str, str, Path | None]:
 
 def _anchor_paths(tables: dict[str, Any], folder: Path) -> None:
     def anchored(path: Any) -> Any:
-        return str(folder / path) if isinstance(path, str) and path else path
+        return str((folder / path).absolute()) if isinstance(path, str) and path else path
 
     data, train = tables.get("data"), tables.get("train")
     if isinstance(data, dict):
@@ -157,18 +170,18 @@ def _write_table(lines: list[str], prefix: str, table: Mapping[str, Any]) -> Non
     plain = {name: value for name, value in table.items() if not isinstance(value, dict)}
     if prefix and plain:
         lines += ["", f"[{prefix}]"]
-    lines += [f"{name} = {_toml(value)}" for name, value in plain.items()]
+    lines += [f"{name} = {toml(value)}" for name, value in plain.items()]
     for name, value in table.items():
         if isinstance(value, dict):
             _write_table(lines, f"{prefix}.{name}" if prefix else name, value)
 
 
-def _toml(value: Any) -> str:
+def toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
         # JSON's escapes are TOML's, but for DEL, which TOML wants escaped too.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
+        return "[" + ", ".join(map(toml, value)) + "]"
     return repr(value)

@@ -1,0 +1,46 @@
+"""`regard align`: word alignments of given translations."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.cli.arguments import Device, ModelFolder
+
+
+def align(
+    model: ModelFolder,
+    source: Annotated[Path, typer.Argument(help="Source text, a sentence a line.", show_default=False)],
+    target: Annotated[Path, typer.Argument(help="Target text, a sentence a line.", show_default=False)],
+    gold: Annotated[
+        Path | None, typer.Option(help="True alignments (i-j sure, ipj possible): prints the error rate instead.")
+    ] = None,
+    layer: Annotated[str | None, typer.Option(help="Name of the layer's tap. [default: the mean of all]")] = None,
+    head: Annotated[int | None, typer.Option(help="Number of the head, from 0. [default: the mean of all]")] = None,
+    threshold: Annotated[float, typer.Option(min=0, max=1, help="Least weight that makes a link.")] = 0.0,
+    device: Device = "auto",
+) -> None:
+    """Print word alignments i-j (source word - target word, from 0) of given translations, by attention.
+
+    [bold]Examples[/bold]
+
+      regard align runs/mine test.de test.en > test.links
+
+      regard align runs/mine test.de test.en --gold gold.links
+    """
+    from regard.cli.corpus import pairs_of
+    from regard.inspect import pharaoh, read_gold
+    from regard.metrics import alignment_error_rate
+    from regard.tasks import load
+
+    translator = load(model, device=device)
+    pairs = pairs_of([source, target])
+    links = translator.align(
+        [pair.source for pair in pairs], [pair.target for pair in pairs], layer=layer, head=head, threshold=threshold
+    )
+    if gold is None:
+        for row in links:
+            typer.echo(pharaoh(row))
+        return
+    true = list(read_gold(gold))
+    typer.echo(alignment_error_rate(links, [row.sure for row in true], [row.possible for row in true]))

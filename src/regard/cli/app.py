@@ -1,0 +1,74 @@
+"""The `regard` command: its list of commands, and what happens when one of them fails."""
+
+import os
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+from regard.cli.align import align
+from regard.cli.check import check
+from regard.cli.demo import demo
+from regard.cli.evaluate import evaluate
+from regard.cli.look import look
+from regard.cli.recipes import recipes
+from regard.cli.score import score
+from regard.cli.train import train
+from regard.cli.translate import translate
+from regard.errors import RegardError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Every command has help of its own with examples: regard train --help",
+)
+
+for command in (demo, recipes, check, train, evaluate, translate, score, align, look):
+    app.command()(command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"regard {version('regard')}")
+        raise typer.Exit
+
+
+@app.callback()
+def regard(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error, after any command.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """Train, run and look inside attention-based sequence models, from scratch, on your own data."""
+
+
+def main() -> None:
+    """Runs a command. What a user did wrong ends with exit code 2 and one message; a bug keeps its traceback."""
+    arguments = sys.argv[1:]
+    # `--debug` is understood after a command too, where people add it when something has just gone wrong.
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    debug = "--debug" in options
+    if debug:
+        arguments.remove("--debug")
+    try:
+        app(arguments)
+    except RegardError as error:
+        if debug:
+            traceback.print_exc()
+        else:
+            print(f"regard: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("regard: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`). Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

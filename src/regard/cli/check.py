@@ -1,0 +1,42 @@
+"""`regard check`: what is wrong with my data, by file and line."""
+
+from typing import Annotated
+
+import typer
+
+
+def check(
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILES|RECIPE",
+            help="Two files (source, target), one .tsv or .jsonl, or a recipe (.toml, or a built-in name).",
+            show_default=False,
+        ),
+    ],
+    dev: Annotated[list[str] | None, typer.Option(help="Development text, looked for in the training text.")] = None,
+    test: Annotated[list[str] | None, typer.Option(help="Test text, looked for in the training text.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, such as data.longest=100.")
+    ] = None,
+) -> None:
+    """Say what is wrong with a corpus, by file and line. Nothing is changed.
+
+    Ends with exit code 2 if something is found that training would refuse.
+
+    [bold]Examples[/bold]
+
+      regard check train.de train.en
+
+      regard check train.tsv --test test.tsv
+
+      regard check my.toml --set data.longest=100
+    """
+    from regard.cli.corpus import recipe_of
+    from regard.data import check as check_data
+
+    recipe = recipe_of(data, dev or [], test or [], settings or [])
+    report = check_data(recipe.data, recipe.seed, recipe.tokens)
+    for line in report.lines():
+        typer.echo(line)
+    report.raise_if_refused()

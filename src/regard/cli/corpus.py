@@ -1,0 +1,34 @@
+"""Corpora that are named on the command line: files of pairs, or a recipe."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from regard.data import Pair
+    from regard.recipe import Recipe
+
+# A recipe that checks data needs a model and an end by the rules of recipes, though neither is looked at.
+_ONLY_DATA = ["model.kind=transformer", "train.steps=1"]
+
+
+def recipe_of(
+    named: Sequence[str], dev: Sequence[str] = (), test: Sequence[str] = (), changes: Sequence[str] = ()
+) -> "Recipe":
+    """The recipe that was named, or one whose training text is the files that were named."""
+    from regard.recipe import built_in_recipes, read_recipe, toml
+
+    files = {f"data.{part}": paths for part, paths in {"dev": dev, "test": test}.items() if paths}
+    is_recipe = len(named) == 1 and (named[0].endswith(".toml") or named[0] in built_in_recipes())
+    if not is_recipe:
+        files["data.train"] = named
+    name, first = (named[0], []) if is_recipe else (None, _ONLY_DATA)
+    return read_recipe(name, [*first, *(f"{key}={toml(list(paths))}" for key, paths in files.items()), *changes])
+
+
+def pairs_of(named: Sequence[str | Path]) -> "list[Pair]":
+    """The pairs of two files (source, target), or of one .tsv or .jsonl."""
+    from regard.data import load_corpus
+
+    recipe = recipe_of([str(path) for path in named])
+    return list(load_corpus(recipe.data, recipe.seed).train)

@@ -1,0 +1,43 @@
+"""`regard look`: where a model looks while it writes."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.cli.arguments import Device, ModelFolder
+
+
+def look(
+    model: ModelFolder,
+    source: Annotated[str, typer.Argument(help="Text to read.", show_default=False)],
+    target: Annotated[
+        str | None, typer.Argument(help="Text to write. [default: the model's own translation]", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="A .html, .png or .svg file. [default: in the terminal]")
+    ] = None,
+    device: Device = "auto",
+) -> None:
+    """Show where a model looks while it writes: a heat map in the terminal, as a picture, or as a page.
+
+    [bold]Examples[/bold]
+
+      regard look runs/dates "3. März 2021"
+
+      regard look runs/mine "Das ist ein Haus ." -o look.html
+
+      regard look runs/mine "Das ist ein Haus ." "This is a house ." -o look.png
+    """
+    from regard.inspect import print_look, save_page, save_picture
+    from regard.tasks import load
+
+    seen = load(model, device=device).look(source, target)
+    if out is None:
+        print_look(seen)
+    elif out.suffix.lower() in (".html", ".htm"):
+        save_page([seen], out)
+    else:
+        save_picture(seen, out)
+    if out is not None:
+        typer.echo(out)

@@ -1,0 +1,98 @@
+"""How good a translator is on given pairs, every number with its signature."""
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby, product
+
+from regard.data import Pair, Span
+from regard.errors import UsageError
+from regard.inspect import GoldLinks
+from regard.metrics import Score, accuracy, alignment_error_rate, bleu, chrf, ter
+from regard.tasks.translator import Translator
+
+RESAMPLES = 1000
+"""Bootstrap samples of the lines behind each confidence interval."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores of one model on one set of pairs."""
+
+    outputs: tuple[str, ...]
+    scores: tuple[Score, ...]
+    """Accuracy (exact match), BLEU, chrF and TER."""
+    by_language: dict[str, Score]
+    """Accuracy for each language of the source, where the corpus says it."""
+    alignment: Score | None
+    """Alignment error rate of the reference against the true links, where the corpus has them."""
+
+    @property
+    def accuracy(self) -> Score:
+        return self.scores[0]
+
+    def languages(self) -> str:
+        """Accuracy by language in percent, on one line."""
+        return "  ".join(f"{language} {100 * score.value:.0f}" for language, score in self.by_language.items())
+
+
+def evaluate(
+    translator: Translator,
+    pairs: Sequence[Pair],
+    *,
+    intervals: bool = False,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Evaluation:
+    """Translates every source and compares the outputs with the targets; intervals take some seconds more."""
+    if not pairs:
+        raise UsageError("there is nothing to evaluate on: the text has no pair")
+    found = translator.translate([pair.source for pair in pairs], on_progress=on_progress)
+    outputs = [translation.text for translation in found]
+    references = [pair.target for pair in pairs]
+    resamples = RESAMPLES if intervals else 0
+    scores = (accuracy(outputs, references), *(metric(outputs, references, resamples) for metric in (bleu, chrf, ter)))
+    return Evaluation(tuple(outputs), scores, _by_language(outputs, pairs), _alignment(translator, pairs))
+
+
+def _by_language(outputs: Sequence[str], pairs: Sequence[Pair]) -> dict[str, Score]:
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, pair in enumerate(pairs):
+        if pair.language:
+            places[pair.language].append(place)
+    return {
+        language: accuracy([outputs[place] for place in chosen], [pairs[place].target for place in chosen])
+        for language, chosen in sorted(places.items())
+    }
+
+
+def _alignment(translator: Translator, pairs: Sequence[Pair]) -> Score | None:
+    linked = [pair for pair in pairs if pair.links]
+    if not linked or not translator.model.cross_taps:
+        return None
+    found = translator.align([pair.source for pair in linked], [pair.target for pair in linked], units=runs)
+    true = [true_links(pair) for pair in linked]
+    return alignment_error_rate(found, [links.sure for links in true], [links.possible for links in true])
+
+
+def runs(text: str) -> list[Span]:
+    """Units of text that need no white space: runs of letters and runs of digits, in any script."""
+
+    def kind(place: int) -> str:
+        category = unicodedata.category(text[place])[0]
+        return {"L": "letters", "M": "letters", "N": "digits"}.get(category, "")
+
+    found = [(kind, list(places)) for kind, places in groupby(range(len(text)), key=kind)]
+    return [(places[0], places[-1] + 1) for kind, places in found if kind]
+
+
+def true_links(pair: Pair) -> GoldLinks:
+    """The links between runs of source and target that the spans of a pair's links touch. Where one side of a link has
+    several runs (`27:e`), one of them is enough: such links are possible, not sure."""
+
+    def touched(text: str, span: Span) -> list[int]:
+        return [place for place, (start, end) in enumerate(runs(text)) if start < span[1] and span[0] < end]
+
+    linked = [list(product(touched(pair.source, left), touched(pair.target, right))) for left, right in pair.links]
+    sure = frozenset(link for links in linked if len(links) == 1 for link in links)
+    return GoldLinks(sure, frozenset(link for links in linked for link in links))

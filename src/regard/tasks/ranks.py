@@ -1,0 +1,16 @@
+"""What several processes found, brought together."""
+
+from typing import TypeVar
+
+import torch.distributed
+
+T = TypeVar("T")
+
+
+def gathered(part: T, world: int) -> list[T]:
+    """What each process has, in the order of their ranks, on every one of them."""
+    if world == 1:
+        return [part]
+    parts: list[T | None] = [None] * world
+    torch.distributed.all_gather_object(parts, part)
+    return [part for part in parts if part is not None]

@@ -1,0 +1,111 @@
+"""Translation: pairs of texts in, a model that writes the second given the first."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from regard.data import EncodedPairs, Pair, PairBatch, PairBatches, Position, evaluation_batches, prepare
+from regard.decode import decode_all
+from regard.metrics import accuracy, bleu, chrf
+from regard.models import build_model
+from regard.models.generator import Generator
+from regard.objectives import cross_entropy
+from regard.recipe import Recipe
+from regard.tasks.ranks import gathered
+from regard.tasks.task import Task
+from regard.tasks.vocabularies import SIDES, load_tokenizers, tokenizer_file
+from regard.tokens import Tokenizer, save_tokenizer
+
+
+class TranslationTask(Task):
+    """A translation recipe with its corpus, tokenizers and batches at hand."""
+
+    def __init__(
+        self, recipe: Recipe, source: Tokenizer, target: Tokenizer, train: EncodedPairs, dev: Sequence[Pair]
+    ) -> None:
+        self.recipe = recipe
+        self.source = source
+        self.target = target
+        self._dev = list(dev)
+        self._dev_sources = source.encode_all([pair.source for pair in dev])
+        self._dev_targets = target.encode_all([pair.target for pair in dev])
+        self._batches = PairBatches(
+            train,
+            seed=recipe.seed,
+            batch_tokens=recipe.train.batch_tokens,
+            source=source,
+            target=target,
+            longest=recipe.data.longest,
+        )
+
+    @classmethod
+    def prepare(cls, recipe: Recipe, folder: Path, say: Callable[[str], None]) -> Self:
+        """Checks the corpus and says what it found, trains the tokenizers (or takes those of the model to start from),
+        and lays the training text out for quick access in the folder's cache."""
+        begun = load_tokenizers(Path(recipe.train.start_from)) if recipe.train.start_from else None
+        prepared = prepare(recipe, folder / "cache", begun)
+        for line in prepared.report.lines():
+            say(line)
+        return cls(recipe, *prepared.tokenizers, prepared.train, list(prepared.corpora.dev))
+
+    def save(self, folder: Path) -> None:
+        for side, tokenizer in zip(SIDES, (self.source, self.target), strict=True):
+            save_tokenizer(tokenizer, tokenizer_file(folder, side))
+
+    def build_model(self) -> Generator:
+        return build_model(self.recipe.model, self.source.size, self.target.size)
+
+    def batches(self, position: Position) -> Iterator[tuple[PairBatch, Position]]:
+        return self._batches.from_position(position)
+
+    def objective(self, model: nn.Module, batch: PairBatch, carry: None) -> tuple[Tensor, None]:
+        assert isinstance(model, Generator)
+        return cross_entropy(model, batch, self.recipe.train.label_smoothing), None
+
+    def validate(self, model: nn.Module, *, decode: bool, rank: int, world: int) -> Mapping[str, float]:
+        assert isinstance(model, Generator)
+        if not self._dev:
+            return {}
+        found = {"loss": self._loss(model, rank, world)}
+        if decode:
+            outputs = self._decoded(model, rank, world)
+            references = [pair.target for pair in self._dev[: len(outputs)]]
+            judges = {"accuracy": accuracy, "bleu": bleu, "chrf": chrf}
+            found |= {name: judge(outputs, references).value for name, judge in judges.items()}
+        return found
+
+    def describe_batch(self, batch: PairBatch) -> Any:
+        def texts(tokenizer: Tokenizer, tokens: Tensor) -> list[str]:
+            return [tokenizer.decode(row) for row in tokens.tolist()]
+
+        sources, targets = texts(self.source, batch.source.tokens), texts(self.target, batch.wanted.tokens)
+        return [
+            {"example": example, "source": source, "target": target}
+            for example, source, target in zip(batch.examples, sources, targets, strict=True)
+        ]
+
+    @torch.no_grad()
+    def _loss(self, model: Generator, rank: int, world: int) -> float:
+        """Mean over the targets of the development text, its batches shared between processes."""
+        device = next(model.parameters()).device
+        total, count = 0.0, 0
+        batches = evaluation_batches(self._dev_sources, self._dev_targets, self.recipe.train.batch_tokens)
+        for place, batch in enumerate(batches):
+            if place % world == rank:
+                total += cross_entropy(model, batch.to(device)).item()
+                count += batch.count
+        parts = gathered((total, count), world)
+        return sum(total for total, _ in parts) / sum(count for _, count in parts)
+
+    def _decoded(self, model: Generator, rank: int, world: int) -> list[str]:
+        """Translations of the development text, its sentences shared between processes."""
+        sources = self._dev_sources[: self.recipe.train.validation.examples or None]
+        found = decode_all(model, sources[rank::world], self.recipe.decode)
+        parts = gathered([self.target.decode(hypotheses[0].tokens) for hypotheses in found], world)
+        outputs = [""] * len(sources)
+        for place, part in enumerate(parts):
+            outputs[place::world] = part
+        return outputs

@@ -1,0 +1,211 @@
+"""A trained translator: text in, text out, and what can be asked about it.
+
+    translator = regard.load("runs/mine")
+    best = translator.translate(["Das ist ein Haus ."])[0]
+    best.text, best.score, best.alignment
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from regard.checkpoint import load_weights, put_weights
+from regard.data import Pair, Span
+from regard.decode import Hypothesis, decode_all, score_all
+from regard.device import choose_device
+from regard.errors import UsageError
+from regard.inspect import END_LABEL, Links, Look, choose, fold, link, watch
+from regard.models import build_model
+from regard.models.generator import Generator
+from regard.recipe import Decoding, Recipe, change_section, read_recipe
+from regard.tasks.vocabularies import load_tokenizers
+from regard.tokens import Tokenizer
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One output for one input."""
+
+    source: str
+    text: str
+    score: float
+    """What ranks it among the outputs for the same input."""
+    log_prob: float
+    """Log-probability of its tokens and the end-of-sentence mark."""
+    finished: bool
+    """False if the length limit was reached before the end-of-sentence mark."""
+    tokens: tuple[int, ...]
+    others: tuple["Translation", ...] = ()
+    """The next best outputs, if more than one was asked for."""
+    translator: "Translator" = field(kw_only=True, repr=False, compare=False)
+
+    @cached_property
+    def alignment(self) -> Links:
+        """Links (source word, target word) between the white-space words of source and text, by attention."""
+        return self.translator.align([self.source], [self.text])[0]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a model thinks of a given translation."""
+
+    log_probs: tuple[float, ...]
+    """Log-probability of each target token, and of the end-of-sentence mark."""
+    tokens: tuple[str, ...]
+
+    @property
+    def log_prob(self) -> float:
+        return sum(self.log_probs)
+
+
+class Translator:
+    """A model with its tokenizers, ready for use."""
+
+    def __init__(self, recipe: Recipe, model: Generator, source: Tokenizer, target: Tokenizer) -> None:
+        self.recipe = recipe
+        self.model = model.eval()
+        self.source_tokenizer = source
+        self.target_tokenizer = target
+
+    @classmethod
+    def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Self:
+        """The model in a folder, with `key=value` changes to how it decodes."""
+        recipe = read_recipe(folder / "recipe.toml", changes)
+        source, target = load_tokenizers(folder)
+        model = build_model(recipe.model, source.size, target.size)
+        put_weights(model, load_weights(folder), folder)
+        return cls(recipe, model.to(choose_device(device)), source, target)
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        beam: int | None = None,
+        n_best: int | None = None,
+        decoding: Decoding | None = None,
+        prefixes: Sequence[str] | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> list[Translation]:
+        """The best translation of each text; the next `n_best - 1` are its `others`.
+
+        Settings are the recipe's unless given. A translation begins with its `prefix` if there are any.
+        """
+        decoding = _changed(decoding or self.recipe.decode, beam, n_best)
+        sources = self.source_tokenizer.encode_all(texts)
+        forced = None if prefixes is None else self.target_tokenizer.encode_all(prefixes)
+        found = decode_all(self.model, sources, decoding, prefixes=forced, on_progress=on_progress)
+        return [self._translation(text, hypotheses) for text, hypotheses in zip(texts, found, strict=True)]
+
+    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Scored]:
+        """The log-probabilities of given translations."""
+        rows = self._encoded(sources, targets)
+        log_probs = score_all(self.model, *rows, batch_tokens=self.recipe.decode.batch_tokens)
+        names = [[*map(self.target_tokenizer.vocabulary.__getitem__, row), "</s>"] for row in rows[1]]
+        return [Scored(tuple(row), tuple(name)) for row, name in zip(log_probs, names, strict=True)]
+
+    def align(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        layer: str | None = None,
+        head: int | None = None,
+        threshold: float = 0.0,
+        units: Callable[[str], list[Span]] | None = None,
+    ) -> list[Links]:
+        """Links (source unit, target unit) of given translations: each target unit with the source unit that got most
+        of its attention. Units are white-space words, or the character spans that `units` finds in a text."""
+        aligned = []
+        for look, source, target in zip(self._watch(sources, targets), sources, targets, strict=True):
+            weights = choose(look, layer, head)
+            rows = _units(self.target_tokenizer, target, units)
+            columns = _units(self.source_tokenizer, source, units)
+            aligned.append(link(fold(weights, rows, columns), threshold))
+        return aligned
+
+    def look(self, source: str, target: str | None = None, *, pattern: str | None = None) -> Look:
+        """Where the model looks while it writes `target`, or its own translation if none is given."""
+        if target is None:
+            target = self.translate([source])[0].text
+        weights = self._watch([source], [target], pattern)[0]
+        return Look(
+            source=_labels(self.source_tokenizer, source),
+            target=_labels(self.target_tokenizer, target),
+            weights=weights,
+            title=f"{source} → {target}",
+        )
+
+    def look_at(self, pair: Pair) -> Look:
+        """Where the model looks while it writes the target of a pair, with the pair's true links if they are known."""
+
+        def touched(tokenizer: Tokenizer, text: str, span: Span) -> list[int]:
+            pieces = enumerate(tokenizer.pieces(text))
+            return [place for place, piece in pieces if piece.start < span[1] and span[0] < piece.end]
+
+        gold = frozenset(
+            both
+            for source, target in pair.links
+            for both in product(
+                touched(self.source_tokenizer, pair.source, source), touched(self.target_tokenizer, pair.target, target)
+            )
+        )
+        return replace(self.look(pair.source, pair.target), gold=gold or None)
+
+    def _watch(
+        self, sources: Sequence[str], targets: Sequence[str], pattern: str | None = None
+    ) -> list[dict[str, np.ndarray]]:
+        if pattern is None and not self.model.cross_taps:
+            raise UsageError(
+                "this model has no attention (model.attention.score = 'none'), so there is nothing to align or look at"
+            )
+        return watch(self.model, *self._encoded(sources, targets), pattern=pattern)
+
+    def _encoded(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:
+        if len(sources) != len(targets):
+            raise UsageError(f"{len(sources)} sources and {len(targets)} targets do not pair up; give as many of each")
+        return self.source_tokenizer.encode_all(sources), self.target_tokenizer.encode_all(targets)
+
+    def _translation(self, source: str, hypotheses: Sequence[Hypothesis]) -> Translation:
+        outputs = [
+            Translation(
+                source,
+                self.target_tokenizer.decode(hypothesis.tokens),
+                hypothesis.score,
+                hypothesis.log_prob,
+                hypothesis.finished,
+                hypothesis.tokens,
+                translator=self,
+            )
+            for hypothesis in hypotheses
+        ]
+        return replace(outputs[0], others=tuple(outputs[1:]))
+
+
+def _changed(decoding: Decoding, beam: int | None, n_best: int | None) -> Decoding:
+    """The settings with those that were given; asking for more outputs than the beam is wide makes it as wide."""
+    changes: dict[str, int] = {}
+    if n_best is not None:
+        changes |= {"n_best": n_best, "beam": max(n_best, decoding.beam)}
+    if beam is not None:
+        changes |= {"beam": beam}
+    return change_section(decoding, changes)
+
+
+def _units(tokenizer: Tokenizer, text: str, spans: Callable[[str], list[Span]] | None) -> list[int | None]:
+    """For each token of a text the unit it belongs to, and none for END."""
+    pieces = tokenizer.pieces(text)
+    if spans is None:
+        return [*(piece.word for piece in pieces), None]
+    unit_of = {place: unit for unit, (start, end) in enumerate(spans(text)) for place in range(start, end)}
+    return [*(unit_of.get(piece.start) for piece in pieces), None]
+
+
+def _labels(tokenizer: Tokenizer, text: str) -> tuple[str, ...]:
+    """What stands beside a token in a picture: the text it covers, or its name where it covers none."""
+    pieces = tokenizer.pieces(text)
+    return (*(text[piece.start : piece.end] or tokenizer.vocabulary[piece.token] for piece in pieces), END_LABEL)
