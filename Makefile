@@ -45,6 +45,7 @@ format: $(READY)
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) $(SUITS) 2>/dev/null || { echo '$(NO_PYTHON)' >&2; exit 2; }
+	@echo 'Setting up .venv: once, a few minutes'
 	$(PYTHON) -m venv .venv
 	$(PIP) install --quiet -r requirements.lock
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
