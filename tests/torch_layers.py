@@ -58,9 +58,7 @@ def _copy_attention(heads: Heads, attention: nn.MultiheadAttention) -> None:
     )
 
 
-def _copy_feedforward(
-    feedforward: FeedForward, layer: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer
-) -> None:
+def _copy_feedforward(feedforward: FeedForward, layer: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer) -> None:
     layer.linear1, layer.linear2 = feedforward.inward, feedforward.outward
 
 

@@ -143,9 +143,6 @@ class TransformerTranslator(Generator):
             settings.width, target_size, shared=embedding if settings.tie != "none" else None, bias=False
         )
         self.cross_taps = tuple(f"decoder.layers.{layer}.cross.weights" for layer in range(settings.decoder_layers))
-        if settings.norm == "pre":
-            _shrink_branches(self.encoder.layers)
-            _shrink_branches(self.decoder.layers)
 
     def start(self, source: Padded, capacity: int) -> TransformerState:
         memories = self.decoder.remember(self.encoder(source))
@@ -182,11 +179,3 @@ def _heads(settings: TransformerModel, position: Position | None = None, *, caus
 def _last_norm(settings: TransformerModel) -> nn.Module:
     """Blocks normalized beforehand leave their sum unnormalized."""
     return nn.LayerNorm(settings.width) if settings.norm == "pre" else nn.Identity()
-
-
-def _shrink_branches(layers: nn.ModuleList) -> None:
-    """Lets the sum of all R branches start as large as one: each is multiplied by R ** -0.5 (Radford et al. 2019)."""
-    branches = [part for layer in layers for part in layer.children() if isinstance(part, Heads | FeedForward)]
-    with torch.no_grad():
-        for branch in branches:
-            branch.outward.weight *= len(branches) ** -0.5
