@@ -152,7 +152,8 @@ def _notes(folder: Path, recipe: Recipe, tokenizers: Tokenizers, tally: Tally) -
     alone = int((TokenPairs(folder).lengths.max(axis=1) + 1 > recipe.train.batch_tokens).sum())
     if alone:
         budget = f"train.batch_tokens = {recipe.train.batch_tokens:,}"
-        notes.append(f"train: {alone:,} pairs are longer than {budget}; each of them is a batch by itself")
+        pairs = "pair is" if alone == 1 else "pairs are"
+        notes.append(f"train: {alone:,} {pairs} longer than {budget}; each is a batch by itself")
     return notes
 
 
