@@ -1,6 +1,7 @@
 """Batches: every example once an epoch, within the budget, in an order that can be found again from any position."""
 
 import json
+from collections.abc import Iterator
 from itertools import islice
 
 import numpy as np
@@ -31,14 +32,10 @@ def rows_of(padded: Padded) -> list[list[int]]:
     return [row[:length] for row, length in zip(padded.tokens.tolist(), padded.lengths.tolist(), strict=True)]
 
 
-def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.data.batches.BATCHES_IN_SHARD", 3)
-
-
 @pytest.fixture(autouse=True, scope="module")
-def _small_shards() -> object:
+def _small_shards() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        small_shards(patch)
+        patch.setattr("regard.data.batches.BATCHES_IN_SHARD", 3)
         yield
 
 
@@ -137,6 +134,15 @@ def test_bucketing_wastes_little() -> None:
 def test_nothing_to_train_on_is_refused() -> None:
     with pytest.raises(DataError, match="there is no training pair"):
         PairBatches(ListedPairs([]), seed=1, batch_tokens=10)
+
+
+@pytest.mark.parametrize("position", [Position(0, 9, 0), Position(2, 0, 99)])
+def test_a_position_of_other_data_is_refused(position: Position) -> None:
+    batches = PairBatches(ListedPairs([([5], [6])] * 3), seed=1, batch_tokens=10)
+    place = f"epoch {position.epoch}, shard {position.shard}, batch {position.batch}"
+    message = f"the training data have no {place}, where the run is to go on, so they are not those it began with"
+    with pytest.raises(DataError, match=message):
+        next(batches.from_position(position))
 
 
 # Subwords sampled at random.

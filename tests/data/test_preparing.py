@@ -97,10 +97,13 @@ def test_the_cache_is_used_again_until_something_changes(tmp_path: Path, monkeyp
         patch.setattr("regard.data.preparing.check_corpora", None)  # would fail if anything were built
         again = prepare(recipe(train), tmp_path / "cache")
     assert again.report == first.report
+    assert again.fingerprint == first.fingerprint
     assert contents(again) == contents(first)
     assert again.tokenizers[0].state() == first.tokenizers[0].state()
     two_files(tmp_path, [*GOOD, ("neu", "new")])
-    assert len(prepare(recipe(train), tmp_path / "cache").train) == 4
+    changed = prepare(recipe(train), tmp_path / "cache")
+    assert len(changed.train) == 4
+    assert changed.fingerprint != first.fingerprint
     assert len(prepare(recipe(train, longest=5), tmp_path / "cache").train) == 2
     assert len(list((tmp_path / "cache").iterdir())) == 3
 

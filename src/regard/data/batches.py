@@ -93,13 +93,20 @@ class PairBatches:
         return -(-len(self._pairs) // self._shard_size)
 
     def from_position(self, position: Position) -> Iterator[tuple[PairBatch, Position]]:
-        """Batches from a position on, without end, each with the position after it."""
+        """Batches from a position on, without end, each with the position after it.
+
+        DataError for a position that these data do not have.
+        """
+        if position.shard >= self.shards:
+            raise DataError(_no_such(position))
         epoch, shard, first = position.epoch, position.shard, position.batch
         while True:
             order = self._order(epoch)
             while shard < self.shards:
                 sources, targets, examples = self._encode(epoch, order[shard * self._shard_size :][: self._shard_size])
                 plan = self._plan(epoch, shard, sources, targets)
+                if first >= len(plan):
+                    raise DataError(_no_such(position))
                 for place in range(first, len(plan)):
                     after = self._after(epoch, shard, place, len(plan))
                     yield _batch(plan[place], sources, targets, examples), after
@@ -176,6 +183,14 @@ def plan_batches(sources: Sequence[int], targets: Sequence[int], batch_tokens: i
             rows = []
         rows.append(row)
     return [*plan, rows] if rows else plan
+
+
+def _no_such(position: Position) -> str:
+    place = f"epoch {position.epoch}, shard {position.shard}, batch {position.batch}"
+    return (
+        f"the training data have no {place}, where the run is to go on, so they are not those it began with; "
+        "restore the data and their settings, or start a new run"
+    )
 
 
 def _batch(

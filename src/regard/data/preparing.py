@@ -42,6 +42,8 @@ class Prepared:
     tokenizers: Tokenizers
     report: Report
     """What was found and done, to be shown before training starts."""
+    fingerprint: str
+    """A name for the data and the settings they were prepared with: as long as it is the same, so are the batches."""
 
 
 def prepare(
@@ -56,14 +58,16 @@ def prepare(
     nothing of that has changed. DataError for what the settings refuse. Several processes may call this at once.
     """
     corpora = _made(load_corpus(recipe.data, recipe.seed))
-    cache = folder / _fingerprint(recipe, corpora, tokenizers)
+    fingerprint = _fingerprint(recipe, corpora, tokenizers)
+    cache = folder / fingerprint
     try:
         if not _is_whole(cache):
             shutil.rmtree(cache, ignore_errors=True)
             with new_folder(cache) as unfinished:
                 _build(unfinished, recipe, corpora, tokenizers, on_progress)
         report = Report.from_json(json.loads((cache / "report.json").read_text(encoding="utf-8")))
-        return Prepared(TokenPairs(cache), corpora, tokenizers or _load_tokenizers(cache, recipe), report)
+        tokenizers = tokenizers or _load_tokenizers(cache, recipe)
+        return Prepared(TokenPairs(cache), corpora, tokenizers, report, fingerprint)
     except OSError as error:
         what = "the data cache cannot be written or read"
         raise DataError(f"{cache}: {what}: {error.strerror}; make room there, or choose another folder") from None
