@@ -6,6 +6,7 @@ from regard.checkpoint.checkpoints import (
     find_checkpoint,
     load_checkpoint,
     prune,
+    read_tensors,
     save_average,
     save_checkpoint,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "load_weights",
     "prune",
     "put_weights",
+    "read_tensors",
     "save_average",
     "save_checkpoint",
     "weights_of",

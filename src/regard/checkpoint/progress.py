@@ -36,8 +36,10 @@ class Progress:
     """Non-finite steps in all."""
     streak: int = 0
     """Non-finite steps in a row up to now."""
-    horizon: int = 0
-    """Steps after which a cosine schedule arrives; 0 for other schedules."""
+    setbacks: int = 0
+    """Times that training went back since it last got on."""
+    batches_in_pass: int = 0
+    """Batches in a pass over the training text, where the schedule must know it; otherwise 0."""
     rate_factor: float = 1.0
     """Halved each time that training goes back."""
     lowerings: int = 0
