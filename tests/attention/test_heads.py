@@ -230,6 +230,8 @@ def test_a_score_of_ones_own_serves_all_heads() -> None:
     named = Heads(8, 4, score="dot")
     x = torch.randn(2, 5, 8)
     assert torch.equal(scaled(x), named(x))
+    torch.manual_seed(1)
+    torch.testing.assert_close(Heads(8, 4, score=lambda query, key: query @ key.mT)(x), named(x))
     assert isinstance(Heads(8, 4).attention.score, ScaledDot)
 
 
@@ -268,7 +270,7 @@ def test_half_precision_stays_half() -> None:
         (
             {"heads": 4, "score": "scaled"},
             "score 'scaled' is not known; known are 'scaled_dot', 'dot', 'multiplicative', 'additive', "
-            "'concatenation', 'cosine', 'inverse_distance' or 'gaussian', or give a Score",
+            "'concatenation', 'cosine', 'inverse_distance' or 'gaussian', or give a score or a function",
         ),
     ],
 )

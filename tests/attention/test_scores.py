@@ -151,6 +151,31 @@ def test_gradients_agree_with_finite_differences(name: str, heads: int) -> None:
     assert gradcheck(score, (normal(1, heads, 2, 4, grad=True), normal(1, heads, 3, 4, seed=1, grad=True)))
 
 
+@pytest.mark.parametrize(
+    ("query", "key"),
+    [((2, 3, 2, 4), (3, 5, 4)), ((2, 4), (6, 5, 4)), ((2, 1, 1, 4), (2, 3, 5, 4)), ((1, 4), (5, 4))],
+)
+def test_additive_gradients_of_broadcast_queries_and_keys(query: tuple[int, ...], key: tuple[int, ...]) -> None:
+    score = build("additive")
+    tensors = [normal(*query, grad=True), normal(*key, seed=1, grad=True)]
+    assert isinstance(score, Additive)
+    halves = (tensors[0] @ score.query_weight).unsqueeze(-2), (tensors[1] @ score.key_weight).unsqueeze(-3)
+    inputs = [*tensors, *score.parameters()]
+    expected = torch.autograd.grad((sum(halves).tanh() @ score.energy).square().sum(), inputs)
+    torch.testing.assert_close(torch.autograd.grad(score(*tensors).square().sum(), inputs), expected)
+
+
+def test_additive_scores_in_mixed_precision_train_float32_weights() -> None:
+    score = Additive(4, 4, hidden=3, heads=2)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        scores = score(torch.randn(1, 2, 3, 4), torch.randn(1, 2, 5, 4))
+    assert scores.dtype == torch.bfloat16
+    scores.sum().backward()
+    for parameter in score.parameters():
+        assert parameter.grad is not None
+        assert parameter.grad.dtype == torch.float32
+
+
 @pytest.mark.parametrize("score", [InverseDistance(), Gaussian(), Cosine()], ids=lambda score: type(score).__name__)
 def test_gradients_stay_finite_where_a_query_is_a_key_and_where_all_is_zero(score: Score) -> None:
     query = torch.cat([torch.zeros(1, 3), torch.ones(1, 3)]).requires_grad_()

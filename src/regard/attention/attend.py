@@ -7,8 +7,6 @@
 taps to look at scores, weights and context; which kernel ran is nobody's business.
 """
 
-from collections.abc import Callable
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
@@ -17,7 +15,7 @@ from torch import Tensor, nn
 from regard.attention import masks
 from regard.attention.grouping import grouped_matmul
 from regard.attention.normalizers import Normalizer, as_normalizer, softmax
-from regard.attention.scores import DotScore, ScaledDot, Score, as_score
+from regard.attention.scores import DotScore, ScaledDot, Score, ScoreFunction, as_score
 from regard.tap import Tap
 
 SCALED_DOT = ScaledDot()
@@ -28,7 +26,7 @@ def attend(
     key: Float[Tensor, "... K Dk"],
     value: Float[Tensor, "... K Dv"],
     *,
-    score: Score | Callable[[Tensor, Tensor], Tensor] = SCALED_DOT,
+    score: Score | ScoreFunction = SCALED_DOT,
     normalizer: str | Normalizer = softmax,
     mask: Bool[Tensor, "..."] | None = None,
     bias: Float[Tensor, "..."] | None = None,
@@ -54,7 +52,7 @@ class Attention(nn.Module):
 
     def __init__(
         self,
-        score: Score | Callable[[Tensor, Tensor], Tensor],
+        score: Score | ScoreFunction,
         normalizer: str | Normalizer = "softmax",
         dropout: float = 0.0,
     ) -> None:

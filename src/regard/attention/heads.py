@@ -17,7 +17,7 @@ from regard.attention.attend import Attention
 from regard.attention.cache import KeyValueCache, Memory
 from regard.attention.normalizers import Normalizer
 from regard.attention.positions import Position
-from regard.attention.scores import SCORES, Score
+from regard.attention.scores import SCORES, Score, ScoreFunction, as_score
 from regard.errors import UsageError, one_of
 
 
@@ -28,7 +28,7 @@ class Heads(nn.Module):
     heads         number of heads; each has width / heads features
     groups        heads of keys and values, each shared by heads / groups heads of queries; 0 means as many as `heads`
     source_width  width of the source in cross-attention, where it differs
-    score         a name from `SCORES`, or a score for queries and keys "B H Q D" of one head's width
+    score         a name from `SCORES`, or a score or function for queries and keys "B H Q D" of one head's width
     normalizer    a name from `NORMALIZERS`, or a function
     position      what turns queries and keys or adds to the scores of self-attention
     causal        whether self-attention sees only a position itself and what came before
@@ -43,7 +43,7 @@ class Heads(nn.Module):
         *,
         groups: int = 0,
         source_width: int | None = None,
-        score: str | Score = "scaled_dot",
+        score: str | Score | ScoreFunction = "scaled_dot",
         normalizer: str | Normalizer = "softmax",
         position: Position | None = None,
         causal: bool = False,
@@ -130,11 +130,11 @@ class Heads(nn.Module):
         return joined
 
 
-def _score(score: str | Score, width: int, hidden: int, heads: int) -> Score:
-    if isinstance(score, Score):
-        return score
+def _score(score: str | Score | ScoreFunction, width: int, hidden: int, heads: int) -> Score:
+    if not isinstance(score, str):
+        return as_score(score)
     if score not in SCORES:
-        raise UsageError(f"score {score!r} is not known; known are {one_of(SCORES, score)}, or give a Score")
+        raise UsageError(f"score {score!r} is not known; known are {one_of(SCORES, score)}, or give a score or a function")
     return SCORES[score](width, width, hidden=hidden, heads=heads)
 
 

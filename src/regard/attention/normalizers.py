@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from regard.errors import UsageError, one_of
 
@@ -94,6 +95,7 @@ class _Sparsemax(torch.autograd.Function):
         return weights
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
         gradient, weights = gradients[0], _saved(ctx)
         support = weights > 0
@@ -118,6 +120,7 @@ class _Entmax15(torch.autograd.Function):
         return root.square().to(scores.dtype)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
         gradient, root = gradients[0], _saved(ctx)
         weighted = gradient * root

@@ -16,7 +16,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.grouping import grouped_matmul, repeat_groups, repeat_heads
+from regard.attention.tanh_energy import tanh_energy
 from regard.errors import UsageError
+
+
+ScoreFunction = Callable[[Tensor, Tensor], Tensor]
 
 
 class Score(nn.Module, ABC):
@@ -112,12 +116,7 @@ class _Tanh(Score):
 
     def compare(self, query: Float[Tensor, "... Q Dq"], prepared: Float[Tensor, "... K D"]) -> Float[Tensor, "... Q K"]:
         query = _map(query, self.halves()[0])
-        prepared = repeat_groups(query, prepared)
-        # One temporary "... Q K hidden", not two: the sum is not needed again, so tanh overwrites it.
-        hidden = (query.unsqueeze(-2) + prepared.unsqueeze(-3)).tanh_()
-        if self.heads == 1:
-            return hidden @ self.energy
-        return (hidden @ self.energy[:, None, :, None]).squeeze(-1)
+        return tanh_energy(query, repeat_groups(query, prepared), self.energy)
 
 
 class Additive(_Tanh):
@@ -197,7 +196,7 @@ class Gaussian(Score):
 class Function(Score):
     """A score from any function of the user's: function(query "... Q Dq", key "... K Dk") -> "... Q K"."""
 
-    def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
+    def __init__(self, function: ScoreFunction) -> None:
         super().__init__()
         self.function = function
 
@@ -270,7 +269,7 @@ SCORES: dict[str, ScoreFactory] = {
 }
 
 
-def as_score(score: Score | Callable[[Tensor, Tensor], Tensor]) -> Score:
+def as_score(score: Score | ScoreFunction) -> Score:
     """The score itself, or a plain function as one."""
     return score if isinstance(score, Score) else Function(score)
 

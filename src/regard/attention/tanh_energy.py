@@ -1,0 +1,45 @@
+"""v · tanh(q + k) for every pair of a query and a key, in as little memory as its gradient allows."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+def tanh_energy(
+    query: Float[Tensor, "... Q D"], key: Float[Tensor, "... K D"], energy: Float[Tensor, "*heads D"]
+) -> Float[Tensor, "... Q K"]:
+    """The scores of additive attention, given what the maps made of queries and keys.
+
+    `energy` is one vector v, or one for each head (axis -3 of queries and keys).
+    """
+    scores: Tensor = _TanhEnergy.apply(query, key, energy.to(query.dtype))  # type: ignore[no-untyped-call]
+    return scores
+
+
+class _TanhEnergy(torch.autograd.Function):
+    """What autograd would do, with one temporary "... Q K D" less in each direction: tanh overwrites the sum, and v is
+    multiplied in after the sums over keys and queries, where nothing is as large."""
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, energy: Tensor) -> Tensor:
+        hidden = (query.unsqueeze(-2) + key.unsqueeze(-3)).tanh_()
+        ctx.save_for_backward(hidden, energy)
+        ctx.shapes = query.shape, key.shape
+        return hidden @ energy if energy.ndim == 1 else (hidden @ energy[:, None, :, None]).squeeze(-1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        (gradient,), (hidden, energy) = gradients, ctx.saved_tensors
+        query_shape, key_shape = ctx.shapes
+        row = energy if energy.ndim == 1 else energy.unsqueeze(-2)
+        inner = torch.ops.aten.tanh_backward(gradient.unsqueeze(-1).expand_as(hidden), hidden)
+        of_query = (inner.sum(-2) * row).sum_to_size(query_shape)
+        # One query, as in each step of a recurrent decoder: there is nothing to sum.
+        of_key = (inner.squeeze(-3) if inner.shape[-3] == 1 else inner.sum(-3)).mul_(row).sum_to_size(key_shape)
+        if energy.ndim == 1:
+            return of_query, of_key, gradient.flatten() @ hidden.flatten(0, -2)
+        return of_query, of_key, (gradient.unsqueeze(-2) @ hidden).squeeze(-2).sum(-2).sum_to_size(energy.shape)
