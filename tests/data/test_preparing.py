@@ -129,9 +129,25 @@ def test_given_tokenizers_are_used(tmp_path: Path) -> None:
     given = prepare(recipe(train), tmp_path / "cache").tokenizers
     other = two_files(tmp_path, [("ein Hund ist da", "a x")], "other")
     prepared = prepare(recipe(other), tmp_path / "cache", given)
-    assert prepared.tokenizers is given
+    assert prepared.tokenizers == given
     assert contents(prepared) == [("ein Hund \ufffd \ufffd", "a \ufffd")]
     assert contents(prepare(recipe(other), tmp_path / "cache")) == [("ein Hund ist da", "a x")]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_given_tokenizers_drop_what_the_recipe_says(tmp_path: Path, shared: bool) -> None:
+    train = two_files(tmp_path, GOOD)
+
+    def tokens(dropout: float) -> dict[str, Any]:
+        side = {"kind": "bpe", "size": 60, "dropout": dropout}
+        return {"shared": True, "source": side} if shared else {"source": side, "target": {"kind": "words"}}
+
+    given = prepare(recipe(train, tokens(0.0)), tmp_path / "cache").tokenizers
+    source, target = prepare(recipe(train, tokens(0.5)), tmp_path / "cache", given).tokenizers
+    assert source.settings.dropout == 0.5
+    assert source.state() == given[0].state()
+    assert (target is source) == shared
+    assert shared or target is given[1]
 
 
 def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,8 @@ from regard.data.report import Report
 from regard.data.tokenizing import Tally, Tokenizers, tokenize
 from regard.errors import DataError
 from regard.recipe import Recipe
-from regard.tokens import load_tokenizer, save_tokenizer, train_tokenizer
+from regard.recipe import Tokenizer as Settings
+from regard.tokens import Tokenizer, load_tokenizer, save_tokenizer, train_tokenizer
 
 _FORMAT = 1
 """To be raised when the content of the cache changes, so that old ones are not taken for it."""
@@ -56,8 +57,10 @@ def prepare(
 
     The cache is a folder inside `folder`, named after everything that its content depends on, and is used again when
     nothing of that has changed. DataError for what the settings refuse. Several processes may call this at once.
+    Given tokenizers keep what they learned; BPE dropout is what the recipe says.
     """
     corpora = _made(load_corpus(recipe.data, recipe.seed))
+    tokenizers = None if tokenizers is None else _with_dropout(recipe, tokenizers)
     fingerprint = _fingerprint(recipe, corpora, tokenizers)
     cache = folder / fingerprint
     try:
@@ -77,6 +80,20 @@ def _made(corpora: Corpora) -> Corpora:
     """Generated parts made once; they are gone through several times, and making them costs more than keeping them."""
     parts = (corpora.train, corpora.dev, corpora.test)
     return Corpora(*(part if isinstance(part, FileExamples) else tuple(part) for part in parts))
+
+
+def _with_dropout(recipe: Recipe, tokenizers: Tokenizers) -> Tokenizers:
+    source, target = tokenizers
+    tokens = recipe.tokens
+    changed = _dropping(source, tokens.source)
+    return changed, changed if target is source else _dropping(target, tokens.source if tokens.shared else tokens.target)
+
+
+def _dropping(tokenizer: Tokenizer, settings: Settings) -> Tokenizer:
+    if tokenizer.kind != settings.kind or tokenizer.settings.dropout == settings.dropout:
+        return tokenizer
+    dropout = {"dropout": settings.dropout}
+    return type(tokenizer).from_state(tokenizer.settings.model_copy(update=dropout), tokenizer.state())
 
 
 def _fingerprint(recipe: Recipe, corpora: Corpora, tokenizers: Tokenizers | None) -> str:
