@@ -270,7 +270,7 @@ def test_half_precision_stays_half() -> None:
         (
             {"heads": 4, "score": "scaled"},
             "score 'scaled' is not known; known are 'scaled_dot', 'dot', 'multiplicative', 'additive', "
-            "'concatenation', 'cosine', 'inverse_distance' or 'gaussian', or give a score or a function",
+            "'concatenation', 'cosine', 'inverse_distance' or 'gaussian', or a score or function",
         ),
     ],
 )

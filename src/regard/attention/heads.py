@@ -134,7 +134,7 @@ def _score(score: str | Score | ScoreFunction, width: int, hidden: int, heads: i
     if not isinstance(score, str):
         return as_score(score)
     if score not in SCORES:
-        raise UsageError(f"score {score!r} is not known; known are {one_of(SCORES, score)}, or give a score or a function")
+        raise UsageError(f"score {score!r} is not known; known are {one_of(SCORES, score)}, or a score or function")
     return SCORES[score](width, width, hidden=hidden, heads=heads)
 
 

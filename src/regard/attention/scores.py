@@ -19,7 +19,6 @@ from regard.attention.grouping import grouped_matmul, repeat_groups, repeat_head
 from regard.attention.tanh_energy import tanh_energy
 from regard.errors import UsageError
 
-
 ScoreFunction = Callable[[Tensor, Tensor], Tensor]
 
 
