@@ -84,9 +84,10 @@ def _made(corpora: Corpora) -> Corpora:
 
 def _with_dropout(recipe: Recipe, tokenizers: Tokenizers) -> Tokenizers:
     source, target = tokenizers
-    tokens = recipe.tokens
-    changed = _dropping(source, tokens.source)
-    return changed, changed if target is source else _dropping(target, tokens.source if tokens.shared else tokens.target)
+    changed = _dropping(source, recipe.tokens.source)
+    if target is source:
+        return changed, changed
+    return changed, _dropping(target, recipe.tokens.source if recipe.tokens.shared else recipe.tokens.target)
 
 
 def _dropping(tokenizer: Tokenizer, settings: Settings) -> Tokenizer:
