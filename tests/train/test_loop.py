@@ -123,6 +123,28 @@ def test_a_run_killed_between_any_two_operations_on_the_disk_ends_in_the_same_bi
     assert_same_bits(final(folder.path), uninterrupted)
 
 
+@pytest.mark.parametrize("pointer", ["set_chosen", "set_current"])
+def test_a_kill_between_the_pointers_does_not_lose_the_best_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pointer: str
+) -> None:
+    """The first validation is the best, as the weights hardly move after it."""
+    recipe = recipe_for(optimizer={"rate": 1e-30}, validation={"every": 4, "metric": "accuracy"})
+
+    def killed(self: ModelFolder, name: str, *rest: str) -> None:
+        if name == "step-00000004":
+            raise Killed
+        original(self, name, *rest)
+
+    original = getattr(ModelFolder, pointer)
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(ModelFolder, pointer, killed)
+        events_of(tmp_path, Classify(recipe))
+    events_of(tmp_path, Classify(recipe))
+    chosen = ModelFolder(tmp_path).chosen()
+    assert chosen is not None
+    assert chosen[0].startswith("step-00000004")
+
+
 def test_resuming_a_finished_run_ends_at_once_with_the_same_model(
     tmp_path: Path, uninterrupted: dict[str, Tensor]
 ) -> None:
