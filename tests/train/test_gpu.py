@@ -45,15 +45,15 @@ def test_a_run_reads_its_steps_late_and_resumes_exactly(tmp_path: Path) -> None:
     """This model has no operation whose order of sums changes from run to run."""
     recipe = recipe_for(steps=27, validation={"every": 9}, log_every=50, average={"decay": 0.9})
     device = torch.device("cuda")
-    for number, interrupted in enumerate((False, True)):
+    for name, interrupted in {"whole": lambda: False, "pieces": lambda: True}.items():
         reason = ""
         steps: list[int] = []
         while reason != "steps":
-            folder = ModelFolder(tmp_path / str(number))
-            events = list(train(Classify(recipe), folder, device=device, interrupted=lambda: interrupted))
+            folder = ModelFolder(tmp_path / name)
+            events = list(train(Classify(recipe), folder, device=device, interrupted=interrupted))
             assert isinstance(events[-1], Ended)
             reason = events[-1].reason
             steps += [event.step for event in events if isinstance(event, Step)]
         assert steps == list(range(1, 28))
-    whole, pieces = load_weights(tmp_path / "0", "current"), load_weights(tmp_path / "1", "current")
+    whole, pieces = load_weights(tmp_path / "whole", "current"), load_weights(tmp_path / "pieces", "current")
     assert all(torch.equal(whole[name], pieces[name]) for name in whole)
