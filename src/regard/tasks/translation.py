@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from regard.data import EncodedPairs, Pair, PairBatch, PairBatches, Position, evaluation_batches, prepare
 from regard.decode import decode_all
+from regard.errors import DataError
 from regard.metrics import accuracy, bleu, chrf
 from regard.models import build_model
 from regard.models.generator import Generator
@@ -19,14 +20,27 @@ from regard.tasks.task import Task
 from regard.tasks.vocabularies import SIDES, load_tokenizers, tokenizer_file
 from regard.tokens import Tokenizer, save_tokenizer
 
+SAY_EVERY = 100_000
+"""Texts between two lines that say how far a long preparation has come."""
+
+FINGERPRINT = "corpus.sha256"
+"""File of a model folder that says which text the model was trained on."""
+
 
 class TranslationTask(Task):
     """A translation recipe with its corpus, tokenizers and batches at hand."""
 
     def __init__(
-        self, recipe: Recipe, source: Tokenizer, target: Tokenizer, train: EncodedPairs, dev: Sequence[Pair]
+        self,
+        recipe: Recipe,
+        source: Tokenizer,
+        target: Tokenizer,
+        train: EncodedPairs,
+        dev: Sequence[Pair],
+        fingerprint: str = "",
     ) -> None:
         self.recipe = recipe
+        self.fingerprint = fingerprint
         self.source = source
         self.target = target
         self._dev = list(dev)
@@ -46,14 +60,22 @@ class TranslationTask(Task):
         """Checks the corpus and says what it found, trains the tokenizers (or takes those of the model to start from),
         and lays the training text out for quick access in the folder's cache."""
         begun = load_tokenizers(Path(recipe.train.start_from)) if recipe.train.start_from else None
-        prepared = prepare(recipe, folder / "cache", begun)
+
+        def on_progress(what: str, count: int) -> None:
+            if count % SAY_EVERY == 0:
+                say(f"{what}: {count:,} texts")
+
+        prepared = prepare(recipe, folder / "cache", begun, on_progress)
         for line in prepared.report.lines():
             say(line)
-        return cls(recipe, *prepared.tokenizers, prepared.train, list(prepared.corpora.dev))
+        _refuse_other_text(folder, prepared.fingerprint)
+        dev = list(prepared.corpora.dev)
+        return cls(recipe, *prepared.tokenizers, prepared.train, dev, prepared.fingerprint)
 
     def save(self, folder: Path) -> None:
         for side, tokenizer in zip(SIDES, (self.source, self.target), strict=True):
             save_tokenizer(tokenizer, tokenizer_file(folder, side))
+        (folder / FINGERPRINT).write_text(self.fingerprint + "\n")
 
     def build_model(self) -> Generator:
         return build_model(self.recipe.model, self.source.size, self.target.size)
@@ -109,3 +131,13 @@ class TranslationTask(Task):
         for place, part in enumerate(parts):
             outputs[place::world] = part
         return outputs
+
+
+def _refuse_other_text(folder: Path, fingerprint: str) -> None:
+    """A run that goes on with other text would end in other weights than one that never stopped."""
+    before = folder / FINGERPRINT
+    if before.exists() and before.read_text().strip() != fingerprint:
+        raise DataError(
+            f"{folder}: the training, development or test text has changed since this run was begun; "
+            "bring the old text back, or begin another run (train.start_from can take over its weights)"
+        )
