@@ -16,6 +16,7 @@ from regard.train.runtime import Plan
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 
 
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode:UserWarning")
 @pytest.mark.parametrize("kind", ["adamw", "sgd"])
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_a_step_never_waits_for_the_device_and_bad_ones_are_skipped_there(kind: str, precision: str) -> None:
