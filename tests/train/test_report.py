@@ -1,6 +1,7 @@
 """What a person sees of a run."""
 
 import io
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from train_tasks import recipe_for
 
 from regard.train import Averaged, Ended, Event, Saved, Started, Step, Validated, WentBack
 from regard.train.pace import share_done
-from regard.train.report import BarReport, LineReport, TensorBoardReport, duration, in_a_line, reporter_for
+from regard.train.report import BarReport, LineReport, TensorBoardReport, duration, in_a_line, reporting
 
 PATH = Path("runs/mine")
 
@@ -30,9 +31,10 @@ RUN: list[Event] = [
 def lines_of(report: type[LineReport] | type[BarReport], *, terminal: bool) -> list[str]:
     out = io.StringIO()
     console = Console(file=out, force_terminal=terminal, width=100, color_system=None, highlight=False)
-    tell = report(recipe_for(steps=8, log_every=2).train, console)
-    for event in RUN:
-        tell(event)
+    reporter = report(recipe_for(steps=8, log_every=2).train, console)
+    with reporter if isinstance(reporter, BarReport) else nullcontext(reporter) as tell:
+        for event in RUN:
+            tell(event)
     return out.getvalue().splitlines()
 
 
@@ -102,12 +104,23 @@ def test_tensorboard_gets_curves_where_it_is_installed(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    report = TensorBoardReport(recipe_for(log_every=2).train, tmp_path)
-    for event in RUN:
-        report(event)
+    with TensorBoardReport(recipe_for(log_every=2).train, tmp_path) as report:
+        for event in RUN:
+            report(event)
     curves = EventAccumulator(str(tmp_path)).Reload()
     assert [point.value for point in curves.Scalars("dev/bleu")] == [20.0]
     assert [point.step for point in curves.Scalars("train/loss")] == [2, 4]
+
+
+def test_a_bar_that_is_left_in_the_middle_gives_the_cursor_back(tmp_path: Path) -> None:
+    out = io.StringIO()
+    show = "\x1b[?25h"
+    console = Console(file=out, force_terminal=True, width=100)
+    with suppress(KeyboardInterrupt), reporting(recipe_for(), tmp_path, console) as tell:
+        tell(RUN[0])
+        assert show not in out.getvalue()
+        raise KeyboardInterrupt
+    assert show in out.getvalue()
 
 
 @pytest.mark.parametrize("installed", [True, False])
@@ -115,10 +128,10 @@ def test_a_reporter_is_found_for_terminal_and_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: bool
 ) -> None:
     monkeypatch.setattr("regard.train.report.find_spec", lambda name: object() if installed else None)
-    monkeypatch.setattr("regard.train.report.TensorBoardReport", lambda *_: curves.append)
+    monkeypatch.setattr("regard.train.report.TensorBoardReport", lambda *_: nullcontext(curves.append))
     curves: list[Event] = []
     out = io.StringIO()
-    tell = reporter_for(recipe_for(), tmp_path, Console(file=out, width=100))
-    tell(RUN[0])
+    with reporting(recipe_for(), tmp_path, Console(file=out, width=100)) as tell:
+        tell(RUN[0])
     assert out.getvalue() == "begins with new weights; 1,234 parameters on cpu\n"
     assert curves == ([RUN[0]] if installed else [])

@@ -83,9 +83,9 @@ def find_checkpoint(folder: ModelFolder, *, good: bool = False) -> tuple[str | N
         complaints.append(f"{folder.checkpoints / current}: missing, though it is the current checkpoint")
     for name in reversed(names):
         try:
-            if not good or load_checkpoint(folder, name).progress.streak == 0:
-                for file in _checksums(folder, name):
-                    _read(folder, name, file)
+            for file in _checksums(folder, name):
+                _read(folder, name, file)
+            if not good or _read_progress(folder, name).streak == 0:
                 return name, complaints
         except ModelError as error:
             complaints.append(str(error))
@@ -93,10 +93,12 @@ def find_checkpoint(folder: ModelFolder, *, good: bool = False) -> tuple[str | N
 
 
 def prune(folder: ModelFolder, keep: int, needed: Iterable[str]) -> None:
-    """Deletes all but the newest `keep` checkpoints, the current and the chosen one, and those needed otherwise."""
+    """Deletes all but the chosen checkpoint, the newest `keep` besides it, the current one, and those needed."""
     chosen = folder.chosen()
-    stay = {*folder.names()[-keep:], *needed, folder.current(), chosen and chosen[0]}
-    for name in folder.names(kind="step") + folder.names(kind="average"):
+    best = chosen and chosen[0]
+    others = [name for name in folder.names() if name != best]
+    stay = {best, *others[-keep:], *needed, folder.current()}
+    for name in folder.names() + folder.names("average"):
         if name not in stay:
             folder.remove(name)
 

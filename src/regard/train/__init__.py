@@ -4,7 +4,7 @@ from regard.train.events import Averaged, Ended, Event, Saved, Started, Step, Va
 from regard.train.loop import train
 from regard.train.optimizers import OPTIMIZERS
 from regard.train.ranks import Ranks, joined_ranks
-from regard.train.report import Reporter, reporter_for
+from regard.train.report import Reporter, reporting
 from regard.train.schedules import SCHEDULES
 from regard.train.session import run, run_task
 
@@ -22,7 +22,7 @@ __all__ = [
     "Validated",
     "WentBack",
     "joined_ranks",
-    "reporter_for",
+    "reporting",
     "run",
     "run_task",
     "train",

@@ -75,8 +75,8 @@ class Keeper:
         return self.folder.checkpoints / name
 
     def go_back(self, learner: Learner, progress: Progress) -> Progress:
-        """Puts the last good checkpoint into the learner, with half the rate, and saves it so: were we killed now,
-        resuming would go on from there."""
+        """Puts the last good checkpoint into the learner, with half the rate, and saves it so, in case we are killed.
+        What was saved after it goes, but for the best."""
         name, complaints = self.ranks.agree(find_checkpoint(self.folder, good=True) if self.ranks.leads else (None, []))
         if name is None:
             raise TrainingError("\n".join([f"{self.folder.path}: no good checkpoint to go back to", *complaints]))
@@ -92,13 +92,12 @@ class Keeper:
             skipped=progress.skipped,
             best=progress.best,
         )
-        doubtful = self.folder.names()
-        doubtful = doubtful[doubtful.index(name) + 1 :]
-        self.save(learner, restored)
+        new = self.save(learner, restored).name
         if self.ranks.leads:
             chosen = self.folder.chosen()
-            for later in set(doubtful) & set(self.folder.names()) - {chosen and chosen[0]}:
-                self.folder.remove(later)
+            for later in self.folder.names()[self.folder.names().index(new) + 1 :]:
+                if chosen is None or later != chosen[0]:
+                    self.folder.remove(later)
         return restored
 
     def average(self, progress: Progress) -> str | None:

@@ -77,7 +77,8 @@ def joined_ranks(device: torch.device) -> Iterator[tuple[Ranks, torch.device]]:
                 f"{torch.cuda.device_count()}; start as many processes as there are GPUs, or set train.device to 'cpu'"
             )
         torch.cuda.set_device(device)
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    backend, own = ("nccl", device) if device.type == "cuda" else ("gloo", None)
+    dist.init_process_group(backend, device_id=own)
     try:
         yield Ranks(dist.get_rank(), dist.get_world_size()), device
     finally:

@@ -1,10 +1,11 @@
 """What a person sees of a run: a bar on a terminal, plain lines elsewhere, curves in TensorBoard if it is installed."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
@@ -17,18 +18,25 @@ Reporter = Callable[[Event], None]
 """Is told every event, in order."""
 
 
-def reporter_for(recipe: Recipe, out: Path, console: Console | None = None) -> Reporter:
-    """A bar if the console (standard error, unless given) is a terminal, lines if not; and TensorBoard if installed."""
+@contextmanager
+def reporting(recipe: Recipe, out: Path, console: Console | None = None) -> Iterator[Reporter]:
+    """Gives a reporter that shows a bar if the console (standard error, unless given) is a terminal, and lines if not;
+    and that draws curves if TensorBoard is installed. However the block ends, the terminal is left in order."""
     console = console or Console(file=sys.stderr, highlight=False)
-    reporters: list[Reporter] = [(BarReport if console.is_terminal else LineReport)(recipe.train, console)]
-    if find_spec("tensorboard") is not None:
-        reporters.append(TensorBoardReport(recipe.train, out / "tensorboard"))
+    with ExitStack() as stack:
+        reporters: list[Reporter] = []
+        if console.is_terminal:
+            reporters.append(stack.enter_context(BarReport(recipe.train, console)))
+        else:
+            reporters.append(LineReport(recipe.train, console))
+        if find_spec("tensorboard") is not None:
+            reporters.append(stack.enter_context(TensorBoardReport(recipe.train, out / "tensorboard")))
 
-    def tell(event: Event) -> None:
-        for reporter in reporters:
-            reporter(event)
+        def tell(event: Event) -> None:
+            for reporter in reporters:
+                reporter(event)
 
-    return tell
+        yield tell
 
 
 def in_a_line(event: Event) -> str | None:
@@ -85,24 +93,26 @@ class BarReport:
     """A bar with loss, rate, tokens a second and time left, and lines above it for what matters."""
 
     def __init__(self, settings: Training, console: Console) -> None:
-        self.settings, self.pace, self.shown = settings, Pace(), ""
+        self.settings, self.pace = settings, Pace()
         columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
         self.bar = Progress(*columns, console=console, transient=True)
         self.task = self.bar.add_task("", total=1.0)
 
     def __call__(self, event: Event) -> None:
-        match event:
-            case Started():
-                self.bar.start()
-            case Step():
-                self.pace.add(event)
-                # Summed up a few times each `log_every`, so that the numbers are calm but not old.
-                if event.step % max(1, self.settings.log_every // 5) == 0:
-                    self._show(self.pace.sum_up())
-            case Ended():
-                self.bar.stop()
-        if line := in_a_line(event):
+        if isinstance(event, Step):
+            self.pace.add(event)
+            # Summed up a few times each `log_every`, so that the numbers are calm but not old.
+            if event.step % max(1, self.settings.log_every // 5) == 0:
+                self._show(self.pace.sum_up())
+        elif line := in_a_line(event):
             self.bar.console.print(line, soft_wrap=True, markup=False)
+
+    def __enter__(self) -> Self:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
 
     def _show(self, summary: Summary) -> None:
         done = share_done(self.settings, summary.step, summary.epoch, summary.seconds)
@@ -130,8 +140,13 @@ class TensorBoardReport:
             case Validated():
                 for name, value in event.metrics.items():
                     self.writer.add_scalar(f"dev/{name}", value, event.step)
-            case Ended():
-                self.writer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.writer is not None:
+            self.writer.close()
 
 
 def _writer(folder: Path, step: int) -> Any:
@@ -140,7 +155,7 @@ def _writer(folder: Path, step: int) -> Any:
     return SummaryWriter(str(folder), purge_step=step + 1)
 
 
-def _metrics(metrics: Any) -> str:
+def _metrics(metrics: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.4g}" for name, value in metrics.items()) or "no development text"
 
 

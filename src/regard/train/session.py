@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
@@ -17,7 +18,7 @@ from regard.train.events import Ended
 from regard.train.loop import train
 from regard.train.metrics import MetricsFile
 from regard.train.ranks import Ranks, joined_ranks
-from regard.train.report import Reporter, reporter_for
+from regard.train.report import Reporter, reporting
 from regard.train.signals import asked_to_stop
 from regard.train.starting import check_same_run
 
@@ -63,7 +64,8 @@ def run_task(
             task = prepare(out, ranks)
             _write_down(task, folder)
         metrics = MetricsFile(folder, task.recipe.train.log_every)
-        return _follow(task, folder, ranks, device, [metrics, reporter or reporter_for(task.recipe, out)])
+        with nullcontext(reporter) if reporter else reporting(task.recipe, out) as tell:
+            return _follow(task, folder, ranks, device, [metrics, tell])
 
 
 def _follow(
