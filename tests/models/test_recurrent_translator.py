@@ -130,6 +130,19 @@ def test_equals_the_equations_of_the_papers(cell: str, score: str, placement: st
     torch.testing.assert_close(features(model), torch.stack(wanted))
 
 
+@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("steps", [STEPS, 1])  # a loss may regard some of the steps only
+def test_gradients_are_those_of_the_papers_equations(placement: str, steps: int) -> None:
+    model = translator("gru", "additive", placement)
+    weights = [weight for name, weight in model.named_parameters() if not name.startswith("readout")]
+
+    def gradients(found: Tensor) -> tuple[Tensor, ...]:
+        return torch.autograd.grad(found[:, :steps].sin().sum(), weights)
+
+    wanted = gradients(torch.stack([by_the_papers(model, placement, row) for row in range(ROWS)]))
+    torch.testing.assert_close(gradients(features(model)), wanted)
+
+
 @every_combination
 def test_laws_hold_for_every_cell_score_and_placement(cell: str, score: str, placement: str) -> None:
     model = translator(cell, score, placement, encoder_layers=2, decoder_layers=2, connection="residual")

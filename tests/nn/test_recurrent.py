@@ -149,9 +149,9 @@ def test_a_sequence_read_in_pieces_or_step_by_step_is_the_same(
     torch.testing.assert_close(torch.cat([first, second], 1), whole)
     torch.testing.assert_close(flat(state), flat(final))
 
-    steps, layers, outputs = ours.steps(), ours.initial(x).layers, []
-    for projected in steps.lowest.project(x[..., :2]).unbind(1):
-        output, layers = steps(steps.lowest.project_rest(projected, x[:, len(outputs), 2:]), layers)
+    steps, layers, outputs = ours.steps(late_width=1), ours.initial(x).layers, []
+    for projected in steps.project(x[..., :2]):
+        output, layers = steps(projected, x[:, len(outputs), 2:], layers)
         outputs.append(output)
     torch.testing.assert_close(torch.stack(outputs, 1), whole)
     torch.testing.assert_close([part for layer in layers for part in layer], flat(final))
@@ -227,4 +227,4 @@ def test_what_cannot_be_built_is_refused_in_words() -> None:
     with pytest.raises(UsageError, match=r"^connection 'resid' is not known; known are 'residual', 'none', 'highway'"):
         RecurrentStack("lstm", 2, 2, connection="resid")
     with pytest.raises(UsageError, match="bidirectional stack cannot read step by step: it needs the whole sequence"):
-        stack("gru", bidirectional=True).steps()
+        stack("gru", bidirectional=True).steps(late_width=0)

@@ -14,13 +14,14 @@ In training, what does not depend on the step before is computed for all steps a
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
-from regard.attention import SCORES, Attention, Memory, attend, masks
+from regard.attention import SCORES, Attention, Memory, masks
 from regard.data.batch import Padded
 from regard.models.generator import Generator, State
 from regard.models.readout import LinearReadout
@@ -144,32 +145,58 @@ class SourceAttention(Attention):
         context: Tensor = self(queries.unsqueeze(1), memory.keys, memory.values, mask=source.mask, prepared=True)
         return context.squeeze(1)
 
-    def glance(self, query: Float[Tensor, "N Dq"], source: Source) -> Float[Tensor, "N C"]:
-        """The context of a single query, past the taps that change something; `show` shows it to those that record."""
+
+class Glances:
+    """Attention to the source with one query after another, each known only when the last has been answered.
+
+    A tap that only records is shown all of them at once, as "N 1 n S"; one that intervenes is given each, as "N 1 1 S".
+    """
+
+    def __init__(self, attention: SourceAttention, source: Source, count: int) -> None:
+        self._attention, self._source = attention, source
+        taps = (attention.scores, attention.weights, attention.context)
+        self._intervened = any(tap.intervened for tap in taps)
+        self._recorded = any(tap.recorded for tap in taps)
+        self._queries: list[Tensor] = []
+        self._weights: list[Tensor] = []
+        self._values = source.memory.values.squeeze(1)
+        late = _LateValues.apply(self._values, self._weights, count)  # type: ignore[no-untyped-call]
+        self._late = iter(late.unsqueeze(2).unbind(0))
+
+    def __call__(self, query: Float[Tensor, "N Dq"]) -> Float[Tensor, "N C"]:
+        """The context of the next query."""
         if self._intervened:
-            return self.look(query.unsqueeze(1), source).squeeze(1)
-        memory = source.memory
-        context, _ = attend(
-            query[:, None, None],
-            memory.keys,
-            memory.values,
-            score=self.score,
-            normalizer=self.normalizer,
-            mask=source.mask,
-            prepared=True,
-        )
-        return context[:, 0, 0]
+            return self._attention.look(query.unsqueeze(1), self._source).squeeze(1)
+        scores = self._attention.score.compare(query[:, None, None], self._source.memory.keys)
+        weights = self._attention.normalizer(scores, self._source.mask).squeeze(1)
+        self._queries.append(query)
+        self._weights.append(weights.detach())
+        return torch.baddbmm(next(self._late), weights, self._values.detach()).squeeze(1)
 
-    def show(self, queries: list[Tensor], source: Source) -> None:
-        """Ends a sequence of glances: taps that only record see all of them at once, as "N 1 n S"."""
-        recorded = self.scores.recorded or self.weights.recorded or self.context.recorded
-        if recorded and not self._intervened:
+    def show(self) -> None:
+        """Ends the sequence: the taps that only record are shown what passed."""
+        if self._recorded and not self._intervened:
             with torch.no_grad():
-                self.look(torch.stack(queries, 1), source)
+                self._attention.look(torch.stack(self._queries, 1), self._source)
 
-    @property
-    def _intervened(self) -> bool:
-        return self.scores.intervened or self.weights.intervened or self.context.intervened
+
+class _LateValues(torch.autograd.Function):
+    """Zeros "n N C" to add to contexts mixed from detached values: through them the values get their gradient.
+
+    It is Σ weights · gradient of the context over all n queries, here as one product instead of n that each fill a
+    tensor as large as the values. The weights are known when the gradient is asked for: they are in the list by then.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, values: Float[Tensor, "N S C"], weights: list[Tensor], count: int) -> Float[Tensor, "n N C"]:
+        ctx.weights = weights
+        return values.new_zeros(count, len(values), values.shape[-1])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, by_contexts: Float[Tensor, "n N C"]) -> tuple[Float[Tensor, "N S C"], None, None]:
+        weights = torch.cat(ctx.weights, 1)
+        return weights.mT @ by_contexts.transpose(0, 1), None, None
 
 
 class Decoder(nn.Module, ABC):
@@ -190,6 +217,7 @@ class Decoder(nn.Module, ABC):
     ) -> None:
         super().__init__()
         self.input = tokens
+        self.read_width = read_width
         self.stack = _stack(settings, settings.embedding + read_width, settings.decoder_layers)
         self.bridge = Bridge(encoder, self.stack)
         self.blend = nn.Linear(self.stack.width + blend_width, _feature_width(settings))
@@ -266,16 +294,16 @@ class BeforeDecoder(LookingDecoder):
     def read(
         self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        source, steps = _looked_at(state), self.stack.steps()
+        source, steps = _looked_at(state), self.stack.steps(self.read_width)
         layers = state.recurrent.layers
-        queries, contexts, outputs = [], [], []
-        for known in steps.lowest.project(tokens.transpose(0, 1)).unbind(0):
-            queries.append(layers[-1][0])
-            contexts.append(self.attention.glance(queries[-1], source))
-            output, layers = steps(steps.lowest.project_rest(known, contexts[-1]), layers)
+        contexts, outputs = [], []
+        glances = Glances(self.attention, source, tokens.shape[1])
+        for known in steps.project(tokens):
+            contexts.append(glances(layers[-1][0]))
+            output, layers = steps(known, contexts[-1], layers)
             outputs.append(output)
         steps.show()
-        self.attention.show(queries, source)
+        glances.show()
         features = self.features(torch.stack(outputs, 1), torch.stack(contexts, 1), tokens)
         return features, replace(state, recurrent=RecurrentState(layers))
 
@@ -304,17 +332,16 @@ class FeedDecoder(LookingDecoder):
     def read(
         self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        source, steps = _looked_at(state), self.stack.steps()
+        source, steps = _looked_at(state), self.stack.steps(self.read_width)
         layers, fed = state.recurrent.layers, state.fed
         assert fed is not None
-        queries, features = [], []
-        for known in steps.lowest.project(tokens.transpose(0, 1)).unbind(0):
-            query, layers = steps(steps.lowest.project_rest(known, fed), layers)
-            queries.append(query)
-            fed = self.features(query, self.attention.glance(query, source))
+        glances, features = Glances(self.attention, source, tokens.shape[1]), []
+        for known in steps.project(tokens):
+            query, layers = steps(known, fed, layers)
+            fed = self.features(query, glances(query))
             features.append(fed)
         steps.show()
-        self.attention.show(queries, source)
+        glances.show()
         return torch.stack(features, 1), replace(state, recurrent=RecurrentState(layers), fed=fed)
 
 

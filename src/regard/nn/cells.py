@@ -107,12 +107,8 @@ class Cell(nn.Module, ABC):
     def project(self, x: Float[Tensor, "*N I"]) -> Float[Tensor, "*N rows"]:
         """The part of the gates that comes from inputs, for any number of steps at once.
 
-        `x` may have only the first features of an input; `project_rest` adds the part of the others.
+        `x` may have only the first features of an input; whoever has the others adds their part.
         """
-
-    def project_rest(self, projected: Float[Tensor, "N rows"], x: Float[Tensor, "N R"]) -> Float[Tensor, "N rows"]:
-        """Adds the part that comes from the last features of an input."""
-        return torch.addmm(projected, x, self.input_weight[:, -x.shape[-1] :].t())
 
     @abstractmethod
     def step(

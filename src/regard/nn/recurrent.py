@@ -180,11 +180,11 @@ class RecurrentStack(nn.Module):
             after.append(final)
         return x, RecurrentState(tuple(after))
 
-    def steps(self) -> "Steps":
-        """A way through a sequence whose inputs come one by one."""
+    def steps(self, late_width: int) -> "Steps":
+        """A way through a sequence whose inputs come one by one, or at least their last `late_width` features do."""
         if any(layer.back for layer in self._layers):
             raise UsageError("a bidirectional stack cannot read step by step: it needs the whole sequence at once")
-        return Steps(self._layers, self.between)
+        return Steps(self._layers, self.between, late_width)
 
     @property
     def _layers(self) -> Sequence[RecurrentLayer]:
@@ -194,22 +194,28 @@ class RecurrentStack(nn.Module):
 class Steps:
     """Reads a sequence step by step with the numbers of `RecurrentStack.forward`.
 
-    The input of the lowest layer is given projected (`lowest.project`), because that of a whole sequence, or the part
-    of it that is known, costs less at once. What dropout draws is drawn once, and lasts for all of the steps.
+    What is known of the inputs beforehand is projected for all steps at once. What dropout draws is drawn once, and
+    lasts for all of the steps.
     """
 
-    def __init__(self, layers: Sequence[RecurrentLayer], between: FeatureDropout) -> None:
-        self.lowest = layers[0].ahead
+    def __init__(self, layers: Sequence[RecurrentLayer], between: FeatureDropout, late_width: int) -> None:
         self._layers = layers
+        self._lowest = layers[0].ahead
+        self._late_weight = self._lowest.input_weight[:, self._lowest.input_width - late_width :].t()
         self._weights = [layer.ahead.recurrent_weight() for layer in layers]
         self._passages = [Passage(layer.ahead.taps) for layer in layers]
         self._drops: list[Callable[[Tensor], Tensor]] = [between.steps() for _ in layers]
 
+    def project(self, known: Float[Tensor, "N T K"]) -> tuple[Float[Tensor, "N rows"], ...]:
+        """The part that the known features have in the gates, one tensor for each step."""
+        return self._lowest.project(known.transpose(0, 1)).unbind(0)
+
     def __call__(
-        self, projected: Float[Tensor, "N rows"], state: tuple[CellState, ...]
+        self, projected: Float[Tensor, "N rows"], late: Float[Tensor, "N L"], state: tuple[CellState, ...]
     ) -> tuple[Float[Tensor, "N O"], tuple[CellState, ...]]:
         """The output of one more step, and the state of each layer after it."""
-        after = [self.lowest.step(projected, state[0], self._weights[0], self._passages[0])]
+        projected = torch.addmm(projected, late, self._late_weight)
+        after = [self._lowest.step(projected, state[0], self._weights[0], self._passages[0])]
         output = after[0][0]
         for place, layer in enumerate(self._layers[1:], start=1):
             below = self._drops[place](output)
