@@ -228,3 +228,23 @@ def test_what_cannot_be_built_is_refused_in_words() -> None:
         RecurrentStack("lstm", 2, 2, connection="resid")
     with pytest.raises(UsageError, match="bidirectional stack cannot read step by step: it needs the whole sequence"):
         stack("gru", bidirectional=True).steps(late_width=0)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@every_cell
+@pytest.mark.parametrize("weight_drop", [0.0, 0.3])
+def test_cudnn_gives_the_same_without_a_word(cell: str, weight_drop: float) -> None:
+    """Warnings are errors: cuDNN complains of weights that are not in one piece, and refuses states that are views."""
+    ours = stack(cell, 2, bidirectional=True, weight_drop=weight_drop).cuda()
+    x, lengths = torch.randn(3, 4, WIDTH, dtype=torch.float64).cuda(), torch.tensor([4, 2, 1]).cuda()
+    views = [[torch.randn(3, 2 * HIDDEN).to(x)[:, :HIDDEN] for _ in layer] for layer in ours.initial(x).layers]
+    state = RecurrentState(tuple(tuple(layer) for layer in views))
+    torch.manual_seed(3)
+    outputs, final = ours(x, lengths, state)
+    torch.manual_seed(3)
+    with record(ours):
+        watched, watched_final = ours(x, lengths, state)
+    keep = torch.arange(4).cuda() < lengths[:, None]
+    torch.testing.assert_close(watched[keep], outputs[keep])
+    torch.testing.assert_close(flat(watched_final), flat(final))

@@ -191,7 +191,9 @@ class RNN(Cell):
     def _kernel(
         self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor]
     ) -> tuple[Float[Tensor, "N T H"], CellState]:
-        outputs, hidden = torch.rnn_tanh(x, state[0][None], weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)
+        outputs, hidden = torch.rnn_tanh(
+            x, state[0][None].contiguous(), weights, True, 1, 0.0, torch.is_grad_enabled(), False, True
+        )
         return outputs, (hidden[0],)
 
 
@@ -220,7 +222,9 @@ class GRU(Cell):
     def _kernel(
         self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor]
     ) -> tuple[Float[Tensor, "N T H"], CellState]:
-        outputs, hidden = torch.gru(x, state[0][None], weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)
+        outputs, hidden = torch.gru(
+            x, state[0][None].contiguous(), weights, True, 1, 0.0, torch.is_grad_enabled(), False, True
+        )
         return outputs, (hidden[0],)
 
 
@@ -255,7 +259,7 @@ class LSTM(Cell):
     def _kernel(
         self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor]
     ) -> tuple[Float[Tensor, "N T H"], CellState]:
-        start = [part[None] for part in state]
+        start = [part[None].contiguous() for part in state]  # as cuDNN wants it
         outputs, hidden, memory = torch.lstm(x, start, weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)
         return outputs, (hidden[0], memory[0])
 
