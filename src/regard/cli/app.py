@@ -51,6 +51,8 @@ def regard(
 
 def main() -> None:
     """Runs a command. What a user did wrong ends with exit code 2 and one message; a bug keeps its traceback."""
+    # Threads that wait by spinning are no faster here, and many times slower where other programs want the cores too.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     arguments = sys.argv[1:]
     # `--debug` is understood after a command too, where people add it when something has just gone wrong.
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments

@@ -45,6 +45,8 @@ def evaluate(
     from regard.tasks import load
     from regard.tasks.evaluation import evaluate as evaluate_on
 
+    if out is not None:
+        check_can_hold_text(out)
     changes = [] if beam is None else [f"decode.beam={beam}"]
     translator = load(model, device=device, changes=changes)
     pairs = held_out(translator, split, data or [])
@@ -56,6 +58,14 @@ def evaluate(
         typer.echo(score)
     if result.by_language:
         typer.echo(f"accuracy by language: {result.languages()}")
+
+
+def check_can_hold_text(path: Path) -> None:
+    """Refuses a name under which no file can be written, before minutes are spent on what should stand in it."""
+    if path.is_dir():
+        raise UsageError(f"{path}: this is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: there is no folder {path.parent}; make it first, or choose one that exists")
 
 
 def held_out(translator: "Translator", split: Literal["test", "dev"], files: list[str]) -> "list[Pair]":

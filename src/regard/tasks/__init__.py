@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from regard.checkpoint import ModelFolder
-from regard.errors import ModelError
 from regard.tasks.task import Task
 from regard.tasks.translation import TranslationTask
 from regard.tasks.translator import Scored, Translation, Translator
@@ -15,10 +14,7 @@ TASKS: dict[str, type[TranslationTask]] = {"translation": TranslationTask}
 def load(folder: str | Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Translator:
     """The trained model in a folder, ready for use; `changes` are settings such as `decode.beam=10`."""
     model = ModelFolder(Path(folder))
-    if not model.path.is_dir():
-        raise ModelError(f"{folder}: no such folder; name the folder of a trained model (`regard train` makes one)")
-    if not model.recipe.is_file():
-        raise ModelError(f"{folder}: this is not the folder of a model: it has no recipe.toml")
+    model.check_is_model()
     return Translator.load(model.path, device=device, changes=changes)
 
 

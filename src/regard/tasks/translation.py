@@ -7,9 +7,10 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
+from regard.checkpoint import ModelFolder
 from regard.data import EncodedPairs, Pair, PairBatch, PairBatches, Position, evaluation_batches, prepare
 from regard.decode import decode_all
-from regard.errors import DataError
+from regard.errors import DataError, ModelError
 from regard.metrics import accuracy, bleu, chrf
 from regard.models import build_model
 from regard.models.generator import Generator
@@ -59,7 +60,7 @@ class TranslationTask(Task):
     def prepare(cls, recipe: Recipe, folder: Path, say: Callable[[str], None]) -> Self:
         """Checks the corpus and says what it found, trains the tokenizers (or takes those of the model to start from),
         and lays the training text out for quick access in the folder's cache."""
-        begun = load_tokenizers(Path(recipe.train.start_from)) if recipe.train.start_from else None
+        begun = _tokenizers_of(recipe.train.start_from) if recipe.train.start_from else None
 
         def on_progress(what: str, count: int) -> None:
             if count % SAY_EVERY == 0:
@@ -133,10 +134,18 @@ class TranslationTask(Task):
         return outputs
 
 
+def _tokenizers_of(start_from: str) -> tuple[Tokenizer, Tokenizer]:
+    try:
+        ModelFolder(Path(start_from)).check_is_model()
+        return load_tokenizers(Path(start_from))
+    except ModelError as error:
+        raise ModelError(f"train.start_from: {error}") from None
+
+
 def _refuse_other_text(folder: Path, fingerprint: str) -> None:
     """A run that goes on with other text would end in other weights than one that never stopped."""
     before = folder / FINGERPRINT
-    if before.exists() and before.read_text().strip() != fingerprint:
+    if before.exists() and before.read_bytes().strip() != fingerprint.encode():
         raise DataError(
             f"{folder}: the training, development or test text has changed since this run was begun; "
             "bring the old text back, or begin another run (train.start_from can take over its weights)"

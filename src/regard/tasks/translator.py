@@ -75,6 +75,9 @@ class Translator:
     @classmethod
     def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Self:
         """The model in a folder, with `key=value` changes to how it decodes."""
+        for change in changes:
+            if not change.strip().startswith("decode."):
+                raise UsageError(f"--set {change!r}: a model that is trained stays as it is; change settings of decode.*")
         recipe = read_recipe(folder / "recipe.toml", changes)
         source, target = load_tokenizers(folder)
         model = build_model(recipe.model, source.size, target.size)
@@ -187,12 +190,15 @@ class Translator:
 
 
 def _changed(decoding: Decoding, beam: int | None, n_best: int | None) -> Decoding:
-    """The settings with those that were given; asking for more outputs than the beam is wide makes it as wide."""
-    changes: dict[str, int] = {}
+    """The settings with those that were given. Whoever names a beam wants beam search; asking for more outputs than the
+    beam is wide makes it as wide."""
+    changes: dict[str, int | str] = {}
     if n_best is not None:
         changes |= {"n_best": n_best, "beam": max(n_best, decoding.beam)}
     if beam is not None:
         changes |= {"beam": beam}
+    if changes and decoding.method == "greedy":
+        changes |= {"method": "beam"}
     return change_section(decoding, changes)
 
 
