@@ -11,6 +11,8 @@ install_import_hook([f"regard.{room}" for room in CHECKED], "shape_checks.check"
 
 import torch  # noqa: E402
 
+pytest_plugins = ["command_line"]
+
 settings.register_profile("everyday", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("long", deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "everyday"))

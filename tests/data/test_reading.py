@@ -164,10 +164,10 @@ def test_half_a_surrogate_pair_in_json(tmp_path: Path) -> None:
     assert read(path, invalid="replace") == [("a\ufffdb", "😀")]
 
 
-@pytest.mark.parametrize(("line", "columns"), [("a", 1), ("", 1), ("a\tb\tc", 3)])
-def test_a_wrong_number_of_columns(tmp_path: Path, line: str, columns: int) -> None:
+@pytest.mark.parametrize(("line", "columns"), [("a", "1 column"), ("", "1 column"), ("a\tb\tc", "3 columns")])
+def test_a_wrong_number_of_columns(tmp_path: Path, line: str, columns: str) -> None:
     path = write(tmp_path / "a.tsv", f"a\tb\n{line}\n")
-    message = f"{path}:2: {columns} columns instead of 2; a line is the source, one tab character and the target"
+    message = f"{path}:2: {columns} instead of 2; a line is the source, one tab character and the target"
     assert refused(path) == message
 
 

@@ -101,6 +101,17 @@ class ModelFolder:
     def set_chosen(self, name: str, file: str) -> None:
         replace_file(self.path / "chosen", f"{name}/{file}\n".encode())
 
+    def check_is_model(self) -> None:
+        """Refuses what is not the folder of a model at all."""
+        if not self.path.exists():
+            raise ModelError(
+                f"{self.path}: no such folder; name the folder of a trained model (`regard train` makes one)"
+            )
+        if not self.path.is_dir():
+            raise ModelError(f"{self.path}: this is a file; name the folder of a trained model")
+        if not self.recipe.is_file():
+            raise ModelError(f"{self.path}: this is not the folder of a model: it has no recipe.toml")
+
     def check_may_train(self, resume: bool) -> None:
         """Refuses to train over an existing model; call it before long preparations."""
         if self.path.exists() and not self.path.is_dir():
@@ -114,8 +125,12 @@ class ModelFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keeps other trainings out; the operating system lets go of the lock even if we are killed."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        with open(self.path / ".lock", "a+") as lock:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = open(self.path / ".lock", "a+")  # noqa: SIM115
+        except OSError as error:
+            raise UsageError(f"{self.path}: cannot be written: {error.strerror}; choose another --out") from None
+        with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -149,6 +164,8 @@ class ModelFolder:
             return None
         except UnicodeDecodeError:
             raise ModelError(f"{self.path / name}: not a text file; {self.advice()}") from None
+        except OSError as error:
+            raise ModelError(f"{self.path / name}: cannot be read: {error.strerror}; {self.advice()}") from None
 
     def advice(self) -> str:
         """What to do about a damaged folder."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pydantic import TypeAdapter, ValidationError
 
 from regard.data.batches import Position
+from regard.recipe.section import Count, Positive
 
 
 @dataclass
@@ -24,34 +25,34 @@ class Best:
 class Progress:
     """Changed in place by the loop, saved as `progress.json`."""
 
-    step: int = 0
+    step: Count = 0
     """Steps done, skipped ones included."""
     position: Position = field(default_factory=Position)
     """Where the next batch is."""
     seconds: float = 0.0
     """Time trained so far."""
-    targets: int = 0
+    targets: Count = 0
     """Targets trained on so far."""
-    skipped: int = 0
+    skipped: Count = 0
     """Non-finite steps in all."""
-    streak: int = 0
+    streak: Count = 0
     """Non-finite steps in a row up to now."""
-    setbacks: int = 0
+    setbacks: Count = 0
     """Times that training went back since it last got on."""
-    batches_in_pass: int = 0
+    batches_in_pass: Count = 0
     """Batches in a pass over the training text, where the schedule must know it; otherwise 0."""
     rate_factor: float = 1.0
     """Halved each time that training goes back."""
-    lowerings: int = 0
+    lowerings: Count = 0
     """Times that the plateau schedule lowered the rate."""
-    waited: int = 0
+    waited: Count = 0
     """Validations without improvement since the last improvement or lowering, for the plateau schedule."""
-    stale: int = 0
+    stale: Count = 0
     """Validations without improvement since the best, for early stopping."""
     best: Best | None = None
     validated: list[str] = field(default_factory=list)
     """Names of the last validated checkpoints, as many as are to be averaged, oldest first."""
-    processes: int = 1
+    processes: Positive = 1
     """Processes that trained together; a carry can only be dealt out to as many."""
 
     def to_json(self) -> bytes:

@@ -34,12 +34,21 @@ def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: Path | s
                 f"{where}: {name!r} has shape {tuple(weights[name].shape)}, but the model needs {tuple(tensor.shape)}; "
                 "the recipe or a vocabulary differs from the one these weights were trained with"
             )
+        if weights[name].dtype != tensor.dtype:
+            raise ModelError(
+                f"{where}: {name!r} holds {_short(weights[name].dtype)} numbers, but the model needs "
+                f"{_short(tensor.dtype)}; these weights were not written by Regard"
+            )
     for name in weights:
         if name not in wanted:
             near = nearest(name, wanted)[0]
             raise ModelError(f"{where}: the model has no {name!r}; the nearest it has is {near!r}")
     for name, tensor in wanted.items():
         tensor.copy_(weights[name])
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def load_weights(folder: Path | str, which: str = "chosen") -> dict[str, Tensor]:

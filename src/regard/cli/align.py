@@ -5,19 +5,20 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.arguments import Device, ModelFolder
+from regard.cli.arguments import Device, ModelFolder, Source, Target
+from regard.errors import DataError
 
 
 def align(
     model: ModelFolder,
-    source: Annotated[Path, typer.Argument(help="Source text, a sentence a line.", show_default=False)],
-    target: Annotated[Path, typer.Argument(help="Target text, a sentence a line.", show_default=False)],
+    source: Source,
+    target: Target,
     gold: Annotated[
         Path | None, typer.Option(help="True alignments (i-j sure, ipj possible): prints the error rate instead.")
     ] = None,
-    layer: Annotated[str | None, typer.Option(help="Name of the layer's tap. [default: the mean of all]")] = None,
-    head: Annotated[int | None, typer.Option(help="Number of the head, from 0. [default: the mean of all]")] = None,
-    threshold: Annotated[float, typer.Option(min=0, max=1, help="Least weight that makes a link.")] = 0.0,
+    layer: Annotated[str | None, typer.Option(help="Name of the layer's tap. (default: the mean of all)")] = None,
+    head: Annotated[int | None, typer.Option(help="Number of the head, from 0. (default: the mean of all)")] = None,
+    threshold: Annotated[float, typer.Option(help="Least weight that makes a link, from 0 to 1.")] = 0.0,
     device: Device = "auto",
 ) -> None:
     """Print word alignments i-j (source word - target word, from 0) of given translations, by attention.
@@ -33,8 +34,14 @@ def align(
     from regard.metrics import alignment_error_rate
     from regard.tasks import load
 
-    translator = load(model, device=device)
     pairs = pairs_of([source, target])
+    true = list(read_gold(gold)) if gold is not None else []
+    if gold is not None and len(true) != len(pairs):
+        raise DataError(
+            f"{gold}: {len(true)} lines of links for {len(pairs)} sentence pairs; "
+            "give a line for each pair, an empty one where there are no links"
+        )
+    translator = load(model, device=device)
     links = translator.align(
         [pair.source for pair in pairs], [pair.target for pair in pairs], layer=layer, head=head, threshold=threshold
     )
@@ -42,5 +49,4 @@ def align(
         for row in links:
             typer.echo(pharaoh(row))
         return
-    true = list(read_gold(gold))
     typer.echo(alignment_error_rate(links, [row.sure for row in true], [row.possible for row in true]))

@@ -60,7 +60,7 @@ def main() -> None:
     if debug:
         arguments.remove("--debug")
     try:
-        app(arguments)
+        app(arguments, prog_name="regard")
     except RegardError as error:
         if debug:
             traceback.print_exc()

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+Source = Annotated[Path, typer.Argument(metavar="SOURCE", help="Source text, a sentence a line.", show_default=False)]
+Target = Annotated[Path, typer.Argument(metavar="TARGET", help="Target text, a sentence a line.", show_default=False)]
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.", show_default=False)]
-Beam = Annotated[int | None, typer.Option(min=1, help="Hypotheses kept at each step. [default: the recipe's]")]
+Beam = Annotated[int | None, typer.Option(help="Hypotheses kept at each step. (default: the recipe's)")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]

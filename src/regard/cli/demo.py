@@ -18,7 +18,7 @@ SHOWN_IN_TERMINAL = ("en-GB", "de", "ja", "ar")
 
 def demo(
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the model. [default: runs/demo, or the next free one]")
+        Path | None, typer.Option(help="Folder of the model. (default: runs/demo, or the next free one)")
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe; repeatable.")

@@ -18,8 +18,8 @@ def evaluate(
     data: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FILES]",
-            help="Two files (source, target), or one .tsv or .jsonl. [default: the split of the model's own corpus]",
+            metavar="FILES",
+            help="Two files (source, target), or one .tsv or .jsonl. (default: the split of the model's own corpus)",
             show_default=False,
         ),
     ] = None,

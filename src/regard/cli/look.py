@@ -10,12 +10,15 @@ from regard.cli.arguments import Device, ModelFolder
 
 def look(
     model: ModelFolder,
-    source: Annotated[str, typer.Argument(help="Text to read.", show_default=False)],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Text to read.", show_default=False)],
     target: Annotated[
-        str | None, typer.Argument(help="Text to write. [default: the model's own translation]", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="TARGET", help="Text to write. (default: the model's own translation)", show_default=False
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="A .html, .png or .svg file. [default: in the terminal]")
+        Path | None, typer.Option("-o", "--out", help="A .html, .png or .svg file. (default: in the terminal)")
     ] = None,
     device: Device = "auto",
 ) -> None:

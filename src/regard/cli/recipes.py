@@ -6,7 +6,12 @@ import typer
 
 
 def recipes(
-    name: Annotated[str | None, typer.Argument(help="Print this recipe as TOML, every setting spelled out.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME", help="Print this recipe as TOML, every setting spelled out.", show_default=False
+        ),
+    ] = None,
     settings: Annotated[bool, typer.Option("--settings", help="List every setting with its default.")] = False,
 ) -> None:
     """List the built-in recipes, print one, or list every setting.

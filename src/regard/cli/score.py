@@ -1,18 +1,17 @@
 """`regard score`: how likely a model finds given translations."""
 
 import math
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from regard.cli.arguments import Device, ModelFolder
+from regard.cli.arguments import Device, ModelFolder, Source, Target
 
 
 def score(
     model: ModelFolder,
-    source: Annotated[Path, typer.Argument(help="Source text, a sentence a line.", show_default=False)],
-    target: Annotated[Path, typer.Argument(help="Target text, a sentence a line.", show_default=False)],
+    source: Source,
+    target: Target,
     tokens: Annotated[bool, typer.Option("--tokens", help="Add a column with token=log-probability pairs.")] = False,
     device: Device = "auto",
 ) -> None:

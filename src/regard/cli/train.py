@@ -9,9 +9,11 @@ import typer
 def train(
     recipe: Annotated[
         str,
-        typer.Argument(help="A recipe file, or a built-in recipe (see `regard recipes`).", show_default=False),
+        typer.Argument(
+            metavar="RECIPE", help="A recipe file, or a built-in recipe (see `regard recipes`).", show_default=False
+        ),
     ],
-    out: Annotated[Path | None, typer.Option(help="Folder of the model. [default: runs/RECIPE]")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the model. (default: runs/RECIPE)")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped or killed.")] = False,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe; repeatable.")

@@ -21,7 +21,7 @@ def translate(
     model: ModelFolder,
     beam: Beam = None,
     n_best: Annotated[
-        int | None, typer.Option(min=1, help="Outputs for each line, best first, each after the number of its input.")
+        int | None, typer.Option(help="Outputs for each line, best first, each after the number of its input.")
     ] = None,
     alignments: Annotated[bool, typer.Option("--alignments", help="Add a column with word alignments i-j.")] = False,
     scores: Annotated[bool, typer.Option("--scores", help="Add a column with the score.")] = False,

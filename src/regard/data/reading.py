@@ -137,7 +137,7 @@ class PairFiles:
             columns = text.split("\t")
             if len(columns) != 2:
                 raise DataError(
-                    f"{file.path}:{number}: {len(columns)} columns instead of 2; "
+                    f"{file.path}:{number}: {len(columns)} column{'s' * (len(columns) > 1)} instead of 2; "
                     "a line is the source, one tab character and the target"
                 )
             yield Record(number, columns[0], columns[1], problem)

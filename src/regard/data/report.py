@@ -36,7 +36,9 @@ class Finding:
     def line(self) -> str:
         what = self.what.replace("s ", " ", 1) if self.count == 1 else self.what
         counted = f"{self.count:,} {what}" if self.count else what
-        parts = [f"{self.part}: {counted}: {self.outcome}{f' ({self.setting})' if self.setting else ''}"]
+        parts = [f"{self.part}: {counted}"]
+        if self.count or self.outcome != "refused":  # what cannot be read at all speaks for itself
+            parts[0] += f": {self.outcome}{f' ({self.setting})' if self.setting else ''}"
         if self.places:
             parts.append(f"{'first ' if self.count > 1 else ''}{'; '.join(self.places)}")
         if self.outcome == "refused" and self.advice:

@@ -145,9 +145,22 @@ def _in_words(where: str, detail: Any) -> str:
         case "literal_error":
             allowed = [part.strip(" '") for part in detail["ctx"]["expected"].replace(" or ", ", ").split(",")]
             return f"{where}: {dotted} = {given!r} is not allowed; allowed are {one_of(allowed, str(given))}"
-        case _:
-            message = detail["msg"][0].lower() + detail["msg"][1:]
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return f"{where}: {dotted} = {given!r} is not a table; write its settings below a line [{dotted}]"
+        case kind:
+            message = f"must be {_KINDS[kind]}" if kind in _KINDS else detail["msg"].replace("Input should", "must")
             return f"{where}: {dotted} = {given!r}: {message}"
+
+
+_KINDS = {
+    "bool_type": "true or false",
+    "finite_number": "a finite number",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "list_type": "a list in brackets",
+    "string_type": "text in quotes",
+}
+"""What a value of a setting must be, by what pydantic calls the error."""
 
 
 def _siblings(table: list[str], only_for: str) -> list[str]:

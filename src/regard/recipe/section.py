@@ -12,4 +12,6 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 class Section(BaseModel):
     """A table of a recipe: strict about types, closed to unknown names, never changed after loading."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )

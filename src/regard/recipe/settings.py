@@ -44,6 +44,7 @@ class Recipe(Section):
         needs_dev = {
             "train.validation.patience": self.train.validation.patience > 0,
             "train.validation.target": self.train.validation.target is not None,
+            f"train.validation.metric = {self.train.validation.metric!r}": self.train.validation.metric != "loss",
             "train.validation.decode": self.train.validation.decode,
             "train.schedule.kind = 'plateau'": self.train.schedule.kind == "plateau",
         }

@@ -123,6 +123,8 @@ class Translator:
     ) -> list[Links]:
         """Links (source unit, target unit) of given translations: each target unit with the source unit that got most
         of its attention. Units are white-space words, or the character spans that `units` finds in a text."""
+        if not 0 <= threshold <= 1:
+            raise UsageError(f"threshold = {threshold}: weights are between 0 and 1, so must be the least that counts")
         aligned = []
         for look, source, target in zip(self._watch(sources, targets), sources, targets, strict=True):
             weights = choose(look, layer, head)
