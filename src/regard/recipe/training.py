@@ -89,6 +89,8 @@ class Training(Section):
     """Number format of the matrix products; weights and sums stay in float32."""
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     """Where to train; `auto` takes CUDA, then Apple's MPS, then the CPU."""
+    threads: Count = 0
+    """CPU threads of one process; 0 leaves it to torch. Small models are fastest with one."""
     start_from: str = ""
     """Folder of a model whose weights this run begins with (fine-tuning), its tokenizers included."""
     keep: Positive = 3

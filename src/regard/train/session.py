@@ -38,6 +38,8 @@ def run(recipe: Recipe, out: Path, *, resume: bool = False, reporter: Reporter |
 
         return TASKS[recipe.task].prepare(recipe, folder, say)
 
+    if recipe.train.threads:
+        torch.set_num_threads(recipe.train.threads)
     with joined_ranks(choose_device(recipe.train.device)) as (ranks, device):
         return run_task(prepare, Path(out), resume=resume, reporter=reporter, ranks=ranks, device=device)
 
