@@ -12,11 +12,6 @@ from malformed_texts import ARGUMENTS, RECIPES, TEXTS, Malformed
 
 
 def refused(outcome: Outcome, says: tuple[str, ...]) -> None:
-    import os
-
-    if os.environ.get("SHOW"):
-        with open("/tmp/w/messages", "a") as f:
-            f.write(f"{outcome.code}: {outcome.err}\n")
     assert outcome.code == 2, outcome.err
     assert "Traceback" not in outcome.err
     assert [fragment for fragment in says if fragment not in outcome.err] == [], outcome.err

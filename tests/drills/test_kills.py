@@ -1,0 +1,173 @@
+"""A training that is killed at random moments and resumed each time ends in the bits of one that never stopped."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from command_line import ALONE, RECIPE, write_corpus
+
+from regard.checkpoint import Checkpoint, ModelFolder, load_checkpoint, load_weights
+from regard.errors import ModelError
+from regard.tasks import load
+
+SETTINGS = {
+    **{"seed": 3, "tokens.source.kind": "bpe", "tokens.source.dropout": 0.2, "tokens.target.kind": "bpe"},
+    **{"train.batch_tokens": 64, "train.accumulate": 2, "train.log_every": 1, "train.average.decay": 0.9},
+    **{"train.validation.every": 7, "train.average.checkpoints": 2, "model.dropout.input": 0.1},
+}
+
+
+class Training:
+    """A run in a process of its own, whose every step can be seen."""
+
+    def __init__(self, place: Path, name: str, steps: int) -> None:
+        self.folder = place / name
+        changes = [f"--set={key}={value}" for key, value in (SETTINGS | {"train.steps": steps}).items()]
+        recipe = place / "my.toml"
+        self.command = [sys.executable, "-m", "regard", "train", str(recipe), "--out", str(self.folder), *changes]
+        self.said = ""
+
+    def finish(self) -> None:
+        """Goes on, or begins, and ends."""
+        self.said = subprocess.run(
+            [*self.command, "--resume"], stderr=subprocess.PIPE, env=ALONE, timeout=300, text=True, check=True
+        ).stderr
+
+    @contextmanager
+    def going(self) -> Iterator["subprocess.Popen[str]"]:
+        """Goes on, or begins, for as long as the block does, or longer if it does not kill it."""
+        process = subprocess.Popen([*self.command, "--resume"], stderr=subprocess.PIPE, env=ALONE, text=True)
+        assert process.stderr is not None
+        try:
+            yield process
+            self.said = process.stderr.read()
+            process.wait(timeout=60)
+        finally:
+            process.kill()
+            process.wait()
+            process.stderr.close()
+
+    def stop_after(self, steps: int, seconds: float, by: signal.Signals) -> int:
+        """Sends a signal some seconds after a number of steps were seen; gives the exit code."""
+        with self.going() as process:
+            assert process.stderr is not None
+            seen = 0
+            while seen < steps and (line := process.stderr.readline()):
+                seen += ": loss " in line
+            time.sleep(seconds)
+            process.send_signal(by)
+        return process.returncode
+
+    def end(self) -> Checkpoint:
+        """What it ended with."""
+        model = ModelFolder(self.folder)
+        current = model.current()
+        assert current is not None
+        checkpoint = load_checkpoint(model, current)
+        # How long it took is the one thing that may differ.
+        return replace(checkpoint, progress=replace(checkpoint.progress, seconds=0.0))
+
+    def recorded(self) -> list[int]:
+        """The steps that the metrics tell of."""
+        records = map(json.loads, (self.folder / "metrics.jsonl").read_text().splitlines())
+        return [record["step"] for record in records if record["event"] == "step"]
+
+
+def assert_same_bits(one: Training, other: Training) -> None:
+    ours, theirs = one.end(), other.end()
+    assert ours.progress == theirs.progress
+    assert ours.average is not None
+    assert theirs.average is not None
+    pairs = [
+        (ours.weights, theirs.weights),
+        (ours.optimizer, theirs.optimizer),
+        (ours.average, theirs.average),
+        (load_weights(one.folder), load_weights(other.folder)),
+    ]
+    for mine, its in pairs:
+        assert mine.keys() == its.keys()
+        assert [name for name in mine if not torch.equal(mine[name], its[name])] == []
+
+
+def assert_loads(folder: Path) -> None:
+    """What a kill leaves is a model, or says that none is there yet."""
+    try:
+        assert load(folder).translate(["eins"])[0].source == "eins"
+    except ModelError as nothing_yet:
+        assert not (folder / "chosen").exists()
+        no_folder, no_model, no_weights = "no such folder", "not the folder of a model", "there is no trained model here"
+        assert any(words in str(nothing_yet) for words in (no_folder, no_model, no_weights))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("kills")
+    write_corpus(folder, {"train": 60, "dev": 5, "test": 5})
+    (folder / "my.toml").write_text(RECIPE, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def undisturbed(place: Path) -> Training:
+    training = Training(place, "undisturbed", steps=60)
+    training.finish()
+    return training
+
+
+def kill_and_resume(training: Training, kills: int, seed: int) -> None:
+    """Kills a training so many times, each time after some more steps and up to a tenth of a second; and finishes it."""
+    draw = random.Random(seed)
+    for _ in range(kills):
+        code = training.stop_after(draw.randint(0, 14), draw.uniform(0, 0.1), signal.SIGKILL)
+        assert code == -signal.SIGKILL
+        assert_loads(training.folder)
+    training.finish()
+
+
+def test_the_run_is_one_that_could_go_wrong(undisturbed: Training) -> None:
+    """Several passes, sampled subwords, accumulation and averages: what is to be restored is all there."""
+    progress = undisturbed.end().progress
+    assert progress.position.epoch >= 1
+    assert progress.position.batch > 0
+    assert len(progress.validated) == 2
+    assert "train.steps = 60 are done" in undisturbed.said
+    assert undisturbed.recorded() == list(range(1, 61))
+
+
+def test_five_kills(place: Path, undisturbed: Training) -> None:
+    training = Training(place, "killed", steps=60)
+    kill_and_resume(training, kills=5, seed=1)
+    assert_same_bits(training, undisturbed)
+    assert training.recorded() == list(range(1, 61))
+
+
+@pytest.mark.long
+def test_fifty_kills(place: Path) -> None:
+    undisturbed, training = Training(place, "long", steps=420), Training(place, "long-killed", steps=420)
+    undisturbed.finish()
+    kill_and_resume(training, kills=50, seed=2)
+    assert_same_bits(training, undisturbed)
+    assert training.recorded() == list(range(1, 421))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_saves_and_leaves(place: Path, undisturbed: Training, number: signal.Signals) -> None:
+    training = Training(place, number.name, steps=60)
+    assert training.stop_after(17, 0.0, number) == 0
+    assert "asked to stop at step " in training.said
+    assert "and everything is saved; go on with --resume" in training.said
+    stopped = training.end().progress
+    assert 17 <= stopped.step < 60
+    assert_loads(training.folder)
+    training.finish()
+    assert f"goes on from step-{stopped.step:08}, after step {stopped.step}" in training.said
+    assert_same_bits(training, undisturbed)
