@@ -104,7 +104,11 @@ def assert_loads(folder: Path) -> None:
         assert load(folder).translate(["eins"])[0].source == "eins"
     except ModelError as nothing_yet:
         assert not (folder / "chosen").exists()
-        no_folder, no_model, no_weights = "no such folder", "not the folder of a model", "there is no trained model here"
+        no_folder, no_model, no_weights = (
+            "no such folder",
+            "not the folder of a model",
+            "there is no trained model here",
+        )
         assert any(words in str(nothing_yet) for words in (no_folder, no_model, no_weights))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from itertools import compress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from regard.tokens import Tokenizer, load_tokenizer, save_tokenizer, train_token
 _FORMAT = 1
 """To be raised when the content of the cache changes, so that old ones are not taken for it."""
 
+_FILES = {"train", "dev", "test"}
 _NAMES = ("source", "target")
 _SIZES = "sizes.json"
 
@@ -62,7 +64,8 @@ def prepare(
     corpora = _made(load_corpus(recipe.data, recipe.seed))
     tokenizers = None if tokenizers is None else _with_dropout(recipe, tokenizers)
     fingerprint = _fingerprint(recipe, corpora, tokenizers)
-    cache = folder / fingerprint
+    # The report in the cache names files, so that files which moved are prepared anew, though the batches are the same.
+    cache = folder / _digest_of([fingerprint, recipe.data.model_dump(include=_FILES)])
     try:
         if not _is_whole(cache):
             shutil.rmtree(cache, ignore_errors=True)
@@ -98,10 +101,14 @@ def _dropping(tokenizer: Tokenizer, settings: Settings) -> Tokenizer:
 
 
 def _fingerprint(recipe: Recipe, corpora: Corpora, tokenizers: Tokenizers | None) -> str:
-    """A name for everything that the cache depends on: settings, the content of all text, and given tokenizers."""
+    """A name for everything that batches depend on: settings, the content of all text, and given tokenizers."""
     learned = None if tokenizers is None else [[one.settings.model_dump(), one.state()] for one in tokenizers]
-    facts = [_FORMAT, recipe.data.model_dump(), recipe.tokens.model_dump(), recipe.train.batch_tokens, learned]
+    facts = [_FORMAT, recipe.data.model_dump(exclude=_FILES), recipe.tokens.model_dump(), recipe.train.batch_tokens, learned]
     facts += [_digest(examples) for examples in (corpora.train, corpora.dev, corpora.test)]
+    return _digest_of(facts)
+
+
+def _digest_of(facts: list[Any]) -> str:
     return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -77,7 +77,7 @@ class Translator:
         """The model in a folder, with `key=value` changes to how it decodes."""
         for change in changes:
             if not change.strip().startswith("decode."):
-                raise UsageError(f"--set {change!r}: a model that is trained stays as it is; change settings of decode.*")
+                raise UsageError(f"--set {change!r}: a trained model stays as it is; only decode.* can be changed")
         recipe = read_recipe(folder / "recipe.toml", changes)
         source, target = load_tokenizers(folder)
         model = build_model(recipe.model, source.size, target.size)

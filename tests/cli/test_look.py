@@ -1,0 +1,81 @@
+"""`regard look` and `regard align`: where the model looks."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from command_line import Trained, regard
+
+import regard as library
+
+
+def test_in_the_terminal(trained: Trained) -> None:
+    told = regard("look", trained.folder, "eins zwei", "one two")
+    assert (told.code, told.err) == (0, "")
+    first, *rest = told.out.splitlines()
+    assert first == "eins zwei → one two"
+    assert [row.split()[0] for row in rest[-3:]] == ["one", "two", "∎"]
+    assert set("░▒▓█") & set(told.out)
+
+
+def test_the_model_s_own_translation(trained: Trained) -> None:
+    own = library.load(trained.folder).translate(["eins zwei"])[0].text
+    assert regard("look", trained.folder, "eins zwei").out == regard("look", trained.folder, "eins zwei", own).out
+
+
+def test_as_a_page_that_fetches_nothing(trained: Trained, tmp_path: Path) -> None:
+    page = tmp_path / "look.html"
+    told = regard("look", trained.folder, "eins zwei", "-o", page)
+    assert (told.code, told.out) == (0, f"{page}\n")
+    text = page.read_text(encoding="utf-8")
+    assert "eins zwei" in text
+    assert not re.search(r'(src|href)\s*=\s*"(?!data:)|https?://(?!www\.w3\.org)|@import', text)
+
+
+@pytest.mark.parametrize(("suffix", "begin"), [(".png", b"\x89PNG\r\n"), (".pdf", b"%PDF")])
+def test_as_a_picture(trained: Trained, tmp_path: Path, suffix: str, begin: bytes) -> None:
+    picture = tmp_path / f"look{suffix}"
+    assert regard("look", trained.folder, "eins zwei", "one two", "-o", picture).code == 0
+    assert picture.read_bytes().startswith(begin)
+
+
+def test_as_a_drawing(trained: Trained, tmp_path: Path) -> None:
+    picture = tmp_path / "look.SVG"
+    assert regard("look", trained.folder, "eins", "-o", picture).code == 0
+    assert ElementTree.parse(picture).getroot().tag.endswith("svg")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    source, target = tmp_path / "a.de", tmp_path / "a.en"
+    source.write_text("eins zwei drei\n\nHaus\n", encoding="utf-8")
+    target.write_text("one two three\n\nhouse\n", encoding="utf-8")
+    return source, target
+
+
+def test_links_line_for_line(trained: Trained, files: tuple[Path, Path]) -> None:
+    told = regard("align", trained.folder, *files)
+    assert (told.code, told.err) == (0, "")
+    first, empty, last = told.out.split("\n")[:-1]
+    assert re.fullmatch(r"\d-\d( \d-\d)*", first)
+    assert empty == ""
+    assert last in ("0-0", "")
+    assert told.out == regard("align", trained.folder, *files, "--layer", "decoder.attention.weights", "--head", 0).out
+
+
+def test_a_threshold_leaves_fewer_links(trained: Trained, files: tuple[Path, Path]) -> None:
+    all_links, few_links = (regard("align", trained.folder, *files, "--threshold", least).out for least in (0, 1))
+    assert set(few_links.split()) < set(all_links.split())
+
+
+def test_the_error_rate_against_gold(trained: Trained, files: tuple[Path, Path], tmp_path: Path) -> None:
+    found = tmp_path / "found.links"
+    found.write_text(regard("align", trained.folder, *files).out, encoding="utf-8")
+    told = regard("align", trained.folder, *files, "--gold", found)
+    assert told.out.startswith("alignment error rate 0 (sentences:3|found:")
+    wrong = tmp_path / "wrong.links"
+    wrong.write_text("5-5\n\n7-7 8p8\n", encoding="utf-8")
+    told = regard("align", trained.folder, *files, "--gold", wrong)
+    assert told.out.startswith("alignment error rate 1 (sentences:3|found:")
+    assert told.out.endswith("|sure:2)\n")

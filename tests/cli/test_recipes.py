@@ -1,0 +1,67 @@
+"""`regard recipes` and `regard check`."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from command_line import Trained, regard
+
+from regard.recipe import read_recipe, settings
+
+
+def test_the_list_tells_what_to_do_next() -> None:
+    told = regard("recipes")
+    assert told.code == 0
+    assert told.out.startswith("dates  Reads dates in many languages into ISO 8601")
+    assert "regard train NAME" in told.out
+
+
+def test_a_printed_recipe_is_the_recipe(tmp_path: Path) -> None:
+    copy = tmp_path / "copy.toml"
+    copy.write_text(regard("recipes", "dates").out, encoding="utf-8")
+    assert read_recipe(copy) == read_recipe("dates")
+
+
+def test_every_setting_is_listed_with_its_default_and_a_sentence() -> None:
+    lines = regard("recipes", "--settings").out.splitlines()
+    named, sentences = lines[::2], lines[1::2]
+    assert [line.split()[0] for line in named] == [setting.name for setting in settings()]
+    assert "train.clip = 1.0" in named
+    assert "model.width = 256  [transformer only]" in named
+    assert "model.kind (must be given)  [recurrent only]" in named
+    assert [line for line in sentences if not re.fullmatch(r"    .+[.…] \([a-z].*\)", line)] == []
+
+
+def test_a_default_is_toml() -> None:
+    given = (line for line in regard("recipes", "--settings").out.splitlines() if " = " in line and line[0] != " ")
+    values = [tomllib.loads(line.split("  [")[0]) for line in given]
+    assert len(values) > 50
+
+
+def test_check_says_what_is_in_a_corpus(trained: Trained) -> None:
+    told = regard("check", trained.recipe)
+    assert told.code == 0
+    assert told.err == ""
+    first, *_ = told.out.splitlines()
+    assert first.startswith("train: 300 pairs in ")
+    assert "pairs that occurred before: kept (data.duplicates); first " in told.out
+
+
+def test_check_of_files_against_a_test_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.tsv").write_text("eins\tone\nzwei\ttwo\n", encoding="utf-8")
+    Path("test.tsv").write_text("zwei\ttwo\n", encoding="utf-8")
+    told = regard("check", "a.tsv", "--test", "test.tsv")
+    assert told.code == 0
+    assert "train: 1 pair whose source is in the test text too: kept (data.overlap)" in told.out
+    refused = regard("check", "a.tsv", "--test", "test.tsv", "--set", "data.overlap=refuse")
+    assert refused.code == 2
+    assert "train: 2 pairs in" in refused.out
+    assert refused.err.startswith("regard: train: 1 pair whose source is in the test text too: refused (data.overlap)")
+
+
+def test_check_of_a_built_in_recipe() -> None:
+    told = regard("check", "dates", "--set", "data.examples=20")
+    assert told.code == 0
+    assert told.out.startswith("train: 20 pairs, ")

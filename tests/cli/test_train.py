@@ -1,0 +1,172 @@
+"""`regard train`: what it says, what it leaves, how it goes on, and what it begins with."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from command_line import ALONE, RECIPE, Trained, content, regard, write_corpus
+
+import regard as library
+from regard.checkpoint import load_weights
+from regard.recipe import read_recipe
+
+SHORT = ["--set", "train.steps=4", "--set", "train.validation.every=2"]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with a small corpus and a recipe."""
+    monkeypatch.chdir(tmp_path)
+    write_corpus(tmp_path, {"train": 40, "dev": 4, "test": 4})
+    Path("my.toml").write_text(RECIPE, encoding="utf-8")
+    return tmp_path
+
+
+def same(one: Path, other: Path, which: str = "current") -> bool:
+    ours, theirs = load_weights(one, which), load_weights(other, which)
+    return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def losses_in(folder: str) -> list[float]:
+    records = map(json.loads, Path(folder, "metrics.jsonl").read_text().splitlines())
+    return [record["loss"] for record in records if record["event"] == "step"]
+
+
+def test_it_says_what_it_found_what_it_does_and_why_it_ended(trained: Trained) -> None:
+    lines = trained.err.splitlines()
+    assert lines[0].startswith("train: 300 pairs in ")
+    assert "source: a vocabulary of 12 (words); " in trained.err
+    assert "begins with new weights; " in trained.err
+    assert "step 50: loss " in trained.err
+    assert "step 150: validation: loss " in trained.err
+    assert lines[-1].startswith("training ended after ")
+    assert "train.steps = 150 are done; the best accuracy is " in lines[-1]
+
+
+def test_it_leaves_a_folder_that_says_what_it_is(trained: Trained) -> None:
+    names = set(content(trained.folder))
+    assert {"recipe.toml", "metrics.jsonl", "chosen", "current", "tokenizer.source.json", "corpus.sha256"} <= names
+    recipe = read_recipe(trained.folder / "recipe.toml")
+    assert recipe == read_recipe(trained.recipe)
+    assert recipe.data.train == [str(trained.recipe.parent / "train.de"), str(trained.recipe.parent / "train.en")]
+    events = [json.loads(line)["event"] for line in (trained.folder / "metrics.jsonl").read_text().splitlines()]
+    assert events[0] == "started"
+    assert events[-1] == "ended"
+
+
+def test_settings_and_the_default_folder(here: Path) -> None:
+    assert regard("train", "my.toml", *SHORT, "--set", "model.attention.score=dot").code == 0
+    recipe = read_recipe("runs/my/recipe.toml")
+    assert (recipe.train.steps, recipe.model.attention.score) == (4, "dot")  # type: ignore[union-attr]
+
+
+def test_an_earlier_model_is_not_trained_over(here: Path) -> None:
+    assert regard("train", "my.toml", *SHORT).code == 0
+    before = content(here / "runs/my")
+    told = regard("train", "my.toml", *SHORT)
+    assert told.code == 2
+    assert told.err == (
+        "regard: runs/my: there is a model here already; "
+        "go on with it by --resume, choose another --out, or delete the folder\n"
+    )
+    assert content(here / "runs/my") == before
+
+
+def test_more_steps_later_are_the_same_as_more_steps_at_once(here: Path) -> None:
+    assert regard("train", "my.toml", "--out", "once", *SHORT, "--set", "train.schedule.kind=constant").code == 0
+    shorter = [*SHORT, "--set", "train.schedule.kind=constant", "--set", "train.steps=2"]
+    assert regard("train", "my.toml", "--out", "twice", *shorter).code == 0
+    told = regard("train", "my.toml", "--out", "twice", "--resume", *shorter, "--set", "train.steps=4")
+    assert told.code == 0
+    assert "goes on from step-00000002, after step 2" in told.err
+    assert same(here / "once", here / "twice")
+
+
+def test_resuming_where_nothing_is_begins(here: Path) -> None:
+    told = regard("train", "my.toml", "--out", "new", "--resume", *SHORT)
+    assert told.code == 0
+    assert "begins with new weights" in told.err
+
+
+def test_resuming_with_another_text_is_refused(here: Path) -> None:
+    assert regard("train", "my.toml", "--out", "m", *SHORT).code == 0
+    before = content(here / "m")
+    with Path("train.de").open("a", encoding="utf-8") as source, Path("train.en").open("a", encoding="utf-8") as target:
+        source.write("neu\n")
+        target.write("new\n")
+    told = regard("train", "my.toml", "--out", "m", "--resume", *SHORT)
+    assert told.code == 2
+    assert "regard: m: the training, development or test text has changed since this run was begun; " in told.err
+    assert content(here / "m") == before
+
+
+def test_resuming_with_files_that_moved(here: Path) -> None:
+    assert regard("train", "my.toml", "--out", "m", *SHORT).code == 0
+    elsewhere = here / "elsewhere"
+    elsewhere.mkdir()
+    for name in ("my.toml", "train.de", "train.en", "dev.de", "dev.en", "test.de", "test.en"):
+        shutil.move(here / name, elsewhere / name)
+    told = regard("train", "elsewhere/my.toml", "--out", "m", "--resume", *SHORT)
+    assert told.code == 0, told.err
+
+
+def test_fine_tuning_begins_with_another_model(trained: Trained, here: Path) -> None:
+    start = ["--set", f"train.start_from={trained.folder}"]
+    # One word of the new text is unknown to the old model, whose vocabulary is kept.
+    Path("train.de").write_text("eins\nfremd\n", encoding="utf-8")
+    Path("train.en").write_text("one\nstrange\n", encoding="utf-8")
+    told = regard("train", "my.toml", "--out", "tuned", *SHORT, *start, "--set", "train.optimizer.rate=1e-9")
+    assert told.code == 0, told.err
+    assert f"begins with the weights of {trained.folder}" in told.err
+    assert "source: a vocabulary of 12 (words); 2 tokens, 1 of them unknown (50.00%)" in told.err
+    ours, theirs = load_weights(here / "tuned"), load_weights(trained.folder)
+    assert all(torch.allclose(ours[name], theirs[name], atol=1e-6) for name in theirs)
+    texts = ["eins zwei", "Haus"]
+    old, new = (library.load(folder).translate(texts) for folder in (trained.folder, "tuned"))
+    assert [best.text for best in new] == [best.text for best in old]
+
+
+def test_a_transformer_with_shared_subwords(here: Path) -> None:
+    changes = {
+        **{"model.kind": "transformer", "model.width": 8, "model.heads": 2, "model.feedforward": 8, "model.tie": "all"},
+        **{"tokens.shared": "true", "tokens.source.kind": "bpe", "tokens.source.size": 60},
+    }
+    text = RECIPE.split("[tokens.source]")[0] + "[model]\n" + "[train]" + RECIPE.split("[train]")[1]
+    Path("transformer.toml").write_text(text, encoding="utf-8")
+    settings = [f"--set={name}={value}" for name, value in changes.items()]
+    told = regard("train", "transformer.toml", "--out", "t", *settings, *SHORT)
+    assert told.code == 0, told.err
+    looked = regard("look", "t", "eins zwei", "one two")
+    assert looked.code == 0
+    assert "∎" in looked.out
+    aligned = regard("align", "t", "test.de", "test.en", "--layer", "decoder.layers.1.cross.weights", "--head", "1")
+    assert aligned.code == 0, aligned.err
+    assert len(aligned.out.splitlines()) == 4
+
+
+def test_a_model_without_attention_has_nothing_to_show(here: Path) -> None:
+    assert regard("train", "my.toml", "--out", "bare", *SHORT, "--set", "model.attention.score=none").code == 0
+    for command in (["look", "bare", "eins"], ["align", "bare", "test.de", "test.en"]):
+        told = regard(*command)
+        assert told.code == 2
+        assert "this model has no attention (model.attention.score = 'none')" in told.err
+    assert regard("evaluate", "bare").code == 0
+
+
+def test_two_processes_train_as_one(here: Path) -> None:
+    """Through the real torchrun: the losses of one process, up to the order in which floats are added."""
+    settings = [*SHORT, "--set", "train.steps=6", "--set", "train.log_every=1"]
+    assert regard("train", "my.toml", "--out", "one", *settings).code == 0
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [*torchrun, "-m", "regard", "train", "my.toml", "--out", "two", *settings]
+    ended = subprocess.run(command, capture_output=True, timeout=120, env=ALONE, check=False)
+    assert ended.returncode == 0, ended.stderr.decode()
+    assert b"on cpu in 2 processes" in ended.stderr
+    assert len(losses_in("one")) == 6
+    assert losses_in("one") == pytest.approx(losses_in("two"), rel=1e-4)
+    ours, theirs = load_weights("one"), load_weights("two")
+    assert all(torch.allclose(ours[name], theirs[name], atol=1e-4) for name in ours)
