@@ -200,3 +200,10 @@ def test_newer_findings_replace_older_ones_of_the_same_kind() -> None:
     new = Finding("over_long", "train", 2, "pairs with more", "dropped")
     other = Finding("empty", "train", 1, "pairs with an empty side", "dropped")
     assert Report({}, (old, other)).extended([new], ["note"]) == Report({}, (other, new), ("note",))
+
+
+def test_dates_say_what_they_are_made_of() -> None:
+    report = check(Data(corpus="dates", examples=200, languages=["en-US", "de"]))
+    assert any(note.startswith("200 dates in 2 languages and ") for note in report.notes)
+    assert any("carry their language as a tag" in note for note in report.notes)
+    assert any("were left out and drawn again" in note for note in report.notes)

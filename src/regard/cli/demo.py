@@ -46,6 +46,7 @@ def demo(
     from regard.train import run
 
     folder = out or next_free(Path("runs/demo"))
+    typer.echo(f"A model with attention learns to read dates of many languages into ISO 8601, in {folder}.", err=True)
     run(read_recipe("dates", settings or []), folder)
     translator = load(folder)
     pairs = held_out(translator, "test", [])

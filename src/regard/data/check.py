@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from regard.data.corpora import SAVE_AS_UTF8, FileExamples, load_corpus, place, records
 from regard.data.examples import Corpora, Examples
+from regard.data.generated import Generated
 from regard.data.reading import Record
 from regard.data.report import Finding, Report, outcome_of
 from regard.errors import DataError
@@ -48,7 +49,9 @@ def check(data: Data, seed: int = 1, tokens: Tokens | None = None) -> Report:
 
     Lengths are counted in the units of `tokens` where those are known before training, and in words otherwise.
     """
-    return check_corpora(load_corpus(data, seed), data, tokens).report
+    corpora = load_corpus(data, seed)
+    summary = corpora.train.summary() if isinstance(corpora.train, Generated) else []
+    return check_corpora(corpora, data, tokens).report.extended(notes=summary)
 
 
 def check_corpora(corpora: Corpora, data: Data, tokens: Tokens | None = None) -> Checked:

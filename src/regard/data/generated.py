@@ -23,6 +23,10 @@ class Generated(Sequence[Pair]):
     def example(self, index: int) -> Pair:
         """Example `index`, whatever the size of the corpus."""
 
+    def summary(self) -> list[str]:
+        """What the examples are made of, in lines for the terminal, after one pass over them."""
+        return []
+
     def __len__(self) -> int:
         return self._size
 

@@ -15,6 +15,7 @@ from datetime import date
 from functools import cache
 from typing import Literal
 
+from regard.data.dates.counts import count
 from regard.data.dates.fields import FIRST_YEAR, LAST_YEAR
 from regard.data.dates.grammar import Grammar
 from regard.data.dates.languages import LANGUAGES, Language
@@ -49,6 +50,9 @@ class DateExamples(Generated):
 
     def example(self, index: int) -> Pair:
         return self.drawn(index).pair
+
+    def summary(self) -> list[str]:
+        return count(self).lines()
 
     def drawn(self, index: int) -> Drawn:
         """Example `index`, and which draws were left out before it."""

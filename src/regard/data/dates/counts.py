@@ -2,11 +2,14 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import babel
 
-from regard.data.dates.corpus import DateExamples
 from regard.data.dates.languages import LANGUAGES
+
+if TYPE_CHECKING:
+    from regard.data.dates.corpus import DateExamples
 
 
 @dataclass
@@ -44,7 +47,7 @@ class Counts:
         return f"{code:6}{LANGUAGES[code].name:26} {self.styles[code]:6}  {examples:8,}  {tagged:>6}  {again:>8}"
 
 
-def count(examples: DateExamples) -> Counts:
+def count(examples: "DateExamples") -> Counts:
     """Goes through all examples once."""
     counts = Counts(styles={code: len(styles) for code, styles in examples.grammar.styles.items()})
     for index in range(len(examples)):
