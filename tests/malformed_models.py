@@ -221,11 +221,9 @@ MODELS = {
     ),
     "tensors that are not numbers": damaged(
         change_tensors(lambda it: it.update({name: value * torch.nan for name, value in it.items()})),
-        "not",
+        "not a number",
     ),
-    "current missing, resumed after damage": damaged(
-        cut(WEIGHTS), "no checkpoint of this run is intact", command=RESUME
-    ),
+    "weights cut off, resumed": damaged(cut(WEIGHTS), "no checkpoint of this run is intact", command=RESUME),
     "progress not JSON": damaged(sealed(put(PROGRESS, b"{")), "progress.json: ", command=RESUME),
     "progress of a wrong kind": damaged(
         sealed(change_json(PROGRESS, lambda it: it.update(step="many"))), "progress.json: step: ", command=RESUME
@@ -252,9 +250,7 @@ MODELS = {
         "this run was begun with seed = 1, but the recipe now says 2",
         command=RESUME + " --set seed=2",
     ),
-    "resumed with damaged weights of start": damaged(
-        put("recipe.toml", b"\xff"), "recipe.toml: not UTF-8 text", command=RESUME
-    ),
+    "recipe binary, resumed": damaged(put("recipe.toml", b"\xff"), "recipe.toml: not UTF-8 text", command=RESUME),
     "resumed with another text": damaged(
         put("corpus.sha256", b"\xff\x00"), "text has changed since this run was begun", command=RESUME
     ),
@@ -267,7 +263,8 @@ MODELS = {
     ),
     "started from another kind": damaged(
         lambda folder: None,
-        "MODEL",
+        "MODEL: 'encoder",
+        "has shape (48, 16), but the model needs (64, 16)",
         command="train RECIPE --out out --set train.start_from=MODEL --set model.cell=lstm",
     ),
     "started from no tokenizer": damaged(

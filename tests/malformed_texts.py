@@ -92,7 +92,7 @@ TEXTS = {
     "jsonl empty line": jsonl(b'{"source": "a", "target": "b"}\n\n', "a.jsonl:2: not valid JSON"),
     "jsonl half a surrogate": jsonl(b'{"source": "\\ud83d", "target": "b"}\n', "half a surrogate pair, \\ud83d"),
     "jsonl deep": jsonl(b"[" * 100_000 + b"\n", "a.jsonl:1: JSON too deeply nested"),
-    "jsonl a bomb of digits": jsonl(b'{"source": ' + b"9" * 5000 + b"}\n", "a.jsonl:1"),
+    "jsonl a bomb of digits": jsonl(b'{"source": ' + b"9" * 5000 + b"}\n", "a.jsonl:1: not valid JSON"),
     "no field of that name": Malformed(
         "check a.jsonl --set data.source_field=de",
         ("no field 'de'; there are 'source' or 'target'; set data.source_field",),
@@ -140,8 +140,11 @@ RECIPES = {
         "unknown setting 'model.cell'", instead=RECIPE.replace("width", "cell='gru'\nwidth")
     ),
     "a table for a value": recipe("train.clip = {}: must be a number", add="[train.clip]\n"),
-    "a value for a table": recipe("train", instead="train = 3\n" + RECIPE.split("[train]")[0]),
-    "data a list": recipe("data", instead="data = []\n" + RECIPE.split("[model]")[1].join(["[model]", ""])),
+    "a value for a table": recipe(
+        "train = 3 is not a table; write its settings below a line [train]",
+        instead="train = 3\n" + RECIPE.split("[train]")[0],
+    ),
+    "a list for a table": recipe("data = [] is not a table", instead="data = []\n" + RECIPE[RECIPE.index("[model]") :]),
     "unknown model": change("model.kind = 'transfomer' is not a model; allowed are", "model.kind=transfomer"),
     "unknown corpus": change("data.corpus = 'date' is not allowed; allowed are 'dates'", "data.corpus=date"),
     "unknown language": change("'xx'", "data.corpus=dates", "data.train=[]", 'data.languages=["xx"]'),
@@ -181,7 +184,7 @@ RECIPES = {
     "missing corpus": change("b.de: no such file", 'data.train=["b.de", "a.en"]'),
     "all dropped": change("no pair is left to train on", "data.longest=1", 'data.train=["l.de", "l.de"]'),
     "start from nothing": change("nowhere: no such folder", "train.start_from=nowhere"),
-    "start from itself": change("out", "train.start_from=out"),
+    "start from itself": change("out: this is not the folder of a model", "train.start_from=out"),
     "start from a file": change("train.start_from:", "train.start_from=a.de"),
     "start from no model": change("is not the folder of a model", "train.start_from=."),
     "--set without value": change("--set 'train.steps': expected key=value", "train.steps"),

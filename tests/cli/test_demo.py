@@ -6,8 +6,14 @@ import pytest
 from command_line import regard
 
 SMALL = {
-    **{"train.steps": 3, "data.examples": 60, "data.languages": '["de","ar"]', "model.hidden": 8, "model.embedding": 8},
-    **{"train.validation.every": 3, "train.validation.examples": 2, "model.attention.hidden": 8},
+    "train.steps": 3,
+    "data.examples": 60,
+    "data.languages": '["de","ar"]',
+    "model.hidden": 8,
+    "model.embedding": 8,
+    "train.validation.every": 3,
+    "train.validation.examples": 2,
+    "model.attention.hidden": 8,
 }
 
 

@@ -1,6 +1,7 @@
 """`regard train`: what it says, what it leaves, how it goes on, and what it begins with."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import torch
 from command_line import ALONE, RECIPE, Trained, content, regard, write_corpus
 
 import regard as library
-from regard.checkpoint import load_weights
+from regard.checkpoint import ModelFolder, load_weights
 from regard.recipe import read_recipe
 
 SHORT = ["--set", "train.steps=4", "--set", "train.validation.every=2"]
@@ -114,6 +115,23 @@ def test_resuming_with_files_that_moved(here: Path) -> None:
     assert told.code == 0, told.err
 
 
+def test_a_run_that_was_refused_at_its_start_can_be_begun_again(trained: Trained, here: Path) -> None:
+    start = ["--set", f"train.start_from={trained.folder}"]
+    refused = regard("train", "my.toml", "--out", "m", *SHORT, *start, "--set", "model.hidden=24")
+    assert refused.code == 2
+    assert "has shape" in refused.err
+    told = regard("train", "my.toml", "--out", "m", *SHORT, *start)
+    assert told.code == 0, told.err
+    assert read_recipe("m/recipe.toml").model.hidden == 16  # type: ignore[union-attr]
+
+
+def test_one_training_at_a_time(here: Path) -> None:
+    with ModelFolder(here / "m").locked():
+        told = regard("train", "my.toml", "--out", "m", *SHORT)
+    assert told.code == 2
+    assert told.err == f"regard: m: process {os.getpid()} trains here; wait for it or choose another --out\n"
+
+
 def test_fine_tuning_begins_with_another_model(trained: Trained, here: Path) -> None:
     start = ["--set", f"train.start_from={trained.folder}"]
     # One word of the new text is unknown to the old model, whose vocabulary is kept.
@@ -132,8 +150,14 @@ def test_fine_tuning_begins_with_another_model(trained: Trained, here: Path) -> 
 
 def test_a_transformer_with_shared_subwords(here: Path) -> None:
     changes = {
-        **{"model.kind": "transformer", "model.width": 8, "model.heads": 2, "model.feedforward": 8, "model.tie": "all"},
-        **{"tokens.shared": "true", "tokens.source.kind": "bpe", "tokens.source.size": 60},
+        "model.kind": "transformer",
+        "model.width": 8,
+        "model.heads": 2,
+        "model.feedforward": 8,
+        "model.tie": "all",
+        "tokens.shared": "true",
+        "tokens.source.kind": "bpe",
+        "tokens.source.size": 60,
     }
     text = RECIPE.split("[tokens.source]")[0] + "[model]\n" + "[train]" + RECIPE.split("[train]")[1]
     Path("transformer.toml").write_text(text, encoding="utf-8")

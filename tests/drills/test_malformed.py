@@ -14,6 +14,8 @@ from malformed_texts import ARGUMENTS, RECIPES, TEXTS, Malformed
 def refused(outcome: Outcome, says: tuple[str, ...]) -> None:
     assert outcome.code == 2, outcome.err
     assert "Traceback" not in outcome.err
+    messages = [line for line in outcome.err.splitlines() if line.startswith(("regard: ", "Usage: regard "))]
+    assert len(messages) == 1, outcome.err
     assert [fragment for fragment in says if fragment not in outcome.err] == [], outcome.err
 
 
@@ -37,6 +39,7 @@ def test_recipe(case: Malformed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     lay_out(case, tmp_path)
     monkeypatch.chdir(tmp_path)
     refused(regard(*shlex.split(case.command)), case.says)
+    assert list(tmp_path.glob("*/recipe.toml")) == []
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in MODELS.items()])

@@ -98,7 +98,7 @@ def test_paths_are_relative_to_the_recipe(tmp_path: Path) -> None:
         ('data.train=["a", "b"]', "train names files, but corpus is 'dates'"),
         ('data.train=["a", "b", "c"]', "train names 3 files; give two (source, target) or one (.tsv, .jsonl)"),
         ("data.corpus=files", "train is missing: name two files"),
-        ("decode.n_best=9", "n_best = 9 outputs need at least as wide a beam, not 5"),
+        ("decode.n_best=9", "greedy decoding gives one output, not n_best = 9; use 'beam' or 'sample'"),
     ],
 )
 def test_a_wrong_change_is_refused_in_words(change: str, words: str) -> None:

@@ -59,8 +59,8 @@ class ModelFolder:
 
     @property
     def is_begun(self) -> bool:
-        """Whether a training has written here before."""
-        return self.recipe.exists() or self.checkpoints.exists()
+        """Whether a training has saved anything here; one that was refused before that leaves nothing to lose."""
+        return self.checkpoints.exists()
 
     def names(self, kind: str = "step") -> list[str]:
         """Names of the checkpoints (or, with kind `average`, of the averages) by step, oldest first."""

@@ -47,7 +47,7 @@ def evaluate(
 
     if out is not None:
         check_can_hold_text(out)
-    changes = [] if beam is None else [f"decode.beam={beam}"]
+    changes = [] if beam is None else ["decode.method=beam", f"decode.beam={beam}"]
     translator = load(model, device=device, changes=changes)
     pairs = held_out(translator, split, data or [])
     with progress_of("translating") as on_progress:

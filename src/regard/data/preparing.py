@@ -103,7 +103,8 @@ def _dropping(tokenizer: Tokenizer, settings: Settings) -> Tokenizer:
 def _fingerprint(recipe: Recipe, corpora: Corpora, tokenizers: Tokenizers | None) -> str:
     """A name for everything that batches depend on: settings, the content of all text, and given tokenizers."""
     learned = None if tokenizers is None else [[one.settings.model_dump(), one.state()] for one in tokenizers]
-    facts = [_FORMAT, recipe.data.model_dump(exclude=_FILES), recipe.tokens.model_dump(), recipe.train.batch_tokens, learned]
+    facts = [_FORMAT, recipe.data.model_dump(exclude=_FILES), recipe.tokens.model_dump()]
+    facts += [recipe.train.batch_tokens, learned]
     facts += [_digest(examples) for examples in (corpora.train, corpora.dev, corpora.test)]
     return _digest_of(facts)
 

@@ -145,7 +145,7 @@ def _tokenizers_of(start_from: str) -> tuple[Tokenizer, Tokenizer]:
 def _refuse_other_text(folder: Path, fingerprint: str) -> None:
     """A run that goes on with other text would end in other weights than one that never stopped."""
     before = folder / FINGERPRINT
-    if before.exists() and before.read_bytes().strip() != fingerprint.encode():
+    if ModelFolder(folder).is_begun and before.exists() and before.read_bytes().strip() != fingerprint.encode():
         raise DataError(
             f"{folder}: the training, development or test text has changed since this run was begun; "
             "bring the old text back, or begin another run (train.start_from can take over its weights)"

@@ -84,10 +84,11 @@ def _follow(
 
 def _write_down(task: Task, folder: ModelFolder) -> None:
     """Writes what a model needs besides weights. The recipe comes last: where it is, the rest is whole."""
-    if folder.recipe.exists():
+    goes_on = folder.is_begun and folder.recipe.exists()
+    if goes_on:
         check_same_run(read_recipe(folder.recipe), task.recipe, folder.path)
     try:
-        if not folder.recipe.exists():
+        if not goes_on:
             task.save(folder.path)
         replace_file(folder.recipe, write_recipe(task.recipe).encode())
     except OSError as error:

@@ -1,0 +1,161 @@
+"""A trained model in Python: a few lines do what the commands do, and more."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from command_line import WORDS, Trained
+
+import regard
+from regard.data import Pair
+from regard.errors import RecipeError, UsageError
+from regard.recipe import Decoding
+from regard.tasks import Translation, Translator
+
+TEXTS = ["eins zwei", "Haus", "rot und blau"]
+
+
+@pytest.fixture(scope="module")
+def translator(trained: Trained) -> Translator:
+    return regard.load(trained.folder)
+
+
+def texts_of(found: list[Translation]) -> list[str]:
+    return [best.text for best in found]
+
+
+def test_a_few_lines_do_it(translator: Translator) -> None:
+    best = translator.translate(["eins zwei"])[0]
+    assert (best.source, best.finished, best.others) == ("eins zwei", True, ())
+    assert best.score == pytest.approx(best.log_prob / (len(best.tokens) + 1), rel=1e-4)
+    assert set(best.text.split()) <= set(WORDS.values())
+    assert best.alignment <= {(source, target) for source in range(2) for target in range(len(best.text.split()))}
+
+
+def test_by_name_or_by_path(trained: Trained, translator: Translator) -> None:
+    again = regard.load(str(trained.folder))
+    assert texts_of(again.translate(TEXTS)) == texts_of(translator.translate(TEXTS))
+
+
+def test_what_else_is_translated_changes_nothing(translator: Translator) -> None:
+    alone = [translator.translate([text])[0] for text in TEXTS]
+    together = translator.translate(TEXTS)
+    assert texts_of(together) == texts_of(alone)
+    assert [best.score for best in together] == pytest.approx([best.score for best in alone], abs=1e-4)
+
+
+def test_nothing_gives_nothing(translator: Translator) -> None:
+    assert translator.translate([]) == []
+    assert translator.score([], []) == []
+    assert translator.align([], []) == []
+
+
+def test_n_best_is_ranked_and_begins_with_the_best(translator: Translator) -> None:
+    best = translator.translate(["eins zwei"], n_best=4)[0]
+    scores = [best.score, *(other.score for other in best.others)]
+    assert len(scores) == 4
+    assert scores == sorted(scores, reverse=True)
+    assert len({best.tokens, *(other.tokens for other in best.others)}) == 4
+
+
+def test_a_beam_of_one_is_greedy(translator: Translator) -> None:
+    greedy = translator.translate(TEXTS, decoding=Decoding(method="greedy"))
+    assert texts_of(translator.translate(TEXTS, beam=1)) == texts_of(greedy)
+
+
+def test_several_outputs_of_a_greedy_model_come_from_a_beam(translator: Translator) -> None:
+    greedy, by_beam = Decoding(method="greedy"), Decoding(method="beam")
+    several = translator.translate(TEXTS, decoding=greedy, n_best=3)
+    assert [len(best.others) for best in several] == [2, 2, 2]
+    assert several == translator.translate(TEXTS, decoding=by_beam, n_best=3)
+    wide = translator.translate(TEXTS, decoding=greedy, beam=4)
+    assert wide == translator.translate(TEXTS, decoding=by_beam, beam=4)
+
+
+def test_a_prefix_is_written_first(translator: Translator) -> None:
+    best = translator.translate(["eins zwei"], prefixes=["blue house"])[0]
+    assert best.text.startswith("blue house")
+
+
+def test_settings_that_contradict_are_refused(translator: Translator) -> None:
+    with pytest.raises(RecipeError, match=r"n_best = 3 outputs need at least as wide a beam, not 2"):
+        translator.translate(TEXTS, beam=2, n_best=3)
+
+
+def test_changes_are_of_decoding_alone(trained: Trained) -> None:
+    assert regard.load(trained.folder, changes=["decode.beam=2"]).recipe.decode.beam == 2
+    with pytest.raises(UsageError, match=r"--set 'seed=2': a trained model stays as it is; only decode\.\* can be"):
+        regard.load(trained.folder, changes=["seed=2"])
+
+
+def test_what_was_translated_is_scored_the_same(translator: Translator) -> None:
+    best = translator.translate(["eins zwei"])[0]
+    scored = translator.score(["eins zwei"], [best.text])[0]
+    assert scored.log_prob == pytest.approx(best.log_prob, abs=1e-4)
+    assert scored.tokens == (*best.text.split(), "</s>")
+    assert len(scored.log_probs) == len(scored.tokens)
+
+
+def test_sides_must_pair_up(translator: Translator) -> None:
+    with pytest.raises(UsageError, match=r"2 sources and 1 targets do not pair up; give as many of each"):
+        translator.score(["eins", "zwei"], ["one"])
+    with pytest.raises(UsageError, match=r"1 sources and 2 targets do not pair up"):
+        translator.align(["eins"], ["one", "two"])
+
+
+def test_a_threshold_is_a_weight(translator: Translator) -> None:
+    with pytest.raises(UsageError, match=r"threshold = -0\.5: weights are between 0 and 1"):
+        translator.align(["eins"], ["one"], threshold=-0.5)
+
+
+def test_links_between_other_units_than_words(translator: Translator) -> None:
+    def whole(text: str) -> list[tuple[int, int]]:
+        return [(0, len(text))]
+
+    assert translator.align(["eins zwei"], ["one two"], units=whole) in ([frozenset({(0, 0)})], [frozenset()])
+
+
+def test_a_look_has_a_row_for_each_token_and_the_end(translator: Translator) -> None:
+    look = translator.look("eins zwei", "one two three")
+    assert look.source == ("eins", "zwei", "∎")
+    assert look.target == ("one", "two", "three", "∎")
+    (weights,) = look.weights.values()
+    assert weights.shape == (1, 4, 3)
+    np.testing.assert_allclose(weights.sum(axis=-1), 1.0, rtol=1e-5)
+
+
+def test_a_look_at_a_pair_with_known_links(translator: Translator) -> None:
+    pair = Pair("eins zwei", "one two", links=(((0, 4), (0, 3)), ((5, 9), (4, 7))))
+    assert translator.look_at(pair).gold == {(0, 0), (1, 1)}
+    assert translator.look_at(Pair("eins", "one")).gold is None
+
+
+def test_record_and_intervene(translator: Translator) -> None:
+    with regard.record(translator.model, "decoder.attention.weights") as seen:
+        usual = translator.translate(["eins zwei"], beam=1)[0]
+    assert all(weights.shape[-1] == 3 for weights in seen["decoder.attention.weights"])
+
+    def only_the_end(weights: torch.Tensor) -> torch.Tensor:
+        changed = torch.zeros_like(weights)
+        changed[..., -1] = 1.0
+        return changed
+
+    with regard.intervene(translator.model, "decoder.attention.weights", only_the_end):
+        blind = translator.score(["eins zwei"], [usual.text])[0]
+    assert blind.log_prob < translator.score(["eins zwei"], [usual.text])[0].log_prob
+    assert translator.translate(["eins zwei"], beam=1)[0].text == usual.text
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(regard.__all__) == dir(regard)
+    assert all(getattr(regard, name) for name in regard.__all__)
+    with pytest.raises(AttributeError, match=r"module 'regard' has no attribute 'lode'"):
+        regard.lode  # noqa: B018
+
+
+def test_a_recipe_can_be_run_from_python(trained: Trained, tmp_path: Path) -> None:
+    recipe = regard.read_recipe(trained.recipe, ["train.steps=2"])
+    ended = regard.run(recipe, tmp_path / "mine", reporter=lambda event: None)
+    assert (ended.step, ended.reason) == (2, "steps")
+    assert regard.load(tmp_path / "mine").translate(["eins"])[0].source == "eins"
