@@ -70,7 +70,7 @@ def test_scores_are_printed_with_their_signature():
     assert str(Score("accuracy", 0.98765, "exact|lines:4")) == "accuracy 0.9877 (exact|lines:4)"
 
 
-@pytest.mark.parametrize(("metric", "name"), [(accuracy, "accuracy"), (bleu, "BLEU"), (chrf, "CHRF"), (ter, "TER")])
+@pytest.mark.parametrize(("metric", "name"), [(accuracy, "accuracy"), (bleu, "BLEU"), (chrf, "chrF"), (ter, "TER")])
 def test_what_is_refused(metric, name):
     with pytest.raises(UsageError) as error:
         metric(["a", "b"], ["a"])

@@ -1,7 +1,23 @@
 """Numbers with signatures."""
 
 from regard.metrics.alignment import LinkCounts, Links, alignment_error_rate, count_links
+from regard.metrics.comparison import Comparison, compare
+from regard.metrics.lengths import LengthQuality, quality_by_length
 from regard.metrics.score import Score
 from regard.metrics.text import accuracy, bleu, chrf, ter
 
-__all__ = ["LinkCounts", "Links", "Score", "accuracy", "alignment_error_rate", "bleu", "chrf", "count_links", "ter"]
+__all__ = [
+    "Comparison",
+    "LengthQuality",
+    "LinkCounts",
+    "Links",
+    "Score",
+    "accuracy",
+    "alignment_error_rate",
+    "bleu",
+    "chrf",
+    "compare",
+    "count_links",
+    "quality_by_length",
+    "ter",
+]

@@ -1,0 +1,73 @@
+"""Quality by the length of the source, in white-space words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from regard.errors import UsageError
+from regard.metrics.score import Score
+from regard.metrics.text import bleu, chrf
+
+EDGES = (5, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100)
+"""Most words of the sources in each bucket but the last, which takes all longer ones."""
+LEAST = 10
+"""Lines below which a bucket is joined with its neighbor, because its scores would say nothing."""
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """The lines whose sources have from `shortest` to `longest` words."""
+
+    shortest: int
+    longest: int
+    lines: tuple[int, ...]
+    """Their numbers, from 0."""
+
+
+@dataclass(frozen=True)
+class LengthQuality:
+    """How good the outputs of one bucket are."""
+
+    shortest: int
+    longest: int
+    lines: int
+    """How many they are."""
+    bleu: Score
+    chrf: Score
+
+    @property
+    def label(self) -> str:
+        return f"{self.shortest}" if self.shortest == self.longest else f"{self.shortest}–{self.longest}"
+
+
+def length_buckets(lengths: Sequence[int]) -> list[Bucket]:
+    """Every line in one bucket, the short ones first; none has fewer than LEAST lines unless it is alone."""
+    lowest = [0, *(edge + 1 for edge in EDGES)]
+    found: list[Bucket] = []
+    shortest, waiting = min(lengths, default=0), list[int]()
+    for low, high in zip(lowest, [*EDGES, max(lengths, default=0)], strict=True):
+        waiting += [line for line, length in enumerate(lengths) if low <= length <= high]
+        if len(waiting) >= LEAST:
+            found.append(Bucket(shortest, min(high, max(lengths)), tuple(sorted(waiting))))
+            shortest, waiting = high + 1, []
+    if waiting:
+        last = found.pop() if found else Bucket(shortest, 0, ())
+        found.append(Bucket(last.shortest, max(lengths), tuple(sorted([*last.lines, *waiting]))))
+    return found
+
+
+def quality_by_length(
+    sources: Sequence[str], outputs: Sequence[str], references: Sequence[str], resamples: int = 0
+) -> tuple[LengthQuality, ...]:
+    """BLEU and chrF of each bucket of source lengths; with `resamples`, with margins."""
+    if not len(sources) == len(outputs) == len(references):
+        raise UsageError(
+            f"{len(sources)} sources, {len(outputs)} outputs and {len(references)} references do not belong together; "
+            "give as many of each"
+        )
+
+    def quality(bucket: Bucket) -> LengthQuality:
+        ours, theirs = ([texts[line] for line in bucket.lines] for texts in (outputs, references))
+        scores = bleu(ours, theirs, resamples), chrf(ours, theirs, resamples)
+        return LengthQuality(bucket.shortest, bucket.longest, len(bucket.lines), *scores)
+
+    return tuple(map(quality, length_buckets([len(source.split()) for source in sources])))
