@@ -106,6 +106,24 @@ def test_every_parameter_learns_from_one_pass_over_the_target(name: str) -> None
 
 
 @every_model
+def test_mixed_precision_stays_near_and_every_parameter_learns_in_float32(name: str) -> None:
+    torch.manual_seed(0)
+    model = build_model(TINY[name], SOURCE_SIZE, TARGET_SIZE).eval()
+    tokens, wanted = torch.tensor([[2, 5, 6], [2, 8, 0]]), torch.tensor([[5, 6, 3], [8, 3, 0]])
+    found = []
+    for mixed in (False, True):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=mixed):
+            features, _ = model.advance(tokens, model.start(SOURCE, 3))
+            found.append(model.readout.log_probs(features, wanted)[0])
+    torch.testing.assert_close(found[1], found[0], atol=0.1, rtol=0.1)
+    found[1].sum().backward()
+    for part, weight in model.named_parameters():
+        assert weight.grad is not None, part
+        assert weight.grad.dtype == torch.float32
+        assert weight.grad.isfinite().all(), part
+
+
+@every_model
 def test_a_share_of_a_batch_without_rows_gives_no_features(name: str) -> None:
     model, none = tiny_model(name), torch.arange(0)
     features, _ = model.advance(torch.zeros(0, 3, dtype=torch.long), model.start(SOURCE.select(none), 3))

@@ -195,7 +195,8 @@ class _LateValues(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, by_contexts: Float[Tensor, "n N C"]) -> tuple[Float[Tensor, "N S C"], None, None]:
-        weights = torch.cat(ctx.weights, 1)
+        # Mixed precision may have left weights and values in different number formats.
+        weights = torch.cat(ctx.weights, 1).to(by_contexts.dtype)
         return weights.mT @ by_contexts.transpose(0, 1), None, None
 
 

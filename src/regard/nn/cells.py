@@ -6,6 +6,7 @@ last state, and for those who look at gates and states through the taps `gates.<
 """
 
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from typing import ClassVar
 
 import torch
@@ -260,7 +261,12 @@ class LSTM(Cell):
         self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor]
     ) -> tuple[Float[Tensor, "N T H"], CellState]:
         start = [part[None].contiguous() for part in state]  # as cuDNN wants it
-        outputs, hidden, memory = torch.lstm(x, start, weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)
+        on_cpu = x.device.type == "cpu"
+        if on_cpu:
+            # In bfloat16, oneDNN's kernel ends the whole process with an illegal instruction on some CPUs.
+            x, *start = (part.to(weights[0].dtype) for part in (x, *start))
+        with torch.autocast("cpu", enabled=False) if on_cpu else nullcontext():
+            outputs, hidden, memory = torch.lstm(x, start, weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)
         return outputs, (hidden[0], memory[0])
 
     def _kernel_to_lengths(
