@@ -1,7 +1,7 @@
 """A task small enough to train in milliseconds, with everything that can go wrong in it: dropout, ragged batches,
 sampled data, a carry."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -38,8 +38,11 @@ class Points:
     def rows(self, rank: int, world: int) -> Self:
         return replace(self, features=self.features[rank::world], classes=self.classes[rank::world])
 
+    def map(self, function: Callable[[Tensor], Tensor]) -> Self:
+        return replace(self, features=function(self.features), classes=function(self.classes))
+
     def to(self, device: torch.device) -> Self:
-        return replace(self, features=self.features.to(device), classes=self.classes.to(device))
+        return self.map(lambda tensor: tensor.to(device))
 
 
 class Classifier(nn.Module):

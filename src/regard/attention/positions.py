@@ -186,12 +186,16 @@ class _Angles:
         self.width = width
         self.interleaved = interleaved
         self.tables: dict[tuple[torch.device, torch.dtype], Tensor] = {}
+        self.outgrown: list[Tensor] = []
+        """Kept, because a captured step may still read them; all together they are no larger than the present ones."""
 
     def __call__(self, like: Tensor, offset: int, count: int) -> Tensor:
         """Rows offset … offset + count − 1, in float32 or better."""
         kind = like.device, torch.promote_types(like.dtype, torch.float32)
         table = self.tables.get(kind)
         if table is None or len(table) < offset + count:
+            if table is not None:
+                self.outgrown.append(table)
             table = self.tables[kind] = self._compute(max(256, 2 * (offset + count)), *kind)
         return table[offset : offset + count]
 

@@ -1,5 +1,6 @@
 """What a model is given: padded token matrices that know their lengths, and batches that know their count."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Self
@@ -20,10 +21,10 @@ class Padded:
     lengths: Int[Tensor, " B"]
 
     @classmethod
-    def of(cls, rows: list[list[int]], multiple: int = 1) -> Self:
-        """Pads rows to their common width, rounded up to a multiple."""
+    def of(cls, rows: list[list[int]], multiple: int = 1, width: int = 0) -> Self:
+        """Pads rows to their common width, at least `width`, rounded up to a multiple."""
         lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-        longest = int(lengths.max(initial=0))
+        longest = int(lengths.max(initial=width))
         tokens = np.full((len(rows), -(-longest // multiple) * multiple), PAD, dtype=np.int64)
         tokens[np.arange(tokens.shape[1]) < lengths[:, None]] = np.fromiter(chain.from_iterable(rows), dtype=np.int64)
         return cls(torch.from_numpy(tokens), torch.from_numpy(lengths))
@@ -36,15 +37,19 @@ class Padded:
     def select(self, rows: Int[Tensor, " N"]) -> Self:
         return replace(self, tokens=self.tokens[rows], lengths=self.lengths[rows])
 
+    def map(self, function: Callable[[Tensor], Tensor]) -> Self:
+        return replace(self, tokens=function(self.tokens), lengths=function(self.lengths))
+
     def to(self, device: torch.device) -> Self:
-        return replace(self, tokens=self.tokens.to(device), lengths=self.lengths.to(device))
+        return self.map(lambda tensor: tensor.to(device))
 
 
 @dataclass(frozen=True)
 class PairBatch:
     """Source and target of the same examples.
 
-    `given` is what the decoder reads (BEGIN and the target), `wanted` what it must predict (the target and END).
+    `given` is what the decoder reads (BEGIN and the target), `wanted` what it must predict (the target and END). There
+    may be empty rows after those of the examples, to fill a shape.
     """
 
     source: Padded
@@ -53,22 +58,34 @@ class PairBatch:
     count: int
     """Number of targets, END included: what a summed loss is divided by."""
     examples: tuple[int, ...]
-    """Index of each row in the corpus."""
+    """Index of each row in the corpus; empty rows have none."""
 
     @classmethod
-    def of(cls, sources: list[list[int]], targets: list[list[int]], examples: list[int]) -> Self:
-        """A batch from token lists without special tokens; END is added to the source too, so no source is empty."""
+    def of(
+        cls,
+        sources: list[list[int]],
+        targets: list[list[int]],
+        examples: list[int],
+        shape: tuple[int, int] | None = None,
+    ) -> Self:
+        """A batch from token lists without special tokens; END is added to the source too, so no source is empty.
+
+        It is filled up to a shape of (rows, width) if one is given. What fills it changes nothing: an empty row has the
+        source of an empty text, for attention to have something to look at, and nothing is wanted of it.
+        """
+        rows, width = shape or (len(examples), 0)
+        empty: list[list[int]] = [[]] * (rows - len(examples))
         return cls(
-            source=Padded.of([[*row, END] for row in sources]),
-            given=Padded.of([[BEGIN, *row] for row in targets]),
-            wanted=Padded.of([[*row, END] for row in targets]),
+            source=Padded.of([[*row, END] for row in sources + empty], width=width),
+            given=Padded.of([[BEGIN, *row] for row in targets + empty], width=width),
+            wanted=Padded.of([[*row, END] for row in targets] + empty, width=width),
             count=sum(len(row) + 1 for row in targets),
             examples=tuple(examples),
         )
 
     def rows(self, rank: int, world: int) -> Self:
         """The share of one of `world` processes: every world-th row. It may have no row at all."""
-        chosen = torch.arange(len(self.examples), device=self.source.tokens.device)[rank::world]
+        chosen = torch.arange(len(self.source.tokens), device=self.source.tokens.device)[rank::world]
         wanted = self.wanted.select(chosen)
         return replace(
             self,
@@ -79,5 +96,10 @@ class PairBatch:
             examples=self.examples[rank::world],
         )
 
+    def map(self, function: Callable[[Tensor], Tensor]) -> Self:
+        """The same batch with other tensors: what `function` makes of each, in an order that never changes."""
+        source, given, wanted = (part.map(function) for part in (self.source, self.given, self.wanted))
+        return replace(self, source=source, given=given, wanted=wanted)
+
     def to(self, device: torch.device) -> Self:
-        return replace(self, source=self.source.to(device), given=self.given.to(device), wanted=self.wanted.to(device))
+        return self.map(lambda tensor: tensor.to(device))

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from regard.data.batch import PairBatch
+from regard.data.shapes import Shapes
 from regard.errors import DataError
 from regard.tokens.tokenizer import Tokenizer
 
@@ -64,6 +65,8 @@ class PairBatches:
 
     Subwords are sampled if a tokenizer is given whose settings say so, from a generator of (seed, epoch, example). A
     sampled text of more than `longest` tokens is replaced by the one that is not sampled.
+
+    With `shapes`, batches have at most that many shapes, whatever is in them (`Shapes` names the exceptions).
     """
 
     def __init__(
@@ -75,6 +78,7 @@ class PairBatches:
         source: Tokenizer | None = None,
         target: Tokenizer | None = None,
         longest: int | None = None,
+        shapes: int = 0,
     ) -> None:
         if not len(pairs):
             raise DataError("there is no training pair; see the report above for those that were dropped")
@@ -84,8 +88,10 @@ class PairBatches:
         self._source = source if source is not None and source.settings.dropout else None
         self._target = target if target is not None and target.settings.dropout else None
         self._longest = longest
-        mean = float(np.asarray(pairs.lengths).max(axis=1).mean()) + 1
+        longer = np.asarray(pairs.lengths).max(axis=1)
+        mean = float(longer.mean()) + 1
         self._shard_size = max(1, int(BATCHES_IN_SHARD * batch_tokens / mean))
+        self._shapes = Shapes(longer + 1, shapes, batch_tokens) if shapes else None
 
     @property
     def shards(self) -> int:
@@ -109,7 +115,7 @@ class PairBatches:
                     raise DataError(_no_such(position))
                 for place in range(first, len(plan)):
                     after = self._after(epoch, shard, place, len(plan))
-                    yield _batch(plan[place], sources, targets, examples), after
+                    yield _batch(plan[place], sources, targets, examples, self._shapes), after
                 shard, first = shard + 1, 0
             epoch, shard = epoch + 1, 0
 
@@ -154,7 +160,8 @@ class PairBatches:
     def _plan(
         self, epoch: int, shard: int, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
     ) -> list[list[int]]:
-        plan = plan_batches([len(row) for row in sources], [len(row) for row in targets], self._batch_tokens)
+        lengths = [len(row) for row in sources], [len(row) for row in targets]
+        plan = plan_batches(*lengths, self._batch_tokens, self._shapes)
         rng = np.random.default_rng((self._seed, epoch, shard, 1))
         return [plan[place] for place in rng.permutation(len(plan))]
 
@@ -167,13 +174,17 @@ def evaluation_batches(
         yield _batch(rows, sources, targets, range(len(sources)))
 
 
-def plan_batches(sources: Sequence[int], targets: Sequence[int], batch_tokens: int) -> list[list[int]]:
+def plan_batches(
+    sources: Sequence[int], targets: Sequence[int], batch_tokens: int, shapes: Shapes | None = None
+) -> list[list[int]]:
     """Which rows go together, given their lengths: neighbours in length, as many as the budget allows.
 
     Rows of equal lengths keep the order they are given in, which therefore must be random already for training.
     """
     lengths = np.stack([np.asarray(targets, dtype=np.int64), np.asarray(sources, dtype=np.int64)])
     longer = lengths.max(axis=0) + 1
+    if shapes is not None:
+        longer = shapes.widths_of(longer)
     plan: list[list[int]] = []
     rows: list[int] = []
     # Sorted by the longer side first, so that the last row of a batch is the one that decides its padded size.
@@ -194,6 +205,15 @@ def _no_such(position: Position) -> str:
 
 
 def _batch(
-    rows: Sequence[int], sources: Sequence[list[int]], targets: Sequence[list[int]], examples: Sequence[int]
+    rows: Sequence[int],
+    sources: Sequence[list[int]],
+    targets: Sequence[list[int]],
+    examples: Sequence[int],
+    shapes: Shapes | None = None,
 ) -> PairBatch:
-    return PairBatch.of([sources[row] for row in rows], [targets[row] for row in rows], [examples[row] for row in rows])
+    source, target = [sources[row] for row in rows], [targets[row] for row in rows]
+    shape = None
+    if shapes is not None:
+        width = int(shapes.widths_of(max(map(len, source + target)) + 1))
+        shape = shapes.rows_of(width), width
+    return PairBatch.of(source, target, [examples[row] for row in rows], shape)

@@ -73,6 +73,11 @@ class Training(Section):
 
     batch_tokens: Positive = 4096
     """Tokens in a micro-batch, padding included, on the longer side."""
+    shapes: Count = 0
+    """Most shapes that batches may have, padded at some expense, so that on CUDA a step is captured once for each and
+    then replayed; 0 pads a batch to its longest row."""
+    capture: bool = True
+    """Whether steps are captured on CUDA if `shapes` are few; the numbers are the same, the time is not."""
     accumulate: Positive = 1
     """Micro-batches in a step."""
     steps: Count = 0

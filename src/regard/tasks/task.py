@@ -1,11 +1,10 @@
 """What the trainer must know about a task, and nothing more."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-import torch
 from torch import Tensor, nn
 
 from regard.data.batches import Position
@@ -24,7 +23,9 @@ class Batch(Protocol):
         """The share of one of `world` processes; it may be empty."""
         ...
 
-    def to(self, device: torch.device) -> Self: ...
+    def map(self, function: Callable[[Tensor], Tensor]) -> Self:
+        """The same batch with other tensors: what `function` makes of each, in an order that never changes."""
+        ...
 
 
 class Task(ABC):
@@ -47,7 +48,9 @@ class Task(ABC):
 
     @abstractmethod
     def objective(self, model: nn.Module, batch: Any, carry: Any) -> tuple[Tensor, Any]:
-        """The summed training loss of a batch, in float32, and what goes on into the next batch (None for most)."""
+        """The summed training loss of a batch, in float32, and what goes on into the next batch (None for most).
+
+        It may be captured: it must then be a function of the batch's tensors, and never ask the device for a value."""
 
     @abstractmethod
     def validate(self, model: nn.Module, *, decode: bool, rank: int, world: int) -> Mapping[str, float]:

@@ -54,6 +54,7 @@ class TranslationTask(Task):
             source=source,
             target=target,
             longest=recipe.data.longest,
+            shapes=recipe.train.shapes,
         )
 
     @classmethod
@@ -102,7 +103,7 @@ class TranslationTask(Task):
 
     def describe_batch(self, batch: PairBatch) -> Any:
         def texts(tokenizer: Tokenizer, tokens: Tensor) -> list[str]:
-            return [tokenizer.decode(row) for row in tokens.tolist()]
+            return [tokenizer.decode(row) for row in tokens[: len(batch.examples)].tolist()]
 
         sources, targets = texts(self.source, batch.source.tokens), texts(self.target, batch.wanted.tokens)
         return [

@@ -99,4 +99,12 @@ class Ended:
     seconds: float
 
 
-Event = Started | Step | Validated | Saved | Averaged | WentBack | Ended
+@dataclass(frozen=True)
+class Noted:
+    """Something about how steps are executed that a person should know."""
+
+    step: int
+    message: str
+
+
+Event = Started | Step | Validated | Saved | Averaged | WentBack | Noted | Ended

@@ -9,9 +9,10 @@ from regard.checkpoint import Checkpoint, Progress, load_weights, put_weights, w
 from regard.errors import UsageError
 from regard.tasks.task import Task
 from regard.train.averaging import MovingAverage
+from regard.train.captured import build_runner
 from regard.train.optimizers import build_optimizer, optimizer_state, put_optimizer_state
 from regard.train.ranks import Ranks
-from regard.train.runtime import Carry, StepRunner
+from regard.train.runtime import Carry
 
 
 class Learner:
@@ -23,7 +24,7 @@ class Learner:
         self.model = task.build_model().to(device).train()
         self.optimizer = build_optimizer(self.model, settings.optimizer)
         self.average = MovingAverage(self.model, settings.average.decay) if settings.average.decay else None
-        self.runner = StepRunner(task, self.model, self.optimizer, self.average, device, ranks)
+        self.runner = build_runner(task, self.model, self.optimizer, self.average, device, ranks)
         self.carry: Carry = None
         self.ranks = ranks
 
@@ -59,6 +60,7 @@ class Learner:
         """Becomes what was captured."""
         put_weights(self.model, checkpoint.weights, where)
         put_optimizer_state(self.model, self.optimizer, checkpoint.optimizer, str(where))
+        self.runner.restart()
         if self.average:
             put_weights(self.average.model, checkpoint.average or checkpoint.weights, where)
         self.carry = self._my_carry(checkpoint, where)

@@ -13,7 +13,7 @@ from regard.data.batches import Position
 from regard.device import choose_device
 from regard.recipe import Training
 from regard.tasks.task import Batch, Task
-from regard.train.events import Averaged, Ended, Event, Reason, Saved, Started, Validated, WentBack
+from regard.train.events import Averaged, Ended, Event, Noted, Reason, Saved, Started, Validated, WentBack
 from regard.train.guard import SETBACKS, Guard, Unread, hopeless
 from regard.train.judging import in_words, judge, reason_to_end
 from regard.train.keeper import Keeper
@@ -42,6 +42,7 @@ def train(
         Saved        for every checkpoint: of a new model, at validations, and at the end
         Step         for every step, in order; on an accelerator several at a time, because they are read late
         WentBack     when steps stay non-finite; the steps after the checkpoint gone back to come again
+        Noted        when there is something to say about how steps are executed
         Validated    every `train.validation.every` steps and at the end, if there is development text
         Averaged     at the end, if the last checkpoints are averaged
         Ended        once, last
@@ -62,6 +63,7 @@ def train(
         if not (run.is_regular or run.guard.due() or run.reason()):
             continue
         yield from run.guard.read(run.progress)
+        yield from run.news()
 
         # Whether it is going wrong: then back to where it was well.
         if run.progress.streak >= run.settings.bad_steps:
@@ -91,6 +93,7 @@ class _Run:
         self.settings = task.recipe.train
         self.learner, self.keeper = Learner(task, device, ranks), Keeper(folder, self.settings, ranks)
         most = 1 if device.type == "cpu" else READ_EVERY
+        self.summary = ""
         self.guard = Guard(every=min(most, self.settings.bad_steps, self.settings.log_every))
 
     def start(self) -> Iterator[Event]:
@@ -98,8 +101,19 @@ class _Run:
         self.started = time.monotonic() - self.progress.seconds
         self.batches = self.task.batches(self.progress.position)
         yield Started(self.progress.step, self.learner.parameters, str(self.device), self.ranks.world, message)
+        yield from self.news()
         if is_new:
             yield self.save()
+
+    def news(self) -> Iterator[Noted]:
+        """What is new about how steps are executed; a summary at validations, if it has changed."""
+        runner = self.learner.runner
+        summary = runner.sum_up() if self.is_regular or self.reason() else ""
+        if summary not in ("", self.summary):
+            self.summary = summary
+            runner.news.append(summary)
+        lines, runner.news = runner.news, []
+        yield from (Noted(self.progress.step, line) for line in lines)
 
     def reason(self) -> Reason | None:
         return reason_to_end(self.settings, self.progress)

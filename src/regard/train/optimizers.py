@@ -59,7 +59,7 @@ def build_optimizer(model: nn.Module, settings: Settings) -> Optimizer:
     return OPTIMIZERS[settings.kind]([group for group in groups if group["params"]], settings)
 
 
-def set_rate(optimizer: Optimizer, rate: float) -> None:
+def set_rate(optimizer: Optimizer, rate: float | Tensor) -> None:
     for group in optimizer.param_groups:
         group["lr"] = rate
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from regard.recipe import Recipe, Training
-from regard.train.events import Averaged, Ended, Event, Started, Step, Validated, WentBack
+from regard.train.events import Averaged, Ended, Event, Noted, Started, Step, Validated, WentBack
 from regard.train.pace import Pace, Summary, share_done
 
 Reporter = Callable[[Event], None]
@@ -53,6 +53,8 @@ def in_a_line(event: Event) -> str | None:
                 f"step {event.step}: loss or gradient stayed non-finite; went back to step {event.to} with "
                 f"{event.rate_factor:g} of the rate; the batch it began with is in {event.batch}"
             )
+        case Noted():
+            return f"step {event.step}: {event.message}"
         case Averaged():
             return f"step {event.step}: average of the last {event.checkpoints} checkpoints: {_metrics(event.metrics)}"
         case Ended():

@@ -1,5 +1,5 @@
 """How a step is executed: on which device, in which precision, over how many processes. The loop reads the same in
-all cases; another way of executing a step (captured as a graph, compiled) is another class with the method `run`."""
+all cases; another way of executing a step is another class with the method `run` (`captured.py`)."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -18,6 +18,9 @@ from regard.train.ranks import Ranks
 
 Carry = Mapping[str, Tensor] | None
 """State that goes on from one batch into the next, by name, so that it can be saved; None for most tasks."""
+
+SKIP_BY_THEMSELVES = ("cpu", "cuda")
+"""Devices whose fused optimizers read `found_inf`; those of Apple's MPS take it and ignore it."""
 
 
 def seed_step(seed: int, step: int, rank: int) -> None:
@@ -42,7 +45,7 @@ class Plan:
 
 
 class StepRunner:
-    """Executes steps eagerly."""
+    """Executes steps eagerly: one operation after another, as the code says them."""
 
     def __init__(
         self,
@@ -55,8 +58,13 @@ class StepRunner:
     ) -> None:
         self.task, self.model, self.optimizer, self.average = task, model, optimizer, average
         self.device, self.ranks, self.settings = device, ranks, task.recipe.train
+        self.news: list[str] = []
+        """What a person should be told about how steps are executed, a line each; whoever tells it empties the list."""
         trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.gradients = Gradients(trained, extras=3)
+        # What a step must know, and its outcome, are always at the same places, as a captured step needs it.
+        self.known = self.gradients.everything.new_zeros(4)
+        self.outcome = self.gradients.everything.new_zeros(5)
         self.bad = torch.zeros((), device=device)
         # Read by torch's fused kernels: where it is 1, neither weights nor optimizer state change.
         optimizer.found_inf = self.bad  # type: ignore[attr-defined]
@@ -66,35 +74,64 @@ class StepRunner:
         the carry. Nothing here waits for the device."""
         seed_step(self.task.recipe.seed, plan.step, self.ranks.rank)
         self.gradients.clear()
-        loss, interruptions, seconds = self.gradients.extras
+        self._tell(plan)
         for batch in micro_batches:
             share = batch.rows(self.ranks.rank, self.ranks.world) if self.ranks.world > 1 else batch
             if share.count:
-                with precision(self.settings, self.device):
-                    summed, carry = self.task.objective(self.model, share.to(self.device), carry)
-                scaled = summed / max(plan.count, 1)
-                scaled.backward()  # type: ignore[no-untyped-call]
-                loss += scaled.detach()
-        interruptions.fill_(plan.interrupted)
-        # Only one process may say what time it is, since all that they say is added up.
-        seconds.fill_(plan.seconds if self.ranks.leads else 0.0)
+                carry = self.learn(share, carry)
         self.ranks.sum(self.gradients.everything)
-        norm = self._update(loss, plan)
-        if carry is not None:
-            carry = {name: torch.where(self.bad > 0, torch.zeros_like(value), value) for name, value in carry.items()}
-        return torch.stack((*self.gradients.extras, norm, self.bad.to(norm.dtype))), carry
-
-    def _update(self, loss: Tensor, plan: Plan) -> Tensor:
-        """Changes the weights, unless the loss or the gradient is not finite; the device decides."""
-        norm = self.gradients.norm()
-        self.bad.copy_(~(norm.isfinite() & loss.isfinite()))
-        if self.settings.clip:
-            self.gradients.flat.mul_((self.settings.clip / (norm + 1e-6)).clamp(max=1.0))
-        set_rate(self.optimizer, plan.rate)
-        self.optimizer.step()
+        self.update()
         if self.average is not None:
             self.average.update(plan.step)
-        return norm
+        if carry is not None:
+            carry = {name: torch.where(self.bad > 0, torch.zeros_like(value), value) for name, value in carry.items()}
+        return self.outcome.clone(), carry
+
+    def learn(self, batch: Batch, carry: Carry) -> Carry:
+        """Adds the loss and the gradient of a micro-batch to what there is."""
+        with precision(self.settings, self.device):
+            summed, carry = self.task.objective(self.model, batch.map(self.sent), carry)
+        scaled = summed / self.known[0]
+        scaled.backward()  # type: ignore[no-untyped-call]
+        self.gradients.extras[0] += scaled.detach()
+        return carry
+
+    def update(self) -> None:
+        """Changes the weights, unless the loss or the gradient is not finite; the device decides."""
+        norm = self.gradients.norm()
+        self.bad.copy_(~(norm.isfinite() & self.gradients.extras[0].isfinite()))
+        if self.settings.clip:
+            self.gradients.flat.mul_((self.settings.clip / (norm + 1e-6)).clamp(max=1.0))
+        # Only a device whose kernels do not obey `found_inf` must be waited for.
+        if self.device.type in SKIP_BY_THEMSELVES or not self.bad.item():
+            self.optimizer.step()
+        self.outcome.copy_(torch.stack((*self.gradients.extras, norm, self.bad.to(norm.dtype))))
+
+    def restart(self) -> None:
+        """To be called when the optimizer's state was replaced by another."""
+
+    def sum_up(self) -> str:
+        """How steps have been executed so far, in words; nothing, if there is nothing to say."""
+        return ""
+
+    def sent(self, tensor: Tensor) -> Tensor:
+        """A tensor on the device, without waiting for it where that is safe."""
+        return in_transit(tensor, self.device).to(self.device, non_blocking=self.device.type == "cuda")
+
+    def _tell(self, plan: Plan) -> None:
+        """Puts what a step must know where it looks for it."""
+        # Only one process may say what time it is, since all that they say is added up.
+        seconds = plan.seconds if self.ranks.leads else 0.0
+        numbers = torch.tensor([max(plan.count, 1), plan.interrupted, seconds, plan.rate], dtype=self.known.dtype)
+        self.known.copy_(self.sent(numbers))
+        self.gradients.extras[1:].copy_(self.known[1:3])
+        # A captured update reads the rate from the device; the CPU's kernels want a plain number.
+        set_rate(self.optimizer, self.known[3] if self.device.type == "cuda" else plan.rate)
+
+
+def in_transit(tensor: Tensor, device: torch.device) -> Tensor:
+    """A tensor of the host from where CUDA can fetch it by itself, while the host goes on."""
+    return tensor.pin_memory() if device.type == "cuda" and tensor.device.type == "cpu" else tensor
 
 
 def precision(settings: Training, device: torch.device) -> AbstractContextManager[None]:

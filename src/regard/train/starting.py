@@ -13,7 +13,7 @@ from regard.train.schedules import count_pass, needs_count
 FREE = (
     *("data.train", "data.dev", "data.test", "decode."),
     *("train.steps", "train.epochs", "train.minutes", "train.validation.patience", "train.validation.target"),
-    *("train.device", "train.keep", "train.log_every", "train.bad_steps"),
+    *("train.device", "train.capture", "train.keep", "train.log_every", "train.bad_steps"),
 )
 """Settings that may change when a run is resumed: where it ends, where it runs, how data files are spelled."""
 

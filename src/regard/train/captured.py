@@ -1,0 +1,208 @@
+"""Steps captured as CUDA graphs.
+
+A small model is bound by the time it takes to launch its kernels. A graph holds all launches of a step and is replayed
+as one. It reads and writes memory at fixed places, and is made for one shape: so a step is captured once for each shape
+(`train.shapes` keeps them few), what it is given is copied to where it was when it was captured, and its two parts,
+what a micro-batch adds and what all of them change, are graphs of their own. They are the kernels of the eager step
+with the same numbers of dropout (torch advances the generator of a replayed graph as it would have been advanced), so
+both give the same bits. That is why the first step of every shape may be an eager one: whatever is made on first use
+(the optimizer's state, tables, handles of libraries) is made there, and no step is done for the sake of warming up.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from regard.tap import Tap
+from regard.tasks.task import Batch, Task
+from regard.train.averaging import MovingAverage
+from regard.train.optimizers import Optimizer
+from regard.train.ranks import Ranks
+from regard.train.runtime import Carry, StepRunner, in_transit
+
+Work = Callable[[], object]
+Shape = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A micro-batch's part of a step, for one shape."""
+
+    inputs: tuple[Tensor, ...]
+    """Where it reads the batch."""
+    replay: Work
+
+
+class CapturedRunner(StepRunner):
+    """Replays steps of shapes that it has seen before, and executes all others eagerly.
+
+    `capture` makes a graph of some work without doing it, and gives what does it.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        model: nn.Module,
+        optimizer: Optimizer,
+        average: MovingAverage | None,
+        device: torch.device,
+        ranks: Ranks,
+        capture: Callable[[Work], Work],
+    ) -> None:
+        super().__init__(task, model, optimizer, average, device, ranks)
+        self._capture = capture
+        self._taps = [module for module in model.modules() if isinstance(module, Tap)]
+        self._seen: set[Shape] = set()
+        self._captures: dict[Shape, Capture] = {}
+        self._updated = False
+        self._update: Work | None = None
+        self._seconds = 0.0
+        self._said: set[str] = set()
+        self._stopped = False
+
+    def learn(self, batch: Batch, carry: Carry) -> Carry:
+        shape = tuple(tuple(tensor.shape) for tensor in tensors_of(batch))
+        capture = self._capture_of(batch, shape) if carry is None else None
+        if capture is None:
+            self._seen.add(shape)
+            carry = super().learn(batch, carry)
+            if carry is not None:
+                self._stop("state is carried from one batch to the next")
+            return carry
+        for place, tensor in zip(capture.inputs, tensors_of(batch), strict=True):
+            place.copy_(in_transit(tensor, self.device), non_blocking=True)
+        capture.replay()
+        return None
+
+    def update(self) -> None:
+        if self._update is None and self._updated and not self._stopped:
+            self._update = self._captured(super().update)
+        if self._update is None:
+            super().update()
+            self._updated = True
+        else:
+            self._update()
+
+    def restart(self) -> None:
+        # The captured update writes to where the old state was.
+        self._update, self._updated = None, False
+
+    def sum_up(self) -> str:
+        count = len(self._captures)
+        return f"{count} shapes of batches captured as CUDA graphs, in {self._seconds:.1f} s" if count else ""
+
+    def _capture_of(self, batch: Batch, shape: Shape) -> Capture | None:
+        """The graph for a micro-batch, made now if need be; None if it is to be executed eagerly."""
+        if self._stopped:
+            return None
+        if any(tap.watched for tap in self._taps):
+            self._say("while a tap is watched, steps are executed eagerly, not as captured CUDA graphs")
+            return None
+        if shape in self._seen and shape not in self._captures:
+            inputs = batch.map(lambda tensor: tensor.to(self.device, copy=True))
+            replay = self._captured(lambda: StepRunner.learn(self, inputs, None))
+            if replay is not None:
+                self._captures[shape] = Capture(tensors_of(inputs), replay)
+        return self._captures.get(shape)
+
+    def _captured(self, work: Work) -> Work | None:
+        """The work as a graph; None, and no further attempt, if that fails."""
+        begun = time.monotonic()
+        try:
+            with _capturable(self.optimizer):
+                return self._capture(work)
+        except RuntimeError as error:
+            self._stop(str(error).strip().partition("\n")[0])
+            return None
+        finally:
+            self._seconds += time.monotonic() - begun
+
+    def _stop(self, reason: str) -> None:
+        self._stopped = True
+        self._captures.clear()
+        self._update = None
+        self._say(f"steps are executed eagerly, not as captured CUDA graphs: {reason}")
+
+    def _say(self, line: str) -> None:
+        """Once is enough."""
+        if line not in self._said:
+            self._said.add(line)
+            self.news.append(line)
+
+
+class CudaGraphs:
+    """Makes CUDA graphs that share their memory: they run one after another, and leave nothing there for each other."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = torch.device("cuda", torch.cuda.current_device() if device.index is None else device.index)
+        self._pool = torch.cuda.graph_pool_handle()
+        self._stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
+
+    def __call__(self, work: Work) -> Work:
+        graph = torch.cuda.CUDAGraph()
+        # Other threads may go on with what they do.
+        context = torch.cuda.graph(graph, self._pool, self._stream, capture_error_mode="thread_local")
+        try:
+            # Torch does not go back to the stream it came from if the end of a capture fails.
+            with torch.cuda.stream(torch.cuda.current_stream(self.device)), context:
+                work()
+        except RuntimeError:
+            self._forget_capture()
+            raise
+        return graph.replay
+
+    def _forget_capture(self) -> None:
+        """After a capture that failed, torch's generator would wait forever for its end: it gets a new state."""
+        fresh = torch.Generator(self.device)
+        torch.cuda.default_generators[self.device.index].graphsafe_set_state(fresh.graphsafe_get_state())
+
+
+def build_runner(
+    task: Task,
+    model: nn.Module,
+    optimizer: Optimizer,
+    average: MovingAverage | None,
+    device: torch.device,
+    ranks: Ranks,
+) -> StepRunner:
+    """The fastest way to execute steps that the recipe allows and the device has."""
+    settings = task.recipe.train
+    if settings.capture and settings.shapes and device.type == "cuda" and ranks.world == 1:
+        return CapturedRunner(task, model, optimizer, average, device, ranks, CudaGraphs(device))
+    runner = StepRunner(task, model, optimizer, average, device, ranks)
+    if settings.capture and settings.shapes:
+        reason = f"on {device.type} there are none" if device.type != "cuda" else "there are several processes"
+        runner.news.append(f"steps are executed eagerly, not as captured CUDA graphs: {reason}")
+    elif settings.capture and device.type == "cuda":
+        runner.news.append("steps are executed eagerly; with train.shapes (16, say) they are captured as CUDA graphs")
+    return runner
+
+
+def tensors_of(batch: Batch) -> tuple[Tensor, ...]:
+    """All tensors of a batch."""
+    found: list[Tensor] = []
+
+    def keep(tensor: Tensor) -> Tensor:
+        found.append(tensor)
+        return tensor
+
+    batch.map(keep)
+    return tuple(found)
+
+
+@contextmanager
+def _capturable(optimizer: Optimizer) -> Iterator[None]:
+    """Torch wants to be told that an optimizer will be captured, and warns if it then is not always: ours is both, and
+    the fused kernels do the same in both cases."""
+    groups = [group for group in optimizer.param_groups if "capturable" in group]
+    for group in groups:
+        group["capturable"] = True
+    try:
+        yield
+    finally:
+        for group in groups:
+            group["capturable"] = False
