@@ -1,5 +1,6 @@
 """`regard evaluate` and `regard score`: every number with its signature."""
 
+import json
 import math
 import re
 from pathlib import Path
@@ -40,6 +41,12 @@ def test_files_intervals_and_outputs(trained: Trained, tmp_path: Path, monkeypat
     assert re.search(r"^BLEU \S+ ± \S+ \(nrefs:1\|bs:20\|", told.out, re.MULTILINE)
     wanted = [best.text for best in library.load(trained.folder).translate(sources)]
     assert Path("out.txt").read_text(encoding="utf-8").splitlines() == wanted
+
+
+def test_outputs_that_cannot_be_written_are_a_message(trained: Trained) -> None:
+    told = regard("evaluate", trained.folder, "-o", "/dev/full")
+    assert told.code == 2
+    assert told.err == "regard: /dev/full: cannot be written (No space left on device); choose another file\n"
 
 
 def test_a_model_without_test_text_says_so(trained: Trained, tmp_path: Path) -> None:
@@ -91,3 +98,98 @@ def test_the_library_says_the_same(trained: Trained, files: tuple[Path, Path]) -
     sources, targets = (path.read_text(encoding="utf-8").splitlines() for path in files)
     scored = library.load(trained.folder).score(sources, targets)
     assert regard("score", trained.folder, *files).out == "".join(f"{row.log_prob:.4f}\n" for row in scored)
+
+
+@pytest.fixture
+def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Intervals and p-values from few draws, so that nobody waits."""
+    monkeypatch.setattr("regard.tasks.evaluation.RESAMPLES", 20)
+    monkeypatch.setattr("regard.metrics.comparison.RESAMPLES", 40)
+    monkeypatch.setattr("regard.metrics.comparison.TRIALS", 100)
+
+
+@pytest.fixture
+def long_and_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A file of short and long sources in the folder that tests run in, and bad outputs of another system for them."""
+    monkeypatch.chdir(tmp_path)
+    sources = ["eins zwei", "Haus und Haus", "rot rot rot blau blau"] * 20
+    targets = [" ".join(WORDS[word] for word in source.split()) for source in sources]
+    rows = zip(sources, targets, strict=True)
+    Path("text.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in rows), encoding="utf-8")
+    Path("other.out").write_text("no\n" * len(sources), encoding="utf-8")
+    return sources
+
+
+@pytest.mark.usefixtures("_few_draws", "long_and_short")
+def test_another_systems_outputs_are_compared_in_words(trained: Trained) -> None:
+    told = regard("evaluate", trained.folder, "text.tsv", "--against", "other.out")
+    assert (told.code, told.err) == (0, "")
+    assert "\nagainst other.out, on the same 60 lines:\n  BLEU " in told.out
+    assert re.search(r"chrF2 \S+ against \S+: \+\S+ \(95 % interval \+\S+ to \+\S+\), p = 0\.010", told.out)
+    assert "    better, and hardly by chance: equally good systems differ this much in about 1 of 100 comp" in told.out
+    assert "    (nrefs:1|bs:40|ar:100|seed:12345|case:mixed|eff:no|tok:13a|" in told.out
+    lines = told.out.splitlines()
+    assert re.split("  +", lines[-3]) == ["words of the source", "lines", "BLEU", "chrF2", "other's BLEU", "other's chrF2"]
+    assert [line.split()[:2] for line in lines[-2:]] == [["2–3", "40"], ["4–5", "20"]]
+    assert len({len(line) for line in lines[-3:]}) == 1
+
+
+@pytest.mark.usefixtures("_few_draws", "long_and_short")
+def test_a_model_against_itself_is_no_different(trained: Trained) -> None:
+    told = regard("evaluate", trained.folder, "text.tsv", "--against", trained.folder)
+    assert told.code == 0, told.err
+    assert told.out.count("    no difference at all\n") == 3
+
+
+@pytest.mark.usefixtures("_few_draws", "long_and_short")
+def test_everything_for_programs(trained: Trained) -> None:
+    told = regard(
+        *("evaluate", trained.folder, "text.tsv", "--against", "other.out", "--intervals", "--json", "a.json"),
+        *("--by-length", "a.svg", "-o", "a.out"),
+    )
+    assert told.code == 0, told.err
+    found = json.loads(Path("a.json").read_text(encoding="utf-8"))
+    assert found["command"][:3] == ["regard", "evaluate", str(trained.folder)]
+    assert found["model"] == str(trained.folder)
+    assert found["data"] == {"corpus": "files", "files": ["text.tsv"], "split": None, "lines": 60}
+    assert set(found["versions"]) == {"regard", "sacrebleu", "torch", "python"}
+    assert found["decode"]["beam"] == 5
+    for score in found["scores"][1:]:
+        assert f"{score['name']} {score['value']:.4g} ± {score['margin']:.2g} ({score['signature']})" in told.out
+    assert sum(bucket["lines"] for bucket in found["by_length"]) == 60
+    assert found["against"]["system"] == "other.out"
+    bleu = found["against"]["comparisons"][0]
+    assert bleu["difference"] == pytest.approx(bleu["value"] - bleu["other"])
+    assert bleu["low"] <= bleu["high"]
+    assert Path("a.svg").read_text(encoding="utf-8").startswith("<?xml")
+    assert len(Path("a.out").read_text(encoding="utf-8").splitlines()) == 60
+
+
+def test_the_models_own_split_is_named(trained: Trained, tmp_path: Path) -> None:
+    assert regard("evaluate", trained.folder, "--split", "dev", "--json", tmp_path / "a.json").code == 0
+    found = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
+    place = trained.recipe.parent
+    assert found["data"]["split"] == "dev"
+    assert found["data"]["files"] == [str(place / "dev.de"), str(place / "dev.en")]
+    assert found["against"] is None
+
+
+@pytest.mark.usefixtures("long_and_short")
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--against", "short.out"], "short.out: 1 lines for 60 sentence pairs; give what the other system made"),
+        (["--against", "missing"], "missing: no such file; in that folder are "),
+        (["--against", "bad.out"], "bad.out:1: byte 0xff at byte 1 of the line: not valid UTF-8; save the te"),
+        (["--against", "."], ".: this is not the folder of a model: it has no recipe.toml"),
+        (["--by-length", "a.gif"], "a.gif: pictures are not written as .gif; choose a name that ends in "),
+        (["--by-length", "no/a.png"], "no/a.png: there is no folder no; make it first, or choose one that exists"),
+        (["--json", "."], ".: this is a folder; name a file in it"),
+    ],
+)
+def test_what_evaluate_refuses(trained: Trained, more: list[str], words: str) -> None:
+    Path("short.out").write_text("a\n", encoding="utf-8")
+    Path("bad.out").write_bytes(b"\xff\n" * 60)
+    told = regard("evaluate", trained.folder, "text.tsv", *more)
+    assert told.code == 2
+    assert words in told.err

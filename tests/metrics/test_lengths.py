@@ -32,22 +32,22 @@ def test_no_bucket_is_too_small_unless_it_is_alone(lengths: list[int]) -> None:
 
 
 def test_buckets_by_hand() -> None:
-    lengths = [3] * 12 + [7] * 4 + [12] * 9 + [23] * 10 + [90] * 2
+    lengths = [2] * 22 + [7] * 4 + [11] * 19 + [23] * 20 + [90] * 2
     assert [(bucket.shortest, bucket.longest, len(bucket.lines)) for bucket in length_buckets(lengths)] == [
-        (3, 5, 12),
-        (6, 15, 13),
-        (16, 90, 12),
+        (2, 3, 22),
+        (4, 12, 23),
+        (13, 90, 22),
     ]
 
 
 def test_scores_are_those_of_the_lines_of_a_bucket() -> None:
-    sources = ["a b", *["a b c d e f g"] * 10, *["a"] * 10]
-    outputs = ["x y z u", *["a b c d e f g"] * 10, *["b c d e f"] * 10]
-    references = ["x y z v", *["a b c d e f h"] * 10, *["b c d e f"] * 10]
+    sources = ["a b", *["a b c d e f g"] * 20, *["a"] * 20]
+    outputs = ["x y z u", *["a b c d e f g"] * 20, *["b c d e f"] * 20]
+    references = ["x y z v", *["a b c d e f h"] * 20, *["b c d e f"] * 20]
     short, long = quality_by_length(sources, outputs, references)
-    assert (short.label, short.lines, long.label, long.lines) == ("1–5", 11, "6–7", 10)
-    assert short.bleu == bleu([outputs[0], *outputs[11:]], [references[0], *references[11:]])
-    assert long.chrf == chrf(outputs[1:11], references[1:11])
+    assert (short.label, short.lines, long.label, long.lines) == ("1–3", 21, "4–7", 20)
+    assert short.bleu == bleu([outputs[0], *outputs[21:]], [references[0], *references[21:]])
+    assert long.chrf == chrf(outputs[1:21], references[1:21])
     assert long.bleu.margin is None
     with_margins = quality_by_length(sources, outputs, references, resamples=20)
     assert with_margins[0].bleu.margin is not None

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from regard.cli.arguments import Beam, Device, ModelFolder
-from regard.errors import UsageError
+from regard.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from regard.cli.scores import Told
     from regard.data import Pair
+    from regard.tasks.evaluation import Evaluation
     from regard.tasks.translator import Translator
 
 
@@ -28,56 +30,121 @@ def evaluate(
     intervals: Annotated[
         bool, typer.Option("--intervals", help="Add 95 % confidence intervals, by bootstrap over lines.")
     ] = False,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|MODEL",
+            help="Another system: its outputs, line for line, or its model; says which is better, and how surely.",
+        ),
+    ] = None,
+    by_length: Annotated[
+        Path | None, typer.Option(help="A .png, .svg or .pdf file: quality by the length of the source as a picture.")
+    ] = None,
+    json: Annotated[Path | None, typer.Option("--json", help="File for every number, as JSON for programs.")] = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="File for the outputs, line for line.")] = None,
     device: Device = "auto",
 ) -> None:
-    """Translate held-out text and score the outputs: exact match, BLEU, chrF, TER, each with its signature.
+    """Translate held-out text and score the outputs: exact match, BLEU, chrF, TER, each with its signature; in total
+    and, if the lengths differ enough, by the number of source words.
 
     [bold]Examples[/bold]
 
       regard evaluate runs/mine
 
-      regard evaluate runs/mine --split dev
-
       regard evaluate runs/mine test.de test.en --intervals -o test.out
+
+      regard evaluate runs/mine --against runs/other
+
+      regard evaluate runs/mine --against other.out --by-length lengths.png --json scores.json
     """
     from regard.cli.progress import progress_of
     from regard.tasks import load
     from regard.tasks.evaluation import evaluate as evaluate_on
 
-    if out is not None:
-        check_can_hold_text(out)
+    check_files(out, json, by_length)
     changes = [] if beam is None else ["decode.method=beam", f"decode.beam={beam}"]
     translator = load(model, device=device, changes=changes)
     pairs = held_out(translator, split, data or [])
+    others = None if against is None else outputs_of(against, pairs, device, changes)
     with progress_of("translating") as on_progress:
         result = evaluate_on(translator, pairs, intervals=intervals, on_progress=on_progress)
+    told = judged(str(model), result, pairs, against, others, margins=intervals or by_length is not None)
+    for line in told.lines():
+        typer.echo(line)
     if out is not None:
-        out.write_text("".join(output + "\n" for output in result.outputs), encoding="utf-8")
-    for score in (*result.scores, *([result.alignment] if result.alignment else [])):
-        typer.echo(score)
-    if result.by_language:
-        typer.echo(f"accuracy by language: {result.languages()}")
+        write_text(out, "".join(output + "\n" for output in result.outputs))
+    if json is not None:
+        write_text(json, told.as_json(translator, data or [], split))
+    if by_length is not None:
+        told.draw_lengths(by_length)
 
 
-def check_can_hold_text(path: Path) -> None:
-    """Refuses a name under which no file can be written, before minutes are spent on what should stand in it."""
-    if path.is_dir():
-        raise UsageError(f"{path}: this is a folder; name a file in it")
-    if not path.parent.is_dir():
-        raise UsageError(f"{path}: there is no folder {path.parent}; make it first, or choose one that exists")
+def check_files(out: Path | None, json: Path | None, picture: Path | None) -> None:
+    """Refuses names under which no file can be written, before minutes are spent on what should stand in it."""
+    from regard.inspect import check_picture_name
+
+    for path in filter(None, (out, json, picture)):
+        if path.is_dir():
+            raise UsageError(f"{path}: this is a folder; name a file in it")
+        if not path.parent.is_dir():
+            raise UsageError(f"{path}: there is no folder {path.parent}; make it first, or choose one that exists")
+    if picture is not None:
+        check_picture_name(picture)
+
+
+def write_text(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror}); choose another file") from None
 
 
 def held_out(translator: "Translator", split: Literal["test", "dev"], files: list[str]) -> "list[Pair]":
     """The pairs of the files that were named, or else of a split of the corpus the model was trained on."""
     from regard.cli.corpus import pairs_of
-    from regard.data import load_corpus
+    from regard.tasks.evaluation import split_of
 
-    if files:
-        return pairs_of(files)
-    recipe = translator.recipe
-    corpora = load_corpus(recipe.data, recipe.seed)
-    pairs = list(corpora.test if split == "test" else corpora.dev)
-    if not pairs:
-        raise UsageError(f"the model's recipe names no {split} text (data.{split}); name the files to evaluate on")
-    return pairs
+    return pairs_of(files) if files else split_of(translator.recipe, split)
+
+
+def outputs_of(system: str, pairs: "list[Pair]", device: str, changes: list[str]) -> list[str]:
+    """What another system makes of the sources: the lines of a file, or the translations of a model."""
+    from regard.cli.progress import progress_of
+    from regard.data.reading import read_lines
+    from regard.tasks import load
+
+    if Path(system).is_dir():
+        other = load(system, device=device, changes=changes)
+        with progress_of(f"translating with {system}") as on_progress:
+            found = other.translate([pair.source for pair in pairs], on_progress=on_progress)
+        return [translation.text for translation in found]
+    lines = read_lines(Path(system))
+    if len(lines) != len(pairs):
+        raise DataError(
+            f"{system}: {len(lines):,} lines for {len(pairs):,} sentence pairs; give what the other system made of the "
+            "same sources, line for line, or the folder of its model"
+        )
+    return lines
+
+
+def judged(
+    model: str,
+    result: "Evaluation",
+    pairs: "list[Pair]",
+    against: str | None,
+    others: list[str] | None,
+    *,
+    margins: bool,
+) -> "Told":
+    """An evaluation with what can be said of lengths and of another system."""
+    from regard.cli.scores import Rival, Told
+    from regard.metrics import compare, quality_by_length
+    from regard.tasks import evaluation
+
+    sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    resamples = evaluation.RESAMPLES if margins else 0
+    by_length = quality_by_length(sources, result.outputs, references, resamples)
+    if against is None or others is None:
+        return Told(model, result, by_length)
+    its_lengths = quality_by_length(sources, others, references, resamples)
+    return Told(model, result, by_length, Rival(against, compare(result.outputs, others, references), its_lengths))

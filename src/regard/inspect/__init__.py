@@ -13,7 +13,9 @@ matplotlib is imported when something is drawn, not before.
 """
 
 from regard.inspect.alignment import WordWeights, fold, link, reverse, symmetrize
+from regard.inspect.figure import check_picture_name
 from regard.inspect.heatmap import draw, save_picture, save_pictures
+from regard.inspect.lengths import draw_lengths, save_lengths
 from regard.inspect.look import END_LABEL, Links, Look, choose
 from regard.inspect.page import page, save_page
 from regard.inspect.pharaoh import GoldLinks, parse_gold, parse_pharaoh, pharaoh, read_gold, read_pharaoh
@@ -27,8 +29,10 @@ __all__ = [
     "Look",
     "Weights",
     "WordWeights",
+    "check_picture_name",
     "choose",
     "draw",
+    "draw_lengths",
     "fold",
     "link",
     "page",
@@ -39,6 +43,7 @@ __all__ = [
     "read_gold",
     "read_pharaoh",
     "reverse",
+    "save_lengths",
     "save_page",
     "save_picture",
     "save_pictures",

@@ -9,7 +9,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from regard.errors import UsageError, one_of
+from regard.errors import UsageError
+from regard.inspect.figure import GOLD, INK, PALE, check_picture_name, save_figure
 from regard.inspect.look import Look, readable, runs_right_to_left
 
 if TYPE_CHECKING:
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-FORMATS = ("png", "svg", "pdf")
 SHADES = ("#ffffff", "#dce9f6", "#a6cae6", "#5b9fd0", "#2470ae", "#0d3f7d", "#0a2450")
-INK, PALE, GOLD = "#1f2933", "#6b7885", "#e4672e"
 WIDEST = 13.0
 """Inches after which panels go on in the next row."""
 GAP = 0.35
@@ -37,17 +36,8 @@ def save_picture(look: Look, path: Path, *, layer: str | None = None, head: int 
 
 def save_pictures(looks: Sequence[Look], path: Path, *, layer: str | None = None, head: int | None = None) -> None:
     """Draws several looks side by side into one file, all to the same scale."""
-    kind = path.suffix.removeprefix(".").lower()
-    if kind not in FORMATS:
-        raise UsageError(
-            f"{path}: pictures are not written as {path.suffix or 'a file without suffix'}; "
-            f"choose a name that ends in {one_of(['.' + known for known in FORMATS], path.suffix)}"
-        )
-    figure = draw(looks, layer=layer, head=head)
-    try:
-        figure.savefig(path, format=kind)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror}); choose a folder that exists") from None
+    check_picture_name(path)
+    save_figure(draw(looks, layer=layer, head=head), path)
 
 
 def draw(looks: Sequence[Look], *, layer: str | None = None, head: int | None = None) -> "Figure":

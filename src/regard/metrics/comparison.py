@@ -128,6 +128,6 @@ def _score(metric: TextMetric, counts: np.ndarray) -> float:
 def _often(p_value: float) -> str:
     if p_value < 0.001:
         return "fewer than 1 of 1,000"
-    if p_value < 0.01:
+    if p_value < 0.0095:
         return f"about {round(1000 * p_value)} of 1,000"
     return f"about {round(100 * p_value)} of 100"

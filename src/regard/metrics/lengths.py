@@ -7,9 +7,9 @@ from regard.errors import UsageError
 from regard.metrics.score import Score
 from regard.metrics.text import bleu, chrf
 
-EDGES = (5, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100)
+EDGES = (3, 6, 9, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100)
 """Most words of the sources in each bucket but the last, which takes all longer ones."""
-LEAST = 10
+LEAST = 20
 """Lines below which a bucket is joined with its neighbor, because its scores would say nothing."""
 
 

@@ -5,11 +5,13 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, product
+from typing import Literal
 
-from regard.data import Pair, Span
+from regard.data import Pair, Span, load_corpus
 from regard.errors import UsageError
 from regard.inspect import GoldLinks
 from regard.metrics import Score, accuracy, alignment_error_rate, bleu, chrf, ter
+from regard.recipe import Recipe
 from regard.tasks.translator import Translator
 
 RESAMPLES = 1000
@@ -53,6 +55,15 @@ def evaluate(
     resamples = RESAMPLES if intervals else 0
     scores = (accuracy(outputs, references), *(metric(outputs, references, resamples) for metric in (bleu, chrf, ter)))
     return Evaluation(tuple(outputs), scores, _by_language(outputs, pairs), _alignment(translator, pairs))
+
+
+def split_of(recipe: Recipe, split: Literal["dev", "test"]) -> list[Pair]:
+    """The development or test pairs of the corpus that a recipe names."""
+    corpora = load_corpus(recipe.data, recipe.seed)
+    pairs = list(corpora.test if split == "test" else corpora.dev)
+    if not pairs:
+        raise UsageError(f"the model's recipe names no {split} text (data.{split}); name the files to evaluate on")
+    return pairs
 
 
 def _by_language(outputs: Sequence[str], pairs: Sequence[Pair]) -> dict[str, Score]:

@@ -1,0 +1,33 @@
+"""What all pictures have in common: their colors, and the files they go into."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from regard.errors import UsageError, one_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("png", "svg", "pdf")
+INK, PALE, LINE, GOLD = "#1f2933", "#6b7885", "#c5ced6", "#e4672e"
+
+
+def check_picture_name(path: Path) -> None:
+    """Refuses a file whose suffix is not that of a kind of picture; call it before anything takes long."""
+    if _kind(path) not in FORMATS:
+        raise UsageError(
+            f"{path}: pictures are not written as {path.suffix or 'a file without suffix'}; "
+            f"choose a name that ends in {one_of(['.' + known for known in FORMATS], path.suffix)}"
+        )
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Writes a figure; the suffix of the file (.png, .svg or .pdf) decides the format."""
+    try:
+        figure.savefig(path, format=_kind(path))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror}); choose a folder that exists") from None
+
+
+def _kind(path: Path) -> str:
+    return path.suffix.removeprefix(".").lower()
