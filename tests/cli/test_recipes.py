@@ -30,6 +30,7 @@ def test_every_setting_is_listed_with_its_default_and_a_sentence() -> None:
     assert "train.clip = 1.0" in named
     assert "model.width = 256  [transformer only]" in named
     assert "model.kind (must be given)  [recurrent only]" in named
+    assert "train.validation.target (not set)" in named
     assert [line for line in sentences if not re.fullmatch(r"    .+[.…] \([a-z].*\)", line)] == []
 
 

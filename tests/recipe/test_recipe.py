@@ -90,6 +90,7 @@ def test_paths_are_relative_to_the_recipe(tmp_path: Path) -> None:
         ("train.steps=-1", "train.steps = -1: must be greater than or equal to 0"),
         ("train.steps=many", "train.steps = 'many': must be a whole number"),
         ("seed=1.5", "seed = 1.5: must be a whole number"),
+        (f"seed={2**63}", f"seed = {2**63}: must be less than {2**63}"),
         ("model.kind=rnn", "model.kind = 'rnn' is not a model; allowed are 'recurrent' or 'transformer'"),
         ("model.heads=3", "unknown setting 'model.heads'; known here, nearest first: 'kind', 'cell'"),
         ("model.attention.score=aditive", "allowed are 'additive'"),

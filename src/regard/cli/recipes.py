@@ -28,7 +28,8 @@ def recipes(
 
     if settings:
         for setting in recipe.settings():
-            default = "(must be given)" if setting.default is None else f"= {recipe.toml(setting.default)}"
+            none = "(must be given)" if setting.required else "(not set)"
+            default = none if setting.default is None else f"= {recipe.toml(setting.default)}"
             only = f"  [{setting.only_for} only]" if setting.only_for else ""
             typer.echo(f"{setting.name} {default}{only}\n    {setting.sentence} ({setting.kind})")
     elif name is not None:

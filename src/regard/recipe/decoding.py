@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from regard.recipe.section import Count, Positive, Section, Share
+from regard.recipe.section import Count, Positive, Section, Seed, Share
 
 
 class Decoding(Section):
@@ -38,7 +38,7 @@ class Decoding(Section):
     """… this many more."""
     batch_tokens: Positive = 4096
     """Source tokens decoded together, padding included, the beam not counted."""
-    seed: int = 1
+    seed: Seed = 1
     """Sampling: outputs are a function of seed, example and position."""
 
     @model_validator(mode="after")

@@ -15,7 +15,7 @@ from regard.recipe.data import Data, Tokens
 from regard.recipe.decoding import Decoding
 from regard.recipe.model import Model
 from regard.recipe.names import TaskName
-from regard.recipe.section import Section
+from regard.recipe.section import Section, Seed
 from regard.recipe.training import Training
 
 
@@ -24,7 +24,7 @@ class Recipe(Section):
 
     task: TaskName = "translation"
     """What the model is for."""
-    seed: int = 1
+    seed: Seed = 1
     """Seed of everything that is random: data order, initial weights, dropout, generated corpora."""
     data: Data
     """Where examples come from."""
@@ -62,7 +62,9 @@ class Setting:
     kind: str
     """What values it takes, in words."""
     default: Any
-    """None if it must be given."""
+    """None if there is none."""
+    required: bool
+    """Whether it must be given."""
     sentence: str
     only_for: str
     """The kind of model it belongs to; empty for all."""
@@ -82,7 +84,8 @@ def _settings(section: type[BaseModel], prefix: str, only_for: str) -> Iterator[
             yield from _settings(table, f"{prefix}{name}.", variant)
         if not tables:
             default = None if field.is_required() else field.default
-            yield Setting(prefix + name, _kind(field), default, field.description or "", only_for)
+            sentence = " ".join((field.description or "").split())
+            yield Setting(prefix + name, _kind(field), default, field.is_required(), sentence, only_for)
 
 
 def _kind(field: FieldInfo) -> str:
