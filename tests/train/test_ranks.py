@@ -62,6 +62,16 @@ def test_all_stop_together_if_one_is_told_to_and_resume_to_the_same_bits(tmp_pat
         assert all(torch.equal(one[name], other[name]) for name in one)
 
 
+def refuse() -> Classify:
+    raise UsageError("these data cannot be used")
+
+
+def test_what_a_user_did_wrong_is_told_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert train_together(tmp_path, refuse) == [1, 2]
+    told = capfd.readouterr().err
+    assert told.count("UsageError: these data cannot be used") == told.count("Traceback") == 1
+
+
 def test_one_process_needs_nobody() -> None:
     with joined_ranks(torch.device("cpu")) as (ranks, device):
         assert (ranks.rank, ranks.world, ranks.leads, device) == (0, 1, True, torch.device("cpu"))

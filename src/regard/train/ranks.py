@@ -7,13 +7,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from regard.errors import UsageError
+from regard.errors import RegardError, UsageError
 
 T = TypeVar("T")
 
@@ -52,12 +53,19 @@ class Ranks:
 
     @contextmanager
     def leader_first(self) -> Iterator[None]:
-        """The leader runs the block before the others do, who then find what it left on disk."""
-        if self.world > 1 and not self.leads:
-            dist.barrier()
-        yield
-        if self.world > 1 and self.leads:
-            dist.barrier()
+        """The leader runs the block before the others do, who then find what it left on disk. What a user did wrong is
+        told once, by the leader: the others leave without a word."""
+        if self.leads:
+            try:
+                yield
+            except RegardError:
+                self.agree(False)
+                raise
+            self.agree(True)
+        elif self.agree(True):
+            yield
+        else:
+            raise SystemExit(2)
 
 
 @contextmanager
@@ -78,7 +86,8 @@ def joined_ranks(device: torch.device) -> Iterator[tuple[Ranks, torch.device]]:
             )
         torch.cuda.set_device(device)
     backend, own = ("nccl", device) if device.type == "cuda" else ("gloo", None)
-    dist.init_process_group(backend, device_id=own)
+    # The others wait while the leader prepares a corpus, which may take hours.
+    dist.init_process_group(backend, device_id=own, timeout=timedelta(days=1))
     try:
         yield Ranks(dist.get_rank(), dist.get_world_size()), device
     finally:

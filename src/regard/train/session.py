@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 
 import torch
@@ -60,9 +60,10 @@ def run_task(
         with ranks.leader_first():
             task = prepare(out, ranks)
         return _follow(task, folder, ranks, device, [])
-    folder.check_may_train(resume)
-    with folder.locked():
+    with ExitStack() as lock:
         with ranks.leader_first():
+            folder.check_may_train(resume)
+            lock.enter_context(folder.locked())
             task = prepare(out, ranks)
             _write_down(task, folder)
         metrics = MetricsFile(folder, task.recipe.train.log_every)
