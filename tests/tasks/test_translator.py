@@ -51,6 +51,14 @@ def test_nothing_gives_nothing(translator: Translator) -> None:
     assert translator.align([], []) == []
 
 
+def test_links_are_found_in_pieces(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = translator.align(TEXTS, TEXTS)
+    monkeypatch.setattr("regard.tasks.translator.WATCHED_AT_ONCE", 2)
+    assert translator.align(TEXTS, TEXTS) == whole
+    with pytest.raises(UsageError, match="3 sources and 2 targets do not pair up"):
+        translator.align(TEXTS, TEXTS[:2])
+
+
 def test_n_best_is_ranked_and_begins_with_the_best(translator: Translator) -> None:
     best = translator.translate(["eins zwei"], n_best=4)[0]
     scores = [best.score, *(other.score for other in best.others)]

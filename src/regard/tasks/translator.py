@@ -26,6 +26,9 @@ from regard.recipe import Decoding, Recipe, change_section, read_recipe
 from regard.tasks.vocabularies import load_tokenizers
 from regard.tokens import Tokenizer
 
+WATCHED_AT_ONCE = 1000
+"""Pairs whose attention is held at a time: many enough to sort by length, few enough for memory."""
+
 
 @dataclass(frozen=True)
 class Translation:
@@ -125,12 +128,17 @@ class Translator:
         of its attention. Units are white-space words, or the character spans that `units` finds in a text."""
         if not 0 <= threshold <= 1:
             raise UsageError(f"threshold = {threshold}: weights are between 0 and 1, so must be the least that counts")
+        _check_pair_up(sources, targets)
         aligned = []
-        for look, source, target in zip(self._watch(sources, targets), sources, targets, strict=True):
-            weights = choose(look, layer, head)
-            rows = _units(self.target_tokenizer, target, units)
-            columns = _units(self.source_tokenizer, source, units)
-            aligned.append(link(fold(weights, rows, columns), threshold))
+        # The weights of many pairs fill any memory, their links do not.
+        for start in range(0, len(sources), WATCHED_AT_ONCE):
+            some = slice(start, start + WATCHED_AT_ONCE)
+            looks = self._watch(sources[some], targets[some])
+            for look, source, target in zip(looks, sources[some], targets[some], strict=True):
+                weights = choose(look, layer, head)
+                rows = _units(self.target_tokenizer, target, units)
+                columns = _units(self.source_tokenizer, source, units)
+                aligned.append(link(fold(weights, rows, columns), threshold))
         return aligned
 
     def look(self, source: str, target: str | None = None, *, pattern: str | None = None) -> Look:
@@ -171,8 +179,7 @@ class Translator:
         return watch(self.model, *self._encoded(sources, targets), pattern=pattern)
 
     def _encoded(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:
-        if len(sources) != len(targets):
-            raise UsageError(f"{len(sources)} sources and {len(targets)} targets do not pair up; give as many of each")
+        _check_pair_up(sources, targets)
         return self.source_tokenizer.encode_all(sources), self.target_tokenizer.encode_all(targets)
 
     def _translation(self, source: str, hypotheses: Sequence[Hypothesis]) -> Translation:
@@ -189,6 +196,11 @@ class Translator:
             for hypothesis in hypotheses
         ]
         return replace(outputs[0], others=tuple(outputs[1:]))
+
+
+def _check_pair_up(sources: Sequence[str], targets: Sequence[str]) -> None:
+    if len(sources) != len(targets):
+        raise UsageError(f"{len(sources)} sources and {len(targets)} targets do not pair up; give as many of each")
 
 
 def _changed(decoding: Decoding, beam: int | None, n_best: int | None) -> Decoding:
