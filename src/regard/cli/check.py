@@ -14,8 +14,10 @@ def check(
             show_default=False,
         ),
     ],
-    dev: Annotated[list[str] | None, typer.Option(help="Development text, looked for in the training text.")] = None,
-    test: Annotated[list[str] | None, typer.Option(help="Test text, looked for in the training text.")] = None,
+    dev: Annotated[
+        list[str] | None, typer.Option(help="Development text, looked for in the training text; twice for two files.")
+    ] = None,
+    test: Annotated[list[str] | None, typer.Option(help="Test text, in the same way.")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, such as data.longest=100.")
     ] = None,
@@ -29,6 +31,8 @@ def check(
       regard check train.de train.en
 
       regard check train.tsv --test test.tsv
+
+      regard check train.de train.en --test test.de --test test.en
 
       regard check my.toml --set data.longest=100
     """

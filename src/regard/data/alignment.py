@@ -1,7 +1,9 @@
 """Where two files that should be parallel stop being so."""
 
+from array import array
 from collections.abc import Iterable
 from itertools import zip_longest
+from math import log
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +19,14 @@ _WIDER = 3.0
 
 def unequal_lines(source: Path, target: Path, left: Iterable[bytes], right: Iterable[bytes]) -> str:
     """What to tell about two files of unequal numbers of lines, with the first place where the length ratio breaks."""
-    ratios: list[float] = []
+    ratios = array("d")
     counts = [0, 0]
     for ours, theirs in zip_longest(left, right):
         counts[0] += ours is not None
         counts[1] += theirs is not None
         if ours is not None and theirs is not None:
-            ratios.append(float(np.log((len(ours) + 1) / (len(theirs) + 1))))
-    place = length_break(np.array(ratios))
+            ratios.append(log((len(ours) + 1) / (len(theirs) + 1)))
+    place = length_break(np.frombuffer(ratios, dtype=np.float64))
     shorter = source if counts[0] < counts[1] else target
     if place is None:
         where = f"the length ratio holds to the end of {shorter}; lines may be missing there"

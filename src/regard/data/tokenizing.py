@@ -1,5 +1,6 @@
 """The texts of a corpus become tokens on disk; what is too long is dropped or cut, and counted."""
 
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,7 +39,7 @@ def tokenize(
     on_progress: Callable[[int], None],
 ) -> Tally:
     """Writes the tokens of texts into the folder of these texts, to be read by `TokenPairs`."""
-    tally, places = Tally(), []
+    tally, places = Tally(), array("I")
     small = max(one.size for one in tokenizers) <= np.iinfo(np.uint16).max
     with RaggedWriter(folder, "tokens", np.uint16 if small else np.uint32) as writer:
         for start in range(0, len(texts), _AT_ONCE):
