@@ -7,11 +7,12 @@ import pytest
 import torch
 from train_tasks import PASS, Classify, recipe_for
 
-from regard.checkpoint import ModelFolder, Progress, load_checkpoint, load_weights
+from regard.checkpoint import ModelFolder, Progress, load_checkpoint, load_weights, weights_of
 from regard.data.batches import Position
 from regard.errors import TrainingError
-from regard.train import Ended, Event, Saved, Step, WentBack, train
+from regard.train import Ended, Event, Ranks, Saved, Step, WentBack, runtime, train
 from regard.train.guard import Guard, Unread
+from regard.train.learner import Learner
 
 
 def position_of(step: int) -> Position:
@@ -144,3 +145,16 @@ def test_an_interruption_of_any_process_is_noticed() -> None:
     assert not guard.interrupted
     list(guard.read(Progress()))
     assert guard.interrupted
+
+
+def test_where_kernels_do_not_skip_by_themselves_the_optimizer_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "SKIP_BY_THEMSELVES", ())
+    task = Classify(recipe_for(), bad={Position(): torch.nan})
+    learner = Learner(task, torch.device("cpu"), Ranks())
+    del learner.optimizer.found_inf  # type: ignore[attr-defined]
+    before = {name: tensor.clone() for name, tensor in weights_of(learner.model).items()}
+    for position, changed in ((Position(), False), (Position(batch=1), True)):
+        batch = task.batch_at(position)
+        learner.runner.run([batch], runtime.Plan(1, batch.count, 0.1, False, 0.0), None)
+        after = weights_of(learner.model)
+        assert all(after[name].equal(before[name]) != changed for name in before)
