@@ -228,8 +228,9 @@ def test_no_source_no_output() -> None:
 
 def test_dropout_is_off_and_the_mode_is_restored() -> None:
     model = SmallGenerator(12, dropout=0.5).train()
+    model.cell.eval()  # a part that its user keeps out of training
     assert decode(model, padded([[5, 6]]), Decoding()) == decode(model, padded([[5, 6]]), Decoding())
-    assert model.training
+    assert (model.training, model.dropout.training, model.cell.training) == (True, True, False)
 
 
 def test_attention_is_read_only_for_the_coverage_penalty() -> None:

@@ -28,9 +28,10 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Ranking:
-    """log P / length ** length_penalty + coverage_penalty × Σ_source log(min(attention, 1)), as in Wu et al. 2016.
+    """log P / length ** length_penalty + coverage_penalty × Σ_source log(min(attention, 1)).
 
-    The length is the number of tokens that have a probability: those written, and END.
+    The coverage is that of Wu et al. 2016, whose length is (5 + length) / 6. Here it is the number of tokens that have
+    a probability: those written, and END.
     """
 
     length_penalty: float

@@ -89,13 +89,14 @@ def decode(
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Dropout is off while the block runs."""
-    training = model.training
+    """Dropout is off while the block runs; then every part is again in the mode it was in."""
+    training = [module for module in model.modules() if module.training]
     model.eval()
     try:
         yield
     finally:
-        model.train(training)
+        for module in training:
+            module.training = True
 
 
 def search(
