@@ -132,6 +132,16 @@ def test_one_training_at_a_time(here: Path) -> None:
     assert told.err == f"regard: m: process {os.getpid()} trains here; wait for it or choose another --out\n"
 
 
+def test_fine_tuning_goes_on_without_the_model_it_began_with(trained: Trained, here: Path) -> None:
+    shutil.copytree(trained.folder, "first")
+    tuned = ["train", "my.toml", "--out", "tuned", "--set", "train.start_from=first"]
+    assert regard(*tuned, "--set", "train.steps=1").code == 0
+    shutil.rmtree("first")
+    told = regard(*tuned, "--set", "train.steps=2", "--resume")
+    assert told.code == 0, told.err
+    assert "after step 1" in told.err
+
+
 def test_fine_tuning_begins_with_another_model(trained: Trained, here: Path) -> None:
     start = ["--set", f"train.start_from={trained.folder}"]
     # One word of the new text is unknown to the old model, whose vocabulary is kept.

@@ -61,7 +61,7 @@ class TranslationTask(Task):
     def prepare(cls, recipe: Recipe, folder: Path, say: Callable[[str], None]) -> Self:
         """Checks the corpus and says what it found, trains the tokenizers (or takes those of the model to start from),
         and lays the training text out for quick access in the folder's cache."""
-        begun = _tokenizers_of(recipe.train.start_from) if recipe.train.start_from else None
+        begun = _tokenizers_of(recipe.train.start_from, folder) if recipe.train.start_from else None
 
         def on_progress(what: str, count: int) -> None:
             if count % SAY_EVERY == 0:
@@ -135,7 +135,10 @@ class TranslationTask(Task):
         return outputs
 
 
-def _tokenizers_of(start_from: str) -> tuple[Tokenizer, Tokenizer]:
+def _tokenizers_of(start_from: str, folder: Path) -> tuple[Tokenizer, Tokenizer]:
+    """Those of the model to start from; a run that goes on has them itself and needs the other model no more."""
+    if ModelFolder(folder).is_begun:
+        return load_tokenizers(folder)
     try:
         ModelFolder(Path(start_from)).check_is_model()
         return load_tokenizers(Path(start_from))
