@@ -7,8 +7,8 @@ to one of a few widths, and each width comes with as many rows as the budget of 
 import numpy as np
 import numpy.typing as npt
 
-MULTIPLE = 8
-"""Widths are multiples of this, which is how kernels like them."""
+MULTIPLE = 4
+"""Widths are multiples of this: kernels like them so, and fewer lengths make the best choice quick to find."""
 
 Lengths = npt.NDArray[np.int64]
 

@@ -1,0 +1,155 @@
+"""Captured steps, with a capture that only remembers what to do: when one is made, used and left."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+import torch
+from captured_tasks import assert_same_bits, outcomes, state_of, steps_of, translation
+from rich.console import Console
+from torch import Tensor
+from train_tasks import Classify, recipe_for
+
+from regard.checkpoint import Progress
+from regard.data.batches import Position
+from regard.tap import record
+from regard.tasks.task import Task
+from regard.train import Noted
+from regard.train.captured import CapturedRunner, Work, build_runner
+from regard.train.learner import Learner
+from regard.train.ranks import Ranks
+from regard.train.report import LineReport
+from regard.train.runtime import Plan
+
+CPU = torch.device("cpu")
+
+
+class Remembered:
+    """Stands for a graph: does the work when it is replayed, and counts."""
+
+    def __init__(self) -> None:
+        self.made, self.replayed = 0, 0
+
+    def __call__(self, work: Work) -> Work:
+        self.made += 1
+
+        def replay() -> None:
+            self.replayed += 1
+            work()
+
+        return replay
+
+
+def learner_with(task: Task, capture: Callable[[Work], Work]) -> Learner:
+    learner = Learner(task, CPU, Ranks())
+    parts = task, learner.model, learner.optimizer, learner.average, CPU, Ranks()
+    learner.runner = CapturedRunner(*parts, capture=capture)
+    return learner
+
+
+@pytest.mark.parametrize("kind", ["transformer", "recurrent"])
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_captured_equals_eager(kind: str, accumulate: int) -> None:
+    task, graphs = translation(kind, accumulate=accumulate), Remembered()
+    eager, captured = Learner(task, CPU, Ranks()), learner_with(task, graphs)
+    steps = steps_of(task, 12)
+    for one, other in zip(outcomes(eager, steps), outcomes(captured, steps), strict=True):
+        assert torch.equal(one, other)
+    assert_same_bits(captured, eager)
+    # Each of the two shapes and the update have been met once before they were captured.
+    assert graphs.made == 3
+    assert graphs.replayed == 12 * accumulate - 2 + 12 - 1
+    assert captured.runner.sum_up() == "2 shapes of batches captured as CUDA graphs, in 0.0 s"
+    assert eager.runner.sum_up() == ""
+
+
+def test_a_watched_tap_is_shown_what_passes_and_the_graphs_are_used_again_afterwards() -> None:
+    task, graphs = translation(), Remembered()
+    eager, captured = Learner(task, CPU, Ranks()), learner_with(task, graphs)
+    steps = steps_of(task, 12)
+    outcomes(eager, steps)
+    outcomes(captured, steps[:8])
+    before = graphs.replayed
+    with record(captured.model, "decoder.*.cross.weights") as seen:
+        outcomes(captured, steps[8:10])
+    assert graphs.replayed == before + 2  # updates, which no tap sees
+    assert {len(tensors) for tensors in seen.values()} == {2}
+    assert captured.runner.news == ["while a tap is watched, steps are executed eagerly, not as captured CUDA graphs"]
+    outcomes(captured, steps[10:])
+    assert graphs.replayed == before + 6
+    assert_same_bits(captured, eager)
+
+
+def test_a_capture_that_fails_is_not_tried_again_and_one_line_says_why() -> None:
+    task, attempts = translation(), []
+
+    def failing(work: Work) -> Work:
+        attempts.append(work)
+        raise RuntimeError("operation not permitted\nwhen stream is capturing")
+
+    eager, captured = Learner(task, CPU, Ranks()), learner_with(task, failing)
+    steps = steps_of(task, 8)
+    outcomes(eager, steps)
+    outcomes(captured, steps)
+    assert_same_bits(captured, eager)
+    assert len(attempts) == 1
+    reason = "operation not permitted"
+    assert captured.runner.news == [f"steps are executed eagerly, not as captured CUDA graphs: {reason}"]
+    assert captured.runner.sum_up() == ""
+
+
+def test_an_optimizer_that_gets_another_state_is_captured_again() -> None:
+    task, graphs = translation(), Remembered()
+    captured = learner_with(task, graphs)
+    steps = steps_of(task, 9)
+    outcomes(captured, steps[:6])
+    kept = captured.capture(Progress(step=6))
+    kept = type(kept)(*(_copied(part) for part in (kept.weights, kept.optimizer, kept.average)), None, kept.progress)
+    outcomes(captured, steps[6:])
+    expected, made = state_of(captured), graphs.made
+    captured.restore(kept, CHECKPOINT)
+    outcomes(captured, steps[6:])
+    assert graphs.made == made + 1
+    assert all(torch.equal(expected[name], tensor) for name, tensor in state_of(captured).items())
+
+
+CHECKPOINT: Any = "checkpoint"
+
+
+def _copied(tensors: Mapping[str, Tensor] | None) -> Any:
+    return tensors and {name: tensor.clone() for name, tensor in tensors.items()}
+
+
+def test_a_task_that_carries_state_is_not_captured() -> None:
+    task, graphs = Classify(recipe_for(), carries=True), Remembered()
+    eager, captured = Learner(task, CPU, Ranks()), learner_with(task, graphs)
+    batch = task.batch_at(Position())
+    for learner in (eager, captured):
+        carry = None
+        for step in range(1, 4):
+            _, carry = learner.runner.run([batch], Plan(step, batch.count, 0.1, False, 0.0), carry)
+    assert_same_bits(captured, eager)
+    assert captured.runner.news == [
+        "steps are executed eagerly, not as captured CUDA graphs: state is carried from one batch to the next"
+    ]
+
+
+def runner_news(device: str, world: int = 1, **train: Any) -> list[str]:
+    task = translation(**train)
+    learner = Learner(task, CPU, Ranks())
+    parts = learner.model, learner.optimizer, learner.average
+    return build_runner(task, *parts, torch.device(device), Ranks(0, world)).news
+
+
+def test_where_nothing_can_be_captured_one_line_says_why() -> None:
+    line = "steps are executed eagerly, not as captured CUDA graphs: "
+    assert runner_news("cpu") == [line + "on cpu there are none"]
+    assert runner_news("cpu", capture=False) == []
+    assert runner_news("cpu", shapes=0) == []
+
+
+def test_such_lines_are_told_with_their_step() -> None:
+    console = Console(width=120)
+    with console.capture() as told:
+        LineReport(recipe_for().train, console)(Noted(7, "steps are executed in a line"))
+    assert told.get() == "step 7: steps are executed in a line\n"

@@ -1,0 +1,148 @@
+"""On a CUDA device: captured steps give the bits of eager ones, and everything else works as it does without them."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from captured_tasks import assert_same_bits, outcomes, steps_of, translation
+from torch import Tensor
+from train_tasks import Classify, Points, recipe_for
+
+from regard.checkpoint import ModelFolder, load_weights
+from regard.data.batches import Position
+from regard.tap import record
+from regard.tasks.translation import TranslationTask
+from regard.train import Ended, Noted, train
+from regard.train.learner import Learner
+from regard.train.ranks import Ranks
+from regard.train.runtime import Plan
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
+
+CUDA = torch.device("cuda")
+
+
+def learners(kind: str = "transformer", **train: Any) -> tuple[TranslationTask, Learner, Learner]:
+    """A task and two learners of it: one that captures, one that does not."""
+    task = translation(kind, **train)
+    return task, Learner(task, CUDA, Ranks()), Learner(translation(kind, capture=False, **train), CUDA, Ranks())
+
+
+@pytest.mark.parametrize("kind", ["transformer", "recurrent"])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("accumulate", [1, 2])
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
+def test_captured_equals_eager_bit_for_bit(kind: str, precision: str, accumulate: int, optimizer: str) -> None:
+    settings = {"kind": optimizer, "weight_decay": 0.1}
+    task, captured, eager = learners(kind, precision=precision, accumulate=accumulate, optimizer=settings)
+    steps = steps_of(task, 20)
+    for one, other in zip(outcomes(captured, steps), outcomes(eager, steps), strict=True):
+        assert torch.equal(one, other)
+        assert one.isfinite().all()
+    assert_same_bits(captured, eager)
+    assert captured.runner.sum_up().startswith("2 shapes of batches captured as CUDA graphs, in ")
+    assert captured.runner.news == []
+
+
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode:UserWarning")
+def test_a_captured_step_never_waits_for_the_device() -> None:
+    task, captured, _ = learners(precision="bfloat16")
+    steps = steps_of(task, 14)
+    outcomes(captured, steps[:10])
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        outcomes(captured, steps[10:])
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def test_a_non_finite_step_is_skipped_by_the_graph_itself() -> None:
+    task = Classify(recipe_for(shapes=1, average={"decay": 0.9}), dropout=0.3)
+    learner = Learner(task, CUDA, Ranks())
+    good = task.batch_at(Position())
+    bad = Points(good.features * torch.nan, good.classes)
+    found, weights = [], []
+    for step, batch in enumerate([good, good, good, bad, good], start=1):
+        found.append(learner.runner.run([batch], Plan(step, good.count, 0.1, False, 0.0), None)[0][-1].item())
+        weights.append(learner.model.output.weight.detach().clone())
+    assert learner.runner.sum_up().startswith("1 shapes")
+    assert found == [0, 0, 0, 1, 0]
+    assert [torch.equal(*pair) for pair in pairwise(weights)] == [False, False, True, False]
+    assert all(tensor.isfinite().all() for tensor in learner.used.state_dict().values())
+
+
+def test_a_recorded_step_leaves_the_graph_and_changes_nothing() -> None:
+    task, captured, eager = learners(precision="bfloat16")
+    steps = steps_of(task, 16)
+    outcomes(eager, steps)
+    outcomes(captured, steps[:10])
+    with record(captured.model, "decoder.*.cross.weights") as seen:
+        outcomes(captured, steps[10:12])
+    assert {len(tensors) for tensors in seen.values()} == {2}
+    assert captured.runner.news == ["while a tap is watched, steps are executed eagerly, not as captured CUDA graphs"]
+    outcomes(captured, steps[12:])
+    assert_same_bits(captured, eager)
+
+
+def test_a_run_that_is_interrupted_at_every_reading_ends_in_the_same_bits(tmp_path: Path) -> None:
+    task = translation(steps=40, log_every=5, validation={"every": 20}, precision="bfloat16")
+    for name, interrupted in {"whole": lambda: False, "pieces": lambda: True}.items():
+        ended = None
+        while ended is None or ended.reason != "steps":
+            events = list(train(task, ModelFolder(tmp_path / name), device=CUDA, interrupted=interrupted))
+            ended = events[-1]
+            assert isinstance(ended, Ended)
+        if name == "whole":
+            notes = [event.message for event in events if isinstance(event, Noted)]
+            assert [note.partition(", in")[0] for note in notes] == ["2 shapes of batches captured as CUDA graphs"]
+    whole, pieces = load_weights(tmp_path / "whole", "current"), load_weights(tmp_path / "pieces", "current")
+    assert [name for name in whole if not torch.equal(whole[name], pieces[name])] == []
+
+
+class Curious(TranslationTask):
+    """Asks the device for a value in the middle of a step, which no graph can hold."""
+
+    def objective(self, model: Any, batch: Any, carry: None) -> tuple[Tensor, None]:
+        loss, carry = super().objective(model, batch, carry)
+        assert loss.item() > 0
+        return loss, carry
+
+
+def test_what_cannot_be_captured_goes_on_eagerly_and_one_line_says_so() -> None:
+    task, _, eager = learners()
+    task.__class__ = Curious
+    curious = Learner(task, CUDA, Ranks())
+    steps = steps_of(task, 12)
+    outcomes(eager, steps)
+    outcomes(curious, steps)
+    assert_same_bits(curious, eager)
+    assert len(curious.runner.news) == 1
+    assert curious.runner.news[0].startswith("steps are executed eagerly, not as captured CUDA graphs: ")
+    # Others are captured as before.
+    task, captured, eager = learners()
+    outcomes(eager, steps)
+    outcomes(captured, steps)
+    assert_same_bits(captured, eager)
+    assert captured.runner.sum_up()
+
+
+def test_without_few_shapes_a_line_says_what_would_help() -> None:
+    line = "steps are executed eagerly; with train.shapes (16, say) they are captured as CUDA graphs"
+    assert Learner(translation(shapes=0), CUDA, Ranks()).runner.news == [line]
+
+
+def test_a_longer_batch_does_not_spoil_the_tables_of_earlier_graphs() -> None:
+    """Tables of positions that grow are other tensors; the old ones must stay where graphs look for them."""
+    task, captured, eager = learners()
+    steps = steps_of(task, 16)
+    for learner in (captured, eager):
+        outcomes(learner, steps[:8])
+        table = learner.model.encoder.input.position.table
+        table(torch.zeros(1, device=CUDA), 0, 5000)
+        filler = [torch.full((256, 32), 7.0, device=CUDA) for _ in range(64)]
+        outcomes(learner, steps[8:])
+        assert len(filler) == 64
+    assert_same_bits(captured, eager)
