@@ -113,7 +113,8 @@ def task_of(batch_tokens: int, *, shapes: int, capture: bool) -> Synthetic:
     layers = {"encoder_layers": 6, "decoder_layers": 6}
     model = {"kind": "transformer", "width": 512, "feedforward": 1024, "heads": 4, "dropout": DROPOUT, "tie": "all"}
     train = {"steps": 1, "batch_tokens": batch_tokens, "precision": "bfloat16", "shapes": shapes, "capture": capture}
-    return Synthetic(parse_recipe({"data": {"corpus": "copy"}, "model": model | layers, "train": train}))
+    tables = {"data": {"corpus": "copy"}, "tokens": {"shared": True}, "model": model | layers, "train": train}
+    return Synthetic(parse_recipe(tables))
 
 
 def chosen(task: Synthetic, count: int) -> list[PairBatch]:
