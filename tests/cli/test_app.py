@@ -6,7 +6,7 @@ import sys
 import pytest
 from command_line import ALONE, Trained, regard, regard_alone
 
-COMMANDS = ("demo", "recipes", "check", "train", "evaluate", "translate", "score", "align", "look")
+COMMANDS = ("demo", "recipes", "check", "train", "repeat", "evaluate", "translate", "score", "align", "look")
 
 WITHOUT_TORCH = """
 import sys

@@ -129,7 +129,8 @@ def test_another_systems_outputs_are_compared_in_words(trained: Trained) -> None
     assert "    better, and hardly by chance: equally good systems differ this much in about 1 of 100 comp" in told.out
     assert "    (nrefs:1|bs:40|ar:100|seed:12345|case:mixed|eff:no|tok:13a|" in told.out
     lines = told.out.splitlines()
-    assert re.split("  +", lines[-3]) == ["words of the source", "lines", "BLEU", "chrF2", "other's BLEU", "other's chrF2"]
+    names = ["words of the source", "lines", "BLEU", "chrF2", "other's BLEU", "other's chrF2"]
+    assert re.split("  +", lines[-3]) == names
     assert [line.split()[:2] for line in lines[-2:]] == [["2–3", "40"], ["4–5", "20"]]
     assert len({len(line) for line in lines[-3:]}) == 1
 

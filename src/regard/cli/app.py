@@ -13,6 +13,7 @@ from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
 from regard.cli.look import look
 from regard.cli.recipes import recipes
+from regard.cli.repeat import repeat
 from regard.cli.score import score
 from regard.cli.train import train
 from regard.cli.translate import translate
@@ -27,7 +28,7 @@ app = typer.Typer(
     epilog="Every command has help of its own with examples: regard train --help",
 )
 
-for command in (demo, recipes, check, train, evaluate, translate, score, align, look):
+for command in (demo, recipes, check, train, repeat, evaluate, translate, score, align, look):
     app.command()(command)
 
 

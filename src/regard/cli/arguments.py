@@ -8,5 +8,14 @@ import typer
 Source = Annotated[Path, typer.Argument(metavar="SOURCE", help="Source text, a sentence a line.", show_default=False)]
 Target = Annotated[Path, typer.Argument(metavar="TARGET", help="Target text, a sentence a line.", show_default=False)]
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.", show_default=False)]
+RecipeName = Annotated[
+    str,
+    typer.Argument(
+        metavar="RECIPE", help="A recipe file, or a built-in recipe (see `regard recipes`).", show_default=False
+    ),
+]
+Changes = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe; repeatable.")
+]
 Beam = Annotated[int | None, typer.Option(help="Hypotheses kept at each step. (default: the recipe's)")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.arguments import Changes
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -20,9 +22,7 @@ def demo(
     out: Annotated[
         Path | None, typer.Option(help="Folder of the model. (default: runs/demo, or the next free one)")
     ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe; repeatable.")
-    ] = None,
+    settings: Changes = None,
 ) -> None:
     """Train a model on built-in data, in about a minute, and show where it looks.
 

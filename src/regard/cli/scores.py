@@ -1,11 +1,9 @@
 """How an evaluation is told: lines for a person, JSON for a program."""
 
 import json
-import platform
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +59,8 @@ class Told:
 
     def as_json(self, translator: "Translator", data: Sequence[str], split: str) -> str:
         """For a program to read: every number, and all that is needed to get it again."""
+        from regard.tasks.evaluation import versions
+
         result, rival = self.result, self.rival
         recipe = translator.recipe
         content: dict[str, Any] = {
@@ -88,11 +88,6 @@ class Told:
                 "by_length": [*map(asdict, rival.by_length)],
             }
         return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
-
-
-def versions() -> dict[str, str]:
-    """Of what the numbers depend on."""
-    return {name: version(name) for name in ("regard", "sacrebleu", "torch")} | {"python": platform.python_version()}
 
 
 def length_table(ours: "Sequence[LengthQuality]", theirs: "Sequence[LengthQuality] | None" = None) -> list[str]:

@@ -5,19 +5,14 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.arguments import Changes, RecipeName
+
 
 def train(
-    recipe: Annotated[
-        str,
-        typer.Argument(
-            metavar="RECIPE", help="A recipe file, or a built-in recipe (see `regard recipes`).", show_default=False
-        ),
-    ],
+    recipe: RecipeName,
     out: Annotated[Path | None, typer.Option(help="Folder of the model. (default: runs/RECIPE)")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped or killed.")] = False,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe; repeatable.")
-    ] = None,
+    settings: Changes = None,
 ) -> None:
     """Train a model by a recipe. Ctrl-C saves and leaves; --resume goes on as if nothing had happened.
 

@@ -90,8 +90,8 @@ class Training(Section):
     """Norm at which gradients are clipped; 0 means off."""
     label_smoothing: Share = 0.1
     """Share of probability spread evenly over the vocabulary."""
-    precision: Literal["float32", "bfloat16"] = "float32"
-    """Number format of the matrix products; weights and sums stay in float32."""
+    precision: Literal["float32", "bfloat16", "auto"] = "float32"
+    """Number format of the matrix products (`auto`: bfloat16 on CUDA alone); weights and sums stay in float32."""
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     """Where to train; `auto` takes CUDA, then Apple's MPS, then the CPU."""
     threads: Count = 0

@@ -4,7 +4,9 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from itertools import groupby, product
+from platform import python_version
 from typing import Literal
 
 from regard.data import Pair, Span, load_corpus
@@ -64,6 +66,11 @@ def split_of(recipe: Recipe, split: Literal["dev", "test"]) -> list[Pair]:
     if not pairs:
         raise UsageError(f"the model's recipe names no {split} text (data.{split}); name the files to evaluate on")
     return pairs
+
+
+def versions() -> dict[str, str]:
+    """Of what the numbers depend on."""
+    return {name: version(name) for name in ("regard", "sacrebleu", "torch")} | {"python": python_version()}
 
 
 def _by_language(outputs: Sequence[str], pairs: Sequence[Pair]) -> dict[str, Score]:

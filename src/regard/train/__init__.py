@@ -4,6 +4,7 @@ from regard.train.events import Averaged, Ended, Event, Noted, Saved, Started, S
 from regard.train.loop import train
 from regard.train.optimizers import OPTIMIZERS
 from regard.train.ranks import Ranks, joined_ranks
+from regard.train.repeating import Repeat, Results, Spread
 from regard.train.report import Reporter, reporting
 from regard.train.schedules import SCHEDULES
 from regard.train.session import run, run_task
@@ -16,8 +17,11 @@ __all__ = [
     "Event",
     "Noted",
     "Ranks",
+    "Repeat",
     "Reporter",
+    "Results",
     "Saved",
+    "Spread",
     "Started",
     "Step",
     "Validated",

@@ -136,4 +136,5 @@ def in_transit(tensor: Tensor, device: torch.device) -> Tensor:
 
 def precision(settings: Training, device: torch.device) -> AbstractContextManager[None]:
     """Matrix products in the recipe's number format; weights and sums stay in float32."""
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=settings.precision == "bfloat16")
+    mixed = settings.precision == "bfloat16" or (settings.precision == "auto" and device.type == "cuda")
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=mixed)

@@ -32,11 +32,12 @@ def begin(task: Task, learner: Learner, keeper: Keeper) -> tuple[Progress, str, 
     return progress, f"begins with the weights of {other}" if other else "begins with new weights", True
 
 
-def check_same_run(before: Recipe, now: Recipe, where: Path) -> None:
-    """Refuses to resume a run with a recipe by which it would have gone otherwise from the start."""
+def check_same_run(before: Recipe, now: Recipe, where: Path, free: tuple[str, ...] = FREE) -> None:
+    """Refuses to resume a run with a recipe by which it would have gone otherwise from the start; settings whose names
+    begin with one of `free` do not count."""
     for name in (setting.name for setting in settings()):
         was, is_now = _setting(before, name), _setting(now, name)
-        if was != is_now and not name.startswith(FREE):
+        if was != is_now and not name.startswith(free):
             raise UsageError(
                 f"{where}: this run was begun with {name} = {was!r}, but the recipe now says {is_now!r}; "
                 "resume with the recipe it was begun with, or begin another run in another folder"

@@ -1,0 +1,77 @@
+"""`regard repeat`: one recipe, several seeds, one table."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.cli.arguments import Changes, RecipeName
+from regard.cli.table import table
+from regard.errors import UsageError
+
+if TYPE_CHECKING:
+    from regard.train import Results
+
+INTERRUPTED = 130
+"""Exit code of a command that was stopped by Ctrl-C, as shells have it."""
+
+
+def repeat(
+    recipe: RecipeName,
+    out: Annotated[Path, typer.Option(help="Folder for a model of each seed and for the results.", show_default=False)],
+    seeds: Annotated[str, typer.Option(help="Seeds, with commas between them.")] = "1,2,3",
+    test: Annotated[
+        bool, typer.Option("--test", help="Evaluate on the test text too, once for each seed; when all is decided.")
+    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where a repeat was stopped or killed.")] = False,
+    settings: Changes = None,
+) -> None:
+    """Train a recipe once for each seed, evaluate every model on the development text, and print mean, standard
+    deviation and range of every score.
+
+    The models are in OUT/seed-N, all numbers in OUT/results.json. Ctrl-C saves and leaves; with --resume, finished
+    seeds are not repeated, and more may be added.
+
+    [bold]Examples[/bold]
+
+      regard repeat dates --seeds 1,2,3 --out runs/dates-seeds
+
+      regard repeat my.toml --out runs/mine --set model.dropout=0.2
+
+      regard repeat my.toml --seeds 1,2,3,4,5 --out runs/mine --test --resume
+    """
+    from regard.recipe import read_recipe
+    from regard.train import Repeat
+
+    task = Repeat(read_recipe(recipe, settings or []), seeds_of(seeds), out, test=test)
+    results = task.run(resume=resume, say=partial(typer.echo, err=True))
+    for line in lines_of(results):
+        typer.echo(line)
+    if results.unfinished:
+        left = ", ".join(map(str, results.unfinished))
+        typer.echo(f"stopped, and everything is saved; still to do: seed {left}; go on with --resume", err=True)
+        raise typer.Exit(INTERRUPTED)
+
+
+def seeds_of(text: str) -> list[int]:
+    try:
+        return [int(seed) for seed in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--seeds {text!r}: expected whole numbers with commas between them, such as 1,2,3") from None
+
+
+def lines_of(results: "Results") -> Iterator[str]:
+    """A table for each split, and under it how its numbers were computed."""
+    for split, spreads in results.spreads.items():
+        count = len(results.seeds)
+        yield ""
+        rows = [[f"{split}, {count} seed{'s' * (count > 1)}", "mean", "deviation", "lowest", "highest"]]
+        for spread in spreads:
+            deviation = "–" if spread.deviation is None else f"{spread.deviation:.2g}"
+            low, high = min(spread.values), max(spread.values)
+            rows.append([spread.name, f"{spread.mean:.4g}", deviation, f"{low:.4g}", f"{high:.4g}"])
+        yield from table(rows)
+        for spread in spreads:
+            yield from (f"{spread.name}: {signature}" for signature in spread.signatures)

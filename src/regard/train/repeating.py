@@ -1,0 +1,225 @@
+"""One recipe, trained once for each of several seeds: how good it is, and how much of that is luck.
+
+recipe.toml          what is repeated
+seed-1/              the model of each seed, an ordinary model folder …
+seed-1/results.json  … with its scores, written when it has been trained and evaluated
+results.json         mean, standard deviation and range of every score over the seeds that are finished
+"""
+
+import json
+import os
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from regard.checkpoint.files import replace_file
+from regard.errors import ModelError, UsageError
+from regard.recipe import Recipe, read_recipe, write_recipe
+from regard.tasks import load
+from regard.tasks.evaluation import evaluate, split_of, versions
+from regard.train.session import run
+from regard.train.starting import check_same_run
+
+Split = Literal["dev", "test"]
+
+FREE = ("seed", "data.train", "data.dev", "data.test", "train.device", "train.keep", "train.log_every")
+"""Settings that may change between seeds without making their scores incomparable; files are told by their content."""
+RESULTS, FINGERPRINT = "results.json", "corpus.sha256"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """One score over the seeds."""
+
+    name: str
+    values: tuple[float, ...]
+    """In the order of the seeds."""
+    signatures: tuple[str, ...]
+    """One, or several if the seeds were not judged alike."""
+
+    @property
+    def mean(self) -> float:
+        return statistics.fmean(self.values)
+
+    @property
+    def deviation(self) -> float | None:
+        """Standard deviation of the sample; a single seed has none."""
+        return statistics.stdev(self.values) if len(self.values) > 1 else None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "mean": self.mean,
+            "standard_deviation": self.deviation,
+            "range": [min(self.values), max(self.values)],
+            "values": self.values,
+            "signatures": self.signatures,
+        }
+
+
+@dataclass(frozen=True)
+class Results:
+    """What is known after some or all of the seeds."""
+
+    seeds: tuple[int, ...]
+    """The finished ones."""
+    unfinished: tuple[int, ...]
+    spreads: Mapping[Split, tuple[Spread, ...]]
+    """The scores on each split."""
+
+
+class Repeat:
+    """A recipe repeated in a folder."""
+
+    def __init__(self, recipe: Recipe, seeds: Sequence[int], out: Path, *, test: bool = False) -> None:
+        self.recipe, self.seeds, self.out = recipe, tuple(seeds), out
+        self.splits: tuple[Split, ...] = _splits(recipe, test)
+        _refuse_seeds(self.seeds)
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise UsageError("repeat runs in one process; with torchrun, use `regard train --set seed=N` for each seed")
+
+    def run(self, *, resume: bool = False, say: Callable[[str], None] = print) -> Results:
+        """Trains and evaluates the seeds that are not finished, until all are or a signal comes."""
+        self._begin(resume)
+        for place, seed in enumerate(self.seeds, start=1):
+            if self._is_finished(seed):
+                say(f"seed {seed} ({place} of {len(self.seeds)}): finished before")
+                continue
+            say(f"seed {seed} ({place} of {len(self.seeds)})")
+            try:
+                finished = self._finish(seed, say)
+            except KeyboardInterrupt:
+                finished = False
+            if not finished:
+                break
+            self._write()
+        return self._write()
+
+    def folder(self, seed: int) -> Path:
+        return self.out / f"seed-{seed}"
+
+    def results(self) -> Results:
+        """The scores of all finished seeds together."""
+        finished = tuple(seed for seed in self.seeds if self._is_finished(seed))
+        records = [self._record(seed) for seed in finished]
+        spreads = {split: _spreads([record["scores"][split] for record in records]) for split in self.splits if records}
+        return Results(finished, tuple(seed for seed in self.seeds if seed not in finished), spreads)
+
+    def _begin(self, resume: bool) -> None:
+        """Takes the folder, or goes on in it if it holds the same."""
+        before = self.out / "repeated.toml"
+        if self.out.exists() and not self.out.is_dir():
+            raise UsageError(f"{self.out}: is a file, but the seeds need a folder; choose another --out")
+        if before.exists() and not resume:
+            raise UsageError(
+                f"{self.out}: something was repeated here already; "
+                "go on with it by --resume, choose another --out, or delete the folder"
+            )
+        if before.exists():
+            check_same_run(read_recipe(before), self.recipe, self.out, FREE)
+            return
+        if self.out.is_dir() and any(self.out.iterdir()):
+            raise UsageError(f"{self.out}: there are other files in this folder; choose another --out")
+        try:
+            self.out.mkdir(parents=True, exist_ok=True)
+            replace_file(before, write_recipe(self.recipe).encode())
+        except OSError as error:
+            raise UsageError(f"{self.out}: cannot be written: {error.strerror}; choose another --out") from None
+
+    def _finish(self, seed: int, say: Callable[[str], None]) -> bool:
+        """Trains a seed if that is still to do, and evaluates it; False if we were asked to stop."""
+        folder, recipe = self.folder(seed), self.recipe.model_copy(update={"seed": seed})
+        record = self._record(seed)
+        if not record:
+            ended = run(recipe, folder, resume=True)
+            if ended.reason == "interrupted":
+                return False
+            record = {"seed": seed, "steps": ended.step, "seconds": ended.seconds, "ended": ended.reason, "scores": {}}
+        self._refuse_other_text(seed)
+        translator = load(folder, device=recipe.train.device)
+        for split in self.splits:
+            # The test text is looked at once for each seed, however often the command is called.
+            if split not in record["scores"]:
+                result = evaluate(translator, split_of(recipe, split))
+                scores = (*result.scores, *([result.alignment] if result.alignment else []))
+                record["scores"][split] = [asdict(score) for score in scores]
+                say(f"seed {seed}, {split}: " + ", ".join(f"{score.name} {score.value:.4g}" for score in scores))
+        replace_file(folder / RESULTS, _as_text(record))
+        return True
+
+    def _refuse_other_text(self, seed: int) -> None:
+        """Scores of models that were trained on different files have no mean; generated corpora are the seed's own."""
+        if self.recipe.data.corpus != "files":
+            return
+        texts = {other: self.folder(other) / FINGERPRINT for other in self.seeds if self._record(other)}
+        mine = (self.folder(seed) / FINGERPRINT).read_bytes()
+        for other, text in texts.items():
+            if text.exists() and text.read_bytes() != mine:
+                raise UsageError(
+                    f"{self.out}: the text of seed {seed} is not that of seed {other}; "
+                    "bring the old text back, or repeat all seeds in another folder"
+                )
+
+    def _record(self, seed: int) -> dict[str, Any]:
+        """What is known of a seed; nothing if it has not been trained to its end."""
+        path = self.folder(seed) / RESULTS
+        if not path.exists():
+            return {}
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+            _spreads(list(record["scores"].values())[:1])
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise ModelError(f"{path}: damaged; delete it, and the model of seed {seed} is evaluated again") from None
+        return dict(record)
+
+    def _is_finished(self, seed: int) -> bool:
+        return set(self.splits) <= set(self._record(seed).get("scores", ()))
+
+    def _write(self) -> Results:
+        results = self.results()
+        records = [self._record(seed) for seed in results.seeds]
+        content = {
+            "seeds": results.seeds,
+            "unfinished": results.unfinished,
+            "versions": versions(),
+            "scores": {
+                split: {spread.name: spread.as_json() for spread in spreads}
+                for split, spreads in results.spreads.items()
+            },
+            "training": [{name: record[name] for name in ("seed", "steps", "seconds", "ended")} for record in records],
+        }
+        replace_file(self.out / RESULTS, _as_text(content))
+        return results
+
+
+def _splits(recipe: Recipe, test: bool) -> tuple[Split, ...]:
+    data = recipe.data
+    has_dev = data.corpus != "files" or bool(data.dev)
+    if test and data.corpus == "files" and not data.test:
+        raise UsageError("--test: the recipe names no test text; set data.test")
+    if not has_dev and not test:
+        raise UsageError("the recipe names no development text to evaluate on; set data.dev, or evaluate with --test")
+    wanted: dict[Split, bool] = {"dev": has_dev, "test": test}
+    return tuple(split for split, is_wanted in wanted.items() if is_wanted)
+
+
+def _refuse_seeds(seeds: Sequence[int]) -> None:
+    if not seeds:
+        raise UsageError("there is no seed to train with; name at least one")
+    twice = next((seed for seed in seeds if seeds.count(seed) > 1), None)
+    if twice is not None:
+        raise UsageError(f"seed {twice} is named twice; the same seed gives the same model")
+
+
+def _spreads(seeds: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[Spread, ...]:
+    """The scores of each seed, turned into the seeds of each score."""
+    found = []
+    for scores in zip(*seeds, strict=True):
+        signatures = tuple(dict.fromkeys(str(score["signature"]) for score in scores))
+        found.append(Spread(scores[0]["name"], tuple(float(score["value"]) for score in scores), signatures))
+    return tuple(found)
+
+
+def _as_text(content: Any) -> bytes:
+    return (json.dumps(content, ensure_ascii=False, indent=2) + "\n").encode()
