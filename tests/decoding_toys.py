@@ -10,13 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.batch import Padded
-from regard.models.generator import Generator, Readout
+from regard.models.generator import Generator, Readout, State
 from regard.tap import Tap
 from regard.tokens.vocabulary import BEGIN, END, PAD
 
 
 @dataclass
-class OnceState:
+class OnceState(State):
     """Checks what decoders promise: each state is consumed at most once, and its capacity is never exceeded."""
 
     keys: Tensor
@@ -105,7 +105,7 @@ class BlindGenerator(TableGenerator):
 
 
 @dataclass
-class HiddenState:
+class HiddenState(State):
     hidden: Tensor
 
     def select(self, rows: Tensor) -> "HiddenState":
@@ -185,20 +185,23 @@ def every_output(size: int, longest: int) -> Iterator[tuple[int, ...]]:
 
 
 def plain_beam(
-    model: TableGenerator,
-    source: list[int],
+    next_log_probs: Callable[[tuple[int, ...]], list[float]],
+    size: int,
     beam: int,
     longest: int,
     score: Callable[[tuple[int, ...], bool], float],
 ) -> tuple[list[tuple[int, ...]], bool]:
-    """Beam search with lists, in which a finished hypothesis keeps its place, and which stops when nothing goes on."""
-    allowed = [token for token in range(model.size) if token not in (PAD, BEGIN)]
+    """Beam search with lists, in which a finished hypothesis keeps its place, and which stops when nothing goes on.
+
+    `next_log_probs` says how likely each of `size` tokens is after what is written.
+    """
+    allowed = [token for token in range(size) if token not in (PAD, BEGIN)]
     live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     finished: list[tuple[int, ...]] = []
     for length in range(longest + 1):
         candidates: list[Any] = []
         for total, written in live:
-            log_probs = plain_log_probs(model, source, written)
+            log_probs = next_log_probs(written)
             candidates += [(total + log_probs[token], (*written, token)) for token in allowed]
             if length == longest:
                 likelier = sum(log_probs[token] > log_probs[END] for token in allowed)

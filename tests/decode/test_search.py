@@ -1,6 +1,7 @@
 """Beam and greedy search: laws, and the same searches written out with plain lists."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -71,7 +72,8 @@ def test_the_list_is_that_of_a_plain_beam_that_stops_late(
         def score(tokens: tuple[int, ...], finished: bool, read: list[int] = read) -> float:
             return plain_score(model, read, tokens, finished, **changes)
 
-        expected, finished = plain_beam(model, read, beam, longest, score)
+        next_log_probs = partial(plain_log_probs, model, read)
+        expected, finished = plain_beam(next_log_probs, model.size, beam, longest, score)
         assert [hypothesis.tokens for hypothesis in hypotheses] == expected[:n_best]
         for hypothesis in hypotheses:
             assert hypothesis.finished is finished

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.attention import masks
+from regard.attention.cache import Memory
 from regard.attention.grouping import grouped_matmul
 from regard.attention.normalizers import Normalizer, as_normalizer, softmax
 from regard.attention.scores import DotScore, ScaledDot, Score, ScoreFunction, as_score
@@ -100,6 +101,24 @@ class Attention(nn.Module):
             context = grouped_matmul(weights, value)
         shown: Tensor = self.context(context)
         return shown
+
+    def look(
+        self, query: Float[Tensor, "N n H Dq"], memory: Memory, *, mask: Bool[Tensor, "..."] | None = None
+    ) -> Float[Tensor, "N n H Dv"]:
+        """Context of queries that look at what was prepared once for a source.
+
+        A memory with fewer rows than there are queries, and its mask "M 1 1 S", serves N / M consecutive rows of
+        queries with each of its own, without being repeated: they are taken for more queries of one row.
+        """
+        rows, count, heads, width = query.shape
+        places = max(memory.places(query), 1)
+        if places > 1 and (self.scores.watched or self.weights.watched or self.context.watched):
+            # Whoever looks is shown as many rows of weights as there are rows of queries.
+            mask = None if mask is None else mask.repeat_interleave(places, 0)
+            memory, places = memory.repeat(places), 1
+        folded = query.reshape(rows // places, places * count, heads, width).transpose(1, 2)
+        context: Tensor = self(folded, memory.keys, memory.values, mask=mask, prepared=True)
+        return context.transpose(1, 2).reshape(rows, count, heads, context.shape[-1])
 
     def _weigh(self, query: Tensor, key: Tensor, mask: Tensor | None, bias: Tensor | None, causal: bool) -> Tensor:
         """The weights by the definition, through the taps."""

@@ -12,18 +12,29 @@ from regard.errors import UsageError
 @dataclass(frozen=True)
 class Memory:
     """Prepared keys and values of a source. Scores with parameters for each head may prepare more heads of keys than
-    there are of values."""
+    there are of values.
+
+    Several rows of queries, side by side, may look at one row of a memory: as many for each row.
+    """
 
     keys: Float[Tensor, "N Gk S D"]
     values: Float[Tensor, "N G S Dv"]
 
     def select(self, rows: Int[Tensor, " M"]) -> "Memory":
         """The memory whose row i is row rows[i] of this one."""
-        return Memory(self.keys[rows], self.values[rows])
+        return Memory(self.keys.index_select(0, rows), self.values.index_select(0, rows))
 
     def copy(self) -> "Memory":
         """Itself: nothing ever writes into a memory."""
         return self
+
+    def places(self, queries: Tensor) -> int:
+        """How many rows of these queries look at each row."""
+        return len(queries) // max(len(self.keys), 1)
+
+    def repeat(self, places: int) -> "Memory":
+        """The memory with each row so many times, side by side."""
+        return Memory(self.keys.repeat_interleave(places, 0), self.values.repeat_interleave(places, 0))
 
 
 class KeyValueCache:
@@ -36,8 +47,7 @@ class KeyValueCache:
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.length = 0
-        self._keys: Tensor | None = None
-        self._values: Tensor | None = None
+        self._keys = self._values = _Rows()
 
     def append(
         self, keys: Float[Tensor, "N Gk n D"], values: Float[Tensor, "N G n Dv"]
@@ -49,50 +59,67 @@ class KeyValueCache:
                 f"a cache of capacity {self.capacity} cannot hold {end} positions; "
                 f"start with a capacity of at least {end}"
             )
-        self._keys = self._joined(self._keys, keys, end)
-        self._values = self._joined(self._values, values, end)
+        self._keys = self._keys.join(keys, self.length, self.capacity)
+        self._values = self._values.join(values, self.length, self.capacity)
         self.length = end
-        return self._keys[:, :, :end], self._values[:, :, :end]
+        return self._keys.filled(end), self._values.filled(end)
 
     def select(self, rows: Int[Tensor, " M"]) -> "KeyValueCache":
         """The cache whose row i is row rows[i] of this one; this one is consumed."""
-        return self._with(self._chosen(self._keys, rows), self._chosen(self._values, rows))
+        return self._with(self._keys.select(rows, self.length), self._values.select(rows, self.length))
 
     def copy(self) -> "KeyValueCache":
         """An independent cache with the same content."""
-        return self._with(
-            None if self._keys is None else self._keys[:, :, : self.length].clone(),
-            None if self._values is None else self._values[:, :, : self.length].clone(),
-        )
+        return self._with(self._keys.copy(self.length), self._values.copy(self.length))
 
-    def _joined(self, kept: Tensor | None, piece: Tensor, end: int) -> Tensor:
-        if kept is None and end == self.capacity:
-            return piece
-        if torch.is_grad_enabled() and (piece.requires_grad or (kept is not None and kept.requires_grad)):
-            return piece if kept is None else torch.cat([kept[:, :, : self.length], piece], dim=2)
-        if kept is None or kept.shape[2] < end:
-            room = self._room(piece, len(piece))
-            if kept is not None:
-                room[:, :, : self.length] = kept[:, :, : self.length]
-            kept = room
-        kept[:, :, self.length : end] = piece
-        return kept
-
-    def _chosen(self, kept: Tensor | None, rows: Tensor) -> Tensor | None:
-        if kept is None:
-            return None
-        filled = kept[:, :, : self.length]
-        if kept.requires_grad:
-            return filled.index_select(0, rows)
-        # Straight into memory with room for more: this happens at every step of a beam search.
-        room = self._room(kept, len(rows))
-        torch.index_select(filled, 0, rows, out=room[:, :, : self.length])
-        return room
-
-    def _room(self, like: Tensor, rows: int) -> Tensor:
-        return like.new_empty(rows, like.shape[1], self.capacity, like.shape[3])
-
-    def _with(self, keys: Tensor | None, values: Tensor | None) -> "KeyValueCache":
+    def _with(self, keys: "_Rows", values: "_Rows") -> "KeyValueCache":
         other = KeyValueCache(self.capacity)
         other.length, other._keys, other._values = self.length, keys, values
         return other
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The keys or the values of a cache, and memory that the next selection of rows may write into.
+
+    A beam search selects at every step. Two pieces of memory that take turns spare it asking for a new one each time,
+    which costs more than the copy: the system clears every page it gives.
+    """
+
+    kept: Float[Tensor, "N G room D"] | None = None
+    own: bool = False
+    """Whether the memory is the cache's own, with room for its whole capacity, and not a piece it was given."""
+    spare: Float[Tensor, "M G room D"] | None = None
+
+    def filled(self, length: int) -> Float[Tensor, "N G K D"]:
+        assert self.kept is not None
+        return self.kept[:, :, :length]
+
+    def join(self, piece: Float[Tensor, "N G n D"], length: int, capacity: int) -> "_Rows":
+        end = length + piece.shape[2]
+        if self.kept is None and end == capacity:
+            return _Rows(piece)
+        if torch.is_grad_enabled() and (piece.requires_grad or (self.kept is not None and self.kept.requires_grad)):
+            return _Rows(piece if self.kept is None else torch.cat([self.filled(length), piece], dim=2))
+        rows = self
+        if not self.own:
+            rows = _Rows(piece.new_empty(*piece.shape[:2], capacity, piece.shape[3]), own=True)
+            if self.kept is not None:
+                rows.filled(length).copy_(self.filled(length))
+        rows.filled(end)[:, :, length:] = piece
+        return rows
+
+    def select(self, rows: Int[Tensor, " M"], length: int) -> "_Rows":
+        if self.kept is None:
+            return self
+        if not self.own:
+            return _Rows(self.filled(length).index_select(0, rows))
+        room = self.spare
+        if room is None or len(room) < len(rows):
+            room = self.kept.new_empty(len(rows), *self.kept.shape[1:])
+        chosen = _Rows(room[: len(rows)], own=True, spare=self.kept)
+        torch.index_select(self.filled(length), 0, rows, out=chosen.filled(length))
+        return chosen
+
+    def copy(self, length: int) -> "_Rows":
+        return self if self.kept is None else _Rows(self.filled(length).clone())

@@ -116,10 +116,15 @@ class Heads(nn.Module):
     def look(
         self, x: Float[Tensor, "B Q E"], memory: Memory, *, mask: Bool[Tensor, "..."] | None = None
     ) -> Float[Tensor, "B Q E"]:
-        """Cross-attention to what was remembered. Positions have no say: order in the source is not order here."""
+        """Cross-attention to what was remembered. Positions have no say: order in the source is not order here.
+
+        A memory and its mask, "M 1 1 S", may have fewer rows: each then serves B / M consecutive rows of x.
+        """
         rows = self.heads * self.width
-        query = self._split(F.linear(x, self.inward.weight[:rows], self.inward.bias[:rows]))
-        return self._join(self.attention(query, memory.keys, memory.values, mask=mask, prepared=True))
+        query = F.linear(x, self.inward.weight[:rows], self.inward.bias[:rows])
+        context = self.attention.look(query.view(*query.shape[:2], self.heads, self.width), memory, mask=mask)
+        joined: Tensor = self.outward(context.flatten(2))
+        return joined
 
     def _split(self, vectors: Float[Tensor, "B T X"]) -> Float[Tensor, "B Hs T D"]:
         batch, length, features = vectors.shape

@@ -59,6 +59,14 @@ class Live:
         totals[:, 0] = 0.0
         return cls(totals, tokens, None, 0)
 
+    def forced(self, prefixes: Int[Tensor, "B p"], totals: Float[Tensor, " B"], seen: Tensor | None) -> Self:
+        """The same after the one hypothesis of each search has got these tokens, of these total log-probabilities;
+        `seen` "B S" is the attention that all that was read but the last of them gave to the source."""
+        count = prefixes.shape[1]
+        self.tokens[..., 1 : count + 1] = prefixes[:, None]
+        coverage = None if seen is None else seen[:, None].expand(-1, self.beam, -1)
+        return replace(self, totals=self.totals + totals[:, None], coverage=coverage, length=count)
+
     @property
     def beam(self) -> int:
         return self.totals.shape[1]

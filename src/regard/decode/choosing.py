@@ -35,7 +35,7 @@ class Candidates:
         ends = self.tokens == END
         return replace(self, totals=self.totals.masked_fill(ends if last is None else ends | last[:, None], -torch.inf))
 
-    def select(self, searches: list[int]) -> Self:
+    def select(self, searches: Int[Tensor, " M"]) -> Self:
         return type(self)(self.totals[searches], self.parents[searches], self.tokens[searches])
 
 
@@ -82,9 +82,33 @@ class Likeliest:
             ends[..., END, None] = end.masked_fill(likelier >= beam, -torch.inf)
             log_probs = torch.where(last[:, None, None], ends, log_probs)
         # The best of all are among the best of each row, and only those are worth adding up.
-        each, tokens = log_probs.topk(min(beam, size))
+        each, tokens = likeliest(log_probs, min(beam, size))
         best, places = (totals[..., None] + each).flatten(1).topk(beam)
         return Candidates(best, places // each.shape[2], tokens.flatten(1).gather(1, places))
 
     def select(self, searches: Int[Tensor, " M"]) -> Self:
         return self
+
+
+RUN = 64
+"""Tokens that are looked at together for the likeliest ones."""
+
+
+def likeliest(
+    log_probs: Float[Tensor, "B beam V"], count: int
+) -> tuple[Float[Tensor, "B beam count"], Int[Tensor, "B beam count"]]:
+    """The highest log-probabilities of each row and their tokens, as `topk` gives them; which of equals is open.
+
+    On the CPU `topk` moves every number about. The best `count` of all are in the `count` runs of tokens with the best
+    of their own, or among the tokens left over at the end; finding the best of a run is much faster.
+    """
+    size = log_probs.shape[-1]
+    runs = size // RUN
+    if log_probs.device.type != "cpu" or runs < 4 * count:
+        return log_probs.topk(count)
+    whole, rest = log_probs[..., : runs * RUN].unfold(-1, RUN, RUN), log_probs[..., runs * RUN :]
+    chosen = whole.amax(-1).topk(count).indices[..., None]
+    inside = whole.gather(-2, chosen.expand(*chosen.shape[:-1], RUN)).flatten(-2)
+    best, places = torch.cat([inside, rest], -1).topk(count)
+    first = chosen[..., 0].gather(-1, (places // RUN).clamp(max=count - 1)) * RUN
+    return best, torch.where(places < count * RUN, first + places % RUN, places + (runs - count) * RUN)

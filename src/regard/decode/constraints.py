@@ -35,6 +35,8 @@ class Constraints:
     final: int
     """The lowest and the highest of these limits when the searches began, so that the device need not be asked."""
     prefixes: Padded
+    common: int
+    """So many tokens at least are forced in every search."""
 
     @classmethod
     def of(
@@ -56,6 +58,7 @@ class Constraints:
             first=min(longest, default=0),
             final=max(longest, default=0),
             prefixes=Padded.of([list(prefix) for prefix in prefixes]).to(device),
+            common=min(map(len, prefixes), default=0),
         )
 
     def select(self, searches: Int[Tensor, " M"]) -> Self:
@@ -74,36 +77,36 @@ class Constraints:
         """In which searches an output of this length may get no other token than END; None: in none of them."""
         return None if length < self.first else length >= self.longest
 
-    def apply(
-        self, log_probs: Float[Tensor, "B beam V"], written: Int[Tensor, "B beam t"]
-    ) -> Float[Tensor, "B beam V"]:
-        """The log-probabilities of the next token, with -inf for what is forbidden after what is written."""
+    def forbid_(self, log_probs: Float[Tensor, "B beam V"], written: Int[Tensor, "B beam t"]) -> None:
+        """Writes -inf into the log-probabilities of tokens that may not come next, after what is written.
+
+        In place: another tensor as large as these would cost more than everything else that is done to them.
+        """
         length = written.shape[-1]
-        allowed = log_probs.clone()
-        for token in NEVER:
-            allowed[..., token] = -torch.inf
-        if length < self.least:
-            allowed[..., END] = -torch.inf
-        if 0 < self.no_repeat <= length:
-            allowed = _forbid_repetition(allowed, written, self.no_repeat)
+        wanted = None
         if length < self.prefixes.tokens.shape[1]:
-            # Last: what the user forces outweighs the other rules.
-            forced = length < self.prefixes.lengths
             wanted = self.prefixes.tokens[:, length, None, None].expand(*log_probs.shape[:2], 1)
-            only = torch.full_like(log_probs, -torch.inf).scatter(-1, wanted, log_probs.gather(-1, wanted))
-            allowed = torch.where(forced[:, None, None], only, allowed)
-        return allowed
+            likely = log_probs.gather(-1, wanted)
+        for token in NEVER:
+            log_probs[..., token] = -torch.inf
+        if length < self.least:
+            log_probs[..., END] = -torch.inf
+        if 0 < self.no_repeat <= length:
+            _forbid_repetition_(log_probs, written, self.no_repeat)
+        if wanted is not None:
+            # Last: what the user forces outweighs the other rules.
+            forced = (length < self.prefixes.lengths)[:, None, None]
+            log_probs.masked_fill_(forced, -torch.inf)
+            log_probs.scatter_(-1, wanted, torch.where(forced, likely, log_probs.gather(-1, wanted)))
 
 
-def _forbid_repetition(
-    log_probs: Float[Tensor, "B beam V"], written: Int[Tensor, "B beam t"], n: int
-) -> Float[Tensor, "B beam V"]:
+def _forbid_repetition_(log_probs: Float[Tensor, "B beam V"], written: Int[Tensor, "B beam t"], n: int) -> None:
     """Forbids each token that once followed the n - 1 tokens that were written last."""
     grams = written.unfold(-1, n, 1)
     context = written[..., written.shape[-1] - (n - 1) :]
     again = (grams[..., :-1] == context[..., None, :]).all(-1)
     # Adding lets several n-grams write to one place: 0 changes nothing, and -inf stays -inf.
-    return log_probs.scatter_add(-1, grams[..., -1], torch.where(again, -torch.inf, 0.0).to(log_probs.dtype))
+    log_probs.scatter_add_(-1, grams[..., -1], torch.where(again, -torch.inf, 0.0).to(log_probs.dtype))
 
 
 def _check_prefixes(prefixes: Sequence[Sequence[int]], longest: Sequence[int], examples: Sequence[int]) -> None:

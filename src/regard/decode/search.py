@@ -36,7 +36,7 @@ from regard.decode.sampling import Sampling, uniform_numbers
 from regard.errors import ModelError, UsageError
 from regard.models.generator import Generator, State
 from regard.recipe import Decoding
-from regard.tokens.vocabulary import END
+from regard.tokens.vocabulary import BEGIN, END
 
 
 @torch.inference_mode()
@@ -78,11 +78,15 @@ def decode(
         finished=Finished.none(len(copies), beam, capacity - 1, device),
     )
     with evaluating(model), attention_reader(model, settings.coverage_penalty) as attention:
-        state = model.start(source, capacity)
-        if samples * beam > 1:
-            state = state.select(copies.repeat_interleave(beam))
+        read = None
+        if rules.common:
+            read = read_prefixes(model, model.start(source, capacity).select(copies), searches, attention)
+        # Prefixes that are impossible, or make the model give no numbers, are read again, token by token.
+        state, live = read or (model.start(source, capacity).select(copies), Live.begin(searches.finished))
+        if beam > 1:
+            state = state.branch(copies[:, None].expand(-1, beam))
         ranking = Ranking(settings.length_penalty, settings.coverage_penalty)
-        found = search(model, state, searches, ranking, attention, n_best)
+        found = search(model, state, searches, live, ranking, attention, n_best)
     groups = [chain.from_iterable(found[place : place + samples]) for place in range(0, len(found), samples)]
     return [sorted(group, key=lambda hypothesis: hypothesis.score, reverse=True) for group in groups]
 
@@ -99,52 +103,76 @@ def evaluating(model: nn.Module) -> Iterator[None]:
             module.training = True
 
 
+def read_prefixes(
+    model: Generator, state: State, searches: Searches, attention: Callable[[], Float[Tensor, "N S"] | None]
+) -> tuple[State, Live] | None:
+    """Reads at once what is forced in all searches, but for the last token; None if some of it is impossible.
+
+    `state` has one row for each search and has read nothing yet.
+    """
+    prefixes = searches.rules.prefixes.tokens[:, : searches.rules.common]
+    features, state = model.advance(torch.full_like(prefixes[:, :1], BEGIN), state)
+    searches.rules.check_vocabulary(model.readout.logits(features[:1, -1]).shape[-1], searches.examples)
+    seen = attention()
+    if prefixes.shape[1] > 1:
+        others, state = model.advance(prefixes[:, :-1], state)
+        features, further = torch.cat([features, others], 1), attention()
+        seen = None if seen is None or further is None else seen + further
+    totals = model.readout.log_probs(features, prefixes)[0].sum(1)
+    if not totals.isfinite().all():
+        return None
+    return state, Live.begin(searches.finished).forced(prefixes, totals, seen)
+
+
 def search(
     model: Generator,
     state: State,
     searches: Searches,
+    live: Live,
     ranking: Ranking,
     attention: Callable[[], Float[Tensor, "N S"] | None],
     n_best: int,
 ) -> list[list[Hypothesis]]:
-    """Runs searches to their end; `state` has `beam` rows for each of them and has read nothing yet."""
-    live = Live.begin(searches.finished)
+    """Runs searches to their end; `state` has `beam` rows for each, and has read all of `live` but the last tokens."""
     left: list[Searches] = []
     while searches.places:
         # The model reads the last token of every hypothesis and says how likely each next one is.
         features, state = model.advance(live.last, state)
         log_probs = model.readout.logits(features[:, -1]).float().log_softmax(-1)
-        log_probs = log_probs.reshape(*live.totals.shape, -1)
+        log_probs = log_probs.view(*live.totals.shape, -1)
         live = live.look(attention())
         if live.length == 0:
             searches.rules.check_vocabulary(log_probs.shape[-1], searches.examples)
+        # One NaN among the logits has made every log-probability of its row NaN.
+        broken = log_probs[..., END].isnan().any(1)
 
         # The best continuations take the places that are free: those with END for good, the others go on.
-        allowed = searches.rules.apply(log_probs, live.written)
+        searches.rules.forbid_(log_probs, live.written)
         last = searches.rules.last(live.length)
-        candidates = searches.choice.choose(allowed, live.totals, live.length, last).first(searches.finished.free)
+        candidates = searches.choice.choose(log_probs, live.totals, live.length, last).first(searches.finished.free)
         ended = live.finish(candidates.ending(), ranking, searches.keep)
         searches = replace(searches, finished=searches.finished.merge(ended))
         going = candidates.going_on(last)
 
-        # Here alone the host waits. One NaN among the logits has made every log-probability of its row NaN.
-        broken = log_probs[..., END].isnan().any(1)
+        # Here alone the host waits.
         are_over, are_broken = torch.stack([_over(searches, going, ranking, n_best), broken]).tolist()
         if any(are_broken):
             raise _not_a_number(searches.examples[are_broken.index(True)], live.length)
 
         # One index drops the rows whose search is over and lets every other row continue its parent.
         rows = going.parents + torch.arange(0, live.totals.numel(), live.beam, device=live.totals.device)[:, None]
+        sources = None
         if any(are_over):
             leave = [place for place, over in enumerate(are_over) if over]
             stay = [place for place, over in enumerate(are_over) if not over]
             unfinished = live.unfinished(ranking, searches.keep)
             left.append(replace(searches, finished=searches.finished.or_else(unfinished)).select(leave))
-            searches, going, rows = searches.select(stay), going.select(stay), rows[stay]
             if not stay:
                 break
-        if live.beam > 1 or any(are_over):
-            state, live = state.select(rows.flatten()), live.select(rows)
+            sources = torch.tensor(stay, device=rows.device)
+            searches, going, rows = searches.select(stay), going.select(sources), rows[sources]
+        if live.beam > 1 or sources is not None:
+            state, live = state.branch(rows, sources), live.select(rows)
         live = live.grow(going)
     places = chain.from_iterable(group.places for group in left)
     found = chain.from_iterable(group.finished.lists(n_best) for group in left)

@@ -22,6 +22,14 @@ class State(Protocol):
         """The state whose row i is row rows[i] of this one; this one is consumed."""
         ...
 
+    def branch(self, rows: Int[Tensor, "M places"], sources: Int[Tensor, " M"] | None = None) -> Self:
+        """The state whose row i × places + j is row rows[i, j] of this one; this one is consumed.
+
+        Rows i × places … are all of one source, and may share what was read of it. `sources` says which one: the
+        source of the rows that stand at i = sources[i] now; None says that every source stays where it is.
+        """
+        return self.select(rows.flatten())
+
     def copy(self) -> Self:
         """An independent state, for those who branch."""
         ...

@@ -37,26 +37,35 @@ class Source:
     """What attention reads, prepared once."""
 
     memory: Memory
-    mask: Bool[Tensor, "N 1 1 S"]
+    mask: Bool[Tensor, "B 1 1 S"]
 
     def select(self, rows: Int[Tensor, " M"]) -> Self:
         return replace(self, memory=self.memory.select(rows), mask=self.mask[rows])
 
 
 @dataclass(frozen=True)
-class TranslatorState:
-    """What the decoder remembers: its recurrent state, the source if it looks there, the last features if fed."""
+class TranslatorState(State):
+    """What the decoder remembers: its recurrent state, the source if it looks there, the last features if fed.
+
+    `places` rows side by side have one source: B = N / places.
+    """
 
     recurrent: RecurrentState
     source: Source | None = None
     fed: Float[Tensor, "N F"] | None = None
+    places: int = 1
 
     def select(self, rows: Int[Tensor, " M"]) -> Self:
+        return self.branch(rows[:, None], rows // self.places)
+
+    def branch(self, rows: Int[Tensor, "M places"], sources: Int[Tensor, " M"] | None = None) -> Self:
+        every = rows.flatten()
         return replace(
             self,
-            recurrent=self.recurrent.select(rows),
-            source=self.source and self.source.select(rows),
-            fed=None if self.fed is None else self.fed[rows],
+            recurrent=self.recurrent.select(every),
+            source=self.source if self.source is None or sources is None else self.source.select(sources),
+            fed=None if self.fed is None else self.fed[every],
+            places=rows.shape[1],
         )
 
     def copy(self) -> Self:
@@ -139,11 +148,9 @@ class SourceAttention(Attention):
         values = outputs.unsqueeze(1)
         return Source(Memory(self.prepare(self.keys(values)), values), masks.padding(keep))
 
-    def look(self, queries: Float[Tensor, "N n Dq"], source: Source) -> Float[Tensor, "N n C"]:
+    def contexts(self, queries: Float[Tensor, "N n Dq"], source: Source) -> Float[Tensor, "N n C"]:
         """The contexts of n queries, past the taps."""
-        memory = source.memory
-        context: Tensor = self(queries.unsqueeze(1), memory.keys, memory.values, mask=source.mask, prepared=True)
-        return context.squeeze(1)
+        return self.look(queries.unsqueeze(2), source.memory, mask=source.mask).squeeze(2)
 
 
 class Glances:
@@ -152,7 +159,7 @@ class Glances:
     A tap that only records is shown all of them at once, as "N 1 n S"; one that intervenes is given each, as "N 1 1 S".
     """
 
-    def __init__(self, attention: SourceAttention, source: Source, count: int) -> None:
+    def __init__(self, attention: SourceAttention, source: Source, rows: int, count: int) -> None:
         self._attention, self._source = attention, source
         taps = (attention.scores, attention.weights, attention.context)
         self._intervened = any(tap.intervened for tap in taps)
@@ -160,24 +167,27 @@ class Glances:
         self._queries: list[Tensor] = []
         self._weights: list[Tensor] = []
         self._values = source.memory.values.squeeze(1)
-        late = _LateValues.apply(self._values, self._weights, count)  # type: ignore[no-untyped-call]
-        self._late = iter(late.unsqueeze(2).unbind(0))
+        late = _LateValues.apply(self._values, self._weights, count, rows)  # type: ignore[no-untyped-call]
+        self._late = iter(late.unbind(0))
 
     def __call__(self, query: Float[Tensor, "N Dq"]) -> Float[Tensor, "N C"]:
         """The context of the next query."""
         if self._intervened:
-            return self._attention.look(query.unsqueeze(1), self._source).squeeze(1)
-        scores = self._attention.score.compare(query[:, None, None], self._source.memory.keys)
+            return self._attention.contexts(query.unsqueeze(1), self._source).squeeze(1)
+        # Rows that have one source are queries of one row.
+        folded = query.reshape(len(self._values), 1, -1, query.shape[1]) if len(query) else query[:, None, None]
+        scores = self._attention.score.compare(folded, self._source.memory.keys)
         weights = self._attention.normalizer(scores, self._source.mask).squeeze(1)
         self._queries.append(query)
         self._weights.append(weights.detach())
-        return torch.baddbmm(next(self._late), weights, self._values.detach()).squeeze(1)
+        late = next(self._late).view(*weights.shape[:2], self._values.shape[2])
+        return torch.baddbmm(late, weights, self._values.detach()).flatten(0, 1)
 
     def show(self) -> None:
         """Ends the sequence: the taps that only record are shown what passed."""
         if self._recorded and not self._intervened:
             with torch.no_grad():
-                self._attention.look(torch.stack(self._queries, 1), self._source)
+                self._attention.contexts(torch.stack(self._queries, 1), self._source)
 
 
 class _LateValues(torch.autograd.Function):
@@ -188,16 +198,21 @@ class _LateValues(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, values: Float[Tensor, "N S C"], weights: list[Tensor], count: int) -> Float[Tensor, "n N C"]:
+    def forward(
+        ctx: Any, values: Float[Tensor, "B S C"], weights: list[Tensor], count: int, rows: int
+    ) -> Float[Tensor, "n N C"]:
         ctx.weights = weights
-        return values.new_zeros(count, len(values), values.shape[-1])
+        return values.new_zeros(count, rows, values.shape[-1])
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, by_contexts: Float[Tensor, "n N C"]) -> tuple[Float[Tensor, "N S C"], None, None]:
+    def backward(ctx: Any, by_contexts: Float[Tensor, "n N C"]) -> tuple[Float[Tensor, "B S C"], None, None, None]:
         # Mixed precision may have left weights and values in different number formats.
         weights = torch.cat(ctx.weights, 1).to(by_contexts.dtype)
-        return weights.mT @ by_contexts.transpose(0, 1), None, None
+        # "n B places C" to "B n·places C", the order the weights were joined in.
+        steps, width = len(by_contexts), by_contexts.shape[2]
+        by_row = by_contexts.reshape(steps, *ctx.weights[0].shape[:2], width).transpose(0, 1).flatten(1, 2)
+        return weights.mT @ by_row, None, None, None
 
 
 class Decoder(nn.Module, ABC):
@@ -298,7 +313,7 @@ class BeforeDecoder(LookingDecoder):
         source, steps = _looked_at(state), self.stack.steps(self.read_width)
         layers = state.recurrent.layers
         contexts, outputs = [], []
-        glances = Glances(self.attention, source, tokens.shape[1])
+        glances = Glances(self.attention, source, *tokens.shape[:2])
         for known in steps.project(tokens):
             contexts.append(glances(layers[-1][0]))
             output, layers = steps(known, contexts[-1], layers)
@@ -316,7 +331,7 @@ class AfterDecoder(LookingDecoder):
         self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
         outputs, recurrent = self.stack(tokens, state=state.recurrent)
-        context = self.attention.look(outputs, _looked_at(state))
+        context = self.attention.contexts(outputs, _looked_at(state))
         return self.features(outputs, context), replace(state, recurrent=recurrent)
 
 
@@ -336,7 +351,7 @@ class FeedDecoder(LookingDecoder):
         source, steps = _looked_at(state), self.stack.steps(self.read_width)
         layers, fed = state.recurrent.layers, state.fed
         assert fed is not None
-        glances, features = Glances(self.attention, source, tokens.shape[1]), []
+        glances, features = Glances(self.attention, source, *tokens.shape[:2]), []
         for known in steps.project(tokens):
             query, layers = steps(known, fed, layers)
             fed = self.features(query, glances(query))

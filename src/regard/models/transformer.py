@@ -1,7 +1,7 @@
 """A Transformer encoder–decoder (Vaswani et al. 2017)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self, cast
 
 import torch
@@ -20,12 +20,16 @@ from regard.tap import Tap
 
 
 @dataclass
-class TransformerState:
-    """What the decoder remembers, for each layer: the source as keys and values, and those of the tokens so far."""
+class TransformerState(State):
+    """What the decoder remembers, for each layer: the source as keys and values, and those of the tokens so far.
+
+    `places` rows side by side have one source: there are B = N / places memories.
+    """
 
     memories: list[Memory]
     caches: list[KeyValueCache]
-    source_mask: Bool[Tensor, "N 1 1 S"]
+    source_mask: Bool[Tensor, "B 1 1 S"]
+    places: int = 1
 
     @property
     def offset(self) -> int:
@@ -33,15 +37,18 @@ class TransformerState:
         return self.caches[0].length
 
     def select(self, rows: Int[Tensor, " M"]) -> Self:
-        return type(self)(
-            [memory.select(rows) for memory in self.memories],
-            [cache.select(rows) for cache in self.caches],
-            self.source_mask[rows],
-        )
+        return self.branch(rows[:, None], rows // self.places)
+
+    def branch(self, rows: Int[Tensor, "M places"], sources: Int[Tensor, " M"] | None = None) -> Self:
+        memories, mask = self.memories, self.source_mask
+        if sources is not None:
+            memories, mask = [memory.select(sources) for memory in memories], mask[sources]
+        caches = [cache.select(rows.flatten()) for cache in self.caches]
+        return type(self)(memories, caches, mask, rows.shape[1])
 
     def copy(self) -> Self:
         # Nobody writes into memories and masks, so that copies may share them.
-        return type(self)(list(self.memories), [cache.copy() for cache in self.caches], self.source_mask)
+        return replace(self, memories=list(self.memories), caches=[cache.copy() for cache in self.caches])
 
 
 class _Input(nn.Module):
