@@ -2,7 +2,7 @@
 
     model = regard.load("runs/mine")
     best = model.translate(["Das ist ein Haus ."])[0]        # best.text, best.score, best.alignment
-    with regard.record(model.model, "decoder.*.weights") as seen: ...
+    with regard.record(model, "decoder.*.weights") as seen: ...
 
 Names are found when they are first used, so that `import regard` takes no time.
 """

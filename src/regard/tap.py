@@ -15,9 +15,10 @@ A module computes what a tap would show only when somebody looks:
 so looking changes nothing, and not looking costs nothing.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from typing import Protocol
 
 from torch import Tensor, nn
 
@@ -66,7 +67,13 @@ class Seen(dict[str, list[Tensor]]):
         return self[name][-1]
 
 
-def taps(model: nn.Module, pattern: str = "*") -> dict[str, Tap]:
+class Watchable(Protocol):
+    """What has taps: a module, or whatever holds one and knows the names inside."""
+
+    def named_modules(self) -> Iterable[tuple[str, nn.Module]]: ...
+
+
+def taps(model: Watchable, pattern: str = "*") -> dict[str, Tap]:
     """The taps of a model whose dotted names match a shell-style pattern (`*` also matches dots)."""
     every = {name: module for name, module in model.named_modules() if isinstance(module, Tap)}
     found = {name: tap for name, tap in every.items() if fnmatchcase(name, pattern)}
@@ -76,7 +83,7 @@ def taps(model: nn.Module, pattern: str = "*") -> dict[str, Tap]:
 
 
 @contextmanager
-def record(model: nn.Module, pattern: str = "*") -> Iterator[Seen]:
+def record(model: Watchable, pattern: str = "*") -> Iterator[Seen]:
     """Reads what passes the matching taps while the block runs. Recorded tensors are detached, not copied."""
     found = taps(model, pattern)
     seen = Seen({name: [] for name in found})
@@ -91,7 +98,7 @@ def record(model: nn.Module, pattern: str = "*") -> Iterator[Seen]:
 
 
 @contextmanager
-def intervene(model: nn.Module, pattern: str, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
+def intervene(model: Watchable, pattern: str, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
     """Replaces what passes the matching taps by `change` of it while the block runs."""
     found = taps(model, pattern)
 

@@ -19,6 +19,9 @@ def align(
     layer: Annotated[str | None, typer.Option(help="Name of the layer's tap. (default: the mean of all)")] = None,
     head: Annotated[int | None, typer.Option(help="Number of the head, from 0. (default: the mean of all)")] = None,
     threshold: Annotated[float, typer.Option(help="Least weight that makes a link, from 0 to 1.")] = 0.0,
+    reverse: Annotated[
+        Path | None, typer.Option(help="Model of the other direction, whose links are joined by grow-diag.")
+    ] = None,
     device: Device = "auto",
 ) -> None:
     """Print word alignments i-j (source word - target word, from 0) of given translations, by attention.
@@ -28,9 +31,12 @@ def align(
       regard align runs/mine test.de test.en > test.links
 
       regard align runs/mine test.de test.en --gold gold.links
+
+      regard align runs/de-en test.de test.en --reverse runs/en-de > test.links
     """
     from regard.cli.corpus import pairs_of
-    from regard.inspect import pharaoh, read_gold
+    from regard.inspect import pharaoh, read_gold, symmetrize
+    from regard.inspect import reverse as turned
     from regard.metrics import alignment_error_rate
     from regard.tasks import load
 
@@ -41,10 +47,12 @@ def align(
             f"{gold}: {len(true)} lines of links for {len(pairs)} sentence pairs; "
             "give a line for each pair, an empty one where there are no links"
         )
-    translator = load(model, device=device)
-    links = translator.align(
-        [pair.source for pair in pairs], [pair.target for pair in pairs], layer=layer, head=head, threshold=threshold
-    )
+    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    links = load(model, device=device).align(sources, targets, layer=layer, head=head, threshold=threshold)
+    if reverse is not None:
+        other = load(reverse, device=device)
+        backward = other.align(targets, sources, layer=layer, head=head, threshold=threshold)
+        links = [symmetrize(there, turned(back)) for there, back in zip(links, backward, strict=True)]
     if gold is None:
         for row in links:
             typer.echo(pharaoh(row))

@@ -11,7 +11,7 @@ from regard.cli.arguments import Beam, Device, ModelFolder
 from regard.errors import DataError
 
 if TYPE_CHECKING:
-    from regard.tasks import Translation
+    from regard.tasks import Translation, Translator
 
 LINES_AT_ONCE = 1000
 """Lines that are translated together: many enough to sort by length, few enough to see progress."""
@@ -54,12 +54,10 @@ def translate(
     lines = read_lines(sys.stdin.buffer)
     count = 0
     while piece := list(islice(lines, at_once)):
-        texts = [line for line in piece if line.strip()]
-        found = iter(translator.translate(texts, beam=beam, n_best=n_best))
+        answers = iter(_answers(translator, [line for line in piece if line.strip()], beam, n_best, scores, alignments))
         for number, line in enumerate(piece, start=count):
-            for output in _outputs(next(found)) if line.strip() else [None]:
-                number_column = [str(number)] if n_best is not None else []
-                print("\t".join([*number_column, *_columns(output, scores, alignments)]))
+            for columns in next(answers) if line.strip() else [[""] * (1 + scores + alignments)]:
+                print("\t".join([str(number), *columns] if n_best is not None else columns))
         sys.stdout.flush()
         count += len(piece)
 
@@ -76,16 +74,27 @@ def read_lines(stream: BinaryIO) -> Iterator[str]:
             ) from None
 
 
-def _outputs(best: "Translation") -> list["Translation | None"]:
-    return [best, *best.others]
-
-
-def _columns(output: "Translation | None", scores: bool, alignments: bool) -> Iterator[str]:
+def _answers(
+    translator: "Translator", texts: list[str], beam: int | None, n_best: int | None, scores: bool, alignments: bool
+) -> "Iterator[list[list[str]]]":
+    """For each text the columns of its outputs, best first."""
     from regard.inspect import pharaoh
 
+    found = [[best, *best.others] for best in translator.translate(texts, beam=beam, n_best=n_best)]
+    every = [output for outputs in found for output in outputs]
+    # All at once, because attention is read in batches.
+    links = translator.align([o.source for o in every], [o.text for o in every]) if alignments else []
+    columns: Iterator[str | None] = iter(map(pharaoh, links) if alignments else [None] * len(every))
+    for outputs in found:
+        yield [_columns(output, scores, next(columns)) for output in outputs]
+
+
+def _columns(output: "Translation", scores: bool, links: str | None) -> list[str]:
+    several = scores or links is not None
     # A tab inside an output would shift the columns after it.
-    yield output.text.replace("\t", " ") if output and (scores or alignments) else output.text if output else ""
+    columns = [output.text.replace("\t", " ") if several else output.text]
     if scores:
-        yield f"{output.score:.4f}" if output else ""
-    if alignments:
-        yield pharaoh(output.alignment) if output else ""
+        columns.append(f"{output.score:.4f}")
+    if links is not None:
+        columns.append(links)
+    return columns

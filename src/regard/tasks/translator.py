@@ -5,7 +5,7 @@
     best.text, best.score, best.alignment
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
+from torch import nn
 
 from regard.checkpoint import load_weights, put_weights
 from regard.data import Pair, Span
@@ -86,6 +87,10 @@ class Translator:
         model = build_model(recipe.model, source.size, target.size)
         put_weights(model, load_weights(folder), folder)
         return cls(recipe, model.to(choose_device(device)), source, target)
+
+    def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
+        """The parts of the model by name, so that `regard.record` and `regard.intervene` take a translator as it is."""
+        yield from self.model.named_modules()
 
     def translate(
         self,
