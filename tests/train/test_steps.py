@@ -13,7 +13,7 @@ from train_tasks import Classify, Points, recipe_for
 from regard.train.gradients import Gradients
 from regard.train.learner import Learner
 from regard.train.ranks import Ranks
-from regard.train.runtime import Plan, seed_step
+from regard.train.runtime import Plan, precision, seed_step
 
 CPU = torch.device("cpu")
 
@@ -151,6 +151,13 @@ def test_bfloat16_computes_in_bfloat16_and_keeps_weights_and_sums_in_float32() -
     assert outcome.dtype == torch.float32
     assert {parameter.dtype for parameter in learner.model.parameters()} == {torch.float32}
     assert {parameter.grad.dtype for parameter in learner.model.parameters()} == {torch.float32}
+
+
+def test_precision_is_mixed_by_itself_on_cuda_alone() -> None:
+    with precision(recipe_for(precision="auto").train, CPU):
+        assert not torch.is_autocast_enabled("cpu")
+    with precision(recipe_for(precision="bfloat16").train, CPU):
+        assert torch.is_autocast_enabled("cpu")
 
 
 @given(st.integers(0, 2**40), st.integers(0, 10**6), st.integers(0, 64))

@@ -1,0 +1,80 @@
+"""The recipes that come with Regard: they parse, say where their text comes from, and train."""
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from regard.models import build_model
+from regard.recipe import RecurrentModel, TransformerModel, built_in_recipes, read_recipe
+from regard.train import Ended, run
+
+MULTI30K = Path(os.environ.get("MULTI30K", Path(__file__).parents[3] / "shared" / "data" / "multi30k"))
+"""Where the text may lie, as its README has it: data/task1/raw, unpacked."""
+NEED_FILES = ["europarl-recurrent", "europarl-transformer", "multi30k-recurrent", "multi30k-transformer"]
+TINY = {
+    "transformer": ["model.width=16", "model.heads=2", "model.feedforward=16"],
+    "recurrent": ["model.embedding=16", "model.hidden=16", "model.attention.hidden=16"],
+}
+
+
+def tiny(name: str) -> list[str]:
+    limits = ["train.steps=2", "train.validation.every=1", "train.validation.examples=4", "decode.beam=1"]
+    return [*TINY[name.split("-")[1]], *limits, "tokens.source.size=300", "train.batch_tokens=512", "train.device=cpu"]
+
+
+def test_the_list() -> None:
+    assert list(built_in_recipes()) == ["dates", *NEED_FILES]
+
+
+@pytest.mark.parametrize("name", NEED_FILES)
+def test_a_recipe_that_needs_files_says_where_they_come_from(name: str) -> None:
+    assert "github.com/" in built_in_recipes()[name]
+    recipe = read_recipe(name)
+    assert [len(files) for files in (recipe.data.train, recipe.data.dev, recipe.data.test)] == [2, 2, 2]
+    assert all(Path(file).parent == Path.cwd() for file in (*recipe.data.train, *recipe.data.dev, *recipe.data.test))
+    moved = read_recipe(name, ['data.train=["elsewhere/a.en", "elsewhere/a.de"]'])
+    assert moved.data.train == [str(Path.cwd() / "elsewhere/a.en"), str(Path.cwd() / "elsewhere/a.de")]
+
+
+@pytest.mark.parametrize("name", NEED_FILES)
+def test_recipes_for_files_agree_in_what_is_compared(name: str) -> None:
+    recipe = read_recipe(name)
+    assert (recipe.tokens.shared, recipe.tokens.source.kind, recipe.tokens.source.size) == (True, "bpe", 8000)
+    assert (recipe.model.tie, recipe.train.label_smoothing) == ("all", 0.1)
+    assert (recipe.train.validation.metric, recipe.train.precision) == ("bleu", "auto")
+    assert recipe.train.average.checkpoints > 1
+    assert isinstance(recipe.model, TransformerModel if name.endswith("transformer") else RecurrentModel)
+    model = build_model(read_recipe(name, TINY[name.split("-")[1]]).model, 50, 50)
+    assert sum(parameter.numel() for parameter in model.parameters()) > 0
+
+
+def written(folder: Path, name: str) -> None:
+    """A tiny text in the files that the recipe names, packed where it says so."""
+    data = read_recipe(name).data
+    for files in (data.train, data.dev, data.test):
+        for file in files:
+            lines = "".join(f"{'ab' * (number % 3 + 1)} c{number % 5} .\n" for number in range(30)).encode()
+            (folder / Path(file).name).write_bytes(gzip.compress(lines) if file.endswith(".gz") else lines)
+
+
+@pytest.mark.parametrize("name", NEED_FILES)
+def test_they_train_on_files_of_those_names(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, name)
+    ended = run(read_recipe(name, tiny(name)), tmp_path / "model", reporter=lambda event: None)
+    assert isinstance(ended, Ended)
+    assert ended.step == 2
+    assert (tmp_path / "model" / "chosen").read_text().startswith("average-")
+
+
+@pytest.mark.skipif(not MULTI30K.is_dir(), reason="needs the text of Multi30k")
+@pytest.mark.parametrize("name", ["multi30k-recurrent", "multi30k-transformer"])
+def test_they_train_on_some_lines_of_multi30k(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for file in sorted(MULTI30K.glob("*.[de][en]")):
+        with file.open(encoding="utf-8") as lines:
+            (tmp_path / file.name).write_text("".join(line for line, _ in zip(lines, range(200), strict=False)))
+    ended = run(read_recipe(name, tiny(name)), tmp_path / "model", reporter=lambda event: None)
+    assert ended.best is not None
