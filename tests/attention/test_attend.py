@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from regard.attention import NORMALIZERS, SCORES, Additive, Attention, ScaledDot, attend, causal, combine
+from regard.errors import UsageError
 from regard.tap import intervene, record
 
 each_score = pytest.mark.parametrize("score", SCORES)
@@ -191,3 +192,10 @@ def test_half_of_dropped_weights_are_doubled() -> None:
     mixed = attention(torch.zeros(1, 1, 200, 2), torch.zeros(1, 1, 64, 2), values)
     assert set((mixed * 64).unique().tolist()) == {0.0, 2.0}
     assert mixed.sum(-1).mean().item() == pytest.approx(1, abs=0.05)
+
+
+def test_heads_that_cannot_be_shared_are_refused() -> None:
+    query, key = torch.randn(3, 4, 8), torch.randn(2, 5, 8)
+    with pytest.raises(UsageError) as refusal:
+        attend(query, key, key)
+    assert "3 heads of queries cannot share 2 heads of keys and values evenly" in str(refusal.value)

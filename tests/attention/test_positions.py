@@ -167,7 +167,7 @@ def test_relative_positions_of_few_keys_before_the_queries() -> None:
     torch.testing.assert_close(bias, expected[..., None].expand(1, 1, 2, 3))
 
 
-def test_tree_distances_follow_wang() -> None:
+def test_tree_distances_pick_a_vector_for_each_pair() -> None:
     position, query = TreeDistance(4, clip=2).double(), normal(2, 3, 4, 4)
     distances = tree_distances(torch.tensor([[-1, 0, 1, 2], [1, -1, 1, 1]]))
     bias = position.bias(query, 4, distances=distances)
@@ -185,3 +185,11 @@ def test_tree_positions_need_distances() -> None:
     assert str(error.value) == (
         "positions in a tree need its distances; give distances=tree_distances(parents)"
     )
+
+
+def test_alibi_counts_far_distances_in_half_precision() -> None:
+    far = Alibi(1).bias(torch.zeros(1, 1, 1, 4, dtype=torch.bfloat16), keys=600, offset=599)
+    exact = Alibi(1).bias(torch.zeros(1, 1, 1, 4), keys=600, offset=599)
+    assert far is not None
+    assert exact is not None
+    assert torch.equal(far, exact.bfloat16())

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_layers import decoder_layer, encoder_layer, randomize
 
-from regard.attention import Heads, KeyValueCache, padding
+from regard.attention import Heads, KeyValueCache, TreeDistance, padding, tree_distances
 from regard.nn import DecoderBlock, EncoderBlock, FeedForward, Residual
 from regard.tap import intervene, record
 
@@ -105,3 +105,15 @@ def test_the_residual_stream_can_be_looked_at_and_changed() -> None:
     assert seen.last("feedforward.activation").shape == (2, 3, 5)
     with intervene(block, "output", lambda stream: stream * 0):
         assert block(x, memory).count_nonzero() == 0
+
+
+def test_a_block_can_know_a_tree_instead_of_an_order() -> None:
+    heads = Heads(6, 2, position=TreeDistance(3, clip=4)).double()
+    block = EncoderBlock(heads, FeedForward(6, 5, "relu"), width=6, norm="pre", dropout=0.0).double()
+    x = torch.randn(1, 3, 6, dtype=torch.float64)
+    chain, star = (tree_distances(torch.tensor([parents])) for parents in ([-1, 0, 1], [-1, 0, 0]))
+    assert not torch.allclose(block(x, distances=chain), block(x, distances=star))
+    # Words that change places together with their tree get the same vectors.
+    order = torch.tensor([2, 0, 1])
+    moved = block(x[:, order], distances=chain[:, order][:, :, order])
+    torch.testing.assert_close(moved, block(x, distances=chain)[:, order])

@@ -3,6 +3,8 @@
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.errors import UsageError
+
 
 def grouped_matmul(left: Float[Tensor, "... R X"], right: Float[Tensor, "... X C"]) -> Float[Tensor, "... R C"]:
     """`left @ right`; where `right` has fewer heads (axis -3), each serves several consecutive heads of `left`."""
@@ -27,4 +29,11 @@ def repeat_heads(key: Float[Tensor, "... G K Dk"], heads: int) -> Float[Tensor, 
 
 
 def _grouped(left: Tensor, right: Tensor) -> bool:
-    return left.ndim == right.ndim and left.ndim > 2 and left.shape[-3] != right.shape[-3] and left.shape[-3] != 1
+    if left.ndim != right.ndim or left.ndim < 3 or left.shape[-3] in (1, right.shape[-3]):
+        return False
+    if left.shape[-3] % right.shape[-3]:
+        raise UsageError(
+            f"{left.shape[-3]} heads of queries cannot share {right.shape[-3]} heads of keys and values evenly; "
+            "heads are the third axis from the end, and those of keys must divide those of queries"
+        )
+    return True

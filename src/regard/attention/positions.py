@@ -10,6 +10,7 @@ import math
 from typing import Protocol
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -105,14 +106,16 @@ class Alibi(Position):
     ) -> Float[Tensor, "..."] | None:
         places = torch.arange(keys, device=query.device)
         apart = (places - places[offset : offset + query.shape[-2], None]).abs()
-        return apart * -self.slopes.to(query.dtype)[:, None, None]
+        # In the slopes' own precision: half-precision formats cannot even count the farther distances.
+        return (apart * -self.slopes[:, None, None]).to(query.dtype)
 
 
 class Relative(Position):
     """A learned vector for each distance from −clip to clip, which queries are compared with (Shaw et al. 2018).
 
     Keys only: Shaw et al. find that vectors added to the values do not help beside these, and without them fast
-    kernels serve. A layer's heads share the vectors.
+    kernels serve. A layer's heads share the vectors. With scaled dot products the sum is theirs; other scores get the
+    same term added.
     """
 
     def __init__(self, head_width: int, clip: int) -> None:
@@ -143,7 +146,8 @@ class Relative(Position):
 
 
 class TreeDistance(Position):
-    """A learned vector for each distance in a dependency tree, which queries are compared with (Wang et al. 2019).
+    """A learned vector for each distance in a dependency tree, which queries are compared with: the relative structural
+    positions of Wang et al. 2019, as steps along the tree's edges, without a direction.
 
     The distances come with each batch, from `tree_distances`; those above `clip` count as `clip`.
     """
@@ -159,8 +163,10 @@ class TreeDistance(Position):
         if distances is None:
             raise UsageError("positions in a tree need its distances; give distances=tree_distances(parents)")
         products: Tensor = (query * query.shape[-1] ** -0.5) @ self.weight.mT
-        index = distances.clamp(max=self.clip)[:, None].expand(-1, query.shape[1], -1, -1)
-        return products.gather(-1, index)
+        # A product picks each distance's column; indexing would do the same, but its gradient sums in no fixed order
+        # on GPUs.
+        chosen = F.one_hot(distances.clamp(max=self.clip), self.clip + 1).to(products.dtype)
+        return torch.einsum("bhqc,bqkc->bhqk", products, chosen)
 
 
 class PositionFactory(Protocol):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Literal
 
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention import Heads, KeyValueCache, Memory
@@ -45,9 +45,14 @@ class EncoderBlock(nn.Module):
         self.output = Tap()
 
     def forward(
-        self, stream: Float[Tensor, "B T E"], *, mask: Bool[Tensor, "..."] | None = None
+        self,
+        stream: Float[Tensor, "B T E"],
+        *,
+        mask: Bool[Tensor, "..."] | None = None,
+        distances: Int[Tensor, "B T T"] | None = None,
     ) -> Float[Tensor, "B T E"]:
-        stream = self.around_attention(stream, lambda x: self.attention(x, mask=mask))
+        """`distances` are those between words of a tree, for heads whose position is `TreeDistance`."""
+        stream = self.around_attention(stream, lambda x: self.attention(x, mask=mask, distances=distances))
         result: Tensor = self.output(self.around_feedforward(stream, self.feedforward))
         return result
 
