@@ -199,3 +199,19 @@ def test_heads_that_cannot_be_shared_are_refused() -> None:
     with pytest.raises(UsageError) as refusal:
         attend(query, key, key)
     assert "3 heads of queries cannot share 2 heads of keys and values evenly" in str(refusal.value)
+
+
+@pytest.mark.parametrize("normalizer", NORMALIZERS)
+def test_a_bias_that_hides_everything_gives_zeros_on_every_path(normalizer: str) -> None:
+    query, key, value = (part.requires_grad_() for part in parts(1))
+    bias = torch.zeros(1, 1, 3, 5).index_fill(2, torch.tensor([1]), -torch.inf).to(query.dtype)
+    attention = Attention(ScaledDot(), normalizer)
+    with intervene(attention, "weights", lambda weights: weights):
+        plain = attention(query, key, value, bias=bias)
+    fast = attention(query, key, value, bias=bias)
+    defined, _ = attend(query, key, value, normalizer=normalizer, bias=bias)
+    for context in (plain, fast, defined):
+        torch.testing.assert_close(context, plain)
+        assert not context[:, :, 1].any()
+        gradients = torch.autograd.grad(context.sum(), (query, key, value))
+        assert all(gradient.isfinite().all() for gradient in gradients)

@@ -39,7 +39,7 @@ def attend(
     `prepared` says that `key` comes from `score.prepare`.
     """
     scores = _scores(as_score(score), query, key, bias, prepared)
-    weights = as_normalizer(normalizer)(scores, mask)
+    weights = as_normalizer(normalizer)(scores, _visible(mask, bias))
     return grouped_matmul(weights, value), weights
 
 
@@ -125,7 +125,7 @@ class Attention(nn.Module):
         if causal:
             mask = masks.combine(mask, masks.causal(query.shape[-2], key.shape[-2], device=query.device))
         scores = self.scores(_scores(self.score, query, key, bias, prepared=True))
-        weights: Tensor = self.weights(self.normalizer(scores, mask))
+        weights: Tensor = self.weights(self.normalizer(scores, _visible(mask, bias)))
         return weights
 
     def _fused(
@@ -158,3 +158,8 @@ class Attention(nn.Module):
 def _scores(score: Score, query: Tensor, key: Tensor, bias: Tensor | None, prepared: bool) -> Tensor:
     scores = score.compare(query, key if prepared else score.prepare(key))
     return scores if bias is None else scores + bias
+
+
+def _visible(mask: Tensor | None, bias: Tensor | None) -> Tensor | None:
+    """The mask, and no sight of what a bias of −inf hides: so a row of it gives zeros, as from the fused kernels."""
+    return mask if bias is None else masks.combine(mask, ~bias.isneginf())
