@@ -63,4 +63,4 @@ class Generator(nn.Module, ABC):
 
     @abstractmethod
     def advance(self, tokens: Int[Tensor, "N n"], state: State) -> tuple[Float[Tensor, "N n E"], State]:
-        """Reads n more tokens in every row; features at i predict token i + 1. The given state is consumed."""
+        """Reads n ≥ 1 more tokens in every row; features at i predict token i + 1. The given state is consumed."""
