@@ -12,7 +12,7 @@ from regard.cli.table import table
 from regard.errors import UsageError
 
 if TYPE_CHECKING:
-    from regard.train import Results
+    from regard.train import Results, Spread
 
 INTERRUPTED = 130
 """Exit code of a command that was stopped by Ctrl-C, as shells have it."""
@@ -63,15 +63,18 @@ def seeds_of(text: str) -> list[int]:
 
 
 def lines_of(results: "Results") -> Iterator[str]:
-    """A table for each split, and under it how its numbers were computed."""
+    """A table for each split, and under all of them how the numbers were computed, each way once."""
+    count, signatures = len(results.seeds), dict[str, None]()
     for split, spreads in results.spreads.items():
-        count = len(results.seeds)
-        yield ""
         rows = [[f"{split}, {count} seed{'s' * (count > 1)}", "mean", "deviation", "lowest", "highest"]]
-        for spread in spreads:
-            deviation = "–" if spread.deviation is None else f"{spread.deviation:.2g}"
-            low, high = min(spread.values), max(spread.values)
-            rows.append([spread.name, f"{spread.mean:.4g}", deviation, f"{low:.4g}", f"{high:.4g}"])
-        yield from table(rows)
-        for spread in spreads:
-            yield from (f"{spread.name}: {signature}" for signature in spread.signatures)
+        rows += [_row(spread) for spread in spreads]
+        yield from ["", *table(rows)]
+        signatures |= {f"{spread.name}: {signature}": None for spread in spreads for signature in spread.signatures}
+    yield from ["", *signatures] if signatures else []
+
+
+def _row(spread: "Spread") -> list[str]:
+    # Shares, such as accuracies, go from 0 to 1; BLEU and its like to 100.
+    decimals = 4 if max(spread.values) <= 1 else 2
+    numbers = (spread.mean, spread.deviation, min(spread.values), max(spread.values))
+    return [spread.name, *("–" if number is None else f"{number:.{decimals}f}" for number in numbers)]
