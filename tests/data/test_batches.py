@@ -85,6 +85,21 @@ def test_positions_grow_and_count_epochs() -> None:
     assert {after.shard for after in afters} == set(range(batches.shards))
 
 
+@given(pairs=token_pairs.filter(bool), budget=budgets)
+def test_passes_grow_by_what_was_taken(pairs: list[TokenPair], budget: int) -> None:
+    """At the ends of shards by the pairs so far, and inside of them as many batches as there are, evenly."""
+    batches, taken, before = PairBatches(ListedPairs(pairs), seed=1, batch_tokens=budget), 0, 0.0
+    assert batches.passes(Position()) == 0.0
+    for batch, after in islice(batches.from_position(Position()), 12):
+        taken += len(batch.examples)
+        passes = batches.passes(after)
+        assert before < passes
+        if after.batch == 0:
+            assert passes == pytest.approx(taken / len(pairs))
+        assert after.epoch <= passes < after.epoch + 1
+        before = passes
+
+
 def test_epochs_and_seeds_differ_in_order() -> None:
     pairs = ListedPairs([([5] * (n % 7), [6] * (n % 5)) for n in range(100)])
 

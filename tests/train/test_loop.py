@@ -1,5 +1,7 @@
 """The loop: what it yields, when it ends, and that a run that was interrupted ends in the same bits."""
 
+import time
+from collections.abc import Mapping
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -7,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 from checkpoint_strategies import Killed, failing_at
-from torch import Tensor
-from train_tasks import PASS, Classify, recipe_for
+from torch import Tensor, nn
+from train_tasks import PASS, Classify, Points, recipe_for
 
 from regard.checkpoint import ModelFolder, load_checkpoint, load_weights
 from regard.data.batches import Position
-from regard.errors import ModelError, RecipeError, UsageError
+from regard.errors import ModelError, RecipeError, TrainingError, UsageError
 from regard.train import Averaged, Ended, Event, Saved, Started, Step, Validated, train
 from regard.train.ranks import Ranks
 
@@ -301,3 +303,85 @@ def test_starting_from_another_model_takes_over_its_weights(tmp_path: Path) -> N
         begun = load_weights(tmp_path / "second", which)
         for name, tensor in load_weights(tmp_path / "first").items():
             assert torch.equal(begun[name], tensor)
+
+
+class Slow(Classify):
+    """A validation takes its time."""
+
+    def validate(self, model: nn.Module, *, decode: bool, rank: int, world: int) -> Mapping[str, float]:
+        time.sleep(0.05)
+        return super().validate(model, decode=decode, rank=rank, world=world)
+
+
+def test_steps_know_how_much_time_was_spent_aside(tmp_path: Path) -> None:
+    steps = [event for event in train(Slow(recipe_for()), ModelFolder(tmp_path)) if isinstance(event, Step)]
+    aside = [step.aside for step in steps]
+    assert aside == sorted(aside)
+    for number in (4, 8):
+        assert aside[number] - aside[number - 1] >= 0.05
+        assert steps[number].seconds - steps[number - 1].seconds >= aside[number] - aside[number - 1] - 1e-3
+
+
+class Hungry(Classify):
+    """Needs more memory than there is, for a step or for a validation."""
+
+    def objective(self, model: nn.Module, batch: Points, carry: Any) -> tuple[Tensor, Any]:
+        if not self.dev:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
+        return super().objective(model, batch, carry)
+
+    def validate(self, model: nn.Module, *, decode: bool, rank: int, world: int) -> Mapping[str, float]:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
+
+
+@pytest.mark.parametrize(
+    ("dev", "validation", "says"),
+    [
+        (False, {"every": 4}, "step 1: the device's memory is full; train.batch_tokens = 4096 is too large for this"),
+        (True, {"every": 4}, "step 4: the device's memory is full; train.batch_tokens = 4096 is too large for this"),
+        (
+            True,
+            {"every": 4, "decode": True},
+            "step 4: the device's memory is full; train.batch_tokens = 4096 or decode.batch_tokens = 4096 is too large",
+        ),
+    ],
+)
+def test_memory_that_does_not_suffice_is_met_in_words(
+    tmp_path: Path, dev: bool, validation: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(TrainingError) as refusal:
+        list(train(Hungry(recipe_for(validation=validation, batch_tokens=4096), dev=dev), ModelFolder(tmp_path)))
+    assert str(refusal.value).startswith(says)
+    assert "Lower it in a new run (and raise train.accumulate by as much, so that a step still sees as many " in str(
+        refusal.value
+    )
+
+
+@pytest.mark.parametrize(("method", "step"), [("set_current", 4), ("set_chosen", 4)])
+def test_a_disk_that_is_full_when_a_run_goes_on_is_met_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, step: int
+) -> None:
+    list(train(Classify(recipe_for(steps=step)), ModelFolder(tmp_path)))
+    (tmp_path / "chosen").write_text("step-00000099/model.safetensors")
+    monkeypatch.setattr(ModelFolder, method, full_disk)
+    with pytest.raises(TrainingError, match="checkpoint step-00000004 could not be written: No space left on device"):
+        list(train(Classify(recipe_for()), ModelFolder(tmp_path)))
+
+
+@pytest.mark.parametrize("what", ["set_chosen", "remove"])
+def test_a_disk_that_is_full_at_the_average_is_met_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    events = train(Classify(recipe_for(steps=8, average={"checkpoints": 2}, keep=1)), ModelFolder(tmp_path))
+    for event in events:
+        if isinstance(event, Saved) and event.step == 8:
+            break
+    # An older average, which has to make room.
+    (tmp_path / "checkpoints/average-00000001").mkdir()
+    monkeypatch.setattr(ModelFolder, what, full_disk)
+    with pytest.raises(TrainingError, match=": average-00000008 could not be written: No space left on device"):
+        list(events)
+
+
+def full_disk(*_: object) -> None:
+    raise OSError(28, "No space left on device")

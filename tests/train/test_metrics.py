@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,16 @@ from regard.train.metrics import MetricsFile
 from regard.train.pace import Pace
 
 
-def step(number: int, *, loss: float = 1.0, count: int = 10, seconds: float = 0.0, skipped: bool = False) -> Step:
-    return Step(number, loss, 0.5, 1e-3, count, 0, seconds, skipped)
+def step(
+    number: int,
+    *,
+    loss: float = 1.0,
+    count: int = 10,
+    seconds: float = 0.0,
+    skipped: bool = False,
+    aside: float = 0.0,
+) -> Step:
+    return Step(number, loss, 0.5, 1e-3, count, 0, seconds, skipped, aside)
 
 
 def started(number: int) -> Started:
@@ -77,3 +86,22 @@ def test_the_pace_is_measured_between_the_ends_of_steps() -> None:
     assert pace.sum_up().targets_per_second == pytest.approx(10.0)
     pace.add(step(4, seconds=5.0))
     assert pace.sum_up().targets_per_second == pytest.approx(5.0)
+
+
+@given(st.lists(st.floats(0, 100), min_size=2, max_size=9), st.integers(1, 8))
+def test_time_spent_aside_is_not_slowness(pauses: list[float], cut: int) -> None:
+    """A run that stops for other things between its steps is as fast as one that does not."""
+    steady, paused = Pace(), Pace()
+    for number, aside in enumerate(accumulate(pauses), start=1):
+        steady.add(step(number, seconds=float(number)))
+        paused.add(step(number, seconds=number + aside, aside=aside))
+        if number in (cut, len(pauses)):
+            speed = steady.sum_up().targets_per_second
+            assert paused.sum_up().targets_per_second == pytest.approx(speed)
+
+
+def test_steps_are_summed_up_before_anything_else_is_told(tmp_path: Path) -> None:
+    metrics = MetricsFile(ModelFolder(tmp_path), every=2)
+    for event in [started(0), step(1), step(2), step(3), Validated(3, {}, False, 1.0), Saved(3, tmp_path)]:
+        metrics(event)
+    assert steps_in(tmp_path) == [("started", 0), ("step", 2), ("step", 3), ("validated", 3), ("saved", 3)]

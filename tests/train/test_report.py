@@ -92,6 +92,16 @@ def test_the_share_done_is_that_of_the_nearest_limit() -> None:
     assert share_done(endless, step=10, epoch=2, seconds=6.0) == 0.0
 
 
+def test_time_left_is_right_within_the_first_pass() -> None:
+    """Ten steps a pass, a second each, and two passes: 20 seconds in all."""
+    out = io.StringIO()
+    report = LineReport(recipe_for(steps=0, epochs=2, log_every=1).train, Console(file=out, width=100))
+    for number in range(1, 16):
+        report(Step(number, 2.0, 0.5, 1e-3, 50, number / 10, float(number), skipped=False))
+    left = [line.rpartition(", ")[2] for line in out.getvalue().splitlines()]
+    assert left == [f"{20 - number} s left" for number in range(1, 16)]
+
+
 def test_an_end_that_cannot_be_foreseen_is_not_invented() -> None:
     out = io.StringIO()
     report = LineReport(recipe_for(steps=0, validation={"patience": 3}).train, Console(file=out, width=100))
@@ -105,11 +115,12 @@ def test_tensorboard_gets_curves_where_it_is_installed(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     with TensorBoardReport(recipe_for(log_every=2).train, tmp_path) as report:
-        for event in RUN:
+        for event in [*RUN, Averaged(4, 2, {"loss": 1.25}, PATH)]:
             report(event)
     curves = EventAccumulator(str(tmp_path)).Reload()
     assert [point.value for point in curves.Scalars("dev/bleu")] == [20.0]
     assert [point.step for point in curves.Scalars("train/loss")] == [2, 4]
+    assert [(point.step, point.value) for point in curves.Scalars("average/loss")] == [(4, 1.25)]
 
 
 def test_a_bar_that_is_left_in_the_middle_gives_the_cursor_back(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_a_run_leaves_recipe_task_files_and_records(tmp_path: Path) -> None:
     kinds = [(record["event"], record["step"]) for record in records(folder.path)]
     assert kinds == [
         *[("started", 0), ("saved", 0), ("step", 2), ("step", 4)],
-        *[("validated", 4), ("saved", 4), ("validated", 5), ("saved", 5), ("ended", 5)],
+        *[("validated", 4), ("saved", 4), ("step", 5), ("validated", 5), ("saved", 5), ("ended", 5)],
     ]
     assert records(folder.path)[-1]["reason"] == "steps"
 
@@ -101,3 +101,10 @@ def test_a_disk_that_is_full_before_the_first_checkpoint_is_met_in_words(
     monkeypatch.setattr(Classify, "save", full)
     with pytest.raises(TrainingError, match="what the model needs besides weights could not be written: No space left"):
         run(tmp_path)
+
+
+def test_every_step_is_on_record_once_however_a_run_is_cut(tmp_path: Path) -> None:
+    """The records of steps are summaries: each covers those since the one before it."""
+    for steps in (3, 7, 12):
+        run(tmp_path, resume=True, steps=steps, log_every=5)
+    assert [record["step"] for record in records(tmp_path) if record["event"] == "step"] == [3, 4, 5, 7, 8, 10, 12]

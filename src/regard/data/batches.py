@@ -92,11 +92,20 @@ class PairBatches:
         mean = float(longer.mean()) + 1
         self._shard_size = max(1, int(BATCHES_IN_SHARD * batch_tokens / mean))
         self._shapes = Shapes(longer + 1, shapes, batch_tokens) if shapes else None
+        self._planned = 0
 
     @property
     def shards(self) -> int:
         """Shards of an epoch."""
         return -(-len(self._pairs) // self._shard_size)
+
+    def passes(self, position: Position) -> float:
+        """Passes that are over at a position, with the share of the one in progress: in whole shards by their pairs,
+        inside the shard that batches were last taken from by its batches."""
+        first = position.shard * self._shard_size
+        pairs = min(self._shard_size, len(self._pairs) - first)
+        inside = min(1.0, position.batch / self._planned) if self._planned else 0.0
+        return position.epoch + (first + inside * pairs) / len(self._pairs)
 
     def from_position(self, position: Position) -> Iterator[tuple[PairBatch, Position]]:
         """Batches from a position on, without end, each with the position after it.
@@ -111,6 +120,7 @@ class PairBatches:
             while shard < self.shards:
                 sources, targets, examples = self._encode(epoch, order[shard * self._shard_size :][: self._shard_size])
                 plan = self._plan(epoch, shard, sources, targets)
+                self._planned = len(plan)
                 if first >= len(plan):
                     raise DataError(_no_such(position))
                 for place in range(first, len(plan)):
@@ -127,7 +137,8 @@ class PairBatches:
         return Position(epoch + 1, 0, 0)
 
     def _order(self, epoch: int) -> npt.NDArray[np.uint32]:
-        # Four bytes a pair is all that is held of a corpus, whatever its size.
+        # With the lengths, which take eight bytes a pair, this is all that is held of a corpus: four bytes a pair, and
+        # twice that while the order is drawn.
         return np.random.default_rng((self._seed, epoch)).permutation(np.arange(len(self._pairs), dtype=np.uint32))
 
     def _encode(

@@ -46,6 +46,11 @@ class Task(ABC):
         """Training batches from a position on, without end, each with the position after it; a pure function of
         the recipe's seed and the position. `position.epoch` counts finished passes."""
 
+    def passes(self, position: Position) -> float:
+        """Passes over the training text that are over at a position reached by `batches`, the one in progress by its
+        share as far as the task knows it."""
+        return float(position.epoch)
+
     @abstractmethod
     def objective(self, model: nn.Module, batch: Any, carry: Any) -> tuple[Tensor, Any]:
         """The summed training loss of a batch, in float32, and what goes on into the next batch (None for most).

@@ -85,6 +85,9 @@ class TranslationTask(Task):
     def batches(self, position: Position) -> Iterator[tuple[PairBatch, Position]]:
         return self._batches.from_position(position)
 
+    def passes(self, position: Position) -> float:
+        return self._batches.passes(position)
+
     def objective(self, model: nn.Module, batch: PairBatch, carry: None) -> tuple[Tensor, None]:
         assert isinstance(model, Generator)
         return cross_entropy(model, batch, self.recipe.train.label_smoothing), None

@@ -33,12 +33,14 @@ class Step:
     rate: float
     count: int
     """Targets of all micro-batches and processes."""
-    epoch: int
-    """Finished passes over the training text."""
+    epoch: float
+    """Passes over the training text, the one in progress by its share."""
     seconds: float
     """Time trained so far, earlier sittings included."""
     skipped: bool
     """Loss or gradient were not finite, and the weights stayed as they were."""
+    aside: float = 0.0
+    """How much of that time this sitting has spent on validating and saving."""
 
 
 @dataclass(frozen=True)

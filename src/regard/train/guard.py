@@ -28,11 +28,13 @@ class Unread:
     position: Position
     """Before the step: its batches can be had again from there."""
     micro_batches: int
-    epoch: int
+    epoch: float
     """After the step."""
     rate: float
     count: int
     outcome: Tensor
+    aside: float = 0.0
+    """Seconds that this sitting had spent on other things than steps."""
 
 
 class Guard:
@@ -57,7 +59,7 @@ class Guard:
         unread, self._unread = self._unread, []
         outcomes = torch.stack([step.outcome for step in unread]).tolist() if unread else []
         for step, (loss, interruptions, seconds, norm, bad) in zip(unread, outcomes, strict=True):
-            read = Step(step.step, loss, norm, step.rate, step.count, step.epoch, seconds, skipped=bool(bad))
+            read = Step(step.step, loss, norm, step.rate, step.count, step.epoch, seconds, bool(bad), step.aside)
             progress.seconds = seconds
             progress.targets += 0 if bad else step.count
             progress.skipped += bool(bad)

@@ -1,5 +1,7 @@
 """Keeps a run on disk: which checkpoint is current, which is chosen, which may go. Only the leading process writes."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,13 +47,14 @@ class Keeper:
         learner.restore(checkpoint, self.folder.checkpoints / name)
         progress = checkpoint.progress
         if self.ranks.leads:
-            try:
-                load_weights(self.folder.path)
-            except ModelError:
-                # The best is lost; this one takes its place until a validation finds a better one.
-                progress.best = None
-                self.folder.set_chosen(name, checkpoint.used)
-            self.folder.set_current(name)
+            with self._writing(f"checkpoint {name}"):
+                try:
+                    load_weights(self.folder.path)
+                except ModelError:
+                    # The best is lost; this one takes its place until a validation finds a better one.
+                    progress.best = None
+                    self.folder.set_chosen(name, checkpoint.used)
+                self.folder.set_current(name)
         progress.best = self.ranks.agree(progress.best)
         return progress
 
@@ -64,14 +67,12 @@ class Keeper:
             progress.validated = [*progress.validated, name][-self.settings.average.checkpoints :]
         if self.ranks.leads:
             save_checkpoint(self.folder, checkpoint)
-            try:
+            with self._writing(f"checkpoint {name}"):
                 # First chosen, then current: if we are killed in between, resuming does this step again.
                 if improved or progress.best is None:
                     self.folder.set_chosen(name, checkpoint.used)
                 self.folder.set_current(name)
                 prune(self.folder, self.settings.keep, progress.validated)
-            except OSError as error:
-                raise cannot_write(self.folder, f"checkpoint {name}", error) from error
         return self.folder.checkpoints / name
 
     def go_back(self, learner: Learner, progress: Progress) -> Progress:
@@ -95,9 +96,10 @@ class Keeper:
         new = self.save(learner, restored).name
         if self.ranks.leads:
             chosen = self.folder.chosen()
-            for later in self.folder.names()[self.folder.names().index(new) + 1 :]:
-                if chosen is None or later != chosen[0]:
-                    self.folder.remove(later)
+            with self._writing(f"checkpoint {new}"):
+                for later in self.folder.names()[self.folder.names().index(new) + 1 :]:
+                    if chosen is None or later != chosen[0]:
+                        self.folder.remove(later)
         return restored
 
     def average(self, progress: Progress) -> str | None:
@@ -106,6 +108,14 @@ class Keeper:
         if self.ranks.leads and self.settings.average.checkpoints and progress.validated:
             file = AVERAGE if self.settings.average.decay else MODEL
             name = save_average(self.folder, average_of(self.folder, progress.validated, file), progress.step)
-            self.folder.set_chosen(name, MODEL)
-            prune(self.folder, self.settings.keep, progress.validated)
+            with self._writing(name):
+                self.folder.set_chosen(name, MODEL)
+                prune(self.folder, self.settings.keep, progress.validated)
         return self.ranks.agree(name)
+
+    @contextmanager
+    def _writing(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise cannot_write(self.folder, what, error) from error

@@ -3,6 +3,7 @@
 import copy
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -18,6 +19,7 @@ from regard.train.guard import SETBACKS, Guard, Unread, hopeless
 from regard.train.judging import in_words, judge, reason_to_end
 from regard.train.keeper import Keeper
 from regard.train.learner import Learner
+from regard.train.memory import enough_memory
 from regard.train.ranks import Ranks
 from regard.train.runtime import Plan, precision
 from regard.train.schedules import rate_of
@@ -47,7 +49,7 @@ def train(
         Averaged     at the end, if the last checkpoints are averaged
         Ended        once, last
 
-    and raises TrainingError if going back does not help, or the disk is full. The same task ends in the same weights
+    and raises TrainingError if going back does not help, or the disk or the device's memory is full. The same task ends in the same weights
     (on the CPU, bit for bit), however often the run was interrupted.
     """
     run = _Run(task, folder, ranks or Ranks(), device or choose_device(task.recipe.train.device), interrupted)
@@ -94,6 +96,8 @@ class _Run:
         self.learner, self.keeper = Learner(task, device, ranks), Keeper(folder, self.settings, ranks)
         most = 1 if device.type == "cpu" else READ_EVERY
         self.summary = ""
+        self.aside = 0.0
+        """Seconds that this sitting has spent on validating and saving."""
         self.guard = Guard(every=min(most, self.settings.bad_steps, self.settings.log_every))
 
     def start(self) -> Iterator[Event]:
@@ -136,9 +140,10 @@ class _Run:
         count = sum(batch.count for batch in micro_batches)
         rate = rate_of(self.settings, progress)
         plan = Plan(progress.step, count, rate, self.interrupted(), self.clock())
-        outcome, self.learner.carry = self.learner.runner.run(micro_batches, plan, self.learner.carry)
-        epoch = progress.position.epoch
-        self.guard.watch(Unread(progress.step, before, len(micro_batches), epoch, rate, count, outcome))
+        with enough_memory(progress.step, self.settings):
+            outcome, self.learner.carry = self.learner.runner.run(micro_batches, plan, self.learner.carry)
+        epoch = self.task.passes(progress.position)
+        self.guard.watch(Unread(progress.step, before, len(micro_batches), epoch, rate, count, outcome, self.aside))
 
     def go_back(self) -> WentBack:
         """To the last good checkpoint, with half the rate."""
@@ -146,7 +151,8 @@ class _Run:
         kept = self.ranks.agree(self.guard.keep_batch(self.task, self.folder) if self.ranks.leads else Path())
         if self.progress.setbacks >= SETBACKS:
             raise hopeless(step, rate, kept)
-        self.progress = self.keeper.go_back(self.learner, self.progress)
+        with self._aside():
+            self.progress = self.keeper.go_back(self.learner, self.progress)
         self.batches = self.task.batches(self.progress.position)
         return WentBack(step, self.progress.step, self.progress.rate_factor, kept)
 
@@ -161,7 +167,8 @@ class _Run:
         yield self.save(improved=improved, regular=True)
 
     def save(self, *, improved: bool = False, regular: bool = False) -> Saved:
-        path = self.keeper.save(self.learner, self.progress, improved=improved, regular=regular)
+        with self._aside():
+            path = self.keeper.save(self.learner, self.progress, improved=improved, regular=regular)
         return Saved(self.progress.step, path)
 
     def end(self, reason: Reason) -> Iterator[Event]:
@@ -180,11 +187,19 @@ class _Run:
         decode = self.settings.validation.decode or self.settings.validation.metric != "loss"
         mode = model.training
         model.eval()
-        with torch.no_grad(), precision(self.settings, self.device):
+        enough = enough_memory(self.progress.step, self.settings, self.task.recipe.decode if decode else None)
+        with self._aside(), enough, torch.no_grad(), precision(self.settings, self.device):
             metrics = self.task.validate(model, decode=decode, rank=self.ranks.rank, world=self.ranks.world)
         model.train(mode)
         metrics, self.progress.seconds = self.ranks.agree((metrics, self.clock()))
         return metrics
+
+    @contextmanager
+    def _aside(self) -> Iterator[None]:
+        """For what is not a step, so that it does not count as slowness of steps."""
+        began = self.clock()
+        yield
+        self.aside += self.clock() - began
 
 
 def _take(

@@ -13,7 +13,8 @@ from regard.train.pace import Pace
 
 
 class MetricsFile:
-    """Appends events as records; steps are summed up, one record for every `every` of them."""
+    """Appends events as records; steps are summed up, one record for every `every` of them and for the rest of them
+    before anything else happens: so no step is lost when a run ends or goes on from a checkpoint."""
 
     def __init__(self, folder: ModelFolder, every: int) -> None:
         self.folder, self.every, self.pace = folder, every, Pace()
@@ -24,9 +25,14 @@ class MetricsFile:
         if isinstance(event, Step):
             self.pace.add(event)
             if event.step % self.every == 0:
-                self._append({"event": "step", **asdict(self.pace.sum_up())})
+                self._sum_up()
         else:
+            if self.pace.has_steps:
+                self._sum_up()
             self._append({"event": type(event).__name__.lower(), **asdict(event)})
+
+    def _sum_up(self) -> None:
+        self._append({"event": "step", **asdict(self.pace.sum_up())})
 
     def _append(self, record: dict[str, Any]) -> None:
         try:

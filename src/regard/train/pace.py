@@ -12,7 +12,7 @@ class Summary:
     """What the steps since the last summary were like."""
 
     step: int
-    epoch: int
+    epoch: float
     loss: float
     """Mean over the targets of all steps that were not skipped."""
     norm: float
@@ -20,6 +20,7 @@ class Summary:
     rate: float
     """Of the last step."""
     targets_per_second: float
+    """While steps were done; validating and saving do not count."""
     skipped: int
     seconds: float
 
@@ -34,14 +35,19 @@ class Pace:
     def add(self, step: Step) -> None:
         self._steps.append(step)
 
+    @property
+    def has_steps(self) -> bool:
+        """Whether there is anything to sum up."""
+        return bool(self._steps)
+
     def sum_up(self) -> Summary:
         """Of the steps since the last time; there must be one."""
         steps, self._steps = self._steps, []
         last, before = steps[-1], self._before
-        self._before = last.seconds
+        self._before = now = last.seconds - last.aside
         # The first summary of a sitting does not know when its first step began, and leaves that step out.
         timed = steps if before is not None else steps[1:]
-        seconds = last.seconds - (before if before is not None else steps[0].seconds)
+        seconds = now - (before if before is not None else steps[0].seconds - steps[0].aside)
         good = [step for step in steps if not step.skipped]
         targets = sum(step.count for step in good)
         return Summary(
@@ -56,7 +62,7 @@ class Pace:
         )
 
 
-def share_done(settings: Training, step: int, epoch: int, seconds: float) -> float:
+def share_done(settings: Training, step: int, epoch: float, seconds: float) -> float:
     """How much of the run is over by the nearest of its limits; 0 if only validation can end it."""
     limits = (settings.steps, step), (settings.epochs, epoch), (settings.minutes * 60, seconds)
     return min(1.0, max((done / limit for limit, done in limits if limit), default=0.0))

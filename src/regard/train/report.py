@@ -139,9 +139,10 @@ class TensorBoardReport:
                     summary = self.pace.sum_up()
                     for name in ("loss", "norm", "rate", "targets_per_second"):
                         self.writer.add_scalar(f"train/{name}", getattr(summary, name), event.step)
-            case Validated():
+            case Validated() | Averaged():
+                group = "dev" if isinstance(event, Validated) else "average"
                 for name, value in event.metrics.items():
-                    self.writer.add_scalar(f"dev/{name}", value, event.step)
+                    self.writer.add_scalar(f"{group}/{name}", value, event.step)
 
     def __enter__(self) -> Self:
         return self
