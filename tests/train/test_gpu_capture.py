@@ -68,7 +68,7 @@ def test_a_non_finite_step_is_skipped_by_the_graph_itself() -> None:
     for step, batch in enumerate([good, good, good, bad, good], start=1):
         found.append(learner.runner.run([batch], Plan(step, good.count, 0.1, False, 0.0), None)[0][-1].item())
         weights.append(learner.model.output.weight.detach().clone())
-    assert learner.runner.sum_up().startswith("1 shapes")
+    assert learner.runner.sum_up().startswith("1 shape of batches")
     assert found == [0, 0, 0, 1, 0]
     assert [torch.equal(*pair) for pair in pairwise(weights)] == [False, False, True, False]
     assert all(tensor.isfinite().all() for tensor in learner.used.state_dict().values())

@@ -93,7 +93,8 @@ class CapturedRunner(StepRunner):
 
     def sum_up(self) -> str:
         count = len(self._captures)
-        return f"{count} shapes of batches captured as CUDA graphs, in {self._seconds:.1f} s" if count else ""
+        shapes = "1 shape" if count == 1 else f"{count} shapes"
+        return f"{shapes} of batches captured as CUDA graphs, in {self._seconds:.1f} s" if count else ""
 
     def _capture_of(self, batch: Batch, shape: Shape) -> Capture | None:
         """The graph for a micro-batch, made now if need be; None if it is to be executed eagerly."""
@@ -146,19 +147,19 @@ class CudaGraphs:
         graph = torch.cuda.CUDAGraph()
         # Other threads may go on with what they do.
         context = torch.cuda.graph(graph, self._pool, self._stream, capture_error_mode="thread_local")
+        generator = torch.cuda.default_generators[self.device.index]
+        seed, offset = generator.initial_seed(), generator.get_offset()
         try:
             # Torch does not go back to the stream it came from if the end of a capture fails.
             with torch.cuda.stream(torch.cuda.current_stream(self.device)), context:
                 work()
         except RuntimeError:
-            self._forget_capture()
+            # Nor does its generator learn of that end: without another state it would never draw a number again.
+            fresh = torch.Generator(self.device).manual_seed(seed)
+            fresh.set_offset(offset)
+            generator.graphsafe_set_state(fresh.graphsafe_get_state())
             raise
         return graph.replay
-
-    def _forget_capture(self) -> None:
-        """After a capture that failed, torch's generator would wait forever for its end: it gets a new state."""
-        fresh = torch.Generator(self.device)
-        torch.cuda.default_generators[self.device.index].graphsafe_set_state(fresh.graphsafe_get_state())
 
 
 def build_runner(
