@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -91,6 +92,28 @@ def test_resuming_where_nothing_is_begins(here: Path) -> None:
     told = regard("train", "my.toml", "--out", "new", "--resume", *SHORT)
     assert told.code == 0
     assert "begins with new weights" in told.err
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_training_that_was_stopped_does_not_look_like_one_that_ended(
+    here: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, code: int
+) -> None:
+    asked: list[object] = []
+
+    def ask_once(self: object, position: object) -> float:
+        if not asked:
+            signal.raise_signal(number)
+        asked.append(position)
+        return 0.0
+
+    with monkeypatch.context() as patch:
+        patch.setattr("regard.tasks.translation.TranslationTask.passes", ask_once)
+        told = regard("train", "my.toml", "--out", "m", *SHORT)
+    assert told.code == code
+    assert "asked to stop at step 2, and everything is saved; go on with --resume" in told.err
+    assert regard("train", "my.toml", "--out", "m", "--resume", *SHORT).code == 0
+    said = " ".join(regard("train", "--help").out.split())
+    assert "130 after Ctrl-C (SIGINT) and 143 after SIGTERM" in said
 
 
 def test_resuming_with_another_text_is_refused(here: Path) -> None:

@@ -1,6 +1,7 @@
 """A run in its folder: what it writes, what it refuses, what it leaves on record."""
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -108,3 +109,17 @@ def test_every_step_is_on_record_once_however_a_run_is_cut(tmp_path: Path) -> No
     for steps in (3, 7, 12):
         run(tmp_path, resume=True, steps=steps, log_every=5)
     assert [record["step"] for record in records(tmp_path) if record["event"] == "step"] == [3, 4, 5, 7, 8, 10, 12]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_is_named(tmp_path: Path, number: signal.Signals) -> None:
+    def ask(event: Event) -> None:
+        if event.step == 6:
+            signal.raise_signal(number)
+
+    ended = run_task(lambda *_: Classify(recipe_for()), tmp_path, reporter=ask)
+    assert (ended.reason, ended.signal) == ("interrupted", number)
+    assert ended.step < 12
+    assert records(tmp_path)[-1]["signal"] == number
+    assert signal.getsignal(number) not in (None, signal.SIG_IGN)
+    assert run(tmp_path, resume=True).signal is None

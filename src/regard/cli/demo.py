@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.arguments import Changes
+from regard.cli.train import leave_if_stopped
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,7 +48,7 @@ def demo(
 
     folder = out or next_free(Path("runs/demo"))
     typer.echo(f"A model with attention learns to read dates of many languages into ISO 8601, in {folder}.", err=True)
-    run(read_recipe("dates", settings or []), folder)
+    leave_if_stopped(run(read_recipe("dates", settings or []), folder))
     translator = load(folder)
     pairs = held_out(translator, "test", [])
     with progress_of("reading held-out dates") as on_progress:

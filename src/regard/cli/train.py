@@ -1,11 +1,14 @@
 """`regard train`: one recipe, one run."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from regard.cli.arguments import Changes, RecipeName
+
+if TYPE_CHECKING:
+    from regard.train import Ended
 
 
 def train(
@@ -15,6 +18,9 @@ def train(
     settings: Changes = None,
 ) -> None:
     """Train a model by a recipe. Ctrl-C saves and leaves; --resume goes on as if nothing had happened.
+
+    The exit code is 0 if the recipe ended the training, 130 after Ctrl-C (SIGINT) and 143 after SIGTERM, both of which
+    save first, and 2 if something is wrong, which is then said.
 
     [bold]Examples[/bold]
 
@@ -30,4 +36,10 @@ def train(
     from regard.train import run
 
     chosen = read_recipe(recipe, settings or [])
-    run(chosen, out or Path("runs") / Path(recipe).stem, resume=resume)
+    leave_if_stopped(run(chosen, out or Path("runs") / Path(recipe).stem, resume=resume))
+
+
+def leave_if_stopped(ended: "Ended") -> None:
+    """Ends the command with the exit code that shells give a signal, so that nothing goes on with half a training."""
+    if ended.signal is not None:
+        raise typer.Exit(128 + ended.signal)

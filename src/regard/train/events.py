@@ -99,6 +99,8 @@ class Ended:
     skipped: int
     """Steps that were not finite, in all."""
     seconds: float
+    signal: int | None = None
+    """Number of the signal that asked to stop, if one did."""
 
 
 @dataclass(frozen=True)

@@ -49,8 +49,8 @@ def train(
         Averaged     at the end, if the last checkpoints are averaged
         Ended        once, last
 
-    and raises TrainingError if going back does not help, or the disk or the device's memory is full. The same task ends in the same weights
-    (on the CPU, bit for bit), however often the run was interrupted.
+    and raises TrainingError if going back does not help, or the disk or the device's memory is full. The same task
+    ends in the same weights (on the CPU, bit for bit), however often the run was interrupted.
     """
     run = _Run(task, folder, ranks or Ranks(), device or choose_device(task.recipe.train.device), interrupted)
 

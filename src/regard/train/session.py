@@ -3,7 +3,9 @@
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from pathlib import Path
+from signal import SIGINT
 
 import torch
 from rich.console import Console
@@ -74,8 +76,11 @@ def run_task(
 def _follow(
     task: Task, folder: ModelFolder, ranks: Ranks, device: torch.device | None, listeners: list[Reporter]
 ) -> Ended:
-    with asked_to_stop() as interrupted:
-        for event in train(task, folder, ranks=ranks, device=device, interrupted=interrupted):
+    with asked_to_stop() as asked:
+        for event in train(task, folder, ranks=ranks, device=device, interrupted=asked):
+            if isinstance(event, Ended) and event.reason == "interrupted":
+                # Another process may have been asked instead of this one.
+                event = replace(event, signal=asked.signal or SIGINT)
             for listener in listeners:
                 listener(event)
             if isinstance(event, Ended):

@@ -2,17 +2,26 @@
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 
+class Asked:
+    """Whether somebody wants training to stop, and by which signal."""
+
+    signal: int | None = None
+
+    def __call__(self) -> bool:
+        return self.signal is not None
+
+
 @contextmanager
-def asked_to_stop() -> Iterator[Callable[[], bool]]:
-    """Gives a function that says whether a signal has come. Only the main thread gets signals; elsewhere none come."""
-    came = threading.Event()
+def asked_to_stop() -> Iterator[Asked]:
+    """Gives what can be asked whether a signal has come. Only the main thread gets signals; elsewhere none come."""
+    asked = Asked()
     if threading.current_thread() is not threading.main_thread():
-        yield came.is_set
+        yield asked
         return
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
@@ -21,12 +30,12 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
     def take_note(number: int, frame: FrameType | None) -> None:
-        came.set()
+        asked.signal = number
         give_back()
 
     for number in before:
         signal.signal(number, take_note)
     try:
-        yield came.is_set
+        yield asked
     finally:
         give_back()
