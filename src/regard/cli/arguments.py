@@ -18,4 +18,8 @@ Changes = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe; repeatable.")
 ]
 Beam = Annotated[int | None, typer.Option(help="Hypotheses kept at each step. (default: the recipe's)")]
+Engine = Annotated[
+    str,
+    typer.Option(help="own; or ctranslate2 or ctranslate2:int8, faster on a CPU, for Transformers (regard[export])."),
+]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from regard.cli.arguments import Beam, Device, ModelFolder
+from regard.cli.arguments import Beam, Device, Engine, ModelFolder
 from regard.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def evaluate(
     ] = None,
     json: Annotated[Path | None, typer.Option("--json", help="File for every number, as JSON for programs.")] = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="File for the outputs, line for line.")] = None,
+    engine: Engine = "own",
     device: Device = "auto",
 ) -> None:
     """Translate held-out text and score the outputs: exact match, BLEU, chrF, TER, each with its signature; in total
@@ -63,7 +64,7 @@ def evaluate(
 
     check_files(out, json, by_length)
     changes = [] if beam is None else ["decode.method=beam", f"decode.beam={beam}"]
-    translator = load(model, device=device, changes=changes)
+    translator = load(model, device=device, changes=changes, engine=engine)
     pairs = held_out(translator, split, data or [])
     others = None if against is None else outputs_of(against, pairs, device, changes)
     with progress_of("translating") as on_progress:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from regard.cli.arguments import Beam, Device, ModelFolder
+from regard.cli.arguments import Beam, Device, Engine, ModelFolder
 from regard.errors import DataError
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def translate(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Change how the model decodes, such as decode.method=sample."),
     ] = None,
+    engine: Engine = "own",
     device: Device = "auto",
 ) -> None:
     """Translate standard input to standard output, line for line.
@@ -44,11 +45,13 @@ def translate(
 
       regard translate runs/mine --alignments < new.de | cut -f 2 > new.links
 
+      regard translate runs/mine --engine ctranslate2:int8 < new.de > new.en
+
       regard translate runs/mine --set decode.method=sample --set decode.top_p=0.9 < new.de
     """
     from regard.tasks import load
 
-    translator = load(model, device=device, changes=settings or [])
+    translator = load(model, device=device, changes=settings or [], engine=engine)
     # A person at a terminal wants each line answered; a file is faster in large pieces.
     at_once = 1 if sys.stdin.isatty() else LINES_AT_ONCE
     lines = read_lines(sys.stdin.buffer)

@@ -18,9 +18,9 @@ NEVER = (PAD, BEGIN)
 
 
 def longest_outputs(source: Padded, settings: Decoding) -> list[int]:
-    """Most tokens of each output: so many for each source token, END not counted, and some more; `least` at least."""
+    """Most tokens of each output."""
     words = (source.keep & (source.tokens != END)).sum(1).tolist()
-    return [max(int(count * settings.longest_factor) + settings.longest_extra, settings.least) for count in words]
+    return [settings.longest_output(count) for count in words]
 
 
 @dataclass(frozen=True)

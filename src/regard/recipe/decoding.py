@@ -41,6 +41,10 @@ class Decoding(Section):
     seed: Seed = 1
     """Sampling: outputs are a function of seed, example and position."""
 
+    def longest_output(self, words: int) -> int:
+        """Most tokens of the output for a source of so many tokens, END not counted on either side."""
+        return max(int(words * self.longest_factor) + self.longest_extra, self.least)
+
     @model_validator(mode="after")
     def _n_best_fits(self) -> Self:
         if self.method == "beam" and self.n_best > self.beam:

@@ -11,11 +11,15 @@ from regard.tasks.translator import Scored, Translation, Translator
 TASKS: dict[str, type[TranslationTask]] = {"translation": TranslationTask}
 
 
-def load(folder: str | Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Translator:
-    """The trained model in a folder, ready for use; `changes` are settings such as `decode.beam=10`."""
+def load(folder: str | Path, *, device: str = "auto", changes: Sequence[str] = (), engine: str = "own") -> Translator:
+    """The trained model in a folder, ready for use; `changes` are settings such as `decode.beam=10`.
+
+    `engine` searches for outputs: our `own`, or `ctranslate2` or `ctranslate2:int8`, which are faster on a CPU, run
+    Transformers alone, and are seen by no tap.
+    """
     model = ModelFolder(Path(folder))
     model.check_is_model()
-    return Translator.load(model.path, device=device, changes=changes)
+    return Translator.load(model.path, device=device, changes=changes, engine=engine)
 
 
 __all__ = ["TASKS", "Scored", "Task", "Translation", "TranslationTask", "Translator", "load"]

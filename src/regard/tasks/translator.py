@@ -17,13 +17,14 @@ from torch import nn
 
 from regard.checkpoint import load_weights, put_weights
 from regard.data import Pair, Span
-from regard.decode import Hypothesis, decode_all, score_all
+from regard.decode import Hypothesis, score_all
 from regard.device import choose_device
 from regard.errors import UsageError
 from regard.inspect import END_LABEL, Links, Look, choose, fold, link, watch
 from regard.models import build_model
 from regard.models.generator import Generator
 from regard.recipe import Decoding, Recipe, change_section, read_recipe
+from regard.tasks.engines import Engine, OwnEngine, check_engine, make_engine
 from regard.tasks.vocabularies import load_tokenizers
 from regard.tokens import Tokenizer
 
@@ -70,15 +71,19 @@ class Scored:
 class Translator:
     """A model with its tokenizers, ready for use."""
 
-    def __init__(self, recipe: Recipe, model: Generator, source: Tokenizer, target: Tokenizer) -> None:
+    def __init__(
+        self, recipe: Recipe, model: Generator, source: Tokenizer, target: Tokenizer, engine: Engine | None = None
+    ) -> None:
         self.recipe = recipe
+        self.engine = engine or OwnEngine(model)
         self.model = model.eval()
         self.source_tokenizer = source
         self.target_tokenizer = target
 
     @classmethod
-    def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Self:
-        """The model in a folder, with `key=value` changes to how it decodes."""
+    def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = (), engine: str = "own") -> Self:
+        """The model in a folder, with `key=value` changes to how it decodes, and what searches for its outputs."""
+        check_engine(engine, device)
         for change in changes:
             if not change.strip().startswith("decode."):
                 raise UsageError(f"--set {change!r}: a trained model stays as it is; only decode.* can be changed")
@@ -86,7 +91,8 @@ class Translator:
         source, target = load_tokenizers(folder)
         model = build_model(recipe.model, source.size, target.size)
         put_weights(model, load_weights(folder), folder)
-        return cls(recipe, model.to(choose_device(device)), source, target)
+        model.to(choose_device(device if engine == "own" else "cpu"))
+        return cls(recipe, model, source, target, make_engine(engine, model, recipe.model, folder))
 
     def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
         """The parts of the model by name, so that `regard.record` and `regard.intervene` take a translator as it is."""
@@ -109,7 +115,7 @@ class Translator:
         decoding = _changed(decoding or self.recipe.decode, beam, n_best)
         sources = self.source_tokenizer.encode_all(texts)
         forced = None if prefixes is None else self.target_tokenizer.encode_all(prefixes)
-        found = decode_all(self.model, sources, decoding, prefixes=forced, on_progress=on_progress)
+        found = self.engine.decode_all(sources, decoding, prefixes=forced, on_progress=on_progress)
         return [self._translation(text, hypotheses) for text, hypotheses in zip(texts, found, strict=True)]
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Scored]:

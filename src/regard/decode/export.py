@@ -1,0 +1,159 @@
+"""A Transformer in the terms of CTranslate2, a fast runtime for CPUs, through its public model specification.
+
+Tokens go by their numbers: a vocabulary of "0", "1", … needs no agreement on how tokens are written.
+"""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from regard.attention import Heads
+from regard.attention.positions import Learned, Position
+from regard.errors import UsageError
+from regard.models import LinearReadout, TransformerTranslator
+from regard.nn.blocks import DecoderBlock, EncoderBlock
+from regard.nn.feedforward import FeedForward
+from regard.recipe import RecurrentModel, TransformerModel
+from regard.tokens.vocabulary import BEGIN, END, UNKNOWN
+
+POSITIONS = 4096
+"""Positions of a computed table; a learned one has as many as it has."""
+
+ALLOWED: dict[str, tuple[object, ...]] = {
+    "kind": ("transformer",),
+    "score": ("scaled_dot",),
+    "normalizer": ("softmax",),
+    "position": ("sinusoidal", "learned", "none"),
+    "window": (0,),
+}
+"""What the runtime can express, by setting of `[model]`."""
+
+
+def ctranslate2(part: str = "") -> Any:
+    """The package, or a part of it, if it is installed; without types, so that checking them does not need it."""
+    try:
+        return import_module(f"ctranslate2{part}")
+    except ImportError:
+        raise UsageError(
+            "--engine ctranslate2 needs a package that is not installed: pip install 'regard[export]', or use "
+            "--engine own"
+        ) from None
+
+
+def check_can_export(settings: TransformerModel | RecurrentModel) -> None:
+    """Refuses models that CTranslate2 has no terms for."""
+    for name, allowed in ALLOWED.items():
+        value = getattr(settings, name)
+        if value not in allowed:
+            raise UsageError(
+                f"model.{name} = {value!r}: CTranslate2 cannot run such a model, only those with "
+                f"{' or '.join(map(repr, allowed))}; use --engine own"
+            )
+
+
+def longest_input(model: TransformerTranslator) -> int:
+    """Most positions that an exported model has, in its source and in its output, begin and end counted."""
+    position = model.encoder.input.position
+    return position.weight.shape[0] if isinstance(position, Learned) else POSITIONS
+
+
+def export(model: TransformerTranslator, settings: TransformerModel, folder: Path) -> None:
+    """Writes a model into an existing, empty folder."""
+    check_can_export(settings)
+    spec = specification(model, settings)
+    spec.validate()
+    spec.optimize(quantization=None)
+    spec.save(str(folder))
+
+
+def specification(model: TransformerTranslator, settings: TransformerModel) -> Any:
+    """The layers of a model under the names that CTranslate2 has for them."""
+    specs = ctranslate2(".specs")
+    kinds = specs.Activation
+    activation = {"relu": kinds.RELU, "gelu": kinds.GELU, "swiglu": kinds.SWISH}[settings.activation]
+    common: dict[str, Any] = {
+        "num_heads": settings.heads,
+        "num_heads_kv": settings.groups or settings.heads,
+        "pre_norm": settings.norm == "pre",
+        "activation": activation,
+        "ffn_glu": settings.activation == "swiglu",
+    }
+    spec = specs.TransformerSpec(
+        specs.TransformerEncoderSpec(settings.encoder_layers, **common),
+        specs.TransformerDecoderSpec(settings.decoder_layers, **common),
+    )
+    for side, part in ((spec.encoder, model.encoder), (spec.decoder, model.decoder)):
+        embeddings = side.embeddings[0] if isinstance(side.embeddings, list) else side.embeddings
+        embeddings.weight = _array(part.input.embedding.weight)
+        side.scale_embeddings = True
+        side.position_encodings.encodings = _positions(part.input.position, settings.width)
+        if settings.norm == "pre":
+            _norm(side.layer_norm, part.norm)
+        for layer, block in zip(side.layer, part.layers, strict=True):
+            assert isinstance(block, EncoderBlock | DecoderBlock)
+            _block(layer, block)
+    assert isinstance(model.readout, LinearReadout)
+    spec.decoder.projection.weight = _array(model.readout.weight)
+    spec.register_source_vocabulary([str(token) for token in range(model.encoder.input.embedding.size)])
+    spec.register_target_vocabulary([str(token) for token in range(model.decoder.input.embedding.size)])
+    spec.config.unk_token, spec.config.eos_token = str(UNKNOWN), str(END)
+    spec.config.bos_token = spec.config.decoder_start_token = str(BEGIN)
+    spec.config.layer_norm_epsilon = nn.LayerNorm(1).eps
+    return spec
+
+
+def _block(layer: Any, block: EncoderBlock | DecoderBlock) -> None:
+    _self_attention(layer.self_attention, block.attention)
+    _norm(layer.self_attention.layer_norm, block.around_attention.norm)
+    if isinstance(block, DecoderBlock):
+        _cross_attention(layer.attention, block.cross)
+        _norm(layer.attention.layer_norm, block.around_cross.norm)
+    _feedforward(layer.ffn, block.feedforward)
+    _norm(layer.ffn.layer_norm, block.around_feedforward.norm)
+
+
+def _self_attention(spec: Any, heads: Heads) -> None:
+    _linear(spec.linear[0], heads.inward.weight, heads.inward.bias)
+    _linear(spec.linear[1], heads.outward.weight, heads.outward.bias)
+
+
+def _cross_attention(spec: Any, heads: Heads) -> None:
+    rows, (weight, bias) = heads.heads * heads.width, (heads.inward.weight, heads.inward.bias)
+    _linear(spec.linear[0], weight[:rows], bias[:rows])
+    _linear(spec.linear[1], weight[rows:], bias[rows:])
+    _linear(spec.linear[2], heads.outward.weight, heads.outward.bias)
+
+
+def _feedforward(spec: Any, feedforward: FeedForward) -> None:
+    weight, bias = feedforward.inward.weight, feedforward.inward.bias
+    if feedforward.kind == "swiglu":
+        # The gate, which the activation is for, and what it is multiplied with.
+        for part, linear in enumerate((spec.linear_0, spec.linear_0_noact)):
+            _linear(linear, weight.chunk(2)[part], bias.chunk(2)[part])
+    else:
+        _linear(spec.linear_0, weight, bias)
+    _linear(spec.linear_1, feedforward.outward.weight, feedforward.outward.bias)
+
+
+def _linear(spec: Any, weight: Tensor, bias: Tensor) -> None:
+    spec.weight, spec.bias = _array(weight), _array(bias)
+
+
+def _norm(spec: Any, norm: nn.Module) -> None:
+    assert isinstance(norm, nn.LayerNorm)
+    spec.gamma, spec.beta = _array(norm.weight), _array(norm.bias)
+
+
+def _positions(position: Position, width: int) -> np.ndarray:
+    """What a position adds to each row of features, as a table."""
+    count = position.weight.shape[0] if isinstance(position, Learned) else POSITIONS
+    with torch.no_grad():
+        return _array(position.embed(next(position.parameters(), torch.empty(0)).new_zeros(1, count, width))[0])
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    return tensor.detach().float().cpu().contiguous().numpy().copy()
