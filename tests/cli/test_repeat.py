@@ -13,10 +13,11 @@ import pytest
 from command_line import RECIPE, content, regard, write_corpus
 from train_processes import begin
 
-from regard.recipe import read_recipe
+from regard.recipe import read_recipe, write_recipe
 from regard.train import Repeat, Spread, repeating
 
 SHORT = ["--set", "train.steps=3", "--set", "train.validation.every=2", "--set", "decode.beam=1"]
+SHORT += ["--set", "decode.longest_factor=1", "--set", "decode.longest_extra=0"]
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def repeat_and_tell(*arguments: str) -> None:
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT])
 def test_killed_or_stopped_it_goes_on_where_it_was(here: Path, by: signal.Signals) -> None:
-    longer = ["my.toml", "--seeds", "1,2", "--out", "out", *SHORT, "--set", "train.steps=30"]
+    longer = ["my.toml", "--seeds", "1,2", "--out", "out", *SHORT, "--set", "train.steps=16"]
     process = begin(repeat_and_tell, *longer)
     # The second seed has saved what it begins with, so that there is something to go on from.
     while not Path("out/seed-2/current").exists() and process.is_alive():
@@ -135,6 +136,7 @@ def test_what_repeat_refuses(here: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     no_dev = ["--set", "data.dev=[]", "--set", "train.validation.metric=loss"]
     for arguments, words in [
         (["--seeds", "1,x"], "--seeds '1,x': expected whole numbers with commas between them, such as 1,2,3"),
+        (["--seeds", f"1,{2**70}"], f"recipe: seed = {2**70}: must be "),
         (["--seeds", "2,2"], "seed 2 is named twice; the same seed gives the same model"),
         ([], "out: something was repeated here already; go on with it by --resume, choose another --out, or "),
         (["--resume", "--set", "train.steps=4"], "out: this run was begun with train.steps = 3, but the recipe"),
@@ -176,3 +178,12 @@ def test_the_built_in_corpora_need_no_files(tmp_path: Path) -> None:
     assert Repeat(recipe, [1], tmp_path / "out").splits == ("dev",)
     assert Repeat(recipe, [1], tmp_path / "out", test=True).splits == ("dev", "test")
     assert not (tmp_path / "out").exists()
+
+
+def test_results_that_cannot_be_written_are_a_message(here: Path) -> None:
+    Path("out/seed-1").mkdir(parents=True)
+    Path("out/repeated.toml").write_text(write_recipe(read_recipe("my.toml", SHORT[1::2])), encoding="utf-8")
+    Path("out/.results.json.unfinished").mkdir()
+    told = regard("repeat", "my.toml", "--seeds", "1", "--out", "out", "--resume", *SHORT)
+    assert told.code == 2
+    assert told.err.endswith("out/results.json: cannot be written: Is a directory; make room and --resume\n")

@@ -13,6 +13,7 @@ from regard.train import Ended, run
 MULTI30K = Path(os.environ.get("MULTI30K", Path(__file__).parents[3] / "shared" / "data" / "multi30k"))
 """Where the text may lie, as its README has it: data/task1/raw, unpacked."""
 NEED_FILES = ["europarl-recurrent", "europarl-transformer", "multi30k-recurrent", "multi30k-transformer"]
+EVERY_DAY = [pytest.param(name, marks=pytest.mark.long if "recurrent" in name else ()) for name in NEED_FILES]
 TINY = {
     "transformer": ["model.width=16", "model.heads=2", "model.feedforward=16"],
     "recurrent": ["model.embedding=16", "model.hidden=16", "model.attention.hidden=16"],
@@ -20,7 +21,8 @@ TINY = {
 
 
 def tiny(name: str) -> list[str]:
-    limits = ["train.steps=2", "train.validation.every=1", "train.validation.examples=4", "decode.beam=1"]
+    limits = ["train.steps=2", "train.validation.every=1", "train.validation.examples=2"]
+    limits += ["decode.method=greedy", "decode.longest_factor=1", "decode.longest_extra=0"]
     return [*TINY[name.split("-")[1]], *limits, "tokens.source.size=300", "train.batch_tokens=512", "train.device=cpu"]
 
 
@@ -59,7 +61,7 @@ def written(folder: Path, name: str) -> None:
             (folder / Path(file).name).write_bytes(gzip.compress(lines) if file.endswith(".gz") else lines)
 
 
-@pytest.mark.parametrize("name", NEED_FILES)
+@pytest.mark.parametrize("name", EVERY_DAY)
 def test_they_train_on_files_of_those_names(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path, name)
@@ -70,11 +72,11 @@ def test_they_train_on_files_of_those_names(name: str, tmp_path: Path, monkeypat
 
 
 @pytest.mark.skipif(not MULTI30K.is_dir(), reason="needs the text of Multi30k")
-@pytest.mark.parametrize("name", ["multi30k-recurrent", "multi30k-transformer"])
+@pytest.mark.parametrize("name", [pytest.param("multi30k-transformer", marks=pytest.mark.long), "multi30k-recurrent"])
 def test_they_train_on_some_lines_of_multi30k(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for file in sorted(MULTI30K.glob("*.[de][en]")):
         with file.open(encoding="utf-8") as lines:
-            (tmp_path / file.name).write_text("".join(line for line, _ in zip(lines, range(200), strict=False)))
+            (tmp_path / file.name).write_text("".join(line for line, _ in zip(lines, range(100), strict=False)))
     ended = run(read_recipe(name, tiny(name)), tmp_path / "model", reporter=lambda event: None)
     assert ended.best is not None

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from regard.checkpoint.files import replace_file
-from regard.errors import ModelError, UsageError
-from regard.recipe import Recipe, read_recipe, write_recipe
+from regard.errors import ModelError, TrainingError, UsageError
+from regard.recipe import Recipe, change_section, read_recipe, write_recipe
 from regard.tasks import load
 from regard.tasks.evaluation import evaluate, split_of, versions
+from regard.tasks.translation import FINGERPRINT
 from regard.train.session import run
 from regard.train.starting import check_same_run
 
@@ -26,7 +27,7 @@ Split = Literal["dev", "test"]
 
 FREE = ("seed", "data.train", "data.dev", "data.test", "train.device", "train.keep", "train.log_every")
 """Settings that may change between seeds without making their scores incomparable; files are told by their content."""
-RESULTS, FINGERPRINT = "results.json", "corpus.sha256"
+RESULTS = "results.json"
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ class Repeat:
         self.recipe, self.seeds, self.out = recipe, tuple(seeds), out
         self.splits: tuple[Split, ...] = _splits(recipe, test)
         _refuse_seeds(self.seeds)
+        self.recipes = {seed: change_section(recipe, {"seed": seed}) for seed in seeds}
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             raise UsageError("repeat runs in one process; with torchrun, use `regard train --set seed=N` for each seed")
 
@@ -129,7 +131,7 @@ class Repeat:
 
     def _finish(self, seed: int, say: Callable[[str], None]) -> bool:
         """Trains a seed if that is still to do, and evaluates it; False if we were asked to stop."""
-        folder, recipe = self.folder(seed), self.recipe.model_copy(update={"seed": seed})
+        folder, recipe = self.folder(seed), self.recipes[seed]
         record = self._record(seed)
         if not record:
             ended = run(recipe, folder, resume=True)
@@ -144,8 +146,8 @@ class Repeat:
                 result = evaluate(translator, split_of(recipe, split))
                 scores = (*result.scores, *([result.alignment] if result.alignment else []))
                 record["scores"][split] = [asdict(score) for score in scores]
+                _save(folder / RESULTS, record)
                 say(f"seed {seed}, {split}: " + ", ".join(f"{score.name} {score.value:.4g}" for score in scores))
-        replace_file(folder / RESULTS, _as_text(record))
         return True
 
     def _refuse_other_text(self, seed: int) -> None:
@@ -189,7 +191,7 @@ class Repeat:
             },
             "training": [{name: record[name] for name in ("seed", "steps", "seconds", "ended")} for record in records],
         }
-        replace_file(self.out / RESULTS, _as_text(content))
+        _save(self.out / RESULTS, content)
         return results
 
 
@@ -221,5 +223,8 @@ def _spreads(seeds: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[Spread, ...]
     return tuple(found)
 
 
-def _as_text(content: Any) -> bytes:
-    return (json.dumps(content, ensure_ascii=False, indent=2) + "\n").encode()
+def _save(path: Path, content: Any) -> None:
+    try:
+        replace_file(path, (json.dumps(content, ensure_ascii=False, indent=2) + "\n").encode())
+    except OSError as error:
+        raise TrainingError(f"{path}: cannot be written: {error.strerror}; make room and --resume") from None
