@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from regard.data.batch import Padded
-from regard.models import Generator, build_model
+from regard.models import Ensemble, Generator, build_model
 from regard.recipe import RecurrentModel, TransformerModel, names
 
 SOURCE_SIZE, TARGET_SIZE = 7, 9
@@ -79,15 +79,19 @@ _SEEN_AGAIN = {
     )
     if place % 3 != turn
 }
-every_model = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.long) if name in _SEEN_AGAIN else name for name in TINY]
-)
+_NAMES = [pytest.param(name, marks=pytest.mark.long) if name in _SEEN_AGAIN else name for name in TINY]
+every_model = pytest.mark.parametrize("name", _NAMES)
 """Parametrizes a test by the names of all models; of each score's placements, every day sees one."""
+ENSEMBLE = ("recurrent-additive-feed", "transformer-scaled_dot-rotary")
+every_generator = pytest.mark.parametrize("name", [*_NAMES, "ensemble"])
+"""The same and an ensemble of two kinds of models."""
 
 
 @cache
 def tiny_model(name: str) -> Generator:
     """The model of these settings, in float64 and eval mode, with the same weights each time."""
+    if name == "ensemble":
+        return Ensemble([tiny_model(member) for member in ENSEMBLE])
     with torch.random.fork_rng():
         torch.manual_seed(len(name))
         return build_model(TINY[name], SOURCE_SIZE, TARGET_SIZE).double().eval()

@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY, Case, cases, every_model, tiny_model
+from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY, Case, cases, every_generator, every_model, tiny_model
 from safetensors.torch import load, save
 from torch import Tensor
 
@@ -37,7 +37,7 @@ def test_every_kind_of_model_is_held_to_the_laws() -> None:
     assert {model.kind for model in TINY.values()} == set(MODELS) == in_recipes
 
 
-@every_model
+@every_generator
 @few
 @given(case=cases(), data=st.data())
 def test_however_a_sequence_is_cut_its_log_probs_are_the_same(name: str, case: Case, data: st.DataObject) -> None:
@@ -51,7 +51,7 @@ def test_however_a_sequence_is_cut_its_log_probs_are_the_same(name: str, case: C
     torch.testing.assert_close(torch.cat(pieces, 1), at_once(model, case))
 
 
-@every_model
+@every_generator
 @few
 @given(case=cases(), data=st.data())
 def test_selected_rows_of_a_copy_go_on_as_if_nothing_else_had_been(name: str, case: Case, data: st.DataObject) -> None:
@@ -67,7 +67,7 @@ def test_selected_rows_of_a_copy_go_on_as_if_nothing_else_had_been(name: str, ca
     torch.testing.assert_close(selected, at_once(model, case)[rows, cut:])
 
 
-@every_model
+@every_generator
 @few
 @given(case=cases())
 def test_neither_padding_nor_other_rows_change_a_row(name: str, case: Case) -> None:
@@ -77,7 +77,7 @@ def test_neither_padding_nor_other_rows_change_a_row(name: str, case: Case) -> N
         torch.testing.assert_close(together[row, None], at_once(model, alone))
 
 
-@every_model
+@every_generator
 @few
 @given(case=cases())
 def test_looking_at_everything_changes_nothing(name: str, case: Case) -> None:
@@ -124,14 +124,14 @@ def test_mixed_precision_stays_near_and_every_parameter_learns_in_float32(name: 
         assert weight.grad.isfinite().all(), part
 
 
-@every_model
+@every_generator
 def test_a_share_of_a_batch_without_rows_gives_no_features(name: str) -> None:
     model, none = tiny_model(name), torch.arange(0)
     features, _ = model.advance(torch.zeros(0, 3, dtype=torch.long), model.start(SOURCE.select(none), 3))
     assert features.shape[:2] == (0, 3)
 
 
-@every_model
+@every_generator
 def test_no_step_waits_for_a_number_from_the_device(name: str) -> None:
     """Tensors on `meta` have no numbers: whoever asks for one fails. Steps that ask could not be captured as graphs."""
     model, source = deepcopy(tiny_model(name)).to("meta"), SOURCE.to(torch.device("meta"))

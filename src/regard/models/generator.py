@@ -38,6 +38,11 @@ class State(Protocol):
 class Readout(nn.Module, ABC):
     """Turns features into logits, or into log-probabilities of given targets without holding all logits."""
 
+    width: int
+    """Of the features it reads."""
+    size: int
+    """Tokens of the vocabulary it writes."""
+
     @abstractmethod
     def logits(self, features: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows V"]:
         """Unnormalized log-probabilities of every token, for decoding."""

@@ -1,0 +1,110 @@
+"""Several generators as one: the mean of their probabilities, token by token (Hansen and Salamon 1990).
+
+Its features are the members' features side by side, its state is their states; so whoever decodes, scores or looks
+needs to know nothing of it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self, cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.data.batch import Padded
+from regard.errors import UsageError
+from regard.models.generator import Generator, Readout, State
+
+LARGEST = 2**25
+"""Most log-probabilities held at a time when targets are scored: 128 MiB of them for each member."""
+
+
+@dataclass
+class EnsembleState(State):
+    """What each member remembers; all have the same rows."""
+
+    states: list[State]
+
+    def select(self, rows: Int[Tensor, " M"]) -> Self:
+        return type(self)([state.select(rows) for state in self.states])
+
+    def branch(self, rows: Int[Tensor, "M places"], sources: Int[Tensor, " M"] | None = None) -> Self:
+        return type(self)([state.branch(rows, sources) for state in self.states])
+
+    def copy(self) -> Self:
+        return type(self)([state.copy() for state in self.states])
+
+
+class EnsembleReadout(Readout):
+    """log (1/M Σ p), in float32 at least; the logits are these log-probabilities."""
+
+    def __init__(self, members: Sequence[Readout], *, largest: int = LARGEST) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+        self.widths = [member.width for member in members]
+        self.width, self.size = sum(self.widths), members[0].size
+        self.largest = largest
+
+    def logits(self, features: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows V"]:
+        total: Tensor | None = None
+        # One by one, so that no more than two of them are held.
+        for member, part in zip(self.members, torch.split(features, self.widths, -1), strict=True):
+            logits = cast(Readout, member).logits(part)
+            each = logits.log_softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float32))
+            total = each if total is None else torch.logaddexp(total, each)
+        assert total is not None
+        return total - math.log(len(self.widths))
+
+    def log_probs(
+        self, features: Float[Tensor, "*rows E"], targets: Int[Tensor, "*rows"]
+    ) -> tuple[Float[Tensor, "*rows"], Float[Tensor, "*rows"]]:
+        """As of every readout; but gradients would hold the whole: ensembles are made of models already trained."""
+        chosen, mean = [], []
+        chunk = max(1, self.largest // self.size)
+        pieces = (torch.split(side, chunk) for side in (features.reshape(-1, self.width), targets.reshape(-1)))
+        for some, wanted in zip(*pieces, strict=True):
+            each = self.logits(some)
+            chosen.append(each.gather(-1, wanted[:, None])[:, 0])
+            mean.append(each.mean(-1))
+        return torch.cat(chosen).view(targets.shape), torch.cat(mean).view(targets.shape)
+
+
+class Ensemble(Generator):
+    """Generators that write one target vocabulary, and read sources tokenized alike, as one generator.
+
+    It looks where its members look; those without attention to the source have no say in that.
+    """
+
+    def __init__(self, members: Sequence[Generator]) -> None:
+        super().__init__()
+        if not members:
+            raise UsageError("an ensemble of no models cannot write; give at least one")
+        sizes = [member.readout.size for member in members]
+        if len(set(sizes)) > 1:
+            raise UsageError(
+                f"the models of an ensemble must write the same vocabulary, but theirs have {_listed(sizes)} tokens; "
+                "leave out those that differ"
+            )
+        self.members = nn.ModuleList(members)
+        self.readout = EnsembleReadout([member.readout for member in members])
+        self.cross_taps = tuple(
+            f"members.{place}.{tap}" for place, member in enumerate(members) for tap in member.cross_taps
+        )
+
+    def start(self, source: Padded, capacity: int) -> EnsembleState:
+        return EnsembleState([cast(Generator, member).start(source, capacity) for member in self.members])
+
+    def advance(self, tokens: Int[Tensor, "N n"], state: State) -> tuple[Float[Tensor, "N n E"], State]:
+        assert isinstance(state, EnsembleState)
+        advanced = [
+            cast(Generator, member).advance(tokens, each)
+            for member, each in zip(self.members, state.states, strict=True)
+        ]
+        features, states = zip(*advanced, strict=True)
+        return torch.cat(features, -1), EnsembleState(list(states))
+
+
+def _listed(sizes: Sequence[int]) -> str:
+    return " and ".join(filter(None, [", ".join(map(str, sizes[:-1])), str(sizes[-1])]))
