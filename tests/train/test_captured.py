@@ -15,7 +15,7 @@ from regard.data.batches import Position
 from regard.tap import record
 from regard.tasks.task import Task
 from regard.train import Noted
-from regard.train.captured import CapturedRunner, Work, build_runner
+from regard.train.captured import CapturedRunner, Work, why_eager
 from regard.train.learner import Learner
 from regard.train.ranks import Ranks
 from regard.train.report import LineReport
@@ -134,18 +134,28 @@ def test_a_task_that_carries_state_is_not_captured() -> None:
     ]
 
 
-def runner_news(device: str, world: int = 1, **train: Any) -> list[str]:
-    task = translation(**train)
-    learner = Learner(task, CPU, Ranks())
-    parts = learner.model, learner.optimizer, learner.average
-    return build_runner(task, *parts, torch.device(device), Ranks(0, world)).news
+def why(device: str, world: int = 1, **train: Any) -> str | None:
+    return why_eager(recipe_for(**train).train, torch.device(device), Ranks(0, world))
 
 
 def test_where_nothing_can_be_captured_one_line_says_why() -> None:
     line = "steps are executed eagerly, not as captured CUDA graphs: "
-    assert runner_news("cpu") == [line + "on cpu there are none"]
-    assert runner_news("cpu", capture=False) == []
-    assert runner_news("cpu", shapes=0) == []
+    assert why("cuda", shapes=2) is None
+    assert why("cuda", world=2, shapes=2) == line + "there are several processes"
+    assert why("mps", shapes=2) == line + "on mps there are none"
+    advice = "steps are executed eagerly; with train.shapes (16, say) they are captured as CUDA graphs"
+    assert why("cuda") == advice
+    assert why("cpu") == ""
+    assert Learner(translation(), CPU, Ranks()).runner.news == [line + "on cpu there are none"]
+    assert Learner(translation(capture=False), CPU, Ranks()).runner.news == []
+    assert Learner(translation(shapes=0), CPU, Ranks()).runner.news == []
+
+
+def test_empty_rows_of_a_batch_are_not_described() -> None:
+    task = translation(pairs=3)
+    batch, _ = next(task.batches(Position()))
+    assert len(batch.source.tokens) > 3
+    assert sorted(row["example"] for row in task.describe_batch(batch)) == sorted(batch.examples)
 
 
 def test_such_lines_are_told_with_their_step() -> None:

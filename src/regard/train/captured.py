@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from regard.recipe import Training
 from regard.tap import Tap
 from regard.tasks.task import Batch, Task
 from regard.train.averaging import MovingAverage
@@ -26,6 +27,8 @@ from regard.train.runtime import Carry, StepRunner, in_transit
 
 Work = Callable[[], object]
 Shape = tuple[tuple[int, ...], ...]
+
+EAGER = "steps are executed eagerly, not as captured CUDA graphs"
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ class CapturedRunner(StepRunner):
         self._stopped = True
         self._captures.clear()
         self._update = None
-        self._say(f"steps are executed eagerly, not as captured CUDA graphs: {reason}")
+        self._say(f"{EAGER}: {reason}")
 
     def _say(self, line: str) -> None:
         """Once is enough."""
@@ -172,15 +175,22 @@ def build_runner(
 ) -> StepRunner:
     """The fastest way to execute steps that the recipe allows and the device has."""
     settings = task.recipe.train
-    if settings.capture and settings.shapes and device.type == "cuda" and ranks.world == 1:
+    obstacle = why_eager(settings, device, ranks)
+    if settings.capture and obstacle is None:
         return CapturedRunner(task, model, optimizer, average, device, ranks, CudaGraphs(device))
     runner = StepRunner(task, model, optimizer, average, device, ranks)
-    if settings.capture and settings.shapes:
-        reason = f"on {device.type} there are none" if device.type != "cuda" else "there are several processes"
-        runner.news.append(f"steps are executed eagerly, not as captured CUDA graphs: {reason}")
-    elif settings.capture and device.type == "cuda":
-        runner.news.append("steps are executed eagerly; with train.shapes (16, say) they are captured as CUDA graphs")
+    if settings.capture and obstacle:
+        runner.news.append(obstacle)
     return runner
+
+
+def why_eager(settings: Training, device: torch.device, ranks: Ranks) -> str | None:
+    """Why steps cannot be captured, in words; none, if they can, and no words, if nobody expects them to be."""
+    if device.type != "cuda":
+        return f"{EAGER}: on {device.type} there are none" if settings.shapes else ""
+    if not settings.shapes:
+        return "steps are executed eagerly; with train.shapes (16, say) they are captured as CUDA graphs"
+    return f"{EAGER}: there are several processes" if ranks.world > 1 else None
 
 
 def tensors_of(batch: Batch) -> tuple[Tensor, ...]:
