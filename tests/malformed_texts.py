@@ -227,7 +227,7 @@ ARGUMENTS = {
     "device index": call("translate MODEL --device cpu:x", "device 'cpu:x' is not available here"),
     "device beyond": call("score MODEL a.de a.en --device cuda:99", "device 'cuda:99' is not available here"),
     "score of a missing file": call("score MODEL a.de b.en", "b.en: no such file"),
-    "score of unequal files": call("score MODEL one.de a.en", "one.de has 1 lines and", "a.en 3"),
+    "score of unequal files": call("score MODEL one.de a.en", "one.de has 1 line and", "a.en 3"),
     "score of a folder": call("score MODEL . a.en", "this is a folder"),
     "align unequal files": call("align MODEL a.de one.de", "a.de has 3 lines and"),
     "align by no layer": call("align MODEL a.de a.en --layer top", "there are no weights of a layer 'top'; there are"),

@@ -39,6 +39,11 @@ class TrainingError(RegardError):
     """A training run that cannot go on."""
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 pair`, `2,000 pairs`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def nearest(name: str, known: Iterable[str]) -> list[str]:
     """The known names, those most like `name` first: "allowed, nearest first"."""
     known = list(known)

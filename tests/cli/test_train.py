@@ -165,6 +165,17 @@ def test_fine_tuning_goes_on_without_the_model_it_began_with(trained: Trained, h
     assert "after step 1" in told.err
 
 
+def test_fine_tuning_writes_down_the_tokens_it_uses(trained: Trained, here: Path) -> None:
+    other = ["--set", "tokens.source.kind=bpe", "--set", "tokens.target.size=99"]
+    tuned = ["train", "my.toml", "--out", "tuned", "--set", f"train.start_from={trained.folder}", *other]
+    told = regard(*tuned, "--set", "train.steps=1")
+    assert told.code == 0, told.err
+    kept = f"tokens: those of {trained.folder} are kept; of this recipe's [tokens], only dropout counts"
+    assert kept in told.err.splitlines()
+    assert read_recipe("tuned/recipe.toml").tokens == read_recipe(trained.folder / "recipe.toml").tokens
+    assert regard(*tuned, "--set", "train.steps=2", "--resume").code == 0
+
+
 def test_fine_tuning_begins_with_another_model(trained: Trained, here: Path) -> None:
     start = ["--set", f"train.start_from={trained.folder}"]
     # One word of the new text is unknown to the old model, whose vocabulary is kept.

@@ -1,5 +1,7 @@
 """The cache on disk gives back what was put in, and is whole or not there."""
 
+import os
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.data import cache
-from regard.data.cache import Ragged, RaggedWriter, Side, TextPairs, new_folder, write_texts
+from regard.data.cache import (
+    Ragged,
+    RaggedWriter,
+    Side,
+    TextPairs,
+    new_folder,
+    passing_folder,
+    remove_other_caches,
+    sweep,
+    write_texts,
+)
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
@@ -70,3 +82,32 @@ def test_the_faster_of_two_processes_wins(tmp_path: Path) -> None:
         (tmp_path / "cache" / "file").write_text("fast")
     assert (tmp_path / "cache" / "file").read_text() == "fast"
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
+
+
+def test_what_killed_processes_left_is_swept(tmp_path: Path) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    here = os.uname().nodename
+    left, others = f"a.{here}.{ended.pid}.new", ["b.elsewhere.1.new", f"c.{here}.{os.getpid()}.new", "0123456789abcdef"]
+    for name in (left, *others):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").touch()
+    sweep(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(others)
+    sweep(tmp_path / "missing")
+
+
+def test_a_folder_in_the_making_bears_the_name_that_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with passing_folder(tmp_path / "cache") as unfinished:
+        sweep(tmp_path)
+        assert unfinished.exists()
+        monkeypatch.setattr("regard.data.cache._is_alive", lambda process: process != os.getpid())
+        sweep(tmp_path)
+        assert not unfinished.exists()
+
+
+def test_other_caches_go_and_other_things_stay(tmp_path: Path) -> None:
+    for name in ("0123456789abcdef", "fedcba9876543210", "mine"):
+        (tmp_path / name).mkdir()
+    remove_other_caches(tmp_path / "0123456789abcdef")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0123456789abcdef", "mine"]

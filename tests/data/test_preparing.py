@@ -7,7 +7,9 @@ import pytest
 from pair_strategies import two_files
 
 from regard.data import PairBatches, Position, Prepared, prepare
-from regard.errors import DataError
+from regard.data.generated import Generated
+from regard.data.sequences import SequenceExamples
+from regard.errors import DataError, RecipeError
 from regard.recipe import Recipe, parse_recipe
 from regard.tokens import save_tokenizer
 
@@ -148,6 +150,51 @@ def test_given_tokenizers_drop_what_the_recipe_says(tmp_path: Path, shared: bool
     assert source.state() == given[0].state()
     assert (target is source) == shared
     assert shared or target is given[1]
+
+
+def test_the_recipe_states_the_truth_about_given_tokenizers(tmp_path: Path) -> None:
+    train = two_files(tmp_path, GOOD)
+    given = prepare(recipe(train), tmp_path / "cache").tokenizers
+    other = {"shared": True, "source": {"kind": "bpe", "size": 60, "dropout": 0.5}}
+    prepared = prepare(recipe(train, other), tmp_path / "cache", given)
+    assert prepared.recipe == recipe(train)
+    # What cannot have any effect changes nothing.
+    assert prepared.fingerprint == prepare(recipe(train), tmp_path / "cache", given).fingerprint
+    shared = prepare(recipe(train, other), tmp_path / "cache").tokenizers
+    assert prepare(recipe(train), tmp_path / "cache", shared).recipe == recipe(train, other)
+
+
+def test_a_recipe_that_does_not_fit_given_tokenizers_is_refused(tmp_path: Path) -> None:
+    train = two_files(tmp_path, GOOD)
+    given = prepare(recipe(train), tmp_path / "cache").tokenizers
+    tables = recipe(train, {"shared": True}).model_dump()
+    tied = parse_recipe(tables | {"model": {"kind": "recurrent", "tie": "all"}})
+    with pytest.raises(RecipeError, match=r"^\[tokens\] of the model to start from: model.tie = 'all' shares one"):
+        prepare(tied, tmp_path / "cache", given)
+
+
+def test_generated_text_is_made_once_and_not_held_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toy = parse_recipe({
+        "data": {"corpus": "copy", "examples": 50}, "tokens": {"source": {"kind": "characters"}},
+        "model": {"kind": "recurrent"}, "train": {"steps": 1, "batch_tokens": 64},
+    })  # fmt: skip
+    made: list[int] = []
+    original = SequenceExamples.example
+    monkeypatch.setattr(SequenceExamples, "example", lambda self, index: made.append(index) or original(self, index))
+    prepared = prepare(toy, tmp_path / "cache")
+    assert len(made) == 50 + 5 + 5
+    assert isinstance(prepared.corpora.train, Generated)
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == [prepared.cache.name]
+    again = prepare(toy, tmp_path / "cache")
+    assert contents(again) == contents(prepared) == [(pair.source, pair.target) for pair in prepared.corpora.train]
+
+
+def test_one_of_everything_is_said_so(tmp_path: Path) -> None:
+    train = two_files(tmp_path, [("a", "b")])
+    lines = prepare(recipe(train), tmp_path / "cache").report.lines()
+    assert lines[0] == f"train: 1 pair in {train[0]} and {train[1]}, 1 source and 1 target character"
+    assert "train: 1 pair to train on" in lines
+    assert "source: a vocabulary of 5 (words); 1 token, none of them unknown" in lines
 
 
 def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -149,3 +149,21 @@ def test_a_file_that_is_no_recipe(tmp_path: Path) -> None:
         with pytest.raises(RecipeError) as refusal:
             read_recipe(name)
         assert words in str(refusal.value)
+
+
+@pytest.mark.parametrize(("kind", "refused"), [("learned", True), ("sinusoidal", False)])
+def test_learned_positions_must_hold_the_longest_text(kind: str, refused: bool) -> None:
+    def tables(longest: int) -> dict[str, Any]:
+        model = {"kind": "transformer", "position": kind, "longest": 100}
+        return {"data": {"corpus": "copy", "longest": longest}, "model": model, "train": {"steps": 1}}
+
+    assert parse_recipe(tables(99)).data.longest == 99
+    if not refused:
+        assert parse_recipe(tables(100)).data.longest == 100
+        return
+    with pytest.raises(RecipeError) as refusal:
+        parse_recipe(tables(100))
+    assert str(refusal.value) == (
+        "recipe: model.longest = 100 learned positions are too few for data.longest = 100 tokens and the "
+        "end-of-sentence mark; raise model.longest to 101, or lower data.longest"
+    )

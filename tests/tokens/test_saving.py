@@ -1,6 +1,7 @@
 """Tokenizers on disk: what is missing or damaged is told."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -96,3 +97,13 @@ def test_special_tokens_cannot_be_found_by_name() -> None:
     assert vocabulary.find("</s>") == 1
     assert "</s>" not in vocabulary
     assert vocabulary[4] == "a"
+
+
+def test_a_tokenizer_is_on_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    sync, replace = os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda file: done.append("fsync") or sync(file))
+    monkeypatch.setattr(os, "replace", lambda old, new: done.append("replace") or replace(old, new))
+    save_tokenizer(train_tokenizer(recipe.Tokenizer(kind="words"), ["ab"]), tmp_path / "source.json")
+    assert done == ["fsync", "replace"]
+    assert load_tokenizer(tmp_path / "source.json").encode("ab") == [4]

@@ -1,8 +1,13 @@
 """A model on disk is a folder.
 
     recipe.toml                      the resolved recipe
-    …                                what the task needs besides weights (tokenizers); the task writes and names it
+    …                                what the task needs besides weights; the task writes and names it (translation:
+                                     tokenizer.source.json, tokenizer.target.json, and corpus.sha256, which tells the
+                                     text of the run from any other)
     metrics.jsonl                    one record a line
+    tensorboard/                     the same as curves, if TensorBoard is installed
+    cache/                           the training text as tokens; may be deleted, and is then made again
+    .lock                            keeps other trainings out while one is at work
     checkpoints/step-00000100/       model.safetensors, optimizer.safetensors, average.safetensors (if averaging is on),
                                      carry.safetensors (if the task carries state on), progress.json, checksums.json
     checkpoints/average-00000500/    model.safetensors, checksums.json: the average of the last checkpoints
@@ -11,7 +16,7 @@
     bad-batches/step-117.json        what the model was given when the loss was not finite
 
 `current` and `chosen` are small text files, replaced atomically after what they name is safe on disk.
-A name that begins with a dot is unfinished or about to go, and may be deleted when no training runs.
+Other names that begin with a dot are unfinished or about to go. All of them may be deleted when no training runs.
 """
 
 import fcntl

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from regard.errors import counted
+
 _LEAST_LINES = 4
 _FEW_LINES = 50
 _FAR = 2.0
@@ -33,7 +35,7 @@ def unequal_lines(source: Path, target: Path, left: Iterable[bytes], right: Iter
     else:
         where = f"the length ratio first breaks near line {place + 1} ({source}:{place + 1}, {target}:{place + 1})"
     return (
-        f"{source} has {counts[0]:,} lines and {target} {counts[1]:,}; {where}. "
+        f"{source} has {counted(counts[0], 'line')} and {target} {counts[1]:,}; {where}. "
         "Mend the files so that line n of one belongs to line n of the other"
     )
 

@@ -4,6 +4,7 @@ A cache is a folder. It is built under another name and renamed when it is whole
 """
 
 import os
+import re
 import shutil
 from array import array
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 _FLUSH_EVERY = 1 << 16
+
+_OWNER = f".{os.uname().nodename}."
+"""Before the number of a process in the name of what it has not finished; numbers of other machines say nothing."""
 
 
 class RaggedWriter:
@@ -142,15 +146,48 @@ def write_numbers(folder: Path, name: str, numbers: Iterable[int]) -> None:
 
 
 @contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill, which becomes `path` when it is whole; if another process was faster, its folder stays."""
+def passing_folder(path: Path) -> Iterator[Path]:
+    """A folder beside `path` to fill, which is gone after the block; only a kill leaves it (see `sweep`)."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.new")
+    unfinished = path.with_name(f"{path.name}{_OWNER}{os.getpid()}.new")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
     try:
         yield unfinished
-        if not path.exists():
-            unfinished.rename(path)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill, which becomes `path` when it is whole; if another process was faster, its folder stays."""
+    with passing_folder(path) as unfinished:
+        yield unfinished
+        if not path.exists():
+            unfinished.rename(path)
+
+
+def sweep(folder: Path) -> None:
+    """Removes what killed processes of this machine left unfinished in a folder."""
+    for path in folder.glob("*.new"):
+        owner = re.fullmatch(rf".+{re.escape(_OWNER)}(\d{{1,9}})\.new", path.name)
+        if owner and not _is_alive(int(owner[1])):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def remove_other_caches(cache: Path) -> None:
+    """Removes all caches in the folder of `cache` but this one. Whoever still reads one of them is not disturbed, and
+    one that is wanted again is built again."""
+    for path in cache.parent.iterdir():
+        if path != cache and re.fullmatch("[0-9a-f]{16}", path.name):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -1,6 +1,7 @@
 """Looks through a corpus before anything starts: what is in it, what is doubtful, and what the settings do about it.
 
-One pass over each part, in memory of about eighteen bytes a pair. Duplicates and overlaps are found by 64-bit hashes.
+One pass over each part. Duplicates and overlaps are found by 64-bit hashes, so that memory is needed for about twenty
+bytes a pair while it is read, and for about fifty while it is looked for duplicates.
 """
 
 import re
@@ -17,7 +18,7 @@ from regard.data.examples import Corpora, Examples
 from regard.data.generated import Generated
 from regard.data.reading import Record
 from regard.data.report import Finding, Report, outcome_of
-from regard.errors import DataError
+from regard.errors import DataError, counted
 from regard.recipe import Data, Tokenizer, Tokens
 
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
@@ -102,7 +103,8 @@ class _Part:
         """How much is in this part."""
         files = f" in {' and '.join(self._files.paths)}" if self._files else ""
         source, target = self._characters
-        return f"{len(self._pairs):,} pairs{files}, {source:,} source and {target:,} target characters"
+        characters = f"{source:,} source and {counted(target, 'target character')}"
+        return f"{counted(len(self._pairs), 'pair')}{files}, {characters}"
 
     def read(self) -> None:
         """Looks at each pair by itself."""

@@ -2,7 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from itertools import compress
@@ -11,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from regard.data.cache import Side, TextPairs, TokenPairs, new_folder, write_texts
+from regard.data.cache import Side, TextPairs, TokenPairs, new_folder, passing_folder, sweep, write_texts
 from regard.data.check import PLACES, check_corpora, over_long
 from regard.data.corpora import FileExamples, load_corpus, place, records
-from regard.data.examples import Corpora, Examples
+from regard.data.examples import Corpora, Examples, Pair
 from regard.data.reading import open_file
 from regard.data.report import Report
 from regard.data.tokenizing import Tally, Tokenizers, tokenize
-from regard.errors import DataError
-from regard.recipe import Recipe
+from regard.errors import DataError, counted
+from regard.recipe import Recipe, Tokens, parse_recipe
 from regard.recipe import Tokenizer as Settings
 from regard.tokens import Tokenizer, load_tokenizer, save_tokenizer, train_tokenizer
 
@@ -47,6 +48,10 @@ class Prepared:
     """What was found and done, to be shown before training starts."""
     fingerprint: str
     """A name for the data and the settings they were prepared with: as long as it is the same, so are the batches."""
+    recipe: Recipe
+    """As it was given, but with the settings of given tokenizers where these are others."""
+    cache: Path
+    """The folder that holds the token pairs."""
 
 
 def prepare(
@@ -61,28 +66,59 @@ def prepare(
     nothing of that has changed. DataError for what the settings refuse. Several processes may call this at once.
     Given tokenizers keep what they learned; BPE dropout is what the recipe says.
     """
-    corpora = _made(load_corpus(recipe.data, recipe.seed))
-    tokenizers = None if tokenizers is None else _with_dropout(recipe, tokenizers)
-    fingerprint = _fingerprint(recipe, corpora, tokenizers)
-    # The report in the cache names files, so that files which moved are prepared anew, though the batches are the same.
-    cache = folder / _digest_of([fingerprint, recipe.data.model_dump(include=_FILES)])
+    if tokenizers is not None:
+        tokenizers = _with_dropout(recipe, tokenizers)
+        recipe = _stating(recipe, tokenizers)
+    corpora = load_corpus(recipe.data, recipe.seed)
     try:
-        if not _is_whole(cache):
-            shutil.rmtree(cache, ignore_errors=True)
-            with new_folder(cache) as unfinished:
-                _build(unfinished, recipe, corpora, tokenizers, on_progress)
+        sweep(folder)
+        with _made(corpora, folder) as made:
+            fingerprint = _fingerprint(recipe, made, tokenizers)
+            # The report in the cache names files, so that files which moved are prepared anew, though the batches are
+            # the same.
+            cache = folder / _digest_of([fingerprint, recipe.data.model_dump(include=_FILES)])
+            if not _is_whole(cache):
+                shutil.rmtree(cache, ignore_errors=True)
+                with new_folder(cache) as unfinished:
+                    _build(unfinished, recipe, made, tokenizers, on_progress)
         report = Report.from_json(json.loads((cache / "report.json").read_text(encoding="utf-8")))
         tokenizers = tokenizers or _load_tokenizers(cache, recipe)
-        return Prepared(TokenPairs(cache), corpora, tokenizers, report, fingerprint)
+        return Prepared(TokenPairs(cache), corpora, tokenizers, report, fingerprint, recipe, cache)
     except OSError as error:
         what = "the data cache cannot be written or read"
-        raise DataError(f"{cache}: {what}: {error.strerror}; make room there, or choose another folder") from None
+        raise DataError(f"{folder}: {what}: {error.strerror}; make room there, or choose another folder") from None
 
 
-def _made(corpora: Corpora) -> Corpora:
-    """Generated parts made once; they are gone through several times, and making them costs more than keeping them."""
-    parts = (corpora.train, corpora.dev, corpora.test)
-    return Corpora(*(part if isinstance(part, FileExamples) else tuple(part) for part in parts))
+class _Written:
+    """Pairs read from where they were written, any number of times."""
+
+    def __init__(self, texts: TextPairs) -> None:
+        self._texts = texts
+
+    def __iter__(self) -> Iterator[Pair]:
+        return (Pair(source, target) for source, target in self._texts)
+
+
+@contextmanager
+def _made(corpora: Corpora, folder: Path) -> Iterator[Corpora]:
+    """Generated training text made once and kept on disk for the time of the block: it is gone through several times,
+    making it costs more than reading it, and there may be more of it than memory."""
+    if isinstance(corpora.train, FileExamples):
+        yield corpora
+        return
+    with passing_folder(folder / "generated") as place:
+        write_texts(place, ((pair.source, pair.target) for pair in corpora.train))
+        yield Corpora(_Written(TextPairs(place)), tuple(corpora.dev), tuple(corpora.test))
+
+
+def _stating(recipe: Recipe, tokenizers: Tokenizers) -> Recipe:
+    """The recipe with the settings of given tokenizers, so that it tells the truth about the run."""
+    source, target = (one.settings for one in tokenizers)
+    shared = tokenizers[0] is tokenizers[1]
+    tokens = Tokens(source=source, shared=True) if shared else Tokens(source=source, target=target)
+    if tokens == recipe.tokens:
+        return recipe
+    return parse_recipe(recipe.model_dump() | {"tokens": tokens.model_dump()}, "[tokens] of the model to start from")
 
 
 def _with_dropout(recipe: Recipe, tokenizers: Tokenizers) -> Tokenizers:
@@ -174,10 +210,10 @@ def _load_tokenizers(cache: Path, recipe: Recipe) -> Tokenizers:
 
 
 def _notes(folder: Path, recipe: Recipe, tokenizers: Tokenizers, tally: Tally) -> list[str]:
-    notes = [f"train: {tally.pairs:,} pairs to train on"]
+    notes = [f"train: {counted(tally.pairs, 'pair')} to train on"]
     for name, one, tokens, unknown in zip(_NAMES, tokenizers, tally.tokens, tally.unknown, strict=True):
         share = f"{unknown:,} of them unknown ({unknown / max(1, tokens):.2%})" if unknown else "none of them unknown"
-        notes.append(f"{name}: a vocabulary of {one.size:,} ({one.kind}); {tokens:,} tokens, {share}")
+        notes.append(f"{name}: a vocabulary of {one.size:,} ({one.kind}); {counted(tokens, 'token')}, {share}")
     # Lengths count END too.
     alone = int((TokenPairs(folder).lengths.max(axis=1) + 1 > recipe.train.batch_tokens).sum())
     if alone:

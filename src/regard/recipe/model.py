@@ -64,6 +64,10 @@ class RecurrentModel(Section):
     tie: Literal["none", "target", "all"] = "none"
     """Embeddings that share weights: none, the target's input and output, or the source's too (needs tokens.shared)."""
 
+    @property
+    def learned_positions(self) -> None:
+        """There is no table of positions that could end."""
+
 
 class TransformerModel(Section):
     """A Transformer encoder–decoder (Vaswani et al. 2017)."""
@@ -104,6 +108,11 @@ class TransformerModel(Section):
     """Share of attention weights dropped."""
     tie: Literal["none", "target", "all"] = "target"
     """Embeddings that share weights: none, the target's input and output, or the source's too (needs tokens.shared)."""
+
+    @property
+    def learned_positions(self) -> int | None:
+        """Most positions a sequence may have, if a table of them is learned."""
+        return self.longest if self.position == "learned" else None
 
     @model_validator(mode="after")
     def _widths_divide(self) -> Self:

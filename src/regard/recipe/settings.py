@@ -41,6 +41,12 @@ class Recipe(Section):
     def _parts_agree(self) -> Self:
         if self.model.tie == "all" and not self.tokens.shared:
             raise ValueError("model.tie = 'all' shares one embedding between both sides; it needs tokens.shared = true")
+        learned, longest = self.model.learned_positions, self.data.longest
+        if learned is not None and longest + 1 > learned:
+            raise ValueError(
+                f"model.longest = {learned} learned positions are too few for data.longest = {longest} tokens and the "
+                f"end-of-sentence mark; raise model.longest to {longest + 1}, or lower data.longest"
+            )
         needs_dev = {
             "train.validation.patience": self.train.validation.patience > 0,
             "train.validation.target": self.train.validation.target is not None,

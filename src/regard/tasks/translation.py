@@ -8,14 +8,16 @@ import torch
 from torch import Tensor, nn
 
 from regard.checkpoint import ModelFolder
+from regard.checkpoint.files import replace_file
 from regard.data import EncodedPairs, Pair, PairBatch, PairBatches, Position, evaluation_batches, prepare
+from regard.data.cache import remove_other_caches
 from regard.decode import decode_all
 from regard.errors import DataError, ModelError
 from regard.metrics import accuracy, bleu, chrf
 from regard.models import build_model
 from regard.models.generator import Generator
 from regard.objectives import cross_entropy
-from regard.recipe import Recipe
+from regard.recipe import Recipe, read_recipe
 from regard.tasks.ranks import gathered
 from regard.tasks.task import Task
 from regard.tasks.vocabularies import SIDES, load_tokenizers, tokenizer_file
@@ -70,14 +72,41 @@ class TranslationTask(Task):
         prepared = prepare(recipe, folder / "cache", begun, on_progress)
         for line in prepared.report.lines():
             say(line)
+        if prepared.recipe.tokens != recipe.tokens:
+            say(f"tokens: those of {recipe.train.start_from} are kept; of this recipe's [tokens], only dropout counts")
         _refuse_other_text(folder, prepared.fingerprint)
+        remove_other_caches(prepared.cache)
         dev = list(prepared.corpora.dev)
-        return cls(recipe, *prepared.tokenizers, prepared.train, dev, prepared.fingerprint)
+        task = cls(prepared.recipe, *prepared.tokenizers, prepared.train, dev, prepared.fingerprint)
+        task.refuse_long_dev()
+        return task
+
+    def refuse_long_dev(self) -> None:
+        """A table of learned positions ends somewhere, and a validation must not be what finds out."""
+        learned, validation = self.recipe.model.learned_positions, self.recipe.train.validation
+        if learned is None:
+            return
+        decodes = validation.decode or validation.metric != "loss"
+        decoded = (validation.examples or len(self._dev)) if decodes else 0
+        few = f"but there are model.longest = {learned} learned positions"
+        for number, sides in enumerate(zip(self._dev_sources, self._dev_targets, strict=True), start=1):
+            tokens = max(map(len, sides))
+            if tokens + 1 > learned:
+                raise DataError(
+                    f"data.dev: pair {number} has {tokens} tokens on a side and an end-of-sentence mark, {few}; "
+                    "shorten or remove it, or raise model.longest"
+                )
+            most = self.recipe.decode.longest_output(len(sides[0]))
+            if number <= decoded and most + 1 > learned:
+                raise DataError(
+                    f"data.dev: validation decodes pair {number} into up to {most} tokens (decode.longest_factor and "
+                    f"decode.longest_extra) and an end-of-sentence mark, {few}; lower these, or raise model.longest"
+                )
 
     def save(self, folder: Path) -> None:
         for side, tokenizer in zip(SIDES, (self.source, self.target), strict=True):
             save_tokenizer(tokenizer, tokenizer_file(folder, side))
-        (folder / FINGERPRINT).write_text(self.fingerprint + "\n")
+        replace_file(folder / FINGERPRINT, f"{self.fingerprint}\n".encode())
 
     def build_model(self) -> Generator:
         return build_model(self.recipe.model, self.source.size, self.target.size)
@@ -141,12 +170,18 @@ class TranslationTask(Task):
 def _tokenizers_of(start_from: str, folder: Path) -> tuple[Tokenizer, Tokenizer]:
     """Those of the model to start from; a run that goes on has them itself and needs the other model no more."""
     if ModelFolder(folder).is_begun:
-        return load_tokenizers(folder)
+        return _tokenizers_in(folder)
     try:
         ModelFolder(Path(start_from)).check_is_model()
-        return load_tokenizers(Path(start_from))
+        return _tokenizers_in(Path(start_from))
     except ModelError as error:
         raise ModelError(f"train.start_from: {error}") from None
+
+
+def _tokenizers_in(folder: Path) -> tuple[Tokenizer, Tokenizer]:
+    """Those of a model: one and the same object if both sides share a vocabulary."""
+    source, target = load_tokenizers(folder)
+    return source, source if read_recipe(ModelFolder(folder).recipe).tokens.shared else target
 
 
 def _refuse_other_text(folder: Path, fingerprint: str) -> None:

@@ -49,7 +49,11 @@ def save_tokenizer(tokenizer: Tokenizer, path: Path) -> None:
         "state": tokenizer.state(),
     }
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.new")
-    unfinished.write_text(json.dumps(content, ensure_ascii=False, indent=0), encoding="utf-8")
+    with unfinished.open("w", encoding="utf-8") as file:
+        file.write(json.dumps(content, ensure_ascii=False, indent=0))
+        # On disk before it has its name, or a power failure could leave a name without content.
+        file.flush()
+        os.fsync(file.fileno())
     os.replace(unfinished, path)
 
 
