@@ -98,3 +98,75 @@ def test_log_probs_of_all_targets_sum_to_one() -> None:
     chosen, mean = readout.log_probs(features, torch.arange(7))
     assert chosen.exp().sum().item() == pytest.approx(1.0, abs=1e-6)
     torch.testing.assert_close(mean, chosen.mean().expand(7))
+
+
+def divergence(readout: LinearReadout, first: Tensor, second: Tensor) -> Tensor:
+    """As it is written in books."""
+    p, q = (readout.logits(features).log_softmax(-1) for features in (first, second))
+    return sum(F.kl_div(x, y, reduction="none", log_target=True).sum(-1) for x, y in ((p, q), (q, p)))
+
+
+@given(
+    rows=st.lists(st.integers(0, 4), min_size=0, max_size=2),
+    size=st.integers(1, 9),
+    largest=st.integers(1, 60),
+    bias=st.booleans(),
+    tied=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_divergence_and_its_gradients_are_those_of_the_definition_however_it_is_cut(
+    rows: list[int], size: int, largest: int, bias: bool, tied: bool, seed: int
+) -> None:
+    torch.manual_seed(seed)
+    shared = TokenEmbedding(size, 3).double() if tied else None
+    readout = LinearReadout(3, size, shared=shared, bias=bias, largest=largest).double()
+    first, second = (torch.randn(*rows, 3, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    share = torch.rand(rows, dtype=torch.float64)
+    inputs = [first, second, readout.weight] + ([readout.bias] if readout.bias is not None else [])
+
+    ours, theirs = readout.divergence(first, second), divergence(readout, first, second)
+    assert (ours >= 0).all()
+    torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(readout.divergence(second, first), ours)
+    gradients = [torch.autograd.grad((found * share).sum(), inputs) for found in (ours, theirs)]
+    torch.testing.assert_close(*gradients)
+
+
+@pytest.mark.parametrize("largest", [1, 12, 1000])
+def test_gradients_of_the_divergence_agree_with_finite_differences(largest: int) -> None:
+    readout = LinearReadout(3, 4, largest=largest).double()
+    first, second = (torch.randn(5, 3, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    assert torch.autograd.gradcheck(
+        lambda *_: readout.divergence(first, second), (first, second, *readout.parameters())
+    )
+
+
+@pytest.mark.parametrize("largest", [8, 1000])
+def test_equal_features_do_not_diverge_and_pull_nothing(largest: int) -> None:
+    readout = LinearReadout(3, 4, largest=largest)
+    features = 30 * torch.randn(5, 3)
+    first, second = (features.clone().requires_grad_() for _ in range(2))
+    found = readout.divergence(first, second)
+    found.sum().backward()
+    assert found.tolist() == [0.0] * 5
+    assert max(part.grad.abs().max().item() for part in (first, second, readout.vectors, readout.bias)) == 0
+
+
+@pytest.mark.parametrize("frozen", ["vectors", "bias", "first", "second"])
+def test_what_needs_no_gradient_of_the_divergence_gets_none(frozen: str) -> None:
+    readout = LinearReadout(3, 4, largest=8)
+    first, second = (torch.randn(5, 3, requires_grad=True) for _ in range(2))
+    parts = {"vectors": readout.vectors, "bias": readout.bias, "first": first, "second": second}
+    parts[frozen].requires_grad_(False)
+    readout.divergence(first, second).sum().backward()
+    assert [name for name, part in parts.items() if part.grad is None] == [frozen]
+
+
+def test_the_divergence_of_mixed_precision_is_float32() -> None:
+    readout = LinearReadout(8, 6, largest=24)
+    first, second = (torch.randn(7, 8, requires_grad=True) for _ in range(2))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = readout.divergence(first, second)
+    found.sum().backward()
+    assert {part.dtype for part in (found, first.grad, second.grad, readout.vectors.grad)} == {torch.float32}
+    torch.testing.assert_close(found, divergence(readout, first, second), atol=0.05, rtol=0.05)

@@ -1,6 +1,8 @@
 """The Transformer as a whole: against torch's layers, and what each setting means."""
 
 import math
+from collections.abc import Callable
+from itertools import product
 from typing import Any, get_args
 
 import pytest
@@ -127,6 +129,65 @@ def test_attention_dropout_falls_in_training_alone() -> None:
     assert not torch.equal(logits(model), logits(model))
     model.eval()
     assert torch.equal(logits(model), logits(model))
+
+
+def test_word_dropout_takes_words_away_but_not_their_places() -> None:
+    enter = translator(word_dropout=0.5).encoder.input
+    tokens = torch.arange(4, 10).expand(300, 6)
+    found = enter(tokens) - sinusoids(6, 8).float()
+    dropped = (found.abs() < 1e-6).all(-1)
+    assert abs(dropped.float().mean() - 0.5) < 0.05
+    torch.testing.assert_close(found[~dropped], 2 * enter.embedding(tokens)[~dropped])
+
+
+class Chosen(nn.Module):
+    """Takes some layers and skips the others."""
+
+    def __init__(self, taken: tuple[bool, ...]) -> None:
+        super().__init__()
+        self.taken = list(taken)
+
+    def forward(self, stream: Tensor, layer: Callable[[Tensor], Tensor]) -> Tensor:
+        return layer(stream) if self.taken.pop(0) else stream
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_with_layer_drop_each_row_is_that_of_a_model_without_some_blocks(norm: str) -> None:
+    model = translator(norm=norm, layer_drop=0.5)
+    randomize(model)
+    rows = torch.zeros(64, dtype=torch.long)
+    found = logits(model, SOURCE.select(rows), TARGET[rows])
+    of_thin_models = []
+    for taken in product([True, False], repeat=4):
+        model.encoder.skip, model.decoder.skip = Chosen(taken[:2]), Chosen(taken[2:])
+        of_thin_models.append(logits(model)[0])
+    same = (found[:, None] - torch.stack(of_thin_models)).abs().amax((2, 3)) < 1e-4
+    # Without any decoder block it does not matter what the encoder did.
+    assert set(same.sum(1).tolist()) == {1, 4}
+    assert same.any(0).sum() > 10
+
+
+@pytest.mark.parametrize("name", ["word_dropout", "layer_drop"])
+def test_words_and_layers_are_dropped_in_training_alone(name: str) -> None:
+    model, plain = translator(**{name: 0.5}), translator()
+    plain.load_state_dict(model.state_dict())
+    assert not torch.equal(logits(model), logits(model))
+    assert torch.equal(logits(model.eval()), logits(plain.eval()))
+
+
+@pytest.mark.parametrize("name", ["word_dropout", "layer_drop"])
+def test_dropping_no_words_or_layers_draws_no_numbers(name: str) -> None:
+    model = translator(**{name: 0.0})
+    before = torch.random.get_rng_state()
+    logits(model)
+    assert torch.random.get_rng_state().equal(before)
+
+
+def test_a_block_that_every_row_skips_still_has_a_gradient() -> None:
+    model = translator(layer_drop=0.99)
+    logits(model).sum().backward()
+    gradients = [parameter.grad for parameter in model.encoder.layers.parameters()]
+    assert all(gradient is not None and gradient.isfinite().all() for gradient in gradients)
 
 
 def test_mixed_precision_stays_near() -> None:

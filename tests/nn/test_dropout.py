@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from regard.nn import GRU, FeatureDropout, RecurrentStack, WordDropout
+from regard.nn import GRU, FeatureDropout, LayerDrop, RecurrentStack, WordDropout
 
 
 def ones(*shape: int) -> Tensor:
@@ -78,6 +78,22 @@ def test_between_layers_features_are_dropped_step_by_step_as_at_once() -> None:
     assert not torch.allclose(stack(x)[0], at_once)
 
 
+def test_rows_skip_a_layer_at_their_rate_and_are_else_what_it_makes_of_them() -> None:
+    x = torch.randn(2000, 2, 3, requires_grad=True)
+    found = LayerDrop(0.3)(x, lambda stream: stream * 2)
+    skipped = (found == x).flatten(1).all(1)
+    assert torch.equal(found[~skipped], 2 * x[~skipped])
+    assert abs(skipped.float().mean() - 0.3) < 0.05
+    (gradient,) = torch.autograd.grad(found.sum(), x)
+    assert torch.equal(gradient[:, 0, 0], torch.where(skipped, 1.0, 2.0))
+
+
+def test_a_skipped_layer_keeps_even_what_is_not_finite_to_itself() -> None:
+    x = torch.ones(50, 1, 1)
+    found = LayerDrop(0.5)(x, lambda stream: stream * torch.nan)
+    assert 0 < (found == 1).sum() < 50
+
+
 def test_nothing_is_dropped_outside_training() -> None:
     x, tokens = torch.randn(2, 3, 4), torch.zeros(2, 3, dtype=torch.long)
     for dropout in (FeatureDropout(0.5), FeatureDropout(0.5, variational=False)):
@@ -86,3 +102,7 @@ def test_nothing_is_dropped_outside_training() -> None:
     assert WordDropout(0.5).eval()(x, tokens) is x
     assert FeatureDropout(0.0)(x) is x
     assert WordDropout(0.0)(x, tokens) is x
+    before = torch.random.get_rng_state()
+    assert LayerDrop(0.5).eval()(x, torch.neg).equal(-x)
+    assert LayerDrop(0.0)(x, torch.neg).equal(-x)
+    assert torch.random.get_rng_state().equal(before)

@@ -4,15 +4,17 @@ from typing import Self
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.data.batch import PAD, Padded, PairBatch
+from regard.models import build_model
 from regard.models.generator import Generator, Readout, State
-from regard.objectives import cross_entropy
+from regard.objectives import cross_entropy, r_drop
+from regard.recipe import RecurrentModel, TransformerModel
 
 SIZE = 7
 
@@ -84,3 +86,75 @@ def test_what_stands_behind_the_end_has_no_say_even_if_it_is_not_finite() -> Non
     with torch.no_grad():
         model.table.weight[PAD] = torch.nan
     assert cross_entropy(model, batch).item() == pytest.approx(expected.item())
+
+
+few = settings(max_examples=max(4, settings().max_examples // 8))
+DROPPING = {
+    "transformer": TransformerModel(
+        kind="transformer", width=4, heads=2, feedforward=6, encoder_layers=1, decoder_layers=1, dropout=0.4
+    ),
+    "recurrent": RecurrentModel(kind="recurrent", embedding=4, hidden=4, dropout={"output": 0.4}),
+}
+
+
+def translator(kind: str) -> Generator:
+    return build_model(DROPPING[kind], SIZE, SIZE).double()
+
+
+def gradients(model: Generator, loss: Tensor) -> tuple[Tensor, ...]:
+    return torch.autograd.grad(loss, list(model.parameters()))
+
+
+@pytest.mark.parametrize("kind", DROPPING)
+@few
+@given(targets=rows, weight=st.floats(0.1, 9), smoothing=st.floats(0, 0.5))
+def test_r_drop_without_dropout_is_cross_entropy(
+    kind: str, targets: list[list[int]], weight: float, smoothing: float
+) -> None:
+    model, batch = translator(kind).eval(), PairBatch.of(targets, targets, list(range(len(targets))))
+    once, twice = cross_entropy(model, batch, smoothing), r_drop(model, batch, weight, smoothing)
+    torch.testing.assert_close(twice, once)
+    torch.testing.assert_close(gradients(model, twice), gradients(model, once))
+
+
+@pytest.mark.parametrize("kind", DROPPING)
+@few
+@given(targets=rows, weight=st.floats(0, 9), smoothing=st.floats(0, 0.5), seed=st.integers(0, 99))
+def test_r_drop_is_half_of_what_the_paper_writes(
+    kind: str, targets: list[list[int]], weight: float, smoothing: float, seed: int
+) -> None:
+    model, batch = translator(kind), PairBatch.of(targets, targets, list(range(len(targets))))
+    torch.manual_seed(seed)
+    found = r_drop(model, batch, weight, smoothing)
+
+    torch.manual_seed(seed)
+    twice = PairBatch.of(targets * 2, targets * 2, list(range(2 * len(targets))))
+    given = twice.given.tokens
+    features, _ = model.advance(given, model.start(twice.source, given.shape[1]))
+    logits = model.readout.logits(features)
+    wanted = twice.wanted.tokens.masked_fill(~twice.wanted.keep, -100)
+    likelihood = F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), reduction="sum", label_smoothing=smoothing)
+    p, q = (half[batch.wanted.keep].log_softmax(-1) for half in logits.chunk(2))
+    both = sum(F.kl_div(x, y, reduction="sum", log_target=True) for x, y in ((p, q), (q, p)))
+    expected = 0.5 * (likelihood + weight * both / 2)
+
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(gradients(model, found), gradients(model, expected))
+
+
+def test_r_drop_grows_with_what_dropout_tears_apart() -> None:
+    model, batch = translator("transformer"), PairBatch.of([[4, 5]], [[5, 6]], [0])
+    losses = []
+    for weight in (0.0, 1.0, 3.0):
+        torch.manual_seed(1)
+        losses.append(r_drop(model, batch, weight).item())
+    assert losses[0] < losses[1]
+    assert losses[2] - losses[0] == pytest.approx(3 * (losses[1] - losses[0]))
+
+
+def test_r_drop_of_a_readout_that_knows_no_better() -> None:
+    model, batch = Bigrams(), PairBatch.of([[4], [4, 5, 6]], [[4], [4, 5, 6]], [0, 1])
+    torch.testing.assert_close(r_drop(model, batch, 2.0, 0.1), cross_entropy(model, batch, 0.1))
+    p, q = torch.randn(3, SIZE), torch.randn(3, SIZE)
+    both = sum(F.kl_div(x.log_softmax(-1), y.softmax(-1), reduction="none").sum(-1) for x, y in ((p, q), (q, p)))
+    torch.testing.assert_close(model.readout.divergence(p, q), both)

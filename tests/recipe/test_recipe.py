@@ -126,6 +126,11 @@ def test_a_wrong_change_is_refused_in_words(change: str, words: str) -> None:
             MINIMAL | {"data": {"train": ["a", "b"]}, "train": {"validation": {"patience": 2}}},
             "train.validation.patience needs development text; set data.dev",
         ),
+        (
+            MINIMAL | {"model": {"kind": "transformer", "dropout": 0.0}, "train": {"steps": 1, "r_drop": 5.0}},
+            "train.r_drop = 5.0 compares two passes with different dropout, but [model] drops nothing; set",
+        ),
+        (MINIMAL | {"model": {"kind": "recurrent"}, "train": {"steps": 1, "r_drop": 5.0}}, "[model] drops nothing"),
         (MINIMAL | {"tokens": {"shared": True, "target": {"kind": "words"}}}, "leave tokens.target out"),
         (MINIMAL | {"decode": {"method": "greedy", "n_best": 2}}, "greedy decoding gives one output, not n_best = 2"),
     ],

@@ -54,6 +54,13 @@ class Readout(nn.Module, ABC):
         """In float32: the log-probability of each target, and the mean log-probability over the vocabulary
         (what label smoothing needs), in memory that does not grow with rows × vocabulary."""
 
+    def divergence(self, first: Float[Tensor, "*rows E"], second: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows"]:
+        """In float32: KL(p ‖ q) + KL(q ‖ p) between what each two features predict, p and q.
+
+        Here it is as it is defined, over all logits at once; a readout of many rows or words does it piece by piece."""
+        p, q = (self.logits(features).float().log_softmax(-1) for features in (first, second))
+        return ((p.exp() - q.exp()) * (p - q)).sum(-1)
+
 
 class Generator(nn.Module, ABC):
     """A model that writes one token after another, given a source."""

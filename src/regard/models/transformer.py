@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Self, cast
 
 import torch
@@ -13,6 +14,7 @@ from regard.data.batch import Padded
 from regard.models.generator import Generator, State
 from regard.models.readout import LinearReadout
 from regard.nn.blocks import DecoderBlock, EncoderBlock
+from regard.nn.dropout import LayerDrop, WordDropout
 from regard.nn.embedding import TokenEmbedding
 from regard.nn.feedforward import FeedForward
 from regard.recipe import TransformerModel
@@ -59,10 +61,13 @@ class _Input(nn.Module):
         self.embedding = TokenEmbedding(size, settings.width, scale=settings.width**0.5, shared=shared)
         position = _position(settings)
         self.position = position if position.embeds else Position()
+        self.words = WordDropout(settings.word_dropout)
         self.dropout = nn.Dropout(settings.dropout)
 
     def forward(self, tokens: Int[Tensor, "B T"], offset: int = 0) -> Float[Tensor, "B T E"]:
-        features: Tensor = self.dropout(self.position.embed(self.embedding(tokens), offset))
+        # A word that is dropped still stands somewhere.
+        words = self.words(self.embedding(tokens), tokens)
+        features: Tensor = self.dropout(self.position.embed(words, offset))
         return features
 
 
@@ -83,6 +88,7 @@ class Encoder(nn.Module):
             )
             for _ in range(settings.encoder_layers)
         )
+        self.skip = LayerDrop(settings.layer_drop)
         self.norm = _last_norm(settings)
         self.output = Tap()
 
@@ -92,7 +98,7 @@ class Encoder(nn.Module):
         mask = masks.combine(masks.padding(source.keep), near)
         stream = self.input(source.tokens)
         for layer in self.layers:
-            stream = layer(stream, mask=mask)
+            stream = self.skip(stream, partial(layer, mask=mask))
         result: Tensor = self.output(self.norm(stream))
         return result
 
@@ -116,6 +122,7 @@ class Decoder(nn.Module):
             )
             for _ in range(settings.decoder_layers)
         )
+        self.skip = LayerDrop(settings.layer_drop)
         self.norm = _last_norm(settings)
         self.output = Tap()
 
@@ -127,7 +134,8 @@ class Decoder(nn.Module):
         mask = self._mask(tokens.shape[1], state.offset, tokens.device)
         stream = self.input(tokens, state.offset)
         for layer, memory, cache in zip(self.layers, state.memories, state.caches, strict=True):
-            stream = layer(stream, memory, mask=mask, source_mask=state.source_mask, cache=cache)
+            block = partial(layer, memory=memory, mask=mask, source_mask=state.source_mask, cache=cache)
+            stream = self.skip(stream, block)
         result: Tensor = self.output(self.norm(stream))
         return result
 

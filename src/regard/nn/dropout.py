@@ -1,4 +1,4 @@
-"""Dropout kinds of recurrent models. (Weight drop acts inside a cell: `Cell.recurrent_weight`.)"""
+"""Dropout of features, words and layers. (Weight drop acts inside a recurrent cell: `Cell.recurrent_weight`.)"""
 
 from collections.abc import Callable
 
@@ -61,6 +61,25 @@ class WordDropout(nn.Module):
         first = (tokens.unsqueeze(2) == tokens.unsqueeze(1)).to(torch.uint8).argmax(2)
         kept = F.dropout(torch.ones_like(vectors[..., 0]), self.rate).gather(1, first)
         return vectors * kept.unsqueeze(2)
+
+
+class LayerDrop(nn.Module):
+    """Lets sequences skip a layer in training (Fan et al. 2020): each row by a chance of its own.
+
+    As in the paper nothing is scaled up in return. There a whole batch skips a layer, which saves its time; here the
+    device draws, row by row, so that the host need not know (a captured step does the same work each time), and the
+    gradient of a batch varies less.
+    """
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, stream: Float[Tensor, "N T E"], layer: Callable[[Tensor], Tensor]) -> Float[Tensor, "N T E"]:
+        if not (self.training and self.rate > 0):
+            return layer(stream)
+        taken = torch.rand(len(stream), 1, 1, device=stream.device) >= self.rate
+        return torch.where(taken, layer(stream), stream)
 
 
 def _unchanged(x: Tensor) -> Tensor:

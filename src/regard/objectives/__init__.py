@@ -1,5 +1,5 @@
 """Losses. A loss is a sum, and a batch knows its count."""
 
-from regard.objectives.likelihood import cross_entropy
+from regard.objectives.likelihood import cross_entropy, r_drop
 
-__all__ = ["cross_entropy"]
+__all__ = ["cross_entropy", "r_drop"]

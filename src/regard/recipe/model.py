@@ -65,6 +65,12 @@ class RecurrentModel(Section):
     """Embeddings that share weights: none, the target's input and output, or the source's too (needs tokens.shared)."""
 
     @property
+    def drops(self) -> bool:
+        """Whether anything is dropped in training, so that two passes differ."""
+        kinds = self.dropout
+        return any((kinds.embedding, kinds.input, kinds.between, kinds.output, kinds.recurrent))
+
+    @property
     def learned_positions(self) -> None:
         """There is no table of positions that could end."""
 
@@ -106,8 +112,17 @@ class TransformerModel(Section):
     """Share of features dropped after embeddings, attention and feed-forward layers."""
     attention_dropout: Share = 0.0
     """Share of attention weights dropped."""
+    word_dropout: Share = 0.0
+    """Share of words whose whole embedding is dropped (Gal and Ghahramani 2016)."""
+    layer_drop: Share = 0.0
+    """Share of blocks that a sequence skips in training (Fan et al. 2020)."""
     tie: Literal["none", "target", "all"] = "target"
     """Embeddings that share weights: none, the target's input and output, or the source's too (needs tokens.shared)."""
+
+    @property
+    def drops(self) -> bool:
+        """Whether anything is dropped in training, so that two passes differ."""
+        return any((self.dropout, self.attention_dropout, self.word_dropout, self.layer_drop))
 
     @property
     def learned_positions(self) -> int | None:

@@ -41,6 +41,11 @@ class Recipe(Section):
     def _parts_agree(self) -> Self:
         if self.model.tie == "all" and not self.tokens.shared:
             raise ValueError("model.tie = 'all' shares one embedding between both sides; it needs tokens.shared = true")
+        if self.train.r_drop and not self.model.drops:
+            raise ValueError(
+                f"train.r_drop = {self.train.r_drop} compares two passes with different dropout, but [model] drops "
+                "nothing; set a dropout of the model, or train.r_drop = 0.0"
+            )
         learned, longest = self.model.learned_positions, self.data.longest
         if learned is not None and longest + 1 > learned:
             raise ValueError(

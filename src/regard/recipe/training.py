@@ -90,6 +90,9 @@ class Training(Section):
     """Norm at which gradients are clipped; 0 means off."""
     label_smoothing: Share = 0.1
     """Share of probability spread evenly over the vocabulary."""
+    r_drop: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of how far two passes with different dropout are apart (R-Drop, Liang et al. 2021); 0 means one pass, and
+    more than 0 twice the time and memory of a micro-batch."""
     precision: Literal["float32", "bfloat16", "auto"] = "float32"
     """Number format of the matrix products (`auto`: bfloat16 on CUDA alone); weights and sums stay in float32."""
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"

@@ -16,7 +16,7 @@ from regard.errors import DataError, ModelError
 from regard.metrics import accuracy, bleu, chrf
 from regard.models import build_model
 from regard.models.generator import Generator
-from regard.objectives import cross_entropy
+from regard.objectives import cross_entropy, r_drop
 from regard.recipe import Recipe, read_recipe
 from regard.tasks.ranks import gathered
 from regard.tasks.task import Task
@@ -119,7 +119,10 @@ class TranslationTask(Task):
 
     def objective(self, model: nn.Module, batch: PairBatch, carry: None) -> tuple[Tensor, None]:
         assert isinstance(model, Generator)
-        return cross_entropy(model, batch, self.recipe.train.label_smoothing), None
+        settings = self.recipe.train
+        if settings.r_drop:
+            return r_drop(model, batch, settings.r_drop, settings.label_smoothing), None
+        return cross_entropy(model, batch, settings.label_smoothing), None
 
     def validate(self, model: nn.Module, *, decode: bool, rank: int, world: int) -> Mapping[str, float]:
         assert isinstance(model, Generator)
