@@ -236,7 +236,7 @@ ARGUMENTS = {
     "threshold beyond": call("align MODEL a.de a.en --threshold 2", "threshold = 2.0: weights are between 0 and 1"),
     "gold missing": call("align MODEL a.de a.en --gold no.links", "no.links: cannot be read (No such file"),
     "gold of another length": call(
-        "align MODEL a.de a.en --gold short.links", "short.links: 1 lines of links for 3 sentence pairs"
+        "align MODEL a.de a.en --gold short.links", "short.links: 1 line of links for 3 sentence pairs"
     ),
     "gold no links": call("align MODEL a.de a.en --gold bad.links", "bad.links:2: '0:0' is no link", "'0-0' or '0p0'"),
     "gold not text": call("align MODEL a.de a.en --gold latin.links", "latin.links:2: this line is not UTF-8"),

@@ -179,7 +179,7 @@ def test_the_models_own_split_is_named(trained: Trained, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--against", "short.out"], "short.out: 1 lines for 60 sentence pairs; give what the other system made"),
+        (["--against", "short.out"], "short.out: 1 line for 60 sentence pairs; give what the other system made"),
         (["--against", "missing"], "missing: no such file; in that folder are "),
         (["--against", "bad.out"], "bad.out:1: byte 0xff at byte 1 of the line: not valid UTF-8; save the te"),
         (["--against", "."], ".: this is not the folder of a model: it has no recipe.toml"),
@@ -194,3 +194,12 @@ def test_what_evaluate_refuses(trained: Trained, more: list[str], words: str) ->
     told = regard("evaluate", trained.folder, "text.tsv", *more)
     assert told.code == 2
     assert words in told.err
+
+
+def test_a_line_end_inside_an_output_is_a_space(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(library.load(trained.folder).target_tokenizer), "decode", lambda *_: "a\r\nb\nc")
+    told = regard("evaluate", trained.folder, "-o", tmp_path / "out.txt")
+    assert told.code == 0, told.err
+    assert (tmp_path / "out.txt").read_bytes() == b"a  b c\n" * 20

@@ -8,6 +8,7 @@ import pytest
 from command_line import Trained, regard
 
 import regard as library
+from regard.inspect import pharaoh, reverse, symmetrize
 
 
 def test_in_the_terminal(trained: Trained) -> None:
@@ -79,3 +80,41 @@ def test_the_error_rate_against_gold(trained: Trained, files: tuple[Path, Path],
     told = regard("align", trained.folder, *files, "--gold", wrong)
     assert told.out.startswith("alignment error rate 1 (sentences:3|found:")
     assert told.out.endswith("|sure:2)\n")
+
+
+def test_links_of_two_models_are_joined(trained: Trained, files: tuple[Path, Path], tmp_path: Path) -> None:
+    """The model of the other direction is the same one here; what it makes of foreign words is links all the same."""
+    told = regard("align", trained.folder, *files, "--reverse", trained.folder)
+    assert (told.code, told.err) == (0, "")
+    model = library.load(trained.folder)
+    sources, targets = (path.read_text(encoding="utf-8").splitlines() for path in files)
+    there, back = model.align(sources, targets), model.align(targets, sources)
+    joined = [symmetrize(one, reverse(other)) for one, other in zip(there, back, strict=True)]
+    assert told.out == "".join(pharaoh(links) + "\n" for links in joined)
+    assert any(joined)
+    gold = tmp_path / "gold.links"
+    gold.write_text(told.out, encoding="utf-8")
+    told = regard("align", trained.folder, *files, "--reverse", trained.folder, "--gold", gold)
+    assert told.out.startswith("alignment error rate 0 (sentences:3|found:")
+
+
+@pytest.mark.parametrize(
+    "more", [["align"], ["align", "--reverse"], ["align", "--gold"], ["score"], ["score", "--tokens"]]
+)
+def test_pieces_change_nothing_and_are_told_as_they_come(
+    trained: Trained, files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str]
+) -> None:
+    gold = tmp_path / "gold.links"
+    gold.write_text("0-0 1-1\n\n0-0\n", encoding="utf-8")
+    values = {"--reverse": [trained.folder], "--gold": [gold]}
+    command = [more[0], trained.folder, *files, *more[1:], *values.get(more[-1], [])]
+    whole = regard(*command)
+    assert whole.code == 0, whole.err
+    monkeypatch.setattr("regard.cli.corpus.PAIRS_AT_ONCE", 1)
+    assert regard(*command) == whole
+    files[1].write_text("one two three\n\n", encoding="utf-8")
+    cut_short = regard(*command)
+    assert cut_short.code == 2
+    assert "a.de has 3 lines and" in cut_short.err
+    if "--gold" not in more:
+        assert cut_short.out == "".join(whole.out.splitlines(keepends=True)[:2])

@@ -108,3 +108,15 @@ def test_a_model_that_moved_still_translates(trained: Trained, tmp_path: Path) -
     elsewhere = tmp_path / "elsewhere"
     elsewhere.symlink_to(trained.folder)
     assert regard("translate", elsewhere, stdin=b"Haus\n").out == by_the_library(trained, "Haus") + "\n"
+
+
+@pytest.mark.parametrize(("options", "text"), [([], "a  b c\td"), (["--scores", "--alignments"], "a  b c d")])
+def test_a_line_end_inside_an_output_is_a_space(
+    trained: Trained, monkeypatch: pytest.MonkeyPatch, options: list[str], text: str
+) -> None:
+    monkeypatch.setattr(type(library.load(trained.folder).target_tokenizer), "decode", lambda *_: "a\r\nb\nc\td")
+    told = regard("translate", trained.folder, *options, stdin=b"eins\nzwei\n")
+    assert told.code == 0, told.err
+    lines = told.out.split("\n")
+    assert len(lines) == 3
+    assert all(line.startswith(text) for line in lines[:2])

@@ -167,3 +167,14 @@ def test_a_recipe_can_be_run_from_python(trained: Trained, tmp_path: Path) -> No
     ended = regard.run(recipe, tmp_path / "mine", reporter=lambda event: None)
     assert (ended.step, ended.reason) == (2, "steps")
     assert regard.load(tmp_path / "mine").translate(["eins"])[0].source == "eins"
+
+
+def test_a_loaded_model_is_watched_as_it_is(translator: Translator) -> None:
+    assert [name for name, _ in translator.named_modules()] == [name for name, _ in translator.model.named_modules()]
+    with regard.record(translator, "decoder.*.weights") as seen, regard.record(translator.model, "*.weights") as inside:
+        translator.score(["eins zwei"], ["one two"])
+    assert list(seen) == ["decoder.attention.weights"]
+    assert torch.equal(seen.last("decoder.attention.weights"), inside.last("decoder.attention.weights"))
+    with regard.intervene(translator, "decoder.attention.weights", torch.zeros_like):
+        blind = translator.score(["eins zwei"], ["one two"])[0].log_prob
+    assert blind != translator.score(["eins zwei"], ["one two"])[0].log_prob

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.arguments import Device, ModelFolder, Source, Target
-from regard.errors import DataError
+from regard.errors import DataError, counted
 
 
 def align(
@@ -34,27 +34,31 @@ def align(
 
       regard align runs/de-en test.de test.en --reverse runs/en-de > test.links
     """
-    from regard.cli.corpus import pairs_of
-    from regard.inspect import pharaoh, read_gold, symmetrize
+    from regard.cli.corpus import pieces_of
+    from regard.inspect import Links, pharaoh, read_gold, symmetrize
     from regard.inspect import reverse as turned
     from regard.metrics import alignment_error_rate
     from regard.tasks import load
 
-    pairs = pairs_of([source, target])
     true = list(read_gold(gold)) if gold is not None else []
-    if gold is not None and len(true) != len(pairs):
-        raise DataError(
-            f"{gold}: {len(true)} lines of links for {len(pairs)} sentence pairs; "
-            "give a line for each pair, an empty one where there are no links"
-        )
-    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    links = load(model, device=device).align(sources, targets, layer=layer, head=head, threshold=threshold)
-    if reverse is not None:
-        other = load(reverse, device=device)
-        backward = other.align(targets, sources, layer=layer, head=head, threshold=threshold)
-        links = [symmetrize(there, turned(back)) for there, back in zip(links, backward, strict=True)]
-    if gold is None:
+    forward = load(model, device=device)
+    backward = load(reverse, device=device) if reverse is not None else None
+    found: list[Links] = []
+    for pairs in pieces_of([source, target]):
+        sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+        links = forward.align(sources, targets, layer=layer, head=head, threshold=threshold)
+        if backward is not None:
+            others = backward.align(targets, sources, layer=layer, head=head, threshold=threshold)
+            links = [symmetrize(there, turned(back)) for there, back in zip(links, others, strict=True)]
+        if gold is not None:
+            found += links
+            continue
         for row in links:
             typer.echo(pharaoh(row))
-        return
-    typer.echo(alignment_error_rate(links, [row.sure for row in true], [row.possible for row in true]))
+    if gold is not None and len(true) != len(found):
+        raise DataError(
+            f"{gold}: {counted(len(true), 'line')} of links for {counted(len(found), 'sentence pair')}; "
+            "give a line for each pair, an empty one where there are no links"
+        )
+    if gold is not None:
+        typer.echo(alignment_error_rate(found, [row.sure for row in true], [row.possible for row in true]))

@@ -1,12 +1,16 @@
 """Corpora that are named on the command line: files of pairs, or a recipe."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from regard.data import Pair
     from regard.recipe import Recipe
+
+PAIRS_AT_ONCE = 1000
+"""Pairs that are worked on together: many enough to sort by length, few enough for memory and to see progress."""
 
 # A recipe that checks data needs a model and an end by the rules of recipes, though neither is looked at.
 _ONLY_DATA = ["model.kind=transformer", "train.steps=1"]
@@ -28,7 +32,14 @@ def recipe_of(
 
 def pairs_of(named: Sequence[str | Path]) -> "list[Pair]":
     """The pairs of two files (source, target), or of one .tsv or .jsonl."""
+    return [pair for piece in pieces_of(named) for pair in piece]
+
+
+def pieces_of(named: Sequence[str | Path]) -> "Iterator[list[Pair]]":
+    """The same, some at a time, so that files may be larger than memory."""
     from regard.data import load_corpus
 
     recipe = recipe_of([str(path) for path in named])
-    return list(load_corpus(recipe.data, recipe.seed).train)
+    pairs = iter(load_corpus(recipe.data, recipe.seed).train)
+    while piece := list(islice(pairs, PAIRS_AT_ONCE)):
+        yield piece

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from regard.cli.arguments import Beam, Device, Engine, ModelFolder
-from regard.errors import DataError, UsageError
+from regard.cli.translate import one_line
+from regard.errors import DataError, UsageError, counted
 
 if TYPE_CHECKING:
     from regard.cli.scores import Told
@@ -73,7 +74,7 @@ def evaluate(
     for line in told.lines():
         typer.echo(line)
     if out is not None:
-        write_text(out, "".join(output + "\n" for output in result.outputs))
+        write_text(out, "".join(one_line(output) + "\n" for output in result.outputs))
     if json is not None:
         write_text(json, told.as_json(translator, data or [], split))
     if by_length is not None:
@@ -122,8 +123,8 @@ def outputs_of(system: str, pairs: "list[Pair]", device: str, changes: list[str]
     lines = read_lines(Path(system))
     if len(lines) != len(pairs):
         raise DataError(
-            f"{system}: {len(lines):,} lines for {len(pairs):,} sentence pairs; give what the other system made of the "
-            "same sources, line for line, or the folder of its model"
+            f"{system}: {counted(len(lines), 'line')} for {counted(len(pairs), 'sentence pair')}; give what the other "
+            "system made of the same sources, line for line, or the folder of its model"
         )
     return lines
 

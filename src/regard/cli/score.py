@@ -1,11 +1,14 @@
 """`regard score`: how likely a model finds given translations."""
 
 import math
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from regard.cli.arguments import Device, ModelFolder, Source, Target
+
+if TYPE_CHECKING:
+    from regard.tasks import Scored
 
 
 def score(
@@ -23,20 +26,22 @@ def score(
 
       regard score runs/mine test.de test.en --tokens
     """
-    from regard.cli.corpus import pairs_of
+    from regard.cli.corpus import pieces_of
     from regard.tasks import load
 
     translator = load(model, device=device)
-    pairs = pairs_of([source, target])
-    scored = translator.score([pair.source for pair in pairs], [pair.target for pair in pairs])
-    for row in scored:
-        columns = [f"{row.log_prob:.4f}"]
-        if tokens:
-            pairs_of_token = zip(row.tokens, row.log_probs, strict=True)
-            columns.append(" ".join(f"{token}={value:.4f}" for token, value in pairs_of_token))
-        typer.echo("\t".join(columns))
-    count = sum(len(row.tokens) for row in scored)
-    total = sum(row.log_prob for row in scored)
+    count, total = 0, 0.0
+    for pairs in pieces_of([source, target]):
+        for row in translator.score([pair.source for pair in pairs], [pair.target for pair in pairs]):
+            typer.echo("\t".join(columns_of(row, tokens)))
+            count += len(row.tokens)
+            total += row.log_prob
     if count:
         perplexity = math.exp(-total / count)
         typer.echo(f"perplexity {perplexity:.4f} per target token, end of sentence included ({count} tokens)", err=True)
+
+
+def columns_of(row: "Scored", tokens: bool) -> list[str]:
+    whole = f"{row.log_prob:.4f}"
+    each = (f"{token}={value:.4f}" for token, value in zip(row.tokens, row.log_probs, strict=True))
+    return [whole, " ".join(each)] if tokens else [whole]

@@ -35,7 +35,7 @@ def translate(
     """Translate standard input to standard output, line for line.
 
     Columns are separated by tabs: with --n-best the number of the input line from 0, then the text, then the score
-    (--scores), then the alignment (--alignments). An empty line stays empty.
+    (--scores), then the alignment (--alignments). An empty line stays empty; a line end inside an output is a space.
 
     [bold]Examples[/bold]
 
@@ -77,6 +77,11 @@ def read_lines(stream: BinaryIO) -> Iterator[str]:
             ) from None
 
 
+def one_line(text: str) -> str:
+    """A model of characters or bytes may write line ends too; here they are spaces, because a line is an output."""
+    return text.replace("\n", " ").replace("\r", " ")
+
+
 def _answers(
     translator: "Translator", texts: list[str], beam: int | None, n_best: int | None, scores: bool, alignments: bool
 ) -> "Iterator[list[list[str]]]":
@@ -93,9 +98,10 @@ def _answers(
 
 
 def _columns(output: "Translation", scores: bool, links: str | None) -> list[str]:
+    text = one_line(output.text)
     several = scores or links is not None
     # A tab inside an output would shift the columns after it.
-    columns = [output.text.replace("\t", " ") if several else output.text]
+    columns = [text.replace("\t", " ") if several else text]
     if scores:
         columns.append(f"{output.score:.4f}")
     if links is not None:
