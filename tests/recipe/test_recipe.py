@@ -133,6 +133,14 @@ def test_a_wrong_change_is_refused_in_words(change: str, words: str) -> None:
         (MINIMAL | {"model": {"kind": "recurrent"}, "train": {"steps": 1, "r_drop": 5.0}}, "[model] drops nothing"),
         (MINIMAL | {"tokens": {"shared": True, "target": {"kind": "words"}}}, "leave tokens.target out"),
         (MINIMAL | {"decode": {"method": "greedy", "n_best": 2}}, "greedy decoding gives one output, not n_best = 2"),
+        (
+            MINIMAL | {"decode": {"method": "greedy", "risk": "chrf"}},
+            "greedy decoding gives nothing to choose from by risk = 'chrf'; use 'beam' or 'sample'",
+        ),
+        (
+            MINIMAL | {"decode": {"risk": "bleu", "candidates": 2, "n_best": 3}},
+            "n_best = 3 outputs cannot be chosen from 2 candidates; raise candidates or lower n_best",
+        ),
     ],
 )
 def test_contradictions_are_refused_in_words(tables: dict[str, object], words: str) -> None:

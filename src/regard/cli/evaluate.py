@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from regard.cli.arguments import Beam, Device, Engine, ModelFolder
+from regard.cli.arguments import Beam, DecodingChanges, Device, Engine, Ensemble, ModelFolder
 from regard.cli.translate import one_line
 from regard.errors import DataError, UsageError, counted
 
@@ -43,11 +43,14 @@ def evaluate(
     ] = None,
     json: Annotated[Path | None, typer.Option("--json", help="File for every number, as JSON for programs.")] = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="File for the outputs, line for line.")] = None,
+    settings: DecodingChanges = None,
+    ensemble: Ensemble = None,
     engine: Engine = "own",
     device: Device = "auto",
 ) -> None:
     """Translate held-out text and score the outputs: exact match, BLEU, chrF, TER, each with its signature; in total
-    and, if the lengths differ enough, by the number of source words.
+    and, if the lengths differ enough, by the number of source words. A beam holds for the other system too; --set,
+    --ensemble and --engine do not.
 
     [bold]Examples[/bold]
 
@@ -58,6 +61,8 @@ def evaluate(
       regard evaluate runs/mine --against runs/other
 
       regard evaluate runs/mine --against other.out --by-length lengths.png --json scores.json
+
+      regard evaluate runs/a --ensemble runs/b --against runs/a
     """
     from regard.cli.progress import progress_of
     from regard.tasks import load
@@ -65,12 +70,14 @@ def evaluate(
 
     check_files(out, json, by_length)
     changes = [] if beam is None else ["decode.method=beam", f"decode.beam={beam}"]
-    translator = load(model, device=device, changes=changes, engine=engine)
+    folders = [model, *(ensemble or [])]
+    translator = load(*folders, device=device, changes=[*changes, *(settings or [])], engine=engine)
     pairs = held_out(translator, split, data or [])
     others = None if against is None else outputs_of(against, pairs, device, changes)
     with progress_of("translating") as on_progress:
         result = evaluate_on(translator, pairs, intervals=intervals, on_progress=on_progress)
-    told = judged(str(model), result, pairs, against, others, margins=intervals or by_length is not None)
+    name = " + ".join(map(str, folders))
+    told = judged(name, result, pairs, against, others, margins=intervals or by_length is not None)
     for line in told.lines():
         typer.echo(line)
     if out is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from regard.cli.arguments import Beam, Device, Engine, ModelFolder
+from regard.cli.arguments import Beam, DecodingChanges, Device, Engine, Ensemble, ModelFolder
 from regard.errors import DataError
 
 if TYPE_CHECKING:
@@ -25,10 +25,8 @@ def translate(
     ] = None,
     alignments: Annotated[bool, typer.Option("--alignments", help="Add a column with word alignments i-j.")] = False,
     scores: Annotated[bool, typer.Option("--scores", help="Add a column with the score.")] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change how the model decodes, such as decode.method=sample."),
-    ] = None,
+    settings: DecodingChanges = None,
+    ensemble: Ensemble = None,
     engine: Engine = "own",
     device: Device = "auto",
 ) -> None:
@@ -48,10 +46,14 @@ def translate(
       regard translate runs/mine --engine ctranslate2:int8 < new.de > new.en
 
       regard translate runs/mine --set decode.method=sample --set decode.top_p=0.9 < new.de
+
+      regard translate runs/a --ensemble runs/b --ensemble runs/c < new.de > new.en
+
+      regard translate runs/mine --set decode.risk=chrf --set decode.candidates=16 < new.de
     """
     from regard.tasks import load
 
-    translator = load(model, device=device, changes=settings or [], engine=engine)
+    translator = load(model, *(ensemble or []), device=device, changes=settings or [], engine=engine)
     # A person at a terminal wants each line answered; a file is faster in large pieces.
     at_once = 1 if sys.stdin.isatty() else LINES_AT_ONCE
     lines = read_lines(sys.stdin.buffer)

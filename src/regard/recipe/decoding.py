@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from regard.recipe.names import UtilityName
 from regard.recipe.section import Count, Positive, Section, Seed, Share
 
 
@@ -16,6 +17,11 @@ class Decoding(Section):
     """Hypotheses kept at each step."""
     n_best: Positive = 1
     """Outputs given for each input; at most `beam`."""
+    risk: Literal["none"] | UtilityName = "none"
+    """Minimum Bayes risk: of `candidates` outputs, those that by this metric are most like the others are given;
+    measured in sentence chrF or BLEU. Validation during training goes without."""
+    candidates: Positive = 32
+    """With `risk`: outputs drawn, or found by a beam at least that wide, to choose from."""
     length_penalty: Annotated[float, Field(ge=0)] = 1.0
     """Exponent by which a hypothesis' log-probability is divided: length ** penalty; 0 means the plain sum."""
     coverage_penalty: Annotated[float, Field(ge=0)] = 0.0
@@ -44,6 +50,26 @@ class Decoding(Section):
     def longest_output(self, words: int) -> int:
         """Most tokens of the output for a source of so many tokens, END not counted on either side."""
         return max(int(words * self.longest_factor) + self.longest_extra, self.least)
+
+    def search(self) -> "Decoding":
+        """How the search goes: with `risk`, it gives all candidates."""
+        if self.risk == "none":
+            return self
+        width = max(self.beam, self.candidates)
+        return self.model_copy(update={"risk": "none", "beam": width, "n_best": self.candidates})
+
+    @model_validator(mode="after")
+    def _candidates_suffice(self) -> Self:
+        if self.risk != "none" and self.method == "greedy":
+            raise ValueError(
+                f"greedy decoding gives nothing to choose from by risk = {self.risk!r}; use 'beam' or 'sample'"
+            )
+        if self.risk != "none" and self.n_best > self.candidates:
+            raise ValueError(
+                f"n_best = {self.n_best} outputs cannot be chosen from {self.candidates} candidates; "
+                "raise candidates or lower n_best"
+            )
+        return self
 
     @model_validator(mode="after")
     def _n_best_fits(self) -> Self:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from regard.checkpoint import ModelFolder
+from regard.tasks.ensembles import load_ensemble
 from regard.tasks.task import Task
 from regard.tasks.translation import TranslationTask
 from regard.tasks.translator import Scored, Translation, Translator
@@ -11,15 +12,26 @@ from regard.tasks.translator import Scored, Translation, Translator
 TASKS: dict[str, type[TranslationTask]] = {"translation": TranslationTask}
 
 
-def load(folder: str | Path, *, device: str = "auto", changes: Sequence[str] = (), engine: str = "own") -> Translator:
+def load(
+    folder: str | Path,
+    *others: str | Path,
+    device: str = "auto",
+    changes: Sequence[str] = (),
+    engine: str = "own",
+) -> Translator:
     """The trained model in a folder, ready for use; `changes` are settings such as `decode.beam=10`.
+
+    With folders of `others` they write together, as an ensemble: the mean of their probabilities.
 
     `engine` searches for outputs: our `own`, or `ctranslate2` or `ctranslate2:int8`, which are faster on a CPU, run
     Transformers alone, and are seen by no tap.
     """
-    model = ModelFolder(Path(folder))
-    model.check_is_model()
-    return Translator.load(model.path, device=device, changes=changes, engine=engine)
+    models = [ModelFolder(Path(each)) for each in (folder, *others)]
+    for model in models:
+        model.check_is_model()
+    if others:
+        return load_ensemble([model.path for model in models], device=device, changes=changes, engine=engine)
+    return Translator.load(models[0].path, device=device, changes=changes, engine=engine)
 
 
 __all__ = ["TASKS", "Scored", "Task", "Translation", "TranslationTask", "Translator", "load"]

@@ -18,6 +18,7 @@ from torch import nn
 from regard.checkpoint import load_weights, put_weights
 from regard.data import Pair, Span
 from regard.decode import Hypothesis, score_all
+from regard.decode.bayes import least_risk
 from regard.device import choose_device
 from regard.errors import UsageError
 from regard.inspect import END_LABEL, Links, Look, choose, fold, link, watch
@@ -115,8 +116,9 @@ class Translator:
         decoding = _changed(decoding or self.recipe.decode, beam, n_best)
         sources = self.source_tokenizer.encode_all(texts)
         forced = None if prefixes is None else self.target_tokenizer.encode_all(prefixes)
-        found = self.engine.decode_all(sources, decoding, prefixes=forced, on_progress=on_progress)
-        return [self._translation(text, hypotheses) for text, hypotheses in zip(texts, found, strict=True)]
+        found = self.engine.decode_all(sources, decoding.search(), prefixes=forced, on_progress=on_progress)
+        best = (self._best(hypotheses, decoding) for hypotheses in found)
+        return [self._translation(text, hypotheses) for text, hypotheses in zip(texts, best, strict=True)]
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Scored]:
         """The log-probabilities of given translations."""
@@ -192,6 +194,14 @@ class Translator:
     def _encoded(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:
         _check_pair_up(sources, targets)
         return self.source_tokenizer.encode_all(sources), self.target_tokenizer.encode_all(targets)
+
+    def _best(self, hypotheses: Sequence[Hypothesis], decoding: Decoding) -> Sequence[Hypothesis]:
+        """Of what a search has found, what was asked for."""
+        if decoding.risk == "none":
+            return hypotheses
+        texts = [self.target_tokenizer.decode(hypothesis.tokens) for hypothesis in hypotheses]
+        ranked = least_risk(hypotheses, texts, decoding.risk, drawn=decoding.method == "sample")
+        return ranked[: decoding.n_best]
 
     def _translation(self, source: str, hypotheses: Sequence[Hypothesis]) -> Translation:
         outputs = [

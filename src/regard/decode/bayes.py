@@ -1,0 +1,34 @@
+"""Minimum Bayes risk: not the likeliest output, but the one that is best on average if any candidate may be the truth.
+
+Of candidates from a search (Kumar and Byrne 2004) each may be the truth with its probability, relative to that of all
+of them. Drawn ones (Eikema and Aziz 2020) count the same each, because the likelier are drawn more often.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import exp
+
+import numpy as np
+
+from regard.decode.ranking import Hypothesis
+from regard.metrics.pairwise import pairwise
+from regard.recipe.names import UtilityName
+
+
+def least_risk(
+    hypotheses: Sequence[Hypothesis], texts: Sequence[str], utility: UtilityName, *, drawn: bool
+) -> list[Hypothesis]:
+    """The hypotheses by their expected utility, which becomes their score (0 to 100), best first.
+
+    `texts` are what they read as. Of those that read alike the first is kept, with the probability of all of them.
+    """
+    likeliest = max((one.log_prob for one in hypotheses), default=0.0)
+    kept: dict[str, Hypothesis] = {}
+    shares: dict[str, float] = {}
+    for one, text in zip(hypotheses, texts, strict=True):
+        kept.setdefault(text, one)
+        shares[text] = shares.get(text, 0.0) + (1.0 if drawn else exp(one.log_prob - likeliest))
+    weights = np.array(list(shares.values()))
+    expected = pairwise(utility, list(kept)) @ (weights / weights.sum())
+    scored = [replace(one, score=float(score)) for one, score in zip(kept.values(), expected, strict=True)]
+    return sorted(scored, key=lambda one: -one.score)

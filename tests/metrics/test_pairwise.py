@@ -1,0 +1,38 @@
+"""Every text against every text gives what sacreBLEU gives one by one."""
+
+from itertools import product
+from typing import get_args
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+
+from regard.metrics.pairwise import UTILITIES, pairwise
+from regard.recipe.names import UtilityName
+
+ONE_BY_ONE = {"chrf": CHRF(), "bleu": BLEU(effective_order=True, force=True)}
+sentences = st.lists(st.sampled_from(["a", "the", "house", "house,", "Haus", "$5.0", "日本", "x-y"]), max_size=7)
+anything = st.text(max_size=12)
+lists = st.lists(sentences.map(" ".join) | anything, min_size=1, max_size=5)
+
+
+def test_recipes_know_each() -> None:
+    assert tuple(UTILITIES) == get_args(UtilityName)
+
+
+@pytest.mark.parametrize("metric", UTILITIES)
+@given(texts=lists)
+@example(texts=["", "a", "a a a a a", "a"])
+@example(texts=["the house is small", "the house is the house is the house"])
+def test_it_is_what_sacrebleu_says(metric: str, texts: list[str]) -> None:
+    single = ONE_BY_ONE[metric]
+    wanted = [single.sentence_score(text, [reference]).score for text, reference in product(texts, texts)]
+    np.testing.assert_allclose(pairwise(metric, texts).flatten(), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("metric", UTILITIES)
+def test_no_texts_have_no_scores(metric: str) -> None:
+    assert pairwise(metric, []).shape == (0, 0)
