@@ -6,7 +6,10 @@ import sys
 import pytest
 from command_line import ALONE, Trained, regard, regard_alone
 
-COMMANDS = ("demo", "recipes", "check", "train", "repeat", "evaluate", "translate", "score", "align", "look")
+COMMANDS = (
+    *("demo", "recipes", "check", "train", "repeat", "evaluate"),
+    *("translate", "back-translate", "score", "align", "look"),
+)
 
 WITHOUT_TORCH = """
 import sys

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.align import align
+from regard.cli.backtranslate import back_translate
 from regard.cli.check import check
 from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
@@ -28,7 +29,7 @@ app = typer.Typer(
     epilog="Every command has help of its own with examples: regard train --help",
 )
 
-for command in (demo, recipes, check, train, repeat, evaluate, translate, score, align, look):
+for command in (demo, recipes, check, train, repeat, evaluate, translate, back_translate, score, align, look):
     app.command()(command)
 
 

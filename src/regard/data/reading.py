@@ -90,15 +90,18 @@ def open_file(path: Path, unpack: bool = True) -> IO[bytes]:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def read_lines(path: Path) -> list[str]:
-    """The lines of one file of text."""
-    texts = []
+def each_line(path: Path) -> Iterator[str]:
+    """The lines of one file of text, one after another."""
     for number, line in enumerate(Lines(path), start=1):
         text, problem = _decoded(line, path, number)
         if problem:
             raise DataError(f"{problem}: not valid UTF-8; save the text as UTF-8")
-        texts.append(text)
-    return texts
+        yield text
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of one file of text."""
+    return list(each_line(path))
 
 
 @dataclass

@@ -1,0 +1,74 @@
+"""`regard back-translate`: text of the target language becomes more pairs to train on."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.cli.arguments import DecodingChanges, Device, Engine, ModelFolder
+from regard.cli.progress import progress_of
+from regard.cli.repeat import INTERRUPTED
+from regard.errors import counted
+
+if TYPE_CHECKING:
+    from regard.tasks.backtranslation import Counts
+
+
+def back_translate(
+    model: ModelFolder,
+    text: Annotated[
+        Path, typer.Argument(metavar="TEXT", help="Target text, a sentence a line; may end in .gz.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the pairs, a .tsv.", show_default=False)],
+    tag: Annotated[
+        str, typer.Option(help="Word put before each written source, such as <bt> (Caswell et al. 2019).")
+    ] = "",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where it was stopped or killed.")] = False,
+    settings: DecodingChanges = None,
+    engine: Engine = "own",
+    device: Device = "auto",
+) -> None:
+    """Translate text of the target language back, by a model of the reverse direction, into pairs to train on.
+
+    A line of the file is the source that the model wrote, a tab, and the given target. Outputs that are empty, or that
+    reached the length limit, are left out and counted. The file appears when it is whole; Ctrl-C keeps what is done.
+
+    To train from German to English, translate English text by a model from English to German, and put the pairs after
+    the real ones. Drawing at random gives more varied sources than a beam (Edunov et al. 2018); a tag tells the model
+    which sources were written.
+
+    [bold]Examples[/bold]
+
+      regard back-translate runs/en-de more.en -o written.tsv
+
+      paste train.de train.en | cat - written.tsv > both.tsv
+
+      regard train my.toml --set 'data.train=\\["both.tsv"]'
+
+      regard back-translate runs/en-de more.en -o written.tsv --tag "<bt>" --set decode.method=sample
+    """
+    from regard.tasks import load
+    from regard.tasks.backtranslation import BackTranslation
+
+    translator = load(model, device=device, changes=settings or [], engine=engine)
+    task = BackTranslation(translator, text, out, tag=tag)
+    try:
+        with progress_of("lines") as on_progress:
+            counts = task.run(resume=resume, on_progress=on_progress)
+    except KeyboardInterrupt:
+        typer.echo(f"stopped; {counted(task.counts.lines, 'line')} done and safe; go on with --resume", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    typer.echo(in_words(counts, out), err=True)
+
+
+def in_words(counts: "Counts", out: Path) -> str:
+    """What became of the lines."""
+    kinds = {
+        "blank lines": counts.blank,
+        "empty outputs": counts.empty,
+        "outputs that reached the length limit": counts.cut,
+    }
+    left_out = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items() if count)
+    told = f"{out}: {counted(counts.pairs, 'pair')} from {counted(counts.lines, 'line')}"
+    told += f"; left out: {left_out}" if left_out else ""
+    return told + (f"; tabs became spaces in {counted(counts.tabs, 'line')}" if counts.tabs else "")
