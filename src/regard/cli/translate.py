@@ -3,15 +3,17 @@
 import sys
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
 from regard.cli.arguments import Beam, DecodingChanges, Device, Engine, Ensemble, ModelFolder
-from regard.errors import DataError
+from regard.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from regard.tasks import Translation, Translator
+    from regard.tasks.rescoring import Rescoring
 
 LINES_AT_ONCE = 1000
 """Lines that are translated together: many enough to sort by length, few enough to see progress."""
@@ -27,6 +29,11 @@ def translate(
     scores: Annotated[bool, typer.Option("--scores", help="Add a column with the score.")] = False,
     settings: DecodingChanges = None,
     ensemble: Ensemble = None,
+    rescore: Annotated[
+        Path | None,
+        typer.Option(metavar="MODEL", help="Another model, to rank the outputs of --n-best anew.", show_default=False),
+    ] = None,
+    weight: Annotated[float, typer.Option(help="With --rescore: the other model's share of the score.")] = 0.5,
     engine: Engine = "own",
     device: Device = "auto",
 ) -> None:
@@ -49,17 +56,21 @@ def translate(
 
       regard translate runs/a --ensemble runs/b --ensemble runs/c < new.de > new.en
 
+      regard translate runs/mine --n-best 10 --rescore runs/other < new.de
+
       regard translate runs/mine --set decode.risk=chrf --set decode.candidates=16 < new.de
     """
     from regard.tasks import load
 
     translator = load(model, *(ensemble or []), device=device, changes=settings or [], engine=engine)
+    rescoring = None if rescore is None else _rescoring(translator, rescore, weight, n_best, device)
     # A person at a terminal wants each line answered; a file is faster in large pieces.
     at_once = 1 if sys.stdin.isatty() else LINES_AT_ONCE
     lines = read_lines(sys.stdin.buffer)
     count = 0
     while piece := list(islice(lines, at_once)):
-        answers = iter(_answers(translator, [line for line in piece if line.strip()], beam, n_best, scores, alignments))
+        found = translator.translate([line for line in piece if line.strip()], beam=beam, n_best=n_best)
+        answers = _answers(translator, rescoring.rank(found) if rescoring else found, scores, alignments)
         for number, line in enumerate(piece, start=count):
             for columns in next(answers) if line.strip() else [[""] * (1 + scores + alignments)]:
                 print("\t".join([str(number), *columns] if n_best is not None else columns))
@@ -84,13 +95,25 @@ def one_line(text: str) -> str:
     return text.replace("\n", " ").replace("\r", " ")
 
 
+def _rescoring(translator: "Translator", other: Path, weight: float, n_best: int | None, device: str) -> "Rescoring":
+    from regard.tasks import load
+    from regard.tasks.rescoring import Rescoring
+
+    decoding = translator.recipe.decode
+    if max(n_best or 1, decoding.n_best) == 1:
+        raise UsageError("--rescore ranks several outputs anew, but there is one for each line; ask for --n-best 10")
+    if decoding.risk != "none":
+        raise UsageError(f"--rescore ranks by probability, decode.risk = {decoding.risk!r} by likeness; choose one")
+    return Rescoring(load(other, device=device), weight, decoding.length_penalty)
+
+
 def _answers(
-    translator: "Translator", texts: list[str], beam: int | None, n_best: int | None, scores: bool, alignments: bool
+    translator: "Translator", translations: "list[Translation]", scores: bool, alignments: bool
 ) -> "Iterator[list[list[str]]]":
-    """For each text the columns of its outputs, best first."""
+    """For each input the columns of its outputs, best first."""
     from regard.inspect import pharaoh
 
-    found = [[best, *best.others] for best in translator.translate(texts, beam=beam, n_best=n_best)]
+    found = [[best, *best.others] for best in translations]
     every = [output for outputs in found for output in outputs]
     # All at once, because attention is read in batches.
     links = translator.align([o.source for o in every], [o.text for o in every]) if alignments else []
