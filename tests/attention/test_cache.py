@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from regard.attention import KeyValueCache, Memory
+from regard.attention.cache import ROOM
 from regard.errors import UsageError
 
 cuts = st.lists(st.integers(1, 3), min_size=1, max_size=4)
@@ -117,3 +118,26 @@ def test_a_memory_is_selected_by_rows_and_never_written() -> None:
     assert torch.equal(selected.keys, memory.keys[rows])
     assert torch.equal(selected.values, memory.values[rows])
     assert memory.copy() is memory
+
+
+def test_selections_take_turns_in_two_pieces_of_memory() -> None:
+    first, second, third, fourth = pieces([1, 1, 1, 1], seed=5)
+    cache = KeyValueCache(8)
+    cache.append(*first)
+    rows, addresses = torch.arange(len(first[0])).flip(0), []
+    for part in (second, third, fourth):
+        cache = cache.select(rows)
+        addresses.append(cache.append(*part)[0].data_ptr())
+    assert addresses[0] == addresses[2] != addresses[1]
+
+
+@given(st.lists(st.integers(1, ROOM + 3), min_size=1, max_size=4), st.integers(0, ROOM), st.integers(0, 99))
+def test_room_is_added_as_it_is_needed_and_rows_go_on(lengths: list[int], spare: int, seed: int) -> None:
+    parts = pieces(lengths, seed)
+    cache, rows = KeyValueCache(sum(lengths) + spare), torch.arange(len(parts[0][0])).flip(0)
+    so_far: list[list[torch.Tensor]] = []
+    for part in parts:
+        so_far.append(list(part))
+        found = cache.append(*part)
+        torch.testing.assert_close(list(found), [torch.cat(side, 2) for side in zip(*so_far, strict=True)])
+        cache, so_far = cache.select(rows), [[tensor[rows] for tensor in earlier] for earlier in so_far]

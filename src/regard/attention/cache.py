@@ -8,6 +8,9 @@ from torch import Tensor
 
 from regard.errors import UsageError
 
+ROOM = 16
+"""A cache takes memory for so many positions at a time."""
+
 
 @dataclass(frozen=True)
 class Memory:
@@ -40,8 +43,8 @@ class Memory:
 class KeyValueCache:
     """Prepared keys and values of the positions read so far, at most `capacity`.
 
-    Pieces are written into memory that is taken once. The first piece, if it fills the whole capacity, is kept as it is
-    (training copies nothing), and pieces that gradients must flow through are joined instead.
+    Pieces are written into memory that has room for more. The first piece, if it fills the whole capacity, is kept as
+    it is (training copies nothing), and pieces that gradients must flow through are joined instead.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -88,7 +91,7 @@ class _Rows:
 
     kept: Float[Tensor, "N G room D"] | None = None
     own: bool = False
-    """Whether the memory is the cache's own, with room for its whole capacity, and not a piece it was given."""
+    """Whether the memory is the cache's own, and not a piece it was given."""
     spare: Float[Tensor, "M G room D"] | None = None
 
     def filled(self, length: int) -> Float[Tensor, "N G K D"]:
@@ -102,8 +105,10 @@ class _Rows:
         if torch.is_grad_enabled() and (piece.requires_grad or (self.kept is not None and self.kept.requires_grad)):
             return _Rows(piece if self.kept is None else torch.cat([self.filled(length), piece], dim=2))
         rows = self
-        if not self.own:
-            rows = _Rows(piece.new_empty(*piece.shape[:2], capacity, piece.shape[3]), own=True)
+        if not self.own or self.kept is None or self.kept.shape[2] < end:
+            # Never much more room than is filled: what lies close together is read, and moved, several times faster.
+            room = min(capacity, -(-end // ROOM) * ROOM)
+            rows = _Rows(piece.new_empty(*piece.shape[:2], room, piece.shape[3]), own=True)
             if self.kept is not None:
                 rows.filled(length).copy_(self.filled(length))
         rows.filled(end)[:, :, length:] = piece
@@ -117,9 +122,9 @@ class _Rows:
         room = self.spare
         if room is None or len(room) < len(rows):
             room = self.kept.new_empty(len(rows), *self.kept.shape[1:])
-        chosen = _Rows(room[: len(rows)], own=True, spare=self.kept)
-        torch.index_select(self.filled(length), 0, rows, out=chosen.filled(length))
-        return chosen
+        # Whole rows, what is not filled included: they are one piece of memory each.
+        chosen = torch.index_select(self.kept, 0, rows, out=room[: len(rows)])
+        return _Rows(chosen, own=True, spare=self.kept)
 
     def copy(self, length: int) -> "_Rows":
         return self if self.kept is None else _Rows(self.filled(length).clone())
