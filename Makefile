@@ -17,7 +17,7 @@ NO_PYTHON := Regard needs Python 3.11 or newer with venv and pip; say where it i
 PIP := .venv/bin/python -m pip --disable-pip-version-check --no-input
 READY := .venv/.ready
 # Two test processes on two cores: more threads in each would only wait for one another.
-TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2
+TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 --dist worksteal
 
 .PHONY: demo test test-all test-gpu check format lock
 .NOTPARALLEL:

@@ -1,6 +1,7 @@
 """Shapes in signatures are checked here, and only here; each test runs on one thread, from the same seed."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +17,9 @@ pytest_plugins = ["command_line"]
 settings.register_profile("everyday", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("long", deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "everyday"))
+
+# A program started in the background ignores Ctrl-C; the tests of it need what a terminal gives.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
