@@ -67,6 +67,38 @@ def test_p_values_are_those_of_all_swaps(monkeypatch: pytest.MonkeyPatch) -> Non
         assert found.p_value == pytest.approx(beyond / total, abs=0.04)
 
 
+def test_swaps_that_differ_exactly_as_much_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One edit better on 8 of 40 lines and worse on 2: a sign test, whose exact value is 2 (1 + 10 + 45) / 1024."""
+    monkeypatch.setattr(module, "RESAMPLES", 40)
+    references = ["a b c d e f"] * 40
+    wrong = "a b c x e f"
+    ours = [*references[:8], wrong, wrong, *references[10:]]
+    theirs = [wrong] * 8 + references[8:]
+    found = {found.name: found for found in compare(ours, theirs, references)}["TER"]
+    assert found.p_value == pytest.approx(112 / 1024, abs=0.02)
+    assert not found.is_significant
+
+
+@pytest.mark.usefixtures("_few_draws")
+def test_different_outputs_of_equal_score_have_p_one() -> None:
+    references = ["a b c d e f"] * 6
+    wrong = "a b c x e f"
+    ours, theirs = [wrong] * 3 + references[3:], references[:3] + [wrong] * 3
+    for found in compare(ours, theirs, references):
+        assert (found.difference, found.p_value) == (0, 1)
+
+
+@pytest.mark.usefixtures("_few_draws")
+def test_p_values_are_as_good_when_few_swaps_fit_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    references = text(30)
+    ours, theirs = noisy(references, 0.2, 1), noisy(references, 0.25, 2)
+    whole = compare(ours, theirs, references)
+    monkeypatch.setattr(module, "SWAPS_AT_ONCE", 100)
+    for one, other in zip(whole, compare(ours, theirs, references), strict=True):
+        assert 0.05 < one.p_value < 1
+        assert one.p_value == pytest.approx(other.p_value, abs=0.15)
+
+
 @pytest.mark.usefixtures("_few_draws")
 def test_identical_systems_do_not_differ() -> None:
     references = text(12)
@@ -83,7 +115,7 @@ def test_a_few_lines_are_no_evidence() -> None:
     outputs = noisy(references, 0.5, 1)
     better = [*references[:4], *outputs[4:]]
     for found in compare(better, outputs, references):
-        assert found.p_value >= 1 / 8
+        assert found.p_value == pytest.approx(1 / 8, abs=0.06)  # all swapped or none, of four lines
         assert found.verdict().startswith("no difference can be shown on this text: equally good systems differ this ")
 
 
@@ -107,6 +139,7 @@ def test_signatures_say_how_and_with_which_seed(monkeypatch: pytest.MonkeyPatch)
     first = compare(outputs, others, references)
     assert first == compare(outputs, others, references)
     assert first[0].signature.startswith("nrefs:1|bs:80|ar:200|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|")
+    assert "|ties:counted|version:" in first[0].signature
     monkeypatch.setenv("SACREBLEU_SEED", "7")
     second = compare(outputs, others, references)
     assert "|seed:7|" in second[0].signature
