@@ -25,7 +25,7 @@ def test_trains_measures_and_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "training ended after" in told.err
     assert "Held-out dates read exactly right: " in told.out
     assert "% of 6\n" in told.out
-    assert "In percent by language: ar " in told.out
+    assert "In percent by language: ar\N{NO-BREAK SPACE}" in told.out
     assert "Alignment error rate for year, month and day: " in told.out
     assert told.out.count("∎") >= 4  # each picture has the mark on both sides
     page, picture = Path("runs/demo/looks.html"), Path("runs/demo/look.png")

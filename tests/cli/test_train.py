@@ -128,6 +128,16 @@ def test_resuming_with_another_text_is_refused(here: Path) -> None:
     assert content(here / "m") == before
 
 
+def test_resuming_with_another_setting_names_it_and_not_the_text(here: Path) -> None:
+    first = regard("train", "my.toml", "--out", "m", "--set", "train.steps=2")
+    assert first.code == 0, first.err
+    told = regard("train", "my.toml", "--out", "m", "--resume", "--set", "train.batch_tokens=77")
+    assert told.code == 2
+    assert "this run was begun with train.batch_tokens = " in told.err
+    assert "but the recipe now says 77" in told.err
+    assert "has changed" not in told.err
+
+
 def test_resuming_with_files_that_moved(here: Path) -> None:
     assert regard("train", "my.toml", "--out", "m", *SHORT).code == 0
     elsewhere = here / "elsewhere"

@@ -43,7 +43,7 @@ def test_scores_by_language_and_of_links(trained: Trained) -> None:
     result = evaluate(translator, pairs)
     assert result.outputs[0] == right.text
     assert result.accuracy.value == 0.5
-    assert result.languages() == "de 100  nl 0"
+    assert result.languages() == ["de 100", "nl 0"]
     assert result.alignment is not None
     assert 0.0 <= result.alignment.value <= 1.0
 

@@ -113,7 +113,7 @@ def test_sides_must_pair_up(translator: Translator) -> None:
 
 
 def test_a_threshold_is_a_weight(translator: Translator) -> None:
-    with pytest.raises(UsageError, match=r"threshold = -0\.5: weights are between 0 and 1"):
+    with pytest.raises(UsageError, match=r"threshold = -0\.5: attention weights lie between 0 and 1"):
         translator.align(["eins"], ["one"], threshold=-0.5)
 
 
@@ -178,3 +178,8 @@ def test_a_loaded_model_is_watched_as_it_is(translator: Translator) -> None:
     with regard.intervene(translator, "decoder.attention.weights", torch.zeros_like):
         blind = translator.score(["eins zwei"], ["one two"])[0].log_prob
     assert blind != translator.score(["eins zwei"], ["one two"])[0].log_prob
+
+
+def test_one_text_is_no_list_of_texts(translator: Translator) -> None:
+    with pytest.raises(UsageError, match=r"put brackets around a single one: translate\(\[text\]\)"):
+        translator.translate("eins zwei")

@@ -33,6 +33,6 @@ DecodingChanges = Annotated[
 Beam = Annotated[int | None, typer.Option(help="Hypotheses kept at each step. (default: the recipe's)")]
 Engine = Annotated[
     str,
-    typer.Option(help="own; or ctranslate2 or ctranslate2:int8, faster on a CPU, for Transformers (regard[export])."),
+    typer.Option(help="own; or ctranslate2 or ctranslate2:int8, faster on a CPU, for Transformers (extra: export)."),
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]

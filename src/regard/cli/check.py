@@ -41,6 +41,8 @@ def check(
 
     recipe = recipe_of(data, dev or [], test or [], settings or [])
     report = check_data(recipe.data, recipe.seed, recipe.tokens)
+    refused = {finding.line() for finding in report.refused}
     for line in report.lines():
-        typer.echo(line)
+        if line not in refused:  # those are the message of the error
+            typer.echo(line)
     report.raise_if_refused()

@@ -89,6 +89,8 @@ def chosen_examples(pairs: "list[Pair]", result: "Evaluation") -> "list[Pair]":
 def tell(console: "Console", result: "Evaluation") -> None:
     """The numbers, with what they were computed on."""
     console.print(f"\nHeld-out dates read exactly right: {result.accuracy.value:.1%} of {len(result.outputs):,}")
-    console.print(f"In percent by language: {result.languages()}")
+    # No line ends between a language and its number.
+    languages = "  ".join(each.replace(" ", "\N{NO-BREAK SPACE}") for each in result.languages())
+    console.print(f"In percent by language: {languages}")
     if result.alignment is not None:
         console.print(f"Alignment error rate for year, month and day: {result.alignment.value:.3f}")

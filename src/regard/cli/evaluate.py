@@ -35,7 +35,8 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="FILE|MODEL",
-            help="Another system: its outputs, line for line, or its model; says which is better, and how surely.",
+            help="Another system: its outputs, line for line, or its model (with this --beam, else by its own recipe)."
+            " Says which is better, and how surely.",
         ),
     ] = None,
     by_length: Annotated[
@@ -49,8 +50,7 @@ def evaluate(
     device: Device = "auto",
 ) -> None:
     """Translate held-out text and score the outputs: exact match, BLEU, chrF, TER, each with its signature; in total
-    and, if the lengths differ enough, by the number of source words. A beam holds for the other system too; --set,
-    --ensemble and --engine do not.
+    and, if the lengths differ enough, by the number of source words.
 
     [bold]Examples[/bold]
 

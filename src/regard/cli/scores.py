@@ -39,7 +39,7 @@ class Told:
         result = self.result
         yield from map(str, (*result.scores, *([result.alignment] if result.alignment else [])))
         if result.by_language:
-            yield f"accuracy by language: {result.languages()}"
+            yield f"accuracy by language: {', '.join(result.languages())}"
         if self.rival is not None:
             yield from ["", f"against {self.rival.name}, on the same {len(result.outputs):,} lines:"]
             for found in self.rival.comparisons:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 def train(
     recipe: RecipeName,
     out: Annotated[Path | None, typer.Option(help="Folder of the model. (default: runs/RECIPE)")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped or killed.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a run that was stopped or killed; recipe and --set as before.")
+    ] = False,
     settings: Changes = None,
 ) -> None:
     """Train a model by a recipe. Ctrl-C saves and leaves; --resume goes on as if nothing had happened.

@@ -36,9 +36,9 @@ class Evaluation:
     def accuracy(self) -> Score:
         return self.scores[0]
 
-    def languages(self) -> str:
-        """Accuracy by language in percent, on one line."""
-        return "  ".join(f"{language} {100 * score.value:.0f}" for language, score in self.by_language.items())
+    def languages(self) -> list[str]:
+        """Accuracy in percent after the code of each language."""
+        return [f"{language} {100 * score.value:.0f}" for language, score in self.by_language.items()]
 
 
 def evaluate(

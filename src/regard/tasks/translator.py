@@ -113,6 +113,8 @@ class Translator:
 
         Settings are the recipe's unless given. A translation begins with its `prefix` if there are any.
         """
+        if isinstance(texts, str):
+            raise UsageError("translate takes a list of texts; put brackets around a single one: translate([text])")
         decoding = _changed(decoding or self.recipe.decode, beam, n_best)
         sources = self.source_tokenizer.encode_all(texts)
         forced = None if prefixes is None else self.target_tokenizer.encode_all(prefixes)
@@ -140,7 +142,7 @@ class Translator:
         """Links (source unit, target unit) of given translations: each target unit with the source unit that got most
         of its attention. Units are white-space words, or the character spans that `units` finds in a text."""
         if not 0 <= threshold <= 1:
-            raise UsageError(f"threshold = {threshold}: weights are between 0 and 1, so must be the least that counts")
+            raise UsageError(f"threshold = {threshold}: attention weights lie between 0 and 1; choose one in between")
         _check_pair_up(sources, targets)
         aligned = []
         # The weights of many pairs fill any memory, their links do not.

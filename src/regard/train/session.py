@@ -22,7 +22,7 @@ from regard.train.metrics import MetricsFile
 from regard.train.ranks import Ranks, joined_ranks
 from regard.train.report import Reporter, reporting
 from regard.train.signals import asked_to_stop
-from regard.train.starting import check_same_run
+from regard.train.starting import FREE, check_same_run
 
 
 def run(recipe: Recipe, out: Path, *, resume: bool = False, reporter: Reporter | None = None) -> Ended:
@@ -38,6 +38,7 @@ def run(recipe: Recipe, out: Path, *, resume: bool = False, reporter: Reporter |
             if ranks.leads:
                 console.print(line, soft_wrap=True, markup=False)
 
+        _refuse_other_settings(recipe, ModelFolder(folder))
         return TASKS[recipe.task].prepare(recipe, folder, say)
 
     if recipe.train.threads:
@@ -86,6 +87,14 @@ def _follow(
             if isinstance(event, Ended):
                 return event
     raise AssertionError("the last event of `train` is Ended")
+
+
+def _refuse_other_settings(recipe: Recipe, folder: ModelFolder) -> None:
+    """Before the data is prepared, where a changed setting would look like changed text."""
+    if folder.is_begun and folder.recipe.exists():
+        # A model to start from brings its own tokens, whatever the recipe says of them.
+        free = (*FREE, "tokens.") if recipe.train.start_from else FREE
+        check_same_run(read_recipe(folder.recipe), recipe, folder.path, free)
 
 
 def _write_down(task: Task, folder: ModelFolder) -> None:
