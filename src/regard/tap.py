@@ -12,7 +12,8 @@ A module computes what a tap would show only when somebody looks:
     if self.weights.intervened:      # take the plain path: weights = self.weights(weights)
     elif self.weights.recorded:      # keep the fast kernel, compute the weights beside it, and show them
 
-so looking changes nothing, and not looking costs nothing.
+so looking changes nothing (recurrent cells leave the library's kernel for it, which is another order of rounding), and
+not looking costs nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator
