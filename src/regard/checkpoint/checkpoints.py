@@ -10,9 +10,9 @@ from safetensors.torch import load as tensors_from_bytes
 from safetensors.torch import save as tensors_to_bytes
 from torch import Tensor
 
-from regard.checkpoint.files import publish_folder, write_file
 from regard.checkpoint.folder import AVERAGE, CARRY, CHECKSUMS, MODEL, OPTIMIZER, PROGRESS, ModelFolder
 from regard.checkpoint.progress import Progress
+from regard.disk import publish_folder, write_file
 from regard.errors import ModelError, TrainingError
 
 Tensors = dict[str, Tensor]

@@ -28,7 +28,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.checkpoint.files import replace_file
+from regard.disk import replace_file
 from regard.errors import ModelError, UsageError
 
 MODEL, AVERAGE = "model.safetensors", "average.safetensors"

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from regard.checkpoint import weights_of
-from regard.checkpoint.files import replace_file, sync_folder
 from regard.data.reading import each_line
+from regard.disk import replace_file, sync_folder
 from regard.errors import DataError, UsageError, counted
 from regard.recipe import Decoding, change_section
 from regard.tasks.translator import Translation, Translator

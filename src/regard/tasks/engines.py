@@ -9,11 +9,11 @@ from typing import Literal, Protocol, get_args
 
 import torch
 
-from regard.checkpoint.files import publish_folder
 from regard.decode import Hypothesis, decode_all
 from regard.decode.corpus import Progress
 from regard.decode.ctranslate2 import CTranslate2
 from regard.decode.export import check_can_export, ctranslate2, export, longest_input
+from regard.disk import publish_folder
 from regard.errors import UsageError, one_of
 from regard.models import Generator, TransformerTranslator
 from regard.recipe import Decoding, RecurrentModel, TransformerModel

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from regard.checkpoint import ModelFolder
-from regard.checkpoint.files import replace_file
 from regard.data import EncodedPairs, Pair, PairBatch, PairBatches, Position, evaluation_batches, prepare
 from regard.data.cache import remove_other_caches
 from regard.decode import decode_all
+from regard.disk import replace_file
 from regard.errors import DataError, ModelError
 from regard.metrics import accuracy, bleu, chrf
 from regard.models import build_model

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from regard.checkpoint import ModelFolder, Progress, cannot_write
-from regard.checkpoint.files import replace_file
 from regard.data.batches import Position
+from regard.disk import replace_file
 from regard.errors import TrainingError
 from regard.tasks.task import Task
 from regard.train.events import Step

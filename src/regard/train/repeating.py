@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from regard.checkpoint.files import replace_file
+from regard.disk import replace_file
 from regard.errors import ModelError, TrainingError, UsageError
 from regard.recipe import Recipe, change_section, read_recipe, write_recipe
 from regard.tasks import load

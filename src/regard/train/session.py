@@ -11,8 +11,8 @@ import torch
 from rich.console import Console
 
 from regard.checkpoint import ModelFolder, cannot_write
-from regard.checkpoint.files import replace_file
 from regard.device import choose_device
+from regard.disk import replace_file
 from regard.recipe import Recipe, read_recipe, write_recipe
 from regard.tasks import TASKS
 from regard.tasks.task import Task
