@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,11 +26,15 @@ NONE = trained(0.0)
 text = st.text(st.sampled_from(sorted(set("".join(TEXTS)))), max_size=60)
 
 
-@given(text=text, seed=st.integers(0, 9))
-def test_sampled_tokens_are_a_function_of_the_generator_and_decode_to_the_text(text: str, seed: int) -> None:
-    sampled = HALF.encode_sampled(text, np.random.default_rng(seed))
-    assert HALF.decode(sampled) == text
-    assert trained_again().encode_sampled(text, np.random.default_rng(seed)) == sampled
+def seeds(*numbers: int) -> npt.NDArray[np.uint64]:
+    return np.array(numbers, dtype=np.uint64)
+
+
+@given(texts=st.lists(text, max_size=4), seed=st.integers(0, 9))
+def test_sampled_tokens_are_a_function_of_text_and_seed_and_decode_to_the_text(texts: list[str], seed: int) -> None:
+    sampled = HALF.encode_sampled(texts, seeds(*[seed] * len(texts)))
+    assert [HALF.decode(tokens) for tokens in sampled] == texts
+    assert [trained_again().encode_sampled([one], seeds(seed))[0] for one in texts] == sampled
 
 
 def trained_again() -> Tokenizer:
@@ -40,24 +45,20 @@ def trained_again() -> Tokenizer:
 @given(text=text)
 def test_hardly_any_dropout_is_none(text: str) -> None:
     rare = type(HALF).from_state(recipe.Tokenizer(kind="bpe", size=60, dropout=1e-12), HALF.state())
-    assert rare.encode_sampled(text, np.random.default_rng(0)) == NONE.encode(text)
+    assert rare.encode_sampled([text], seeds(0)) == [NONE.encode(text)]
 
 
-def test_without_dropout_nothing_is_drawn() -> None:
-    rng = np.random.default_rng(0)
-    assert NONE.encode_sampled("Banane", rng) == NONE.encode("Banane")
-    assert rng.bit_generator.state == np.random.default_rng(0).bit_generator.state
+def test_without_dropout_seeds_change_nothing() -> None:
+    assert NONE.encode_sampled(["Banane"] * 2, seeds(1, 2)) == [NONE.encode("Banane")] * 2
 
 
-@pytest.mark.parametrize("remembered", [32, 0])
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_the_distribution_is_that_of_the_paper(share: float, remembered: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dropout, "_LONGEST_REMEMBERED", remembered)
+def test_the_distribution_is_that_of_the_paper(share: float) -> None:
     table = {(0, 0): (0, 2), (1, 0): (1, 3), (2, 0): (2, 4), (2, 3): (3, 5), (0, 3): (4, 6)}
     word = (0, 0, 1, 0, 0)
-    merges = Merges(table, {"a": 0, "b": 1}.__getitem__, share)
-    rng, draws = np.random.default_rng(1), 4000
-    seen = Counter(tuple(merges.sample(["aabaa"], rng)) for _ in range(draws))
+    merges = Merges(table, {"a": 0, "b": 1}.__getitem__, lambda text: [text], share)
+    draws = 20_000
+    seen = Counter(map(tuple, merges.sample(["aabaa"] * draws, np.arange(draws, dtype=np.uint64))))
     expected = Counter[tuple[int, ...]]()
     for split, probability in outcomes(word, table, share):
         expected[split] += probability
@@ -85,8 +86,7 @@ def outcomes(
 
 
 def test_forgetting_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = [HALF.encode_sampled(one, np.random.default_rng(7)) for one in TEXTS]
+    expected = [HALF.encode_sampled([one], seeds(7)) for one in TEXTS]
     monkeypatch.setattr(dropout, "_MOST_REMEMBERED", 3)
-    monkeypatch.setattr(dropout, "_LONGEST_REMEMBERED", 4)
     forgetful = trained_again()
-    assert [forgetful.encode_sampled(one, np.random.default_rng(7)) for one in TEXTS] == expected
+    assert [forgetful.encode_sampled([one], seeds(7)) for one in TEXTS] == expected

@@ -145,25 +145,22 @@ class PairBatches:
         self, epoch: int, chosen: npt.NDArray[np.uint32]
     ) -> tuple[list[list[int]], list[list[int]], list[int]]:
         examples = chosen.tolist()
-        sources, targets = [], []
-        for example in examples:
-            source, target = self._pairs.tokens(example)
-            if self._source or self._target:
-                source, target = self._sampled(epoch, example, source, target)
-            sources.append(source)
-            targets.append(target)
-        return sources, targets, examples
+        pairs = [self._pairs.tokens(example) for example in examples]
+        sides = [source for source, _ in pairs], [target for _, target in pairs]
+        if self._source or self._target:
+            texts = zip(*(self._pairs.text(example) for example in examples), strict=True)
+            for side, (tokenizer, those) in enumerate(zip((self._source, self._target), texts, strict=True)):
+                if tokenizer is not None:
+                    sampled = tokenizer.encode_sampled(those, self._seeds(epoch, side, chosen))
+                    plain = sides[side]
+                    sides[side][:] = [self._short_enough(*both) for both in zip(sampled, plain, strict=True)]
+        return *sides, examples
 
-    def _sampled(
-        self, epoch: int, example: int, source: list[int], target: list[int]
-    ) -> tuple[list[int], list[int]]:
-        rng = np.random.default_rng((self._seed, epoch, example))
-        source_text, target_text = self._pairs.text(example)
-        if self._source:
-            source = self._short_enough(self._source.encode_sampled(source_text, rng), source)
-        if self._target:
-            target = self._short_enough(self._target.encode_sampled(target_text, rng), target)
-        return source, target
+    def _seeds(self, epoch: int, side: int, examples: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
+        """Of what is drawn for one side of each example."""
+        first = np.random.SeedSequence((self._seed, epoch, side)).generate_state(1, np.uint64)
+        # Odd steps never meet within 2 ** 64 examples, and the generator scatters what is near.
+        return first + examples.astype(np.uint64) * np.uint64(0xD129_0F3F_2D1B_5E05)
 
     def _short_enough(self, sampled: list[int], plain: list[int]) -> list[int]:
         return sampled if self._longest is None or len(sampled) <= self._longest else plain

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from tokenizers import models, trainers
 
 from regard import recipe
@@ -31,7 +32,7 @@ class BPE(Subwords):
         self._merges = list(merges)
         pairs = ((indices[left], indices[right], indices[left + right]) for left, right in merges)
         table = {(left, right): (rank, merged) for rank, (left, right, merged) in enumerate(pairs)}
-        self._sampler = Merges(table, vocabulary.find, settings.dropout)
+        self._sampler = Merges(table, vocabulary.find, self._units, settings.dropout)
 
     @classmethod
     def _learn(cls, settings: recipe.Tokenizer, alphabet: Sequence[str], texts: Iterable[str]) -> Self:
@@ -47,12 +48,15 @@ class BPE(Subwords):
         merges = [(left, right) for left, right in learned["merges"]][: max(0, room - len(alphabet))]
         return cls(settings, alphabet, merges)
 
-    def encode_sampled(self, text: str, rng: np.random.Generator) -> list[int]:
-        """The tokens of one text with merges skipped at random (BPE dropout, Provilkov et al. 2020)."""
-        if not self.settings.dropout or not text:
-            return self.encode(text)
-        units = self._library.pre_tokenizer.pre_tokenize_str(" " + normal(text, self.settings))
-        return self._sampler.sample([unit for unit, _ in units], rng)
+    def encode_sampled(self, texts: Sequence[str], seeds: npt.NDArray[np.uint64]) -> list[list[int]]:
+        """The tokens of each text with merges skipped at random (BPE dropout, Provilkov et al. 2020)."""
+        return self._sampler.sample(texts, seeds) if self.settings.dropout else self.encode_all(texts)
+
+    def _units(self, text: str) -> list[str]:
+        """What merges never cross."""
+        if not text:
+            return []
+        return [unit for unit, _ in self._library.pre_tokenizer.pre_tokenize_str(" " + normal(text, self.settings))]
 
     def state(self) -> dict[str, Any]:
         return {"alphabet": self._alphabet, "merges": [list(merge) for merge in self._merges]}

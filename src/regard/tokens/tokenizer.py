@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from regard import recipe
 from regard.errors import RecipeError
@@ -84,9 +85,10 @@ class Tokenizer(ABC):
         """The tokens of each text; for subwords much faster than one by one."""
         return self._encode([normal(text, self.settings) for text in texts])
 
-    def encode_sampled(self, text: str, rng: np.random.Generator) -> list[int]:
-        """The tokens of one text with subwords drawn at random, where the settings say so."""
-        return self.encode(text)
+    def encode_sampled(self, texts: Sequence[str], seeds: npt.NDArray[np.uint64]) -> list[list[int]]:
+        """The tokens of each text with subwords drawn at random, where the settings say so: a function of the text and
+        its seed."""
+        return self.encode_all(texts)
 
     def _texts(self, tokens: Iterable[int]) -> Iterator[str]:
         """The text of each token that stands for text."""
