@@ -1,11 +1,15 @@
-"""Writing so that a kill or a full disk at any moment leaves either the old or the new, never a half.
+"""Opening files, with a reason where that fails; and writing them whole.
 
-Data reaches the disk before the name that leads to it does: files are synchronized, then renamed, then the
-folder that holds the name is synchronized.
+A kill or a full disk at any moment leaves either the old or the new, never a half. Data reaches the disk before the
+name that leads to it does: files are synchronized, then renamed, then the folder that holds the name is synchronized.
 """
 
+import gzip
 import os
 from pathlib import Path
+from typing import IO
+
+from regard.errors import DataError, one_of
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -38,3 +42,22 @@ def sync_folder(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def open_file(path: Path, unpack: bool = True) -> IO[bytes]:
+    """A file opened for reading, and unpacked if its name ends in `.gz`."""
+    if path.is_dir():
+        raise DataError(f"{path}: this is a folder; name a file in it")
+    try:
+        if path.exists() and not path.is_file():
+            raise DataError(f"{path}: not a regular file; write the text into one, as it is read more than once")
+        if path.stat().st_size == 0:
+            raise DataError(f"{path}: the file is empty; name one with text, a sentence a line")
+        packed = unpack and path.suffix == ".gz"
+        return gzip.open(path, "rb") if packed else path.open("rb")  # type: ignore[return-value]
+    except FileNotFoundError:
+        there = sorted(other.name for other in path.parent.iterdir()) if path.parent.is_dir() else []
+        nearest = f"; in that folder are {one_of(there, path.name, most=3)}" if there else ""
+        raise DataError(f"{path}: no such file{nearest}") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from regard.data.alignment import unequal_lines
+from regard.disk import open_file
 from regard.errors import DataError, one_of
 
 MOST_BYTES = 1 << 24
@@ -69,25 +70,6 @@ class Lines:
         if len(line) == MOST_BYTES:
             raise DataError(f"{where}: a line of more than {MOST_BYTES:,} bytes; is this a file of text lines?")
         return line
-
-
-def open_file(path: Path, unpack: bool = True) -> IO[bytes]:
-    """A file opened for reading, and unpacked if its name ends in `.gz`."""
-    if path.is_dir():
-        raise DataError(f"{path}: this is a folder; name a file in it")
-    try:
-        if path.exists() and not path.is_file():
-            raise DataError(f"{path}: not a regular file; write the text into one, as it is read more than once")
-        if path.stat().st_size == 0:
-            raise DataError(f"{path}: the file is empty; name one with text, a sentence a line")
-        packed = unpack and path.suffix == ".gz"
-        return gzip.open(path, "rb") if packed else path.open("rb")  # type: ignore[return-value]
-    except FileNotFoundError:
-        there = sorted(other.name for other in path.parent.iterdir()) if path.parent.is_dir() else []
-        nearest = f"; in that folder are {one_of(there, path.name, most=3)}" if there else ""
-        raise DataError(f"{path}: no such file{nearest}") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def each_line(path: Path) -> Iterator[str]:

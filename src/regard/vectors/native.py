@@ -1,0 +1,112 @@
+"""Vectors as a folder that opens at once: a matrix that is mapped into memory, words, and a small JSON file.
+
+`vectors.json` names the two other files. A new state is written beside the old one and becomes current when that one
+file is replaced, so that a kill or a full disk at any moment leaves the old vectors or the new ones, never a mixture.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32
+
+from regard.disk import replace_file, sync_folder
+from regard.errors import ModelError, UsageError
+
+POINTER = "vectors.json"
+FORMAT = 1
+"""Number of the layout; a reader refuses another."""
+
+
+@dataclass(frozen=True)
+class NativeFolder:
+    """A folder of vectors that has been opened: the matrix is mapped, the words are read when asked for."""
+
+    path: Path
+    matrix: Float32[np.ndarray, "V D"]
+    words_file: Path
+    about: Mapping[str, Any]
+    """What was said about the vectors when they were saved."""
+
+    def words(self) -> list[str]:
+        """The words, a row of the matrix each."""
+        words = self.words_file.read_bytes().decode().split("\n")[:-1]
+        if len(words) != len(self.matrix):
+            raise damaged(self.path, f"{self.words_file.name} has {len(words)} words for {len(self.matrix)} vectors")
+        return words
+
+
+def is_native(path: Path) -> bool:
+    """Whether a folder holds vectors."""
+    return (path / POINTER).is_file()
+
+
+def open_native(path: Path) -> NativeFolder:
+    """Opens a folder without reading its words or its numbers."""
+    try:
+        state = json.loads((path / POINTER).read_bytes())
+        if state["format"] != FORMAT:
+            raise ModelError(
+                f"{path / POINTER}: format {state['format']}, but this version reads format {FORMAT}; "
+                "open the vectors with the version that wrote them and convert them to text"
+            )
+        # Copy on write: torch may look at the numbers without a copy, and nobody can change the file by accident.
+        matrix = np.load(path / state["matrix"], mmap_mode="c", allow_pickle=False)
+        shape = (state["words"], state["width"])
+        if matrix.shape != shape or matrix.dtype != np.float32:
+            raise damaged(path, f"{matrix.dtype} of shape {matrix.shape} in {state['matrix']}, not float32 of {shape}")
+        return NativeFolder(path, matrix.view(np.ndarray), path / state["spelling"], state["about"])
+    except FileNotFoundError as error:
+        raise damaged(path, f"{Path(error.filename).name} is missing") from None
+    except (KeyError, TypeError, ValueError, EOFError) as error:
+        raise damaged(path, str(error) or type(error).__name__) from None
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def write_native(
+    path: Path, words: Sequence[str], matrix: Float32[np.ndarray, "V D"], about: Mapping[str, Any]
+) -> None:
+    """Writes a folder, or replaces the vectors of one; other files in it are left alone."""
+    for word in words:
+        if "\n" in word:
+            raise UsageError(f"{word!r}: a word with a line end cannot be saved; leave it out")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        number = 1 + max((int(part) for part in _numbers(path)), default=0)
+        names = {"matrix": f"matrix-{number}.npy", "spelling": f"words-{number}.txt"}
+        with open(path / names["spelling"], "wb") as file:
+            file.writelines(f"{word}\n".encode() for word in words)
+            _reach_disk(file.fileno(), file.flush)
+        with open(path / names["matrix"], "wb") as file:
+            np.save(file, np.ascontiguousarray(matrix, dtype=np.float32), allow_pickle=False)
+            _reach_disk(file.fileno(), file.flush)
+        sync_folder(path)
+        state = {"format": FORMAT, "words": len(words), "width": matrix.shape[1], **names, "about": dict(about)}
+        replace_file(path / POINTER, json.dumps(state, ensure_ascii=False, indent=1).encode())
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror}); choose another folder") from None
+    for part in _numbers(path):
+        if int(part) != number:
+            (path / f"matrix-{part}.npy").unlink(missing_ok=True)
+            (path / f"words-{part}.txt").unlink(missing_ok=True)
+
+
+def damaged(path: Path, what: str) -> ModelError:
+    """The complaint about a folder that is not as it was written."""
+    return ModelError(f"{path}: these vectors are damaged ({what}); make or copy them again")
+
+
+def _numbers(path: Path) -> set[str]:
+    files = [*path.glob("matrix-*.npy"), *path.glob("words-*.txt")]
+    numbers = {file.stem.partition("-")[2] for file in files}
+    return {number for number in numbers if number.isdecimal()}
+
+
+def _reach_disk(descriptor: int, flush: Any) -> None:
+    flush()
+    os.fsync(descriptor)

@@ -1,0 +1,171 @@
+"""Vectors as lines of text: `word v₁ … v_D`."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import numpy as np
+from jaxtyping import Float32
+
+from regard.errors import DataError, counted
+
+BLOCK = 1 << 24
+"""Bytes read at a time."""
+
+_WRITTEN = 1024
+"""Lines written at a time."""
+
+
+class Header(NamedTuple):
+    """What a first line `V D` says."""
+
+    count: int
+    width: int
+
+
+def as_header(line: bytes) -> Header | None:
+    """The line as a header, if it is two whole numbers."""
+    fields = line.split()
+    if len(fields) != 2 or not all(field.isdigit() for field in fields):
+        return None
+    return Header(*map(int, fields))
+
+
+def is_row(line: bytes, width: int) -> bool:
+    """Whether a line is a word and `width` numbers."""
+    fields = line.split()
+    return len(fields) > width and all(_is_number(field) for field in fields[len(fields) - width :])
+
+
+def read_text(stream: IO[bytes], path: Path, header: Header | None) -> tuple[list[str], Float32[np.ndarray, "V D"]]:
+    """Reads lines to the end; the header, if there was one, has been read and must be true."""
+    words: list[str] = []
+    parts: list[np.ndarray] = []
+    width = header.width if header else None
+    first = 2 if header else 1
+    for lines in _blocks(stream):
+        if width is None:
+            width = len(lines[0].split()) - 1
+        rows = _Rows(path, first + len(words), width, promised=header is not None)
+        parts.append(rows.parse(lines, words))
+    if header and len(words) != header.count:
+        raise DataError(
+            f"{path}:1: the header says {counted(header.count, 'vector')} × {header.width}, but there are "
+            f"{len(words):,}; the file is cut off, or the header is wrong"
+        )
+    _refuse_twins(words, path, first)
+    return words, np.concatenate(parts) if parts else np.zeros((0, width or 0), np.float32)
+
+
+def write_text(stream: IO[bytes], words: Sequence[str], matrix: Float32[np.ndarray, "V D"]) -> None:
+    """Writes lines; nine digits tell every number from its neighbors, so that what is read again is equal."""
+    form = "%s" + " %.9g" * matrix.shape[1] + "\n"
+    for start in range(0, len(words), _WRITTEN):
+        rows = zip(words[start : start + _WRITTEN], matrix[start : start + _WRITTEN].tolist(), strict=True)
+        stream.write("".join([form % (word, *row) for word, row in rows]).encode())
+
+
+class _Rows:
+    """Turns the lines of a block into words and numbers: all at once, and one by one only to say what is wrong."""
+
+    def __init__(self, path: Path, first: int, width: int, *, promised: bool) -> None:
+        self.path, self.first, self.width = path, first, width
+        self.source = "the header says" if promised else "the first line has"
+
+    def parse(self, lines: Sequence[bytes], words: list[str]) -> Float32[np.ndarray, "V D"]:
+        """The numbers of lines; their words are appended to `words`."""
+        cut = [line.partition(b" ") for line in lines]
+        if self.width < 1 or any(rest.count(b" ") != self.width - 1 or not word for word, _, rest in cut):
+            cut = [self._cut(number, line) for number, line in enumerate(lines, start=self.first)]
+        values = self._numbers(b" ".join([rest for _, _, rest in cut]))
+        if values is None or len(values) != len(lines) * self.width or not np.isfinite(values).all():
+            for number, (_, _, rest) in enumerate(cut, start=self.first):
+                self._refuse_numbers(number, rest)
+        assert values is not None
+        try:
+            words.extend(b"\n".join([word for word, _, _ in cut]).decode().split("\n"))
+        except UnicodeDecodeError:
+            for number, (word, _, _) in enumerate(cut, start=self.first):
+                self._refuse_bytes(number, word)
+        return values.reshape(len(lines), self.width)
+
+    def _numbers(self, joined: bytes) -> np.ndarray | None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DeprecationWarning)
+            try:
+                return np.fromstring(joined, dtype=np.float32, sep=" ")
+            except (DeprecationWarning, ValueError):
+                return None
+
+    def _cut(self, number: int, line: bytes) -> tuple[bytes, bytes, bytes]:
+        """A line whose fields are set apart by something else than one space, or whose word has spaces in it."""
+        where = f"{self.path}:{number}"
+        fields = line.split()
+        if not fields:
+            raise DataError(f"{where}: the line is empty; remove it")
+        if self.width < 1:
+            raise DataError(f"{where}: no numbers after the word; a line is a word and its numbers")
+        word = line.rsplit(maxsplit=self.width)[0]
+        extra = fields[1 : len(fields) - self.width]
+        if len(fields) <= self.width or any(_is_number(field) for field in extra):
+            values = counted(len(fields) - 1, "value")
+            raise DataError(
+                f"{where}: {values} for {_shown(fields[0])}, but {self.source} {self.width}; mend or remove the line"
+            )
+        return word, b" ", b" ".join(fields[len(fields) - self.width :])
+
+    def _refuse_numbers(self, number: int, rest: bytes) -> None:
+        for field in rest.split():
+            if not _is_number(field):
+                raise DataError(f"{self.path}:{number}: {_shown(field)} is not a number; mend or remove the line")
+            if not np.isfinite(np.float32(float(field))):
+                raise DataError(
+                    f"{self.path}:{number}: {_shown(field)} is no finite number of 32 bits; mend or remove the line"
+                )
+
+    def _refuse_bytes(self, number: int, word: bytes) -> None:
+        try:
+            word.decode()
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{self.path}:{number}: byte {word[error.start]:#04x} in the word {_shown(word)} is not valid UTF-8; "
+                "save the file as UTF-8, or remove the line"
+            ) from None
+
+
+def _blocks(stream: IO[bytes]) -> Iterator[list[bytes]]:
+    """Whole lines, without the white space at their ends."""
+    rest = b""
+    while block := stream.read(BLOCK):
+        *lines, rest = (rest + block).split(b"\n")
+        if lines:
+            yield [line.rstrip() for line in lines]
+    if rest:
+        yield [rest.rstrip()]
+
+
+def _refuse_twins(words: Sequence[str], path: Path, first: int) -> None:
+    if len(set(words)) == len(words):
+        return
+    seen: dict[str, int] = {}
+    for number, word in enumerate(words, start=first):
+        if word in seen:
+            raise DataError(
+                f"{path}:{number}: {word!r} has a vector already, in line {seen[word]}; remove one of the lines"
+            )
+        seen[word] = number
+
+
+def _is_number(field: bytes) -> bool:
+    # Underscores between digits are Python's, and not a number in a file.
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return b"_" not in field
+
+
+def _shown(field: bytes) -> str:
+    text = field.decode(errors="replace")
+    return repr(text if len(text) <= 40 else text[:40] + "…")
