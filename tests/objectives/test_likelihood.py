@@ -19,7 +19,7 @@ from regard.recipe import RecurrentModel, TransformerModel
 SIZE = 7
 
 
-class Nothing:
+class Nothing(State):
     """A state with nothing in it."""
 
     def select(self, rows: Int[Tensor, " M"]) -> Self:

@@ -57,8 +57,8 @@ def score_all(
             given, wanted = ([list(side[example]) for example in chosen] for side in (sources, targets))
             batch = PairBatch.of(given, wanted, chosen).to(device_of(model))
             state = model.start(batch.source, batch.given.tokens.shape[1])
-            features, _ = model.advance(batch.given.tokens, state)
-            log_probs, _ = model.readout.log_probs(features, batch.wanted.tokens)
+            features, state = model.advance(batch.given.tokens, state)
+            log_probs, _ = model.readout_of(state).log_probs(features, batch.wanted.tokens)
             for example, row in zip(chosen, log_probs.tolist(), strict=True):
                 found[example] = row[: len(targets[example]) + 1]
             if on_progress is not None:

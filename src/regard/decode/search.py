@@ -112,13 +112,14 @@ def read_prefixes(
     """
     prefixes = searches.rules.prefixes.tokens[:, : searches.rules.common]
     features, state = model.advance(torch.full_like(prefixes[:, :1], BEGIN), state)
-    searches.rules.check_vocabulary(model.readout.logits(features[:1, -1]).shape[-1], searches.examples)
-    seen = attention()
+    readout = model.readout_of(state)
+    searches.rules.check_vocabulary(readout.logits(features[:, -1]).shape[-1], searches.examples)
+    totals, seen = readout.log_probs(features, prefixes[:, :1])[0].sum(1), attention()
     if prefixes.shape[1] > 1:
-        others, state = model.advance(prefixes[:, :-1], state)
-        features, further = torch.cat([features, others], 1), attention()
+        features, state = model.advance(prefixes[:, :-1], state)
+        totals += model.readout_of(state).log_probs(features, prefixes[:, 1:])[0].sum(1)
+        further = attention()
         seen = None if seen is None or further is None else seen + further
-    totals = model.readout.log_probs(features, prefixes)[0].sum(1)
     if not totals.isfinite().all():
         return None
     return state, Live.begin(searches.finished).forced(prefixes, totals, seen)
@@ -138,7 +139,7 @@ def search(
     while searches.places:
         # The model reads the last token of every hypothesis and says how likely each next one is.
         features, state = model.advance(live.last, state)
-        log_probs = model.readout.logits(features[:, -1]).float().log_softmax(-1)
+        log_probs = model.readout_of(state).logits(features[:, -1]).float().log_softmax(-1)
         log_probs = log_probs.view(*live.totals.shape, -1)
         live = live.look(attention())
         if live.length == 0:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from regard.models import recurrent, transformer
+from regard.models.copying import CopyReadout
 from regard.models.ensemble import Ensemble
 from regard.models.generator import Generator, Readout, State
 from regard.models.readout import LinearReadout
@@ -25,6 +26,7 @@ def build_model(settings: RecurrentModel | TransformerModel, source_size: int, t
 
 __all__ = [
     "MODELS",
+    "CopyReadout",
     "Ensemble",
     "Generator",
     "LinearReadout",

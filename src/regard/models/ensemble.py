@@ -62,13 +62,18 @@ class EnsembleReadout(Readout):
     ) -> tuple[Float[Tensor, "*rows"], Float[Tensor, "*rows"]]:
         """As of every readout; but gradients would hold the whole: ensembles are made of models already trained."""
         chosen, mean = [], []
-        chunk = max(1, self.largest // self.size)
-        pieces = (torch.split(side, chunk) for side in (features.reshape(-1, self.width), targets.reshape(-1)))
-        for some, wanted in zip(*pieces, strict=True):
-            each = self.logits(some)
-            chosen.append(each.gather(-1, wanted[:, None])[:, 0])
+        chunk = max(1, self.largest // (self.size * max(1, math.prod(targets.shape[1:]))))
+        for rows in torch.split(torch.arange(len(targets), device=targets.device), chunk):
+            each = self.select(rows).logits(features[rows])
+            chosen.append(each.gather(-1, targets[rows].unsqueeze(-1)).squeeze(-1))
             mean.append(each.mean(-1))
-        return torch.cat(chosen).view(targets.shape), torch.cat(mean).view(targets.shape)
+        return torch.cat(chosen), torch.cat(mean)
+
+    def select(self, rows: Int[Tensor, " M"]) -> "EnsembleReadout":
+        bound = [cast(Readout, member).select(rows) for member in self.members]
+        if all(one is member for one, member in zip(bound, self.members, strict=True)):
+            return self
+        return EnsembleReadout(bound, largest=self.largest)
 
 
 class Ensemble(Generator):
@@ -88,7 +93,7 @@ class Ensemble(Generator):
                 "leave out those that differ"
             )
         self.members = nn.ModuleList(members)
-        self.readout = EnsembleReadout([member.readout for member in members])
+        self.readout: EnsembleReadout = EnsembleReadout([member.readout for member in members])
         self.cross_taps = tuple(
             f"members.{place}.{tap}" for place, member in enumerate(members) for tap in member.cross_taps
         )
@@ -104,6 +109,13 @@ class Ensemble(Generator):
         ]
         features, states = zip(*advanced, strict=True)
         return torch.cat(features, -1), EnsembleState(list(states))
+
+    def readout_of(self, state: State) -> Readout:
+        assert isinstance(state, EnsembleState)
+        members = (cast(Generator, member) for member in self.members)
+        bound = [member.readout_of(each) for member, each in zip(members, state.states, strict=True)]
+        unbound = (one is member for one, member in zip(bound, self.readout.members, strict=True))
+        return self.readout if all(unbound) else EnsembleReadout(bound)
 
 
 def _listed(sizes: Sequence[int]) -> str:

@@ -43,6 +43,10 @@ class Readout(nn.Module, ABC):
     size: int
     """Tokens of the vocabulary it writes."""
 
+    def select(self, rows: Int[Tensor, " M"]) -> "Readout":
+        """The readout of these rows of features; only one that is bound to rows is not the same for all."""
+        return self
+
     @abstractmethod
     def logits(self, features: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows V"]:
         """Unnormalized log-probabilities of every token, for decoding."""
@@ -66,6 +70,7 @@ class Generator(nn.Module, ABC):
     """A model that writes one token after another, given a source."""
 
     readout: Readout
+    """What reads features, or the part of it that is the same for every row: see `readout_of`."""
     cross_taps: tuple[str, ...] = ()
     """Names of the taps that show where each target position looks in the source ("N H n S"), lowest layer first."""
 
@@ -76,3 +81,9 @@ class Generator(nn.Module, ABC):
     @abstractmethod
     def advance(self, tokens: Int[Tensor, "N n"], state: State) -> tuple[Float[Tensor, "N n E"], State]:
         """Reads n ≥ 1 more tokens in every row; features at i predict token i + 1. The given state is consumed."""
+
+    def readout_of(self, state: State) -> Readout:
+        """What turns features into words, given the state that came with them.
+
+        A model that copies words of its context gives one that is bound to the rows of that state."""
+        return self.readout

@@ -26,6 +26,8 @@ class LinearReadout(TokenVectors, Readout):
         self.largest = largest
 
     def logits(self, features: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows V"]:
+        # Whoever joins features with others may have made them wider than the weights.
+        features = features if torch.is_autocast_enabled(features.device.type) else features.to(self.weight.dtype)
         return F.linear(features, self.weight, self.bias)
 
     def log_probs(

@@ -1,0 +1,96 @@
+"""Copying: the next word is one of the vocabulary, or stands in the context (See et al. 2017, Merity et al. 2017).
+
+The probability of a word w is
+
+    p(w) = s · p_vocabulary(w) + Σ over positions k of the context with word w of c(k),    s + Σ c(k) = 1
+
+whether s is fixed, a gate, or what a sentinel among the attention weights got. Words that are not in the vocabulary of
+V words but stand in the context have numbers from V on, its slots; which word is meant, the caller knows.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.models.generator import Readout
+from regard.tokens.vocabulary import UNKNOWN
+
+LEAST = 1e-30
+"""Probability counted for less, where a logarithm must be finite."""
+
+
+class CopyReadout(Readout):
+    """A readout of the vocabulary, bound to the words of each row's context.
+
+    The first axis of features is that of the rows. Features are [hidden | s | c(1) … c(K)], as `join` puts them
+    together: in float32 at least, because in bfloat16 the shares would not sum to one.
+    """
+
+    def __init__(self, vocabulary: Readout, words: Int[Tensor, "N K"], slots: int) -> None:
+        super().__init__()
+        self.vocabulary, self.words, self.slots = vocabulary, words, slots
+        self.width, self.size = vocabulary.width + 1 + words.shape[1], vocabulary.size + slots
+
+    @staticmethod
+    def join(
+        hidden: Float[Tensor, "N n E"], share: Float[Tensor, "N n 1"], copies: Float[Tensor, "N n K"]
+    ) -> Float[Tensor, "N n F"]:
+        """The features that this readout reads; `copies` sum to 1 − `share`."""
+        wide = torch.promote_types(hidden.dtype, torch.float32)
+        return torch.cat([hidden.to(wide), share.to(wide), copies.to(wide)], -1)
+
+    def select(self, rows: Int[Tensor, " M"]) -> "CopyReadout":
+        return CopyReadout(self.vocabulary, self.words[rows], self.slots)
+
+    def logits(self, features: Float[Tensor, "*rows F"]) -> Float[Tensor, "*rows V"]:
+        """Log-probabilities of the vocabulary and the slots."""
+        hidden, share, copies = self._parts(features)
+        known = self.vocabulary.logits(hidden)
+        known = known.to(share.dtype).log_softmax(-1) + _log(share)
+        words = self._beside(features).expand(copies.shape)
+        copied = copies.new_zeros(*copies.shape[:-1], self.size).scatter_add(-1, words, copies)
+        nothing = known.new_full((*known.shape[:-1], self.slots), -torch.inf)
+        return _either(torch.cat([known, nothing], -1), _log(copied))
+
+    def log_probs(
+        self, features: Float[Tensor, "*rows F"], targets: Int[Tensor, "*rows"]
+    ) -> tuple[Float[Tensor, "*rows"], Float[Tensor, "*rows"]]:
+        """As of every readout, except for the mean: it is that of s · p_vocabulary over the vocabulary, which the mean
+        of p is never below. A word that nothing is copied from has no more than that, and an unused slot has none."""
+        hidden, share, copies = self._parts(features)
+        inside = targets < self.vocabulary.size
+        chosen, mean = self.vocabulary.log_probs(hidden, targets.where(inside, UNKNOWN))
+        known = (chosen + _log(share.squeeze(-1))).masked_fill(~inside, -torch.inf)
+        copied = (copies * (self._beside(features) == targets[..., None])).sum(-1)
+        return _either(known, _log(copied)), mean + share.squeeze(-1).clamp(min=LEAST).log()
+
+    def divergence(self, first: Float[Tensor, "*rows F"], second: Float[Tensor, "*rows F"]) -> Float[Tensor, "*rows"]:
+        p, q = (self.logits(features).exp() for features in (first, second))
+        apart = p.clamp(min=LEAST).log() - q.clamp(min=LEAST).log()
+        return ((p - q) * apart).sum(-1)
+
+    def _parts(self, features: Float[Tensor, "*rows F"]) -> tuple[Tensor, Tensor, Tensor]:
+        hidden, share, copies = torch.split(features, [self.vocabulary.width, 1, self.words.shape[1]], -1)
+        wide = torch.promote_types(features.dtype, torch.float32)
+        return hidden, share.to(wide), copies.to(wide)
+
+    def _beside(self, features: Float[Tensor, "*rows F"]) -> Int[Tensor, "N ... K"]:
+        """The words of each row's context, with the axes of the features."""
+        return self.words.view(len(self.words), *[1] * (features.ndim - 2), -1)
+
+
+def known_tokens(tokens: Int[Tensor, "*rows"], size: int) -> Int[Tensor, "*rows"]:
+    """What an embedding of `size` tokens is given: UNKNOWN for every word that is beyond them."""
+    return tokens.where(tokens < size, UNKNOWN)
+
+
+def _log(share: Float[Tensor, "*rows"]) -> Float[Tensor, "*rows"]:
+    """The logarithm; of zero it is -inf, and pulls at nothing."""
+    there = share != 0  # also if it is not a number, so that it does not go unnoticed
+    return share.where(there, 1.0).log().where(there, -torch.inf)
+
+
+def _either(first: Float[Tensor, "*rows"], second: Float[Tensor, "*rows"]) -> Float[Tensor, "*rows"]:
+    """log (exp first + exp second); the logarithm of zero, where both are, pulls at nothing."""
+    impossible = (first == -torch.inf) & (second == -torch.inf)
+    return torch.logaddexp(first.masked_fill(impossible, 0.0), second).masked_fill(impossible, -torch.inf)
