@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import RecipeError
-from regard.recipe import built_in_recipes, names, parse_recipe, read_recipe, settings, write_recipe
+from regard.recipe import RECIPES, built_in_recipes, names, parse_recipe, read_recipe, settings, write_recipe
 
 MINIMAL = {"data": {"corpus": "dates"}, "model": {"kind": "transformer"}, "train": {"steps": 10}}
 
@@ -35,9 +35,10 @@ def test_every_setting_has_a_sentence() -> None:
 
 
 def test_names_of_settings_are_unique_within_a_model() -> None:
-    for kind in ("recurrent", "transformer"):
-        found = [setting.name for setting in settings() if setting.only_for in ("", kind)]
-        assert len(found) == len(set(found))
+    for task in RECIPES:
+        for kind in {setting.only_for for setting in settings(task)} - {""}:
+            found = [setting.name for setting in settings(task) if setting.only_for in ("", kind)]
+            assert len(found) == len(set(found))
 
 
 def test_names_agree_with_dictionaries() -> None:
@@ -63,7 +64,7 @@ def test_names_agree_with_dictionaries() -> None:
     }
     for literal, dictionary in pairs.items():
         assert set(get_args(literal)) == set(dictionary)
-    assert {setting.only_for for setting in settings()} - {""} == set(MODELS)
+    assert {setting.only_for for setting in settings("translation")} - {""} == set(MODELS)
 
 
 def test_a_language_code_stays_text() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from regard.data import Pair
-    from regard.recipe import Recipe
+    from regard.recipe import TranslationRecipe
 
 PAIRS_AT_ONCE = 1000
 """Pairs that are worked on together: many enough to sort by length, few enough for memory and to see progress."""
@@ -18,16 +18,17 @@ _ONLY_DATA = ["model.kind=transformer", "train.steps=1"]
 
 def recipe_of(
     named: Sequence[str], dev: Sequence[str] = (), test: Sequence[str] = (), changes: Sequence[str] = ()
-) -> "Recipe":
+) -> "TranslationRecipe":
     """The recipe that was named, or one whose training text is the files that were named."""
-    from regard.recipe import built_in_recipes, read_recipe, toml
+    from regard.recipe import TranslationRecipe, built_in_recipes, read_recipe, toml
 
     files = {f"data.{part}": paths for part, paths in {"dev": dev, "test": test}.items() if paths}
     is_recipe = len(named) == 1 and (named[0].endswith(".toml") or named[0] in built_in_recipes())
     if not is_recipe:
         files["data.train"] = named
     name, first = (named[0], []) if is_recipe else (None, _ONLY_DATA)
-    return read_recipe(name, [*first, *(f"{key}={toml(list(paths))}" for key, paths in files.items()), *changes])
+    every = [*first, *(f"{key}={toml(list(paths))}" for key, paths in files.items()), *changes]
+    return read_recipe(name, every, kind=TranslationRecipe)
 
 
 def pairs_of(named: Sequence[str | Path]) -> "list[Pair]":

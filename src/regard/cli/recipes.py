@@ -30,7 +30,8 @@ def recipes(
         for setting in recipe.settings():
             none = "(must be given)" if setting.required else "(not set)"
             default = none if setting.default is None else f"= {recipe.toml(setting.default)}"
-            only = f"  [{setting.only_for} only]" if setting.only_for else ""
+            belongs = ", ".join(filter(None, (setting.task, setting.only_for)))
+            only = f"  [{belongs} only]" if belongs else ""
             typer.echo(f"{setting.name} {default}{only}\n    {setting.sentence} ({setting.kind})")
     elif name is not None:
         typer.echo(recipe.write_recipe(recipe.read_recipe(name)), nl=False)

@@ -42,10 +42,10 @@ def repeat(
 
       regard repeat my.toml --seeds 1,2,3,4,5 --out runs/mine --test --resume
     """
-    from regard.recipe import read_recipe
+    from regard.recipe import TranslationRecipe, read_recipe
     from regard.train import Repeat
 
-    task = Repeat(read_recipe(recipe, settings or []), seeds_of(seeds), out, test=test)
+    task = Repeat(read_recipe(recipe, settings or [], kind=TranslationRecipe), seeds_of(seeds), out, test=test)
     results = task.run(resume=resume, say=partial(typer.echo, err=True))
     for line in lines_of(results):
         typer.echo(line)

@@ -20,8 +20,8 @@ from regard.data.reading import open_file
 from regard.data.report import Report
 from regard.data.tokenizing import Tally, Tokenizers, tokenize
 from regard.errors import DataError, counted
-from regard.recipe import Recipe, Tokens, parse_recipe
 from regard.recipe import Tokenizer as Settings
+from regard.recipe import Tokens, TranslationRecipe, parse_recipe
 from regard.tokens import Tokenizer, load_tokenizer, save_tokenizer, train_tokenizer
 
 _FORMAT = 1
@@ -48,14 +48,14 @@ class Prepared:
     """What was found and done, to be shown before training starts."""
     fingerprint: str
     """A name for the data and the settings they were prepared with: as long as it is the same, so are the batches."""
-    recipe: Recipe
+    recipe: TranslationRecipe
     """As it was given, but with the settings of given tokenizers where these are others."""
     cache: Path
     """The folder that holds the token pairs."""
 
 
 def prepare(
-    recipe: Recipe,
+    recipe: TranslationRecipe,
     folder: Path,
     tokenizers: Tokenizers | None = None,
     on_progress: OnProgress = lambda what, count: None,
@@ -111,17 +111,18 @@ def _made(corpora: Corpora, folder: Path) -> Iterator[Corpora]:
         yield Corpora(_Written(TextPairs(place)), tuple(corpora.dev), tuple(corpora.test))
 
 
-def _stating(recipe: Recipe, tokenizers: Tokenizers) -> Recipe:
+def _stating(recipe: TranslationRecipe, tokenizers: Tokenizers) -> TranslationRecipe:
     """The recipe with the settings of given tokenizers, so that it tells the truth about the run."""
     source, target = (one.settings for one in tokenizers)
     shared = tokenizers[0] is tokenizers[1]
     tokens = Tokens(source=source, shared=True) if shared else Tokens(source=source, target=target)
     if tokens == recipe.tokens:
         return recipe
-    return parse_recipe(recipe.model_dump() | {"tokens": tokens.model_dump()}, "[tokens] of the model to start from")
+    tables = recipe.model_dump() | {"tokens": tokens.model_dump()}
+    return parse_recipe(tables, "[tokens] of the model to start from", kind=TranslationRecipe)
 
 
-def _with_dropout(recipe: Recipe, tokenizers: Tokenizers) -> Tokenizers:
+def _with_dropout(recipe: TranslationRecipe, tokenizers: Tokenizers) -> Tokenizers:
     source, target = tokenizers
     changed = _dropping(source, recipe.tokens.source)
     if target is source:
@@ -136,7 +137,7 @@ def _dropping(tokenizer: Tokenizer, settings: Settings) -> Tokenizer:
     return type(tokenizer).from_state(tokenizer.settings.model_copy(update=dropout), tokenizer.state())
 
 
-def _fingerprint(recipe: Recipe, corpora: Corpora, tokenizers: Tokenizers | None) -> str:
+def _fingerprint(recipe: TranslationRecipe, corpora: Corpora, tokenizers: Tokenizers | None) -> str:
     """A name for everything that batches depend on: settings, the content of all text, and given tokenizers."""
     learned = None if tokenizers is None else [[one.settings.model_dump(), one.state()] for one in tokenizers]
     facts = [_FORMAT, recipe.data.model_dump(exclude=_FILES), recipe.tokens.model_dump()]
@@ -163,7 +164,7 @@ def _digest(examples: Examples) -> list[str]:
 
 
 def _build(
-    folder: Path, recipe: Recipe, corpora: Corpora, tokenizers: Tokenizers | None, on_progress: OnProgress
+    folder: Path, recipe: TranslationRecipe, corpora: Corpora, tokenizers: Tokenizers | None, on_progress: OnProgress
 ) -> None:
     checked = check_corpora(corpora, recipe.data, recipe.tokens)
     checked.report.raise_if_refused()
@@ -194,7 +195,7 @@ def _refuse_nothing(pairs: int, report: Report) -> None:
         raise DataError("\n".join([*report.lines(), "train: no pair is left to train on; change what is dropped"]))
 
 
-def _train_tokenizers(recipe: Recipe, texts: TextPairs, on_progress: OnProgress) -> Tokenizers:
+def _train_tokenizers(recipe: TranslationRecipe, texts: TextPairs, on_progress: OnProgress) -> Tokenizers:
     tokens = recipe.tokens
     if tokens.shared:
         both = train_tokenizer(tokens.source, Side(texts, 0, 1), lambda count: on_progress("learning tokens", count))
@@ -204,12 +205,12 @@ def _train_tokenizers(recipe: Recipe, texts: TextPairs, on_progress: OnProgress)
     return source, target
 
 
-def _load_tokenizers(cache: Path, recipe: Recipe) -> Tokenizers:
+def _load_tokenizers(cache: Path, recipe: TranslationRecipe) -> Tokenizers:
     source = load_tokenizer(cache / "source.json")
     return source, source if recipe.tokens.shared else load_tokenizer(cache / "target.json")
 
 
-def _notes(folder: Path, recipe: Recipe, tokenizers: Tokenizers, tally: Tally) -> list[str]:
+def _notes(folder: Path, recipe: TranslationRecipe, tokenizers: Tokenizers, tally: Tally) -> list[str]:
     notes = [f"train: {counted(tally.pairs, 'pair')} to train on"]
     for name, one, tokens, unknown in zip(_NAMES, tokenizers, tally.tokens, tally.unknown, strict=True):
         share = f"{unknown:,} of them unknown ({unknown / max(1, tokens):.2%})" if unknown else "none of them unknown"

@@ -2,6 +2,15 @@
 
 from regard.recipe.data import Data, Tokenizer, Tokens
 from regard.recipe.decoding import Decoding
+from regard.recipe.language import LanguageData, LanguageDecoding, LanguageTokenizer, LanguageTraining
+from regard.recipe.language_models import (
+    AttentiveModel,
+    CopyingModel,
+    NgramModel,
+    RecurrentLanguageModel,
+    TransformerLanguageModel,
+    WindowModel,
+)
 from regard.recipe.loading import (
     built_in_recipes,
     change_section,
@@ -11,25 +20,38 @@ from regard.recipe.loading import (
     write_recipe,
 )
 from regard.recipe.model import Attention, RecurrentDropout, RecurrentModel, TransformerModel
-from regard.recipe.settings import Recipe, Setting, settings
+from regard.recipe.settings import RECIPES, LanguageRecipe, Recipe, Setting, TranslationRecipe, settings
 from regard.recipe.training import Averaging, Optimizer, Schedule, Training, Validation
 
 __all__ = [
+    "RECIPES",
     "Attention",
+    "AttentiveModel",
     "Averaging",
+    "CopyingModel",
     "Data",
     "Decoding",
+    "LanguageData",
+    "LanguageDecoding",
+    "LanguageRecipe",
+    "LanguageTokenizer",
+    "LanguageTraining",
+    "NgramModel",
     "Optimizer",
     "Recipe",
     "RecurrentDropout",
+    "RecurrentLanguageModel",
     "RecurrentModel",
     "Schedule",
     "Setting",
     "Tokenizer",
     "Tokens",
     "Training",
+    "TransformerLanguageModel",
     "TransformerModel",
+    "TranslationRecipe",
     "Validation",
+    "WindowModel",
     "built_in_recipes",
     "change_section",
     "parse_recipe",

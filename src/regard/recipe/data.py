@@ -74,14 +74,21 @@ class Tokenizer(Section):
     """Least number of occurrences for a word or character to enter the vocabulary."""
     lowercase: bool = False
     """Whether text is lower-cased first."""
+    unknown: str = ""
+    """Words: what stands for an unknown word in the text already, such as `<unk>`; empty if nothing does."""
     dropout: Share = 0.0
     """Share of BPE merges skipped at random in training text (BPE dropout), a function of seed, epoch and example."""
 
     @model_validator(mode="after")
-    def _dropout_needs_merges(self) -> Self:
+    def _settings_fit_the_kind(self) -> Self:
         if self.dropout and self.kind != "bpe":
             remedy = "set kind to 'bpe' or dropout to 0.0"
             raise ValueError(f"dropout = {self.dropout} skips BPE merges; kind = {self.kind!r} has none: {remedy}")
+        if self.unknown and (self.kind != "words" or len(self.unknown.split()) != 1):
+            raise ValueError(
+                f"unknown = {self.unknown!r} must be one word, and kind 'words' (it is {self.kind!r}); "
+                "set kind to 'words' or leave unknown out"
+            )
         return self
 
 

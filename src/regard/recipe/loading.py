@@ -5,15 +5,16 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from pydantic import ValidationError
 
 from regard.errors import RecipeError, one_of
 from regard.recipe.section import Section
-from regard.recipe.settings import Recipe, settings
+from regard.recipe.settings import RECIPES, TABLES, Recipe, settings
 
 S = TypeVar("S", bound=Section)
+R = TypeVar("R", bound=Recipe)
 
 BUILT_IN = resources.files("regard.recipe") / "builtin"
 
@@ -25,8 +26,14 @@ def built_in_recipes() -> dict[str, str]:
     return dict(zip((path.name.removesuffix(".toml") for path in files), first_lines, strict=True))
 
 
-def read_recipe(name: str | Path | None, changes: Sequence[str] = ()) -> Recipe:
+@overload
+def read_recipe(name: str | Path | None, changes: Sequence[str] = ()) -> Recipe: ...
+@overload
+def read_recipe(name: str | Path | None, changes: Sequence[str] = (), *, kind: type[R]) -> R: ...
+def read_recipe(name: str | Path | None, changes: Sequence[str] = (), *, kind: type[Recipe] = Recipe) -> Recipe:
     """The recipe in a TOML file, or a built-in one by its name, or an empty one, with `key=value` changes applied.
+
+    Its class is that of its task (`RECIPES`); one that is not of the `kind` asked for is refused.
 
     Relative paths in a recipe file start from the folder of that file, so that a recipe means the same wherever it is
     run from; those in a change start from where the command is run. The recipe that is returned has absolute paths.
@@ -41,15 +48,25 @@ def read_recipe(name: str | Path | None, changes: Sequence[str] = ()) -> Recipe:
     for change in changes:
         _apply(tables, change)
     _anchor_paths(tables, Path())
-    return parse_recipe(tables, where)
+    return parse_recipe(tables, where, kind=kind)
 
 
-def parse_recipe(tables: Mapping[str, Any], where: str = "recipe") -> Recipe:
-    """A checked recipe from plain dictionaries."""
+@overload
+def parse_recipe(tables: Mapping[str, Any], where: str = "recipe") -> Recipe: ...
+@overload
+def parse_recipe(tables: Mapping[str, Any], where: str = "recipe", *, kind: type[R]) -> R: ...
+def parse_recipe(tables: Mapping[str, Any], where: str = "recipe", *, kind: type[Recipe] = Recipe) -> Recipe:
+    """A checked recipe from plain dictionaries, of the class of its task."""
+    task = tables.get("task", "translation")
+    if not isinstance(task, str) or task not in RECIPES:
+        raise RecipeError(f"{where}: task = {task!r} is not known; known are {one_of(RECIPES, str(task))}")
+    if not issubclass(RECIPES[task], kind):
+        wanted = next(name for name, recipe in RECIPES.items() if issubclass(recipe, kind))
+        raise RecipeError(f"{where}: task = {task!r}, but a recipe with task = {wanted!r} is needed here")
     try:
-        return Recipe.model_validate(tables)
+        return RECIPES[task].model_validate(tables)
     except ValidationError as error:
-        raise RecipeError("\n".join(_in_words(where, detail) for detail in error.errors())) from None
+        raise RecipeError("\n".join(_in_words(where, task, detail) for detail in error.errors())) from None
 
 
 def change_section(section: S, changes: Mapping[str, Any]) -> S:
@@ -58,13 +75,14 @@ def change_section(section: S, changes: Mapping[str, Any]) -> S:
         return type(section).model_validate(section.model_dump() | dict(changes))
     except ValidationError as error:
         name = type(section).__name__.lower()
-        raise RecipeError("\n".join(_in_words(name, detail) for detail in error.errors())) from None
+        raise RecipeError("\n".join(_in_words(name, "", detail) for detail in error.errors())) from None
 
 
 def write_recipe(recipe: Recipe) -> str:
     """The recipe as TOML, every setting spelled out."""
     lines: list[str] = []
-    _write_table(lines, "", recipe.model_dump(exclude_none=True))
+    tables = recipe.model_dump(exclude_none=True)
+    _write_table(lines, "", {name: tables[name] for name in TABLES if name in tables})
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
@@ -102,7 +120,7 @@ def _apply(tables: dict[str, Any], change: str) -> None:
     *path, last = dotted.strip().split(".")
     if not equals or not last or not all(path):
         raise RecipeError(f"--set {change!r}: expected key=value, for example train.steps=1000")
-    known = {setting.name: None for setting in settings()}
+    known = {setting.name: None for setting in settings(str(tables.get("task", "translation")))}
     if dotted.strip() not in known:
         nearest_known = one_of(list(known), dotted.strip(), most=3)
         raise RecipeError(f"--set {change!r}: unknown setting {dotted.strip()!r}; nearest known: {nearest_known}")
@@ -122,7 +140,7 @@ def _value(text: str) -> Any:
         return text
 
 
-def _in_words(where: str, detail: Any) -> str:
+def _in_words(where: str, task: str, detail: Any) -> str:
     # The kind of a model ("model.transformer.heads") is how pydantic names its table, not something the user wrote.
     location = [str(part) for part in detail["loc"]]
     only_for = ""
@@ -132,14 +150,14 @@ def _in_words(where: str, detail: Any) -> str:
     given = detail.get("input")
     match detail["type"]:
         case "extra_forbidden":
-            known = one_of(_siblings(location[:-1], only_for), location[-1])
+            known = one_of(_siblings(task, location[:-1], only_for), location[-1])
             return f"{where}: unknown setting {dotted!r}; known here, nearest first: {known}"
         case "missing":
             return f"{where}: {dotted!r} is missing" + ("" if "." in dotted else f"; add a [{dotted}] table")
         case "union_tag_not_found":
-            return f"{where}: 'model.kind' is missing; allowed are {_model_kinds()}"
+            return f"{where}: 'model.kind' is missing; allowed are {_model_kinds(task)}"
         case "union_tag_invalid":
-            return f"{where}: model.kind = {given.get('kind')!r} is not a model; allowed are {_model_kinds()}"
+            return f"{where}: model.kind = {given.get('kind')!r} is not a model; allowed are {_model_kinds(task)}"
         case "value_error":
             return f"{where}: {f'[{dotted}] ' if dotted else ''}{detail['ctx']['error']}"
         case "literal_error":
@@ -163,20 +181,20 @@ _KINDS = {
 """What a value of a setting must be, by what pydantic calls the error."""
 
 
-def _siblings(table: list[str], only_for: str) -> list[str]:
+def _siblings(task: str, table: list[str], only_for: str) -> list[str]:
     """Names a table may hold, in the order they are documented."""
     depth = len(table)
     return list(
         dict.fromkeys(
             setting.name.split(".")[depth]
-            for setting in settings()
+            for setting in settings(task)
             if setting.name.split(".")[:depth] == table and (not only_for or setting.only_for in ("", only_for))
         )
     )
 
 
-def _model_kinds() -> str:
-    return one_of(dict.fromkeys(setting.only_for for setting in settings() if setting.only_for))
+def _model_kinds(task: str) -> str:
+    return one_of(dict.fromkeys(setting.only_for for setting in settings(task) if setting.only_for))
 
 
 def _write_table(lines: list[str], prefix: str, table: Mapping[str, Any]) -> None:

@@ -75,10 +75,10 @@ class RecurrentModel(Section):
         """There is no table of positions that could end."""
 
 
-class TransformerModel(Section):
-    """A Transformer encoder–decoder (Vaswani et al. 2017)."""
+class TransformerBlocks(Section):
+    """What every Transformer has."""
 
-    kind: Literal["transformer"]
+    kind: str
     """Which model."""
     width: Positive = 256
     """Width of the model."""
@@ -88,10 +88,6 @@ class TransformerModel(Section):
     """Heads of keys and values, each shared by heads/groups query heads; 0 means as many as `heads`."""
     feedforward: Positive = 1024
     """Width of the feed-forward layers."""
-    encoder_layers: Positive = 3
-    """Encoder blocks."""
-    decoder_layers: Positive = 3
-    """Decoder blocks."""
     norm: Literal["pre", "post"] = "pre"
     """Layer normalization before each part (with a final one), or after each residual sum as in the original."""
     position: PositionName = "sinusoidal"
@@ -116,8 +112,6 @@ class TransformerModel(Section):
     """Share of words whose whole embedding is dropped (Gal and Ghahramani 2016)."""
     layer_drop: Share = 0.0
     """Share of blocks that a sequence skips in training (Fan et al. 2020)."""
-    tie: Literal["none", "target", "all"] = "target"
-    """Embeddings that share weights: none, the target's input and output, or the source's too (needs tokens.shared)."""
 
     @property
     def drops(self) -> bool:
@@ -142,6 +136,19 @@ class TransformerModel(Section):
         if self.position == "rotary" and self.width // self.heads % 2:
             raise ValueError(f"rotary positions turn pairs of features, but width / heads = {self.width // self.heads}")
         return self
+
+
+class TransformerModel(TransformerBlocks):
+    """A Transformer encoder–decoder (Vaswani et al. 2017)."""
+
+    kind: Literal["transformer"]
+    """Which model."""
+    encoder_layers: Positive = 3
+    """Encoder blocks."""
+    decoder_layers: Positive = 3
+    """Decoder blocks."""
+    tie: Literal["none", "target", "all"] = "target"
+    """Embeddings that share weights: none, the target's input and output, or the source's too (needs tokens.shared)."""
 
 
 Model = Annotated[RecurrentModel | TransformerModel, Field(discriminator="kind")]

@@ -6,8 +6,9 @@ Each name stands for an entry of a plain dictionary in the room that builds it
 
 from typing import Literal
 
-TaskName = Literal["translation"]
+TaskName = Literal["translation", "language"]
 CorpusName = Literal["files", "dates", "copy", "reverse"]
+TextCorpusName = Literal["files", "topics"]
 TokenizerName = Literal["words", "characters", "bytes", "bpe", "unigram"]
 ScoreName = Literal[
     "dot", "scaled_dot", "multiplicative", "additive", "concatenation", "cosine", "inverse_distance", "gaussian"

@@ -1,18 +1,20 @@
-"""The whole recipe, and the list of its settings.
+"""The whole recipe of each task, and the list of its settings.
 
 Every setting has one name, one default and one sentence, in one place: the table it belongs to.
 `regard recipes --settings` prints them all.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args, get_origin
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, model_validator
 from pydantic.fields import FieldInfo
 
 from regard.recipe.data import Data, Tokens
 from regard.recipe.decoding import Decoding
+from regard.recipe.language import LanguageData, LanguageDecoding, LanguageTokenizer, LanguageTraining
+from regard.recipe.language_models import LanguageModel
 from regard.recipe.model import Model
 from regard.recipe.names import TaskName
 from regard.recipe.section import Section, Seed
@@ -20,22 +22,40 @@ from regard.recipe.training import Training
 
 
 class Recipe(Section):
-    """The whole truth of a run."""
+    """The whole truth of a run: what recipes of every task have in common."""
 
     task: TaskName = "translation"
-    """What the model is for."""
+    """What the model is for; it decides which settings there are."""
     seed: Seed = 1
     """Seed of everything that is random: data order, initial weights, dropout, generated corpora."""
+    train: Training
+    """The training loop."""
+    decode: Decoding = Decoding()
+    """How the model writes its output, unless a command says otherwise."""
+
+    def needs_dev(self) -> str:
+        """A setting that needs development text, in words; empty if none does."""
+        validation = self.train.validation
+        wishes = {
+            "train.validation.patience": validation.patience > 0,
+            "train.validation.target": validation.target is not None,
+            f"train.validation.metric = {validation.metric!r}": validation.metric != "loss",
+            "train.validation.decode": validation.decode,
+            "train.schedule.kind = 'plateau'": self.train.schedule.kind == "plateau",
+        }
+        return next((name for name, wished in wishes.items() if wished), "")
+
+
+class TranslationRecipe(Recipe):
+    """A recipe for a translator."""
+
+    task: Literal["translation"] = "translation"
     data: Data
     """Where examples come from."""
     tokens: Tokens = Tokens()
     """How text becomes tokens."""
     model: Model
     """The model."""
-    train: Training
-    """The training loop."""
-    decode: Decoding = Decoding()
-    """How the model writes its output, unless a command says otherwise."""
 
     @model_validator(mode="after")
     def _parts_agree(self) -> Self:
@@ -52,17 +72,51 @@ class Recipe(Section):
                 f"model.longest = {learned} learned positions are too few for data.longest = {longest} tokens and the "
                 f"end-of-sentence mark; raise model.longest to {longest + 1}, or lower data.longest"
             )
-        needs_dev = {
-            "train.validation.patience": self.train.validation.patience > 0,
-            "train.validation.target": self.train.validation.target is not None,
-            f"train.validation.metric = {self.train.validation.metric!r}": self.train.validation.metric != "loss",
-            "train.validation.decode": self.train.validation.decode,
-            "train.schedule.kind = 'plateau'": self.train.schedule.kind == "plateau",
-        }
-        for name, wished in needs_dev.items():
-            if wished and self.data.corpus == "files" and not self.data.dev:
-                raise ValueError(f"{name} needs development text; set data.dev")
-        return self
+        return _with_dev(self, self.data)
+
+
+class LanguageRecipe(Recipe):
+    """A recipe for a language model."""
+
+    task: Literal["language"]
+    data: LanguageData
+    """Where text comes from."""
+    tokens: LanguageTokenizer = LanguageTokenizer()
+    """How text becomes tokens."""
+    model: LanguageModel
+    """The model."""
+    train: LanguageTraining
+    """The training loop."""
+    decode: LanguageDecoding = LanguageDecoding()
+    """How the model writes, unless a command says otherwise."""
+
+    @model_validator(mode="after")
+    def _parts_agree(self) -> Self:
+        train = self.train
+        if train.validation.metric != "loss" or train.validation.decode:
+            raise ValueError("a language model is judged by its loss; leave train.validation.metric and .decode out")
+        if train.r_drop:
+            raise ValueError(f"train.r_drop = {train.r_drop} is for translation alone; leave it out")
+        if self.data.segment > train.batch_tokens:
+            raise ValueError(
+                f"a batch of train.batch_tokens = {train.batch_tokens} tokens has no room for a row of data.segment = "
+                f"{self.data.segment}; raise train.batch_tokens or lower data.segment"
+            )
+        return _with_dev(self, self.data)
+
+
+RECIPES: dict[str, type[Recipe]] = {"translation": TranslationRecipe, "language": LanguageRecipe}
+"""The recipe of each task."""
+
+R = TypeVar("R", bound=Recipe)
+
+
+def _with_dev(recipe: R, data: Data | LanguageData) -> R:
+    """The recipe, if the development text is there that its settings need."""
+    wish = recipe.needs_dev()
+    if wish and data.corpus == "files" and not data.dev:
+        raise ValueError(f"{wish} needs development text; set data.dev")
+    return recipe
 
 
 @dataclass(frozen=True)
@@ -79,11 +133,28 @@ class Setting:
     sentence: str
     only_for: str
     """The kind of model it belongs to; empty for all."""
+    task: str = ""
+    """The task it belongs to; empty for all."""
 
 
-def settings() -> list[Setting]:
-    """Every setting of a recipe, in the order of the tables."""
-    return list(_settings(Recipe, "", ""))
+TABLES = ("task", "seed", "data", "tokens", "model", "train", "decode")
+"""The order in which a recipe is written."""
+
+
+def settings(task: str = "") -> list[Setting]:
+    """Every setting of recipes for a task, or for all tasks, in the order of the tables."""
+    chosen = [task] if task in RECIPES else list(RECIPES)
+    found = {name: list(_settings(RECIPES[name], "", "")) for name in chosen}
+    # Names of tasks are settled before there is a recipe of one.
+    first = next(setting for setting in _settings(Recipe, "", "") if setting.name == "task")
+    every = [first]
+    for name, those in found.items():
+        for setting in those[1:]:
+            if all(setting in others for others in found.values()):
+                every += [setting] if setting not in every else []
+            else:
+                every.append(replace(setting, task=name))
+    return sorted(every, key=lambda setting: TABLES.index(setting.name.split(".")[0]))
 
 
 def _settings(section: type[BaseModel], prefix: str, only_for: str) -> Iterator[Setting]:

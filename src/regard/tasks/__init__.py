@@ -1,7 +1,8 @@
 """What a model is for, from text to text: how examples become batches, and how a trained model is used."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from regard.checkpoint import ModelFolder
 from regard.tasks.ensembles import load_ensemble
@@ -9,7 +10,8 @@ from regard.tasks.task import Task
 from regard.tasks.translation import TranslationTask
 from regard.tasks.translator import Scored, Translation, Translator
 
-TASKS: dict[str, type[TranslationTask]] = {"translation": TranslationTask}
+TASKS: dict[str, Callable[[Any, Path, Callable[[str], None]], Task]] = {"translation": TranslationTask.prepare}
+"""Prepares the data of a recipe, by its `task`, in the folder of a run; a function is told what was found."""
 
 
 def load(

@@ -13,7 +13,7 @@ from regard.data import Pair, Span, load_corpus
 from regard.errors import UsageError
 from regard.inspect import GoldLinks
 from regard.metrics import Score, accuracy, alignment_error_rate, bleu, chrf, ter
-from regard.recipe import Recipe
+from regard.recipe import TranslationRecipe
 from regard.tasks.translator import Translator
 
 RESAMPLES = 1000
@@ -59,7 +59,7 @@ def evaluate(
     return Evaluation(tuple(outputs), scores, _by_language(outputs, pairs), _alignment(translator, pairs))
 
 
-def split_of(recipe: Recipe, split: Literal["dev", "test"]) -> list[Pair]:
+def split_of(recipe: TranslationRecipe, split: Literal["dev", "test"]) -> list[Pair]:
     """The development or test pairs of the corpus that a recipe names."""
     corpora = load_corpus(recipe.data, recipe.seed)
     pairs = list(corpora.test if split == "test" else corpora.dev)

@@ -17,7 +17,7 @@ from regard.metrics import accuracy, bleu, chrf
 from regard.models import build_model
 from regard.models.generator import Generator
 from regard.objectives import cross_entropy, r_drop
-from regard.recipe import Recipe, read_recipe
+from regard.recipe import TranslationRecipe, read_recipe
 from regard.tasks.ranks import gathered
 from regard.tasks.task import Task
 from regard.tasks.vocabularies import SIDES, load_tokenizers, tokenizer_file
@@ -35,14 +35,14 @@ class TranslationTask(Task):
 
     def __init__(
         self,
-        recipe: Recipe,
+        recipe: TranslationRecipe,
         source: Tokenizer,
         target: Tokenizer,
         train: EncodedPairs,
         dev: Sequence[Pair],
         fingerprint: str = "",
     ) -> None:
-        self.recipe = recipe
+        self.recipe: TranslationRecipe = recipe
         self.fingerprint = fingerprint
         self.source = source
         self.target = target
@@ -60,7 +60,7 @@ class TranslationTask(Task):
         )
 
     @classmethod
-    def prepare(cls, recipe: Recipe, folder: Path, say: Callable[[str], None]) -> Self:
+    def prepare(cls, recipe: TranslationRecipe, folder: Path, say: Callable[[str], None]) -> Self:
         """Checks the corpus and says what it found, trains the tokenizers (or takes those of the model to start from),
         and lays the training text out for quick access in the folder's cache."""
         begun = _tokenizers_of(recipe.train.start_from, folder) if recipe.train.start_from else None
@@ -184,7 +184,7 @@ def _tokenizers_of(start_from: str, folder: Path) -> tuple[Tokenizer, Tokenizer]
 def _tokenizers_in(folder: Path) -> tuple[Tokenizer, Tokenizer]:
     """Those of a model: one and the same object if both sides share a vocabulary."""
     source, target = load_tokenizers(folder)
-    return source, source if read_recipe(ModelFolder(folder).recipe).tokens.shared else target
+    return source, source if read_recipe(ModelFolder(folder).recipe, kind=TranslationRecipe).tokens.shared else target
 
 
 def _refuse_other_text(folder: Path, fingerprint: str) -> None:

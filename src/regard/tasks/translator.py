@@ -24,7 +24,7 @@ from regard.errors import UsageError
 from regard.inspect import END_LABEL, Links, Look, choose, fold, link, watch
 from regard.models import build_model
 from regard.models.generator import Generator
-from regard.recipe import Decoding, Recipe, change_section, read_recipe
+from regard.recipe import Decoding, TranslationRecipe, change_section, read_recipe
 from regard.tasks.engines import Engine, OwnEngine, check_engine, make_engine
 from regard.tasks.vocabularies import load_tokenizers
 from regard.tokens import Tokenizer
@@ -73,7 +73,12 @@ class Translator:
     """A model with its tokenizers, ready for use."""
 
     def __init__(
-        self, recipe: Recipe, model: Generator, source: Tokenizer, target: Tokenizer, engine: Engine | None = None
+        self,
+        recipe: TranslationRecipe,
+        model: Generator,
+        source: Tokenizer,
+        target: Tokenizer,
+        engine: Engine | None = None,
     ) -> None:
         self.recipe = recipe
         self.engine = engine or OwnEngine(model)
@@ -88,7 +93,7 @@ class Translator:
         for change in changes:
             if not change.strip().startswith("decode."):
                 raise UsageError(f"--set {change!r}: a trained model stays as it is; only decode.* can be changed")
-        recipe = read_recipe(folder / "recipe.toml", changes)
+        recipe = read_recipe(folder / "recipe.toml", changes, kind=TranslationRecipe)
         source, target = load_tokenizers(folder)
         model = build_model(recipe.model, source.size, target.size)
         put_weights(model, load_weights(folder), folder)

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from regard.disk import replace_file
 from regard.errors import ModelError, TrainingError, UsageError
-from regard.recipe import Recipe, change_section, read_recipe, write_recipe
+from regard.recipe import TranslationRecipe, change_section, read_recipe, write_recipe
 from regard.tasks import load
 from regard.tasks.evaluation import evaluate, split_of, versions
 from regard.tasks.translation import FINGERPRINT
@@ -73,7 +73,7 @@ class Results:
 class Repeat:
     """A recipe repeated in a folder."""
 
-    def __init__(self, recipe: Recipe, seeds: Sequence[int], out: Path, *, test: bool = False) -> None:
+    def __init__(self, recipe: TranslationRecipe, seeds: Sequence[int], out: Path, *, test: bool = False) -> None:
         self.recipe, self.seeds, self.out = recipe, tuple(seeds), out
         self.splits: tuple[Split, ...] = _splits(recipe, test)
         _refuse_seeds(self.seeds)
@@ -195,7 +195,7 @@ class Repeat:
         return results
 
 
-def _splits(recipe: Recipe, test: bool) -> tuple[Split, ...]:
+def _splits(recipe: TranslationRecipe, test: bool) -> tuple[Split, ...]:
     data = recipe.data
     has_dev = data.corpus != "files" or bool(data.dev)
     if test and data.corpus == "files" and not data.test:

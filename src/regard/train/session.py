@@ -39,7 +39,7 @@ def run(recipe: Recipe, out: Path, *, resume: bool = False, reporter: Reporter |
                 console.print(line, soft_wrap=True, markup=False)
 
         _refuse_other_settings(recipe, ModelFolder(folder))
-        return TASKS[recipe.task].prepare(recipe, folder, say)
+        return TASKS[recipe.task](recipe, folder, say)
 
     if recipe.train.threads:
         torch.set_num_threads(recipe.train.threads)

@@ -1,0 +1,129 @@
+"""`[model]` of a language model: one table for each rung from n-grams to Transformers."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from regard.recipe.model import RecurrentDropout, TransformerBlocks
+from regard.recipe.names import CellName, ConnectionName, NormalizerName, ScoreName
+from regard.recipe.section import Count, Positive, Section, Share
+
+
+class NgramModel(Section):
+    """Counts of n-grams, smoothed; it is counted, not trained."""
+
+    kind: Literal["ngram"]
+    """Which model."""
+    order: Positive = 5
+    """Words of the longest n-gram."""
+    smoothing: Literal["kneser_ney", "add_k", "stupid_backoff"] = "kneser_ney"
+    """Modified Kneser–Ney, interpolated (Chen and Goodman 1999), add-k, or stupid back-off (Brants et al. 2007)."""
+    k: Annotated[float, Field(gt=0)] = 1.0
+    """Add-k: what is added to every count."""
+    backoff: Annotated[float, Field(gt=0, le=1)] = 0.4
+    """Stupid back-off: factor for each shorter context."""
+
+
+class WindowModel(Section):
+    """A feed-forward network over the last words (Bengio et al. 2003)."""
+
+    kind: Literal["window"]
+    """Which model."""
+    window: Positive = 4
+    """Words it sees."""
+    embedding: Positive = 128
+    """Width of the word embeddings."""
+    hidden: Positive = 256
+    """Width of the hidden layer."""
+    direct: bool = False
+    """Whether embeddings reach the readout past the hidden layer too."""
+    dropout: Share = 0.0
+    """Share of features dropped after embeddings and hidden layer."""
+    tie: bool = False
+    """Whether input and output embeddings share weights."""
+
+
+class RecurrentLayers(Section):
+    """What every recurrent language model has."""
+
+    kind: str
+    """Which model."""
+    cell: CellName = "lstm"
+    """Tanh RNN, GRU or LSTM."""
+    embedding: Positive = 256
+    """Width of the word embeddings."""
+    hidden: Positive = 256
+    """Width of a state."""
+    layers: Positive = 1
+    """Layers."""
+    connection: ConnectionName = "none"
+    """What goes around a layer from the second on: nothing, residual, highway or dense connections."""
+    dropout: RecurrentDropout = RecurrentDropout()
+    """Dropout of each kind."""
+    tie: bool = False
+    """Whether input and output embeddings share weights."""
+
+    @property
+    def drops(self) -> bool:
+        """Whether anything is dropped in training, so that two passes differ."""
+        kinds = self.dropout
+        return any((kinds.embedding, kinds.input, kinds.between, kinds.output, kinds.recurrent))
+
+
+class RecurrentLanguageModel(RecurrentLayers):
+    """A recurrent language model (Mikolov et al. 2010)."""
+
+    kind: Literal["recurrent"]
+    """Which model."""
+
+
+class AttentiveModel(RecurrentLayers):
+    """A recurrent model that looks back at its own earlier states."""
+
+    kind: Literal["attentive"]
+    """Which model."""
+    score: ScoreName = "scaled_dot"
+    """How the present state and an earlier one are compared."""
+    normalizer: NormalizerName = "softmax"
+    """How scores become weights."""
+    reach: Positive = 100
+    """Earlier states it sees."""
+
+
+class CopyingModel(RecurrentLayers):
+    """A recurrent model whose next word is one of the vocabulary or one of the text before it (Merity et al. 2017)."""
+
+    kind: Literal["copying"]
+    """Which model."""
+    score: ScoreName = "scaled_dot"
+    """How the present state and an earlier one are compared."""
+    mixture: Literal["fixed", "gate", "sentinel"] = "sentinel"
+    """What decides between vocabulary and copying: a fixed share, a learned gate, or a sentinel."""
+    share: Annotated[float, Field(gt=0, lt=1)] = 0.8
+    """Fixed mixture: share of the vocabulary."""
+    reach: Positive = 100
+    """Earlier words it can copy."""
+
+
+class TransformerLanguageModel(TransformerBlocks):
+    """A Transformer decoder."""
+
+    kind: Literal["transformer"]
+    """Which model."""
+    layers: Positive = 4
+    """Blocks."""
+    memory: Count = 0
+    """Tokens of earlier segments that each block still sees (Dai et al. 2019); 0 begins anew in every segment."""
+    tie: bool = True
+    """Whether input and output embeddings share weights."""
+
+
+LanguageModel = Annotated[
+    NgramModel
+    | WindowModel
+    | RecurrentLanguageModel
+    | AttentiveModel
+    | CopyingModel
+    | TransformerLanguageModel,
+    Field(discriminator="kind"),
+]
