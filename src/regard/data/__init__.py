@@ -1,6 +1,6 @@
 """Corpora, examples, batches, loading."""
 
-from regard.data.batch import Padded, PairBatch
+from regard.data.batch import Padded, PairBatch, SegmentBatch
 from regard.data.batches import EncodedPairs, PairBatches, Position, evaluation_batches, plan_batches
 from regard.data.check import check
 from regard.data.corpora import CORPORA, load_corpus
@@ -21,6 +21,7 @@ __all__ = [
     "Position",
     "Prepared",
     "Report",
+    "SegmentBatch",
     "Span",
     "check",
     "evaluation_batches",

@@ -103,3 +103,49 @@ class PairBatch:
 
     def to(self, device: torch.device) -> Self:
         return self.map(lambda tensor: tensor.to(device))
+
+
+@dataclass(frozen=True)
+class SegmentBatch:
+    """The next piece of several texts, one a row; what was read of a row before is carried from batch to batch.
+
+    `wanted` is `given` one token later. A row that has ended is empty; a row in which another text begins is fresh.
+    """
+
+    given: Padded
+    wanted: Padded
+    fresh: Bool[Tensor, " B"]
+    """Rows in which nothing has been read yet: what was carried from the batch before does not count there."""
+    count: int
+    """Number of targets: what a summed loss is divided by."""
+
+    @classmethod
+    def of(cls, given: list[list[int]], wanted: list[list[int]], fresh: list[bool], width: int = 0) -> Self:
+        """A batch from token lists that are equally long in pairs, at least `width` tokens wide."""
+        return cls(
+            given=Padded.of(given, width=width),
+            wanted=Padded.of(wanted, width=width),
+            fresh=torch.tensor(fresh),
+            count=sum(map(len, wanted)),
+        )
+
+    def rows(self, rank: int, world: int) -> Self:
+        """The share of one of `world` processes: every world-th row. It may have no row at all."""
+        chosen = torch.arange(len(self.fresh), device=self.fresh.device)[rank::world]
+        wanted = self.wanted.select(chosen)
+        return replace(
+            self,
+            given=self.given.select(chosen),
+            wanted=wanted,
+            fresh=self.fresh[chosen],
+            count=int(wanted.lengths.sum()),
+        )
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> Self:
+        """The same batch with other tensors: what `function` makes of each, in an order that never changes."""
+        return replace(
+            self, given=self.given.map(function), wanted=self.wanted.map(function), fresh=function(self.fresh)
+        )
+
+    def to(self, device: torch.device) -> Self:
+        return self.map(lambda tensor: tensor.to(device))
