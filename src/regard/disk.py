@@ -1,4 +1,7 @@
-"""Opening files, with a reason where that fails; and writing them whole.
+"""Reading files line by line, with a reason where that fails; and writing them whole.
+
+Lines end at a line feed and nowhere else, so that other characters which look like line ends stay inside their line.
+A carriage return before the line feed and a byte order mark at the start of a file are no part of the text.
 
 A kill or a full disk at any moment leaves either the old or the new, never a half. Data reaches the disk before the
 name that leads to it does: files are synchronized, then renamed, then the folder that holds the name is synchronized.
@@ -6,10 +9,18 @@ name that leads to it does: files are synchronized, then renamed, then the folde
 
 import gzip
 import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from regard.errors import DataError, one_of
+
+MOST_BYTES = 1 << 24
+"""Bytes of a line beyond which a file is taken for something else than text."""
+
+_MARK = b"\xef\xbb\xbf"
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -61,3 +72,64 @@ def open_file(path: Path, unpack: bool = True) -> IO[bytes]:
         raise DataError(f"{path}: no such file{nearest}") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+@dataclass
+class Lines:
+    """The lines of a file, as bytes; what was taken off is counted as the lines are read."""
+
+    path: Path
+    count: int = 0
+    carriage_returns: int = 0
+    byte_order_mark: bool = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        self.carriage_returns = self.count = 0
+        with open_file(self.path) as stream:
+            while line := self._next(stream):
+                self.count += 1
+                line = line.removesuffix(b"\n")
+                if line.endswith(b"\r"):
+                    self.carriage_returns += 1
+                    line = line[:-1]
+                if self.count == 1 and line.startswith(_MARK):
+                    self.byte_order_mark = True
+                    line = line.removeprefix(_MARK)
+                yield line
+
+    def _next(self, stream: IO[bytes]) -> bytes:
+        where = f"{self.path}:{self.count + 1}"
+        try:
+            line = stream.readline(MOST_BYTES)
+        except gzip.BadGzipFile:
+            raise DataError(f"{where}: the name ends in .gz, but this is not gzip data; rename the file") from None
+        except (EOFError, zlib.error):
+            raise DataError(f"{where}: the gzip data is cut off or damaged here; get or pack the file again") from None
+        except OSError as error:
+            raise DataError(f"{where}: cannot be read: {error.strerror}") from None
+        if len(line) == MOST_BYTES:
+            raise DataError(f"{where}: a line of more than {MOST_BYTES:,} bytes; is this a file of text lines?")
+        return line
+
+
+def each_line(path: Path) -> Iterator[str]:
+    """The lines of one file of text, one after another."""
+    for number, line in enumerate(Lines(path), start=1):
+        text, problem = decoded(line, path, number)
+        if problem:
+            raise DataError(f"{problem}: not valid UTF-8; save the text as UTF-8")
+        yield text
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of one file of text."""
+    return list(each_line(path))
+
+
+def decoded(line: bytes, path: Path, number: int) -> tuple[str, str]:
+    """The text of a line, and where and what in it is not valid UTF-8; those bytes are U+FFFD in the text."""
+    try:
+        return line.decode(), ""
+    except UnicodeDecodeError as error:
+        problem = f"{path}:{number}: byte {line[error.start]:#04x} at byte {error.start + 1} of the line"
+        return line.decode(errors="replace"), problem

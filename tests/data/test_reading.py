@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pair_strategies import data, two_files, write
 
-from regard.data import Pair, load_corpus, reading
+from regard import disk
+from regard.data import Pair, load_corpus
 from regard.data.corpora import CORPORA
 from regard.data.reading import PairFiles
 from regard.errors import DataError
@@ -143,7 +144,7 @@ def test_gzip_that_is_cut_off_or_damaged(tmp_path: Path) -> None:
 
 
 def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MOST_BYTES", 16)
+    monkeypatch.setattr(disk, "MOST_BYTES", 16)
     path = write(tmp_path / "a.tsv", "a\tb\n" + "x" * 40)
     assert refused(path) == f"{path}:2: a line of more than 16 bytes; is this a file of text lines?"
 

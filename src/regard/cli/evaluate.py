@@ -119,7 +119,7 @@ def held_out(translator: "Translator", split: Literal["test", "dev"], files: lis
 def outputs_of(system: str, pairs: "list[Pair]", device: str, changes: list[str]) -> list[str]:
     """What another system makes of the sources: the lines of a file, or the translations of a model."""
     from regard.cli.progress import progress_of
-    from regard.data.reading import read_lines
+    from regard.disk import read_lines
     from regard.tasks import load
 
     if Path(system).is_dir():

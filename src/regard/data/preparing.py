@@ -16,9 +16,9 @@ from regard.data.cache import Side, TextPairs, TokenPairs, new_folder, passing_f
 from regard.data.check import PLACES, check_corpora, over_long
 from regard.data.corpora import FileExamples, load_corpus, place, records
 from regard.data.examples import Corpora, Examples, Pair
-from regard.data.reading import open_file
 from regard.data.report import Report
 from regard.data.tokenizing import Tally, Tokenizers, tokenize
+from regard.disk import open_file
 from regard.errors import DataError, counted
 from regard.recipe import Tokenizer as Settings
 from regard.recipe import Tokens, TranslationRecipe, parse_recipe

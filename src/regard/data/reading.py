@@ -1,26 +1,18 @@
 """Parallel text from files: two files of lines, or one of tab-separated values or JSON Lines; each may end in `.gz`.
 
-Lines end at a line feed and nowhere else, so that other characters which look like line ends stay inside their line.
-A carriage return before the line feed and a byte order mark at the start of a file are no part of the text.
+How lines are told apart: `regard.disk`.
 """
 
-import gzip
 import json
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from regard.data.alignment import unequal_lines
-from regard.disk import open_file
+from regard.disk import Lines, decoded
 from regard.errors import DataError, one_of
-
-MOST_BYTES = 1 << 24
-"""Bytes of a line beyond which a file is taken for something else than text."""
-
-_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,58 +24,6 @@ class Record:
     target: str
     invalid: str = ""
     """Where and what is not valid UTF-8; those bytes are U+FFFD in the text."""
-
-
-@dataclass
-class Lines:
-    """The lines of a file, as bytes; what was taken off is counted as the lines are read."""
-
-    path: Path
-    count: int = 0
-    carriage_returns: int = 0
-    byte_order_mark: bool = False
-
-    def __iter__(self) -> Iterator[bytes]:
-        self.carriage_returns = self.count = 0
-        with open_file(self.path) as stream:
-            while line := self._next(stream):
-                self.count += 1
-                line = line.removesuffix(b"\n")
-                if line.endswith(b"\r"):
-                    self.carriage_returns += 1
-                    line = line[:-1]
-                if self.count == 1 and line.startswith(_MARK):
-                    self.byte_order_mark = True
-                    line = line.removeprefix(_MARK)
-                yield line
-
-    def _next(self, stream: IO[bytes]) -> bytes:
-        where = f"{self.path}:{self.count + 1}"
-        try:
-            line = stream.readline(MOST_BYTES)
-        except gzip.BadGzipFile:
-            raise DataError(f"{where}: the name ends in .gz, but this is not gzip data; rename the file") from None
-        except (EOFError, zlib.error):
-            raise DataError(f"{where}: the gzip data is cut off or damaged here; get or pack the file again") from None
-        except OSError as error:
-            raise DataError(f"{where}: cannot be read: {error.strerror}") from None
-        if len(line) == MOST_BYTES:
-            raise DataError(f"{where}: a line of more than {MOST_BYTES:,} bytes; is this a file of text lines?")
-        return line
-
-
-def each_line(path: Path) -> Iterator[str]:
-    """The lines of one file of text, one after another."""
-    for number, line in enumerate(Lines(path), start=1):
-        text, problem = _decoded(line, path, number)
-        if problem:
-            raise DataError(f"{problem}: not valid UTF-8; save the text as UTF-8")
-        yield text
-
-
-def read_lines(path: Path) -> list[str]:
-    """The lines of one file of text."""
-    return list(each_line(path))
 
 
 @dataclass
@@ -122,14 +62,14 @@ class PairFiles:
         for number, (left, right) in enumerate(zip_longest(source, target), start=1):
             if left is None or right is None:
                 raise DataError(unequal_lines(source.path, target.path, source, target))
-            left_text, left_problem = _decoded(left, source.path, number)
-            right_text, right_problem = _decoded(right, target.path, number)
+            left_text, left_problem = decoded(left, source.path, number)
+            right_text, right_problem = decoded(right, target.path, number)
             yield Record(number, left_text, right_text, left_problem or right_problem)
 
     def _tab_separated(self) -> Iterator[Record]:
         (file,) = self.files
         for number, line in enumerate(file, start=1):
-            text, problem = _decoded(line, file.path, number)
+            text, problem = decoded(line, file.path, number)
             columns = text.split("\t")
             if len(columns) != 2:
                 raise DataError(
@@ -142,7 +82,7 @@ class PairFiles:
         (file,) = self.files
         for number, line in enumerate(file, start=1):
             where = f"{file.path}:{number}"
-            text, problem = _decoded(line, file.path, number)
+            text, problem = decoded(line, file.path, number)
             try:
                 record = json.loads(text)
             except ValueError as error:
@@ -164,14 +104,6 @@ class PairFiles:
         if not isinstance(record[name], str):
             raise DataError(f"{where}: field {name!r} is {_short(record[name])} and not a string; put quotes around it")
         return str(record[name])
-
-
-def _decoded(line: bytes, path: Path, number: int) -> tuple[str, str]:
-    try:
-        return line.decode(), ""
-    except UnicodeDecodeError as error:
-        problem = f"{path}:{number}: byte {line[error.start]:#04x} at byte {error.start + 1} of the line"
-        return line.decode(errors="replace"), problem
 
 
 def _surrogates(text: str) -> str:

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from regard.checkpoint import weights_of
-from regard.data.reading import each_line
-from regard.disk import replace_file, sync_folder
+from regard.disk import each_line, replace_file, sync_folder
 from regard.errors import DataError, UsageError, counted
 from regard.recipe import Decoding, change_section
 from regard.tasks.translator import Translation, Translator

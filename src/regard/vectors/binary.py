@@ -36,7 +36,7 @@ def read_binary(stream: IO[bytes], path: Path, header: Header) -> tuple[list[str
     places: dict[str, int] = {}
     parts: list[bytes] = []
     data, at = b"", 0
-    for number in range(1, header.count + 1):
+    for number in range(1, header.vectors + 1):
         if len(data) - at < LONGEST + size:
             data, at = data[at:] + stream.read(BLOCK), 0
         while data[at : at + 1] == b"\n":
@@ -52,11 +52,11 @@ def read_binary(stream: IO[bytes], path: Path, header: Header) -> tuple[list[str
         at = end + 1 + size
     if (data[at:] + stream.read(BLOCK)).strip(b"\n"):
         raise DataError(
-            f"{path}: the header says {counted(header.count, 'vector')} × {header.width}, but more follows; "
+            f"{path}: the header says {counted(header.vectors, 'vector')} × {header.width}, but more follows; "
             "the header is wrong, or the file is not of this form"
         )
     words, matrix = list(places), np.frombuffer(bytearray().join(parts), "<f4").astype(np.float32, copy=False)
-    matrix = matrix.reshape(header.count, header.width)
+    matrix = matrix.reshape(header.vectors, header.width)
     unusable = np.flatnonzero(~np.isfinite(matrix).all(1))
     if len(unusable):
         number = int(unusable[0]) + 1
@@ -90,5 +90,5 @@ def _cut_off(path: Path, number: int, header: Header, rest: bytes) -> DataError:
             "file is not of this form"
         )
     return DataError(
-        f"{path}: ends within word {number:,} of {header.count:,}; the file is cut off, or its header is wrong"
+        f"{path}: ends within word {number:,} of {header.vectors:,}; the file is cut off, or its header is wrong"
     )

@@ -117,6 +117,6 @@ def _opened(path: Path, packed: bool) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked; what is wrong with the packing is said as such."""
     try:
         with open_file(path, unpack=False) as file:
-            yield io.BufferedReader(gzip.GzipFile(fileobj=file), 1 << 20) if packed else file  # type: ignore[misc]
+            yield io.BufferedReader(gzip.GzipFile(fileobj=file), 1 << 20) if packed else file
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise DataError(f"{path}: the gzip data is cut off or damaged; get or pack the file again") from None

@@ -53,8 +53,8 @@ def multiplicative(
     """The quotient of products of cosines, moved into [0, 1]."""
 
     def product(given: np.ndarray) -> np.ndarray:
-        shifted: np.ndarray = (1 + matrix @ given.T / lengths[:, None]) / 2
-        return shifted.prod(1)
+        found: np.ndarray = ((1 + matrix @ given.T / lengths[:, None]) / 2).prod(1)
+        return found
 
     score: np.ndarray = product(positive) / (product(negative) + np.float32(EPSILON))
     return score

@@ -20,7 +20,7 @@ _WRITTEN = 1024
 class Header(NamedTuple):
     """What a first line `V D` says."""
 
-    count: int
+    vectors: int
     width: int
 
 
@@ -49,9 +49,9 @@ def read_text(stream: IO[bytes], path: Path, header: Header | None) -> tuple[lis
             width = len(lines[0].split()) - 1
         rows = _Rows(path, first + len(words), width, promised=header is not None)
         parts.append(rows.parse(lines, words))
-    if header and len(words) != header.count:
+    if header and len(words) != header.vectors:
         raise DataError(
-            f"{path}:1: the header says {counted(header.count, 'vector')} × {header.width}, but there are "
+            f"{path}:1: the header says {counted(header.vectors, 'vector')} × {header.width}, but there are "
             f"{len(words):,}; the file is cut off, or the header is wrong"
         )
     _refuse_twins(words, path, first)
