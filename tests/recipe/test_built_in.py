@@ -45,8 +45,8 @@ def test_recipes_for_files_agree_in_what_is_compared(name: str) -> None:
     recipe = read_recipe(name)
     assert (recipe.tokens.shared, recipe.tokens.source.kind, recipe.tokens.source.size) == (True, "bpe", 8000)
     assert (recipe.model.tie, recipe.train.label_smoothing) == ("all", 0.1)
-    assert (recipe.train.validation.metric, recipe.train.precision) == ("bleu", "auto")
-    assert recipe.train.average.checkpoints > 1
+    assert recipe.train.precision == "auto"
+    assert recipe.train.average.checkpoints
     assert isinstance(recipe.model, TransformerModel if name.endswith("transformer") else RecurrentModel)
     model = build_model(read_recipe(name, TINY[name.split("-")[1]]).model, 50, 50)
     assert sum(parameter.numel() for parameter in model.parameters()) > 0
