@@ -20,14 +20,26 @@ from regard.recipe.loading import (
     write_recipe,
 )
 from regard.recipe.model import Attention, RecurrentDropout, RecurrentModel, TransformerModel
-from regard.recipe.settings import RECIPES, LanguageRecipe, Recipe, Setting, TranslationRecipe, settings
+from regard.recipe.settings import (
+    RECIPES,
+    AnyRecipe,
+    LanguageRecipe,
+    Recipe,
+    Setting,
+    TranslationRecipe,
+    VectorsRecipe,
+    settings,
+)
 from regard.recipe.training import Averaging, Optimizer, Schedule, Training, Validation
+from regard.recipe.vectors import CbowVectors, LearnedVectors, PredictingVectors, SkipgramVectors, VectorsData
 
 __all__ = [
     "RECIPES",
+    "AnyRecipe",
     "Attention",
     "AttentiveModel",
     "Averaging",
+    "CbowVectors",
     "CopyingModel",
     "Data",
     "Decoding",
@@ -36,14 +48,17 @@ __all__ = [
     "LanguageRecipe",
     "LanguageTokenizer",
     "LanguageTraining",
+    "LearnedVectors",
     "NgramModel",
     "Optimizer",
+    "PredictingVectors",
     "Recipe",
     "RecurrentDropout",
     "RecurrentLanguageModel",
     "RecurrentModel",
     "Schedule",
     "Setting",
+    "SkipgramVectors",
     "Tokenizer",
     "Tokens",
     "Training",
@@ -51,6 +66,8 @@ __all__ = [
     "TransformerModel",
     "TranslationRecipe",
     "Validation",
+    "VectorsData",
+    "VectorsRecipe",
     "WindowModel",
     "built_in_recipes",
     "change_section",

@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 from regard.errors import RecipeError, one_of
 from regard.recipe.section import Section
-from regard.recipe.settings import RECIPES, TABLES, Recipe, settings
+from regard.recipe.settings import RECIPES, TABLES, AnyRecipe, Recipe, settings
 
 S = TypeVar("S", bound=Section)
-R = TypeVar("R", bound=Recipe)
+R = TypeVar("R", bound=AnyRecipe)
 
 BUILT_IN = resources.files("regard.recipe") / "builtin"
 
@@ -30,7 +30,7 @@ def built_in_recipes() -> dict[str, str]:
 def read_recipe(name: str | Path | None, changes: Sequence[str] = ()) -> Recipe: ...
 @overload
 def read_recipe(name: str | Path | None, changes: Sequence[str] = (), *, kind: type[R]) -> R: ...
-def read_recipe(name: str | Path | None, changes: Sequence[str] = (), *, kind: type[Recipe] = Recipe) -> Recipe:
+def read_recipe(name: str | Path | None, changes: Sequence[str] = (), *, kind: type[AnyRecipe] = Recipe) -> AnyRecipe:
     """The recipe in a TOML file, or a built-in one by its name, or an empty one, with `key=value` changes applied.
 
     Its class is that of its task (`RECIPES`); one that is not of the `kind` asked for is refused.
@@ -55,7 +55,7 @@ def read_recipe(name: str | Path | None, changes: Sequence[str] = (), *, kind: t
 def parse_recipe(tables: Mapping[str, Any], where: str = "recipe") -> Recipe: ...
 @overload
 def parse_recipe(tables: Mapping[str, Any], where: str = "recipe", *, kind: type[R]) -> R: ...
-def parse_recipe(tables: Mapping[str, Any], where: str = "recipe", *, kind: type[Recipe] = Recipe) -> Recipe:
+def parse_recipe(tables: Mapping[str, Any], where: str = "recipe", *, kind: type[AnyRecipe] = Recipe) -> AnyRecipe:
     """A checked recipe from plain dictionaries, of the class of its task."""
     task = tables.get("task", "translation")
     if not isinstance(task, str) or task not in RECIPES:
@@ -78,7 +78,7 @@ def change_section(section: S, changes: Mapping[str, Any]) -> S:
         raise RecipeError("\n".join(_in_words(name, "", detail) for detail in error.errors())) from None
 
 
-def write_recipe(recipe: Recipe) -> str:
+def write_recipe(recipe: AnyRecipe) -> str:
     """The recipe as TOML, every setting spelled out."""
     lines: list[str] = []
     tables = recipe.model_dump(exclude_none=True)
@@ -144,7 +144,7 @@ def _in_words(where: str, task: str, detail: Any) -> str:
     # The kind of a model ("model.transformer.heads") is how pydantic names its table, not something the user wrote.
     location = [str(part) for part in detail["loc"]]
     only_for = ""
-    if location[:1] == ["model"] and len(location) > 1:
+    if location[:1] in (["model"], ["vectors"]) and len(location) > 1:
         only_for = location.pop(1)
     dotted = ".".join(location)
     given = detail.get("input")
@@ -155,9 +155,11 @@ def _in_words(where: str, task: str, detail: Any) -> str:
         case "missing":
             return f"{where}: {dotted!r} is missing" + ("" if "." in dotted else f"; add a [{dotted}] table")
         case "union_tag_not_found":
-            return f"{where}: 'model.kind' is missing; allowed are {_model_kinds(task)}"
+            return f"{where}: '{dotted}.kind' is missing; allowed are {_model_kinds(task)}"
         case "union_tag_invalid":
-            return f"{where}: model.kind = {given.get('kind')!r} is not a model; allowed are {_model_kinds(task)}"
+            known, kind = _model_kinds(task), given.get("kind")
+            what = "a model" if dotted == "model" else "a way to learn vectors"
+            return f"{where}: {dotted}.kind = {kind!r} is not {what}; allowed are {known}"
         case "value_error":
             return f"{where}: {f'[{dotted}] ' if dotted else ''}{detail['ctx']['error']}"
         case "literal_error":

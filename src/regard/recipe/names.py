@@ -7,6 +7,7 @@ Each name stands for an entry of a plain dictionary in the room that builds it
 from typing import Literal
 
 TaskName = Literal["translation", "language"]
+RecipeTaskName = Literal["translation", "language", "vectors"]
 CorpusName = Literal["files", "dates", "copy", "reverse"]
 TextCorpusName = Literal["files", "topics"]
 TokenizerName = Literal["words", "characters", "bytes", "bpe", "unigram"]

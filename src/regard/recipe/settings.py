@@ -16,18 +16,25 @@ from regard.recipe.decoding import Decoding
 from regard.recipe.language import LanguageData, LanguageDecoding, LanguageTokenizer, LanguageTraining
 from regard.recipe.language_models import LanguageModel
 from regard.recipe.model import Model
-from regard.recipe.names import TaskName
+from regard.recipe.names import RecipeTaskName, TaskName
 from regard.recipe.section import Section, Seed
 from regard.recipe.training import Training
+from regard.recipe.vectors import VectorsData, VectorsMethod
 
 
-class Recipe(Section):
+class AnyRecipe(Section):
     """The whole truth of a run: what recipes of every task have in common."""
 
-    task: TaskName = "translation"
+    task: RecipeTaskName = "translation"
     """What the model is for; it decides which settings there are."""
     seed: Seed = 1
     """Seed of everything that is random: data order, initial weights, dropout, generated corpora."""
+
+
+class Recipe(AnyRecipe):
+    """What recipes of all models have in common that the trainer trains."""
+
+    task: TaskName = "translation"
     train: Training
     """The training loop."""
     decode: Decoding = Decoding()
@@ -105,7 +112,21 @@ class LanguageRecipe(Recipe):
         return _with_dev(self, self.data)
 
 
-RECIPES: dict[str, type[Recipe]] = {"translation": TranslationRecipe, "language": LanguageRecipe}
+class VectorsRecipe(AnyRecipe):
+    """A recipe for word vectors."""
+
+    task: Literal["vectors"]
+    data: VectorsData
+    """Where text comes from."""
+    vectors: VectorsMethod
+    """How vectors are learned."""
+
+
+RECIPES: dict[str, type[AnyRecipe]] = {
+    "translation": TranslationRecipe,
+    "language": LanguageRecipe,
+    "vectors": VectorsRecipe,
+}
 """The recipe of each task."""
 
 R = TypeVar("R", bound=Recipe)
@@ -137,7 +158,7 @@ class Setting:
     """The task it belongs to; empty for all."""
 
 
-TABLES = ("task", "seed", "data", "tokens", "model", "train", "decode")
+TABLES = ("task", "seed", "data", "tokens", "model", "vectors", "train", "decode")
 """The order in which a recipe is written."""
 
 
@@ -146,11 +167,13 @@ def settings(task: str = "") -> list[Setting]:
     chosen = [task] if task in RECIPES else list(RECIPES)
     found = {name: list(_settings(RECIPES[name], "", "")) for name in chosen}
     # Names of tasks are settled before there is a recipe of one.
-    first = next(setting for setting in _settings(Recipe, "", "") if setting.name == "task")
+    first = next(setting for setting in _settings(AnyRecipe, "", "") if setting.name == "task")
     every = [first]
     for name, those in found.items():
         for setting in those[1:]:
-            if all(setting in others for others in found.values()):
+            table = setting.name.split(".")[0]
+            # A task without such a table (vectors have no [train]) does not make the table another.
+            if all(setting in others for other, others in found.items() if table in RECIPES[other].model_fields):
                 every += [setting] if setting not in every else []
             else:
                 every.append(replace(setting, task=name))

@@ -1,0 +1,111 @@
+"""A recipe for word vectors: `[data]` is running text, `[vectors]` how vectors are learned from it."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from regard.recipe.names import TextCorpusName
+from regard.recipe.section import Count, Positive, Section
+
+Amount = Annotated[float, Field(ge=0)]
+
+
+class VectorsData(Section):
+    """Where text comes from, and what in it is a word."""
+
+    corpus: TextCorpusName = "files"
+    """`files` reads the user's own text; `topics` is the text of Python's own help, which needs no download."""
+    train: list[str] = Field(default=[])
+    """Running text, one file or several, read one after the other; each may end in `.gz`."""
+    lowercase: bool = True
+    """Whether text is lower-cased first."""
+    words: Literal["letters", "spaces"] = "letters"
+    """What a word is: a run of letters, or whatever stands between white space."""
+    least: Positive = 5
+    """Least number of occurrences for a word to get a vector; rarer ones are taken out of the text."""
+    most: Count = 0
+    """Most words that get a vector, the most frequent ones; 0 for all that occur often enough."""
+    phrases: Count = 0
+    """Passes in which words that often stand together are joined by `_`; two passes join up to four words."""
+    phrase_score: Annotated[float, Field(gt=0)] = 100.0
+    """Least (count of both − least) · words of the text ÷ the product of their counts, for two words to be joined."""
+
+    @model_validator(mode="after")
+    def _files_are_named(self) -> Self:
+        if self.train and self.corpus != "files":
+            raise ValueError(
+                f"train names files, but corpus is {self.corpus!r}; set corpus to 'files' or leave train out"
+            )
+        if self.corpus == "files" and not self.train:
+            raise ValueError("train is missing: name a text file, or choose corpus = 'topics', which is built in")
+        return self
+
+
+class LearnedVectors(Section):
+    """What every way of learning has."""
+
+    kind: str
+    """How vectors are learned."""
+    dimension: Positive = 100
+    """Numbers of a vector."""
+    window: Positive = 5
+    """Words on either side that count as the company of a word."""
+    workers: Positive = 1
+    """Threads that learn at once; with one, the same recipe gives the same bits."""
+    save_every: Annotated[float, Field(gt=0)] = 300.0
+    """Seconds between two savings from which a run can be resumed."""
+
+
+class PredictingVectors(LearnedVectors):
+    """Vectors that predict which words stand together (Mikolov et al. 2013), by negative sampling."""
+
+    epochs: Positive = 5
+    """How often the text is gone through."""
+    negatives: Positive = 5
+    """Words drawn at random for every true one, by the 3/4th power of their counts."""
+    sample: Amount = 1e-3
+    """Words that are a larger share of the text than this are skipped now and then; 0 skips none."""
+    dynamic: bool = True
+    """Whether the window of each word is of a random width, from 1 to `window`, so that near words count more."""
+    rate: Annotated[float, Field(gt=0)] = 0.025
+    """Learning rate at the start; it falls linearly."""
+    last_rate: Amount = 1e-4
+    """Learning rate at the end."""
+    shortest: Positive = 3
+    """Characters of the shortest n-gram, with marks at both ends of the word counted."""
+    longest: Count = 0
+    """Characters of the longest n-gram whose vectors are averaged into that of a word (fastText); 0 for none."""
+    buckets: Positive = 200_000
+    """Vectors that all n-grams share, by a hash of their text."""
+    device: str = "cpu"
+    """`cpu`, or `cuda` for skip-gram and CBOW on a GPU, where many words learn at once and bits differ."""
+
+    @model_validator(mode="after")
+    def _settings_fit(self) -> Self:
+        if self.longest and self.longest < self.shortest:
+            raise ValueError(
+                f"n-grams of at least {self.shortest} and at most {self.longest} characters: there are none; "
+                "raise longest, or set it to 0 for no n-grams"
+            )
+        if self.last_rate > self.rate:
+            raise ValueError(f"last_rate = {self.last_rate} is above rate = {self.rate}; lower it: the rate falls")
+        if self.longest and self.device.startswith("cuda"):
+            raise ValueError(f"n-grams (longest = {self.longest}) are learned on the CPU; set device to 'cpu'")
+        return self
+
+
+class SkipgramVectors(PredictingVectors):
+    """Each word predicts each of the words around it."""
+
+    kind: Literal["skipgram"]
+    """How vectors are learned."""
+
+
+class CbowVectors(PredictingVectors):
+    """The words around predict the word in their midst."""
+
+    kind: Literal["cbow"]
+    """How vectors are learned."""
+
+
+VectorsMethod = Annotated[SkipgramVectors | CbowVectors, Field(discriminator="kind")]
