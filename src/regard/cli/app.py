@@ -18,6 +18,7 @@ from regard.cli.repeat import repeat
 from regard.cli.score import score
 from regard.cli.train import train
 from regard.cli.translate import translate
+from regard.cli.vectors import vectors
 from regard.errors import RegardError
 
 app = typer.Typer(
@@ -31,6 +32,7 @@ app = typer.Typer(
 
 for command in (demo, recipes, check, train, repeat, evaluate, translate, back_translate, score, align, look):
     app.command()(command)
+app.add_typer(vectors, name="vectors")
 
 
 def _version(wanted: bool) -> None:

@@ -117,6 +117,10 @@ class Vectors:
 
         return torch.from_numpy(self.matrix)
 
+    def first(self, count: int | None) -> "Vectors":
+        """The vectors of the first words, which are the most frequent; of all, if no count is given."""
+        return self if count is None else Vectors(self.words[:count], self.matrix[:count], self.about)
+
     def unit(self, words: Sequence[str]) -> Float32[np.ndarray, "N D"]:
         """The vectors of words, each of length 1; a vector of zeros stays zero."""
         places = [self.place(word) for word in words]

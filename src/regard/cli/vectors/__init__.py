@@ -1,0 +1,16 @@
+"""`regard vectors`: word vectors, one thin command after the other."""
+
+import typer
+
+from regard.cli.vectors.convert import convert, info
+from regard.cli.vectors.evaluate import evaluate
+from regard.cli.vectors.neighbors import analogy, odd_one_out, similar
+
+vectors = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="Learn word vectors, compare, measure, draw and convert them.",
+)
+
+for command in (similar, analogy, odd_one_out, evaluate, info, convert):
+    vectors.command()(command)

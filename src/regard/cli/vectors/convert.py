@@ -1,0 +1,71 @@
+"""`regard vectors convert` and `info`: from one form of file to another, and what a file is."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from regard.cli.vectors.arguments import Frequent, VectorsPath
+
+
+def convert(
+    vectors: VectorsPath,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder or file to write.", show_default=False)],
+    to: Annotated[
+        Literal["native", "text", "binary", "glove"] | None,
+        typer.Option(
+            help="native: a folder that opens at once; text: word2vec's and fastText's, with a header; binary: "
+            "word2vec's; glove: text without a header. (default: by the name; .txt and .vec text, .bin binary)"
+        ),
+    ] = None,
+    frequent: Frequent = None,
+) -> None:
+    """Write vectors in another form. The form that is read is found by content; a name that ends in .gz is packed.
+
+    [bold]Examples[/bold]
+
+      regard vectors convert glove.6B.50d.txt.gz glove
+
+      regard vectors convert runs/wiki wiki.bin
+
+      regard vectors convert runs/wiki wiki.txt.gz --to glove --frequent 10000
+    """
+    from regard.errors import UsageError, counted
+    from regard.vectors import Vectors
+    from regard.vectors.files import kind_by_name, write
+
+    kind = to or kind_by_name(out)
+    if kind != "native" and out.is_dir():
+        raise UsageError(f"{out}: this is a folder; name a file in it, or say --to native")
+    if kind == "native" and out.is_file():
+        raise UsageError(f"{out}: this is a file, but native vectors are a folder; choose another name")
+    found = Vectors.load(vectors).first(frequent)
+    if kind == "native":
+        found.save(out)
+    else:
+        write(out, found.words, found.matrix, kind)
+    typer.echo(f"{out}: {counted(len(found), 'word')} × {found.width}, {kind}")
+
+
+def info(vectors: VectorsPath) -> None:
+    """Say what a file or folder of vectors holds.
+
+    [bold]Examples[/bold]
+
+      regard vectors info glove.6B.50d.txt.gz
+    """
+    from regard.vectors import Vectors
+    from regard.vectors.files import form_of
+
+    found = Vectors.load(vectors)
+    rows = [
+        ("form", "native folder" if vectors.is_dir() else str(form_of(vectors))),
+        ("words", f"{len(found):,}"),
+        ("width", f"{found.width:,}"),
+        ("first words", " ".join(found.words[:8])),
+        ("mean length", f"{float(found.norms.mean()):.3f}" if len(found) else "–"),
+        *((name, str(value)) for name, value in found.about.items()),
+    ]
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        typer.echo(f"{name.ljust(width)}  {value}")

@@ -1,0 +1,83 @@
+"""`regard vectors similar`, `analogy` and `odd-one-out`: which words are near to which."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.cli.table import table
+from regard.cli.vectors.arguments import KeepGiven, Method, Top, VectorsPath
+
+if TYPE_CHECKING:
+    from regard.vectors import Neighbor
+
+
+def similar(
+    vectors: VectorsPath,
+    words: Annotated[list[str], typer.Argument(metavar="WORD...", help="A word, or several that count together.")],
+    away: Annotated[
+        list[str] | None, typer.Option("--away", metavar="WORD", help="A word to be far from; repeatable.")
+    ] = None,
+    top: Top = 10,
+    method: Method = "additive",
+    keep_given: KeepGiven = False,
+) -> None:
+    """Show the words nearest to a word, or to several together.
+
+    [bold]Examples[/bold]
+
+      regard vectors similar runs/wiki hotel
+
+      regard vectors similar glove.6B.50d.txt.gz apple --away fruit
+    """
+    from regard.vectors import Vectors
+
+    away = away or []
+    found = Vectors.load(vectors).most_similar(words, away, top=top, method=method, keep_given=keep_given)
+    _show(found, [*words, *away])
+
+
+def analogy(
+    vectors: VectorsPath,
+    first: Annotated[str, typer.Argument(metavar="A", show_default=False)],
+    second: Annotated[str, typer.Argument(metavar="B", show_default=False)],
+    third: Annotated[str, typer.Argument(metavar="C", show_default=False)],
+    top: Top = 5,
+    method: Method = "additive",
+    keep_given: KeepGiven = False,
+) -> None:
+    """Show what is to C as B is to A. The three given words are left out of the answers.
+
+    [bold]Examples[/bold]
+
+      regard vectors analogy runs/wiki man woman king
+
+      regard vectors analogy runs/wiki man woman king --method multiplicative
+
+      regard vectors analogy runs/wiki man woman king --keep-given
+    """
+    from regard.vectors import Vectors
+
+    found = Vectors.load(vectors).analogy(first, second, third, top=top, method=method, keep_given=keep_given)
+    _show(found, [first, second, third])
+
+
+def odd_one_out(
+    vectors: VectorsPath,
+    words: Annotated[list[str], typer.Argument(metavar="WORD...", help="Three words or more.")],
+) -> None:
+    """Show which word does not fit: the one least like the mean of all of them.
+
+    [bold]Examples[/bold]
+
+      regard vectors odd-one-out runs/wiki breakfast lunch cereal dinner
+    """
+    from regard.vectors import Vectors
+
+    typer.echo(Vectors.load(vectors).odd_one_out(words))
+
+
+def _show(found: "Sequence[Neighbor]", given: Sequence[str]) -> None:
+    rows = [(word + ("  (given)" if word in given else ""), f"{score:.4f}") for word, score in found]
+    for line in table(rows):
+        typer.echo(line)
