@@ -8,9 +8,9 @@ A table is a TOML file in `experiments/`:
     "as it is" = []
     "without weight averaging" = ["train.average.decay=0.0"]
 
-Each row is `regard repeat` with these changes, in the folder that holds the data. With --parallel, several rows share the
-machine: their scores are the same then, their times mean nothing and are not written down. What is finished is never
-repeated, so a table that was interrupted goes on where it was.
+Each row is `regard repeat` with these changes, in the folder that holds the data. With --parallel, several rows share
+the machine: their scores are the same then, their times mean nothing and are not written down. What is finished is
+never repeated, so a table that was interrupted goes on where it was.
 
     python benchmarks/experiments.py multi30k-ablation --data multi30k --seeds 1,2,3 --test
 """
@@ -61,10 +61,11 @@ def folder_of(name: str, arguments: argparse.Namespace) -> Path:
 def results_of(name: str, changes: list[str], arguments: argparse.Namespace) -> dict[str, Any]:
     """What `regard repeat` found, or that it found nothing."""
     path = folder_of(name, arguments) / "results.json"
-    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"scores": {}, "training": [], "seeds": []}
-    scores = {split: {kind: score for kind, score in kinds.items()} for split, kinds in found["scores"].items()}
+    found = {"scores": {}, "training": [], "seeds": []}
+    if path.exists():
+        found = json.loads(path.read_text(encoding="utf-8"))
     training = found["training"] if arguments.parallel == 1 else []
-    return {"name": name, "changes": changes, "seeds": found["seeds"], "scores": scores, "training": training}
+    return {"name": name, "changes": changes, "seeds": found["seeds"], "scores": found["scores"], "training": training}
 
 
 def conditions(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -100,8 +101,8 @@ def main() -> None:
     out = Path(arguments.out or HERE / "results" / f"{arguments.table}.json")
     out.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     for row in record["rows"]:
-        scores = {split: {kind: round(score["mean"], 2) for kind, score in kinds.items()} for split, kinds in row["scores"].items()}
-        print(row["name"], scores, [round(one["seconds"], 1) for one in row["training"]])
+        found = [(split, *score) for split, scores in row["scores"].items() for score in scores.items()]
+        print(row["name"], *(f"{split} {kind} {score['mean']:.2f}" for split, kind, score in found), sep=", ")
 
 
 if __name__ == "__main__":
