@@ -28,7 +28,7 @@ from regard.models.readout import LinearReadout
 from regard.nn.dropout import FeatureDropout, WordDropout
 from regard.nn.embedding import TokenEmbedding
 from regard.nn.recurrent import RecurrentStack, RecurrentState
-from regard.recipe import RecurrentModel
+from regard.recipe import RecurrentLayers, RecurrentModel
 from regard.tap import Tap
 
 
@@ -76,7 +76,9 @@ class TranslatorState(State):
 class TokenInput(nn.Module):
     """Vectors of tokens, after dropout of whole words and of features."""
 
-    def __init__(self, settings: RecurrentModel, size: int, shared: TokenEmbedding | None = None) -> None:
+    def __init__(
+        self, settings: RecurrentModel | RecurrentLayers, size: int, shared: TokenEmbedding | None = None
+    ) -> None:
         super().__init__()
         dropout = settings.dropout
         # Features of variance one, whatever the width: smaller ones take a cell long to tell apart.
@@ -95,7 +97,9 @@ class Encoder(nn.Module):
     def __init__(self, settings: RecurrentModel, tokens: TokenInput) -> None:
         super().__init__()
         self.input = tokens
-        self.stack = _stack(settings, settings.embedding, settings.encoder_layers, bidirectional=settings.bidirectional)
+        self.stack = build_stack(
+            settings, settings.embedding, settings.encoder_layers, bidirectional=settings.bidirectional
+        )
         self.output = Tap()
 
     def forward(self, source: Padded) -> tuple[Float[Tensor, "B S C"], RecurrentState]:
@@ -234,7 +238,7 @@ class Decoder(nn.Module, ABC):
         super().__init__()
         self.input = tokens
         self.read_width = read_width
-        self.stack = _stack(settings, settings.embedding + read_width, settings.decoder_layers)
+        self.stack = build_stack(settings, settings.embedding + read_width, settings.decoder_layers)
         self.bridge = Bridge(encoder, self.stack)
         self.blend = nn.Linear(self.stack.width + blend_width, _feature_width(settings))
         self.dropout = FeatureDropout(settings.dropout.output, variational=settings.dropout.variational)
@@ -396,7 +400,15 @@ def build(settings: RecurrentModel, source_size: int, target_size: int) -> Recur
     return RecurrentTranslator(settings, source_size, target_size)
 
 
-def _stack(settings: RecurrentModel, input_width: int, layers: int, *, bidirectional: bool = False) -> RecurrentStack:
+def build_stack(
+    settings: RecurrentModel | RecurrentLayers,
+    input_width: int,
+    layers: int,
+    *,
+    bidirectional: bool = False,
+    top: int | None = None,
+) -> RecurrentStack:
+    """The recurrent layers of these settings, the last of them of width `top` if that differs."""
     return RecurrentStack(
         settings.cell,
         input_width,
@@ -407,6 +419,7 @@ def _stack(settings: RecurrentModel, input_width: int, layers: int, *, bidirecti
         between=settings.dropout.between,
         weight_drop=settings.dropout.recurrent,
         variational=settings.dropout.variational,
+        top=top,
     )
 
 

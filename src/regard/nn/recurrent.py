@@ -126,7 +126,8 @@ class RecurrentLayer(nn.Module):
 class RecurrentStack(nn.Module):
     """Layers on top of one another; `width` is that of the outputs.
 
-    From the second layer on a connection goes around each layer, and features are dropped before it.
+    From the second layer on a connection goes around each layer, and features are dropped before it. The last layer
+    may have another width than the others, `top`.
     """
 
     def __init__(
@@ -141,6 +142,7 @@ class RecurrentStack(nn.Module):
         between: float = 0.0,
         weight_drop: float = 0.0,
         variational: bool = True,
+        top: int | None = None,
     ) -> None:
         super().__init__()
         _known("cell", cell, CELLS)
@@ -150,7 +152,7 @@ class RecurrentStack(nn.Module):
             layer = RecurrentLayer(
                 CELLS[cell],
                 width,
-                hidden,
+                top if top and place == layers - 1 else hidden,
                 bidirectional=bidirectional,
                 connection=CONNECTIONS[connection] if place else PlainConnection,
                 weight_drop=weight_drop,
@@ -160,6 +162,7 @@ class RecurrentStack(nn.Module):
         self.layers = nn.ModuleList(built)
         self.between = FeatureDropout(between, variational=variational)
         self.width = width
+        self.state_names = CELLS[cell].state_names
 
     def initial(self, x: Float[Tensor, "N ..."]) -> RecurrentState:
         """A state of zeros for the rows of an input."""

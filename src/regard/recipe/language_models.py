@@ -1,12 +1,15 @@
 """`[model]` of a language model: one table for each rung from n-grams to Transformers."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from regard.recipe.model import RecurrentDropout, TransformerBlocks
 from regard.recipe.names import CellName, ConnectionName, NormalizerName, ScoreName
 from regard.recipe.section import Count, Positive, Section, Share
+
+DISTANCES = ("none", "relative", "rotary", "alibi")
+"""Positions that know how far two words are apart, and not where they stand."""
 
 
 class NgramModel(Section):
@@ -24,7 +27,43 @@ class NgramModel(Section):
     """Stupid back-off: factor for each shorter context."""
 
 
-class WindowModel(Section):
+class Penalty(Section):
+    """Activation regularization (Merity et al. 2017b), added to the loss of each target in training."""
+
+    activation: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of the mean square of the last layer's output after dropout."""
+    change: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of the mean square of the change of the last layer's output from one word to the next."""
+
+
+class NeuralModel(Section):
+    """What every trained language model has."""
+
+    kind: str
+    """Which model."""
+    tie: bool = False
+    """Whether input and output embeddings share weights."""
+    cutoffs: list[Positive] = Field(default=[])
+    """Adaptive softmax (Grave et al. 2017): numbers of most frequent tokens at which the vocabulary is cut, rising;
+    those beyond the first get narrower vectors. None means one softmax over all tokens."""
+    shrink: Positive = 4
+    """Adaptive softmax: factor by which vectors are narrower in each further part."""
+    penalty: Penalty = Penalty()
+    """What is added to the loss."""
+
+    @model_validator(mode="after")
+    def _cuts_rise(self) -> Self:
+        if self.cutoffs and self.tie:
+            raise ValueError(
+                "cutoffs gives rare tokens narrower vectors, which those of the input cannot share; set tie = false, "
+                "or leave cutoffs out"
+            )
+        if sorted(set(self.cutoffs)) != self.cutoffs:
+            raise ValueError(f"cutoffs = {self.cutoffs} must rise, such as [2000, 10000]")
+        return self
+
+
+class WindowModel(NeuralModel):
     """A feed-forward network over the last words (Bengio et al. 2003)."""
 
     kind: Literal["window"]
@@ -39,11 +78,9 @@ class WindowModel(Section):
     """Whether embeddings reach the readout past the hidden layer too."""
     dropout: Share = 0.0
     """Share of features dropped after embeddings and hidden layer."""
-    tie: bool = False
-    """Whether input and output embeddings share weights."""
 
 
-class RecurrentLayers(Section):
+class RecurrentLayers(NeuralModel):
     """What every recurrent language model has."""
 
     kind: str
@@ -53,15 +90,13 @@ class RecurrentLayers(Section):
     embedding: Positive = 256
     """Width of the word embeddings."""
     hidden: Positive = 256
-    """Width of a state."""
+    """Width of a state; if there are several layers, the last has the width of tied embeddings."""
     layers: Positive = 1
     """Layers."""
     connection: ConnectionName = "none"
     """What goes around a layer from the second on: nothing, residual, highway or dense connections."""
     dropout: RecurrentDropout = RecurrentDropout()
     """Dropout of each kind."""
-    tie: bool = False
-    """Whether input and output embeddings share weights."""
 
     @property
     def drops(self) -> bool:
@@ -84,6 +119,8 @@ class AttentiveModel(RecurrentLayers):
     """Which model."""
     score: ScoreName = "scaled_dot"
     """How the present state and an earlier one are compared."""
+    score_hidden: Positive = 128
+    """Hidden width of the additive score."""
     normalizer: NormalizerName = "softmax"
     """How scores become weights."""
     reach: Positive = 100
@@ -97,15 +134,19 @@ class CopyingModel(RecurrentLayers):
     """Which model."""
     score: ScoreName = "scaled_dot"
     """How the present state and an earlier one are compared."""
+    score_hidden: Positive = 128
+    """Hidden width of the additive score."""
     mixture: Literal["fixed", "gate", "sentinel"] = "sentinel"
     """What decides between vocabulary and copying: a fixed share, a learned gate, or a sentinel."""
     share: Annotated[float, Field(gt=0, lt=1)] = 0.8
     """Fixed mixture: share of the vocabulary."""
     reach: Positive = 100
     """Earlier words it can copy."""
+    slots: Count = 0
+    """Words outside the vocabulary that are told apart at a time, so that they can be copied; 0 copies known words."""
 
 
-class TransformerLanguageModel(TransformerBlocks):
+class TransformerLanguageModel(TransformerBlocks, NeuralModel):
     """A Transformer decoder."""
 
     kind: Literal["transformer"]
@@ -116,6 +157,15 @@ class TransformerLanguageModel(TransformerBlocks):
     """Tokens of earlier segments that each block still sees (Dai et al. 2019); 0 begins anew in every segment."""
     tie: bool = True
     """Whether input and output embeddings share weights."""
+
+    @model_validator(mode="after")
+    def _memory_needs_distances(self) -> Self:
+        if self.memory and self.position not in DISTANCES:
+            raise ValueError(
+                f"memory = {self.memory} lets words see earlier segments, where positions that are {self.position} "
+                f"begin anew; choose one of {', '.join(DISTANCES[1:])}, or memory = 0"
+            )
+        return self
 
 
 LanguageModel = Annotated[

@@ -1,0 +1,47 @@
+"""A recurrent language model that looks back: at each step its state is the query, and its earlier states are the keys
+and the values (Cheng et al. 2016, Daniluk et al. 2017).
+
+With h the output of the last layer and c the context:  p = softmax(W [h; c] + b). All steps of a segment are one call
+of attention. The first position of a text has nothing to look at, and its context is zero.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.attention import SCORES, Attention
+from regard.models.generator import State
+from regard.models.language import Reading
+from regard.models.language_recurrent import LookingBack, RecurrentLanguageState
+from regard.models.recent import Recent
+from regard.recipe import AttentiveModel
+
+
+class AttentiveLanguageModel(LookingBack):
+    """Sees its last `reach` states, strictly earlier ones; taps `attention.weights` "N 1 n K" and the like."""
+
+    def __init__(self, settings: AttentiveModel, size: int) -> None:
+        super().__init__(settings, size, parts=2)
+        self.reach, width = settings.reach, self.stack.width
+        score = SCORES[settings.score](width, width, hidden=settings.score_hidden)
+        self.attention = Attention(score, settings.normalizer)
+
+    def read(self, tokens: Int[Tensor, "N n"], state: State) -> Reading:
+        assert isinstance(state, RecurrentLanguageState)
+        raw, recurrent = self.run(tokens, state)
+        recent = self.remember(raw, tokens, state)
+        dropped = self.dropout(torch.cat([raw, self.look(raw, recent)], -1))
+        features = self.output(self.toward(dropped))
+        return Reading(features, RecurrentLanguageState(recurrent, recent), raw, dropped[..., : raw.shape[-1]])
+
+    def look(self, queries: Float[Tensor, "N n H"], recent: Recent) -> Float[Tensor, "N n H"]:
+        """What each of the last n positions sees of those before it."""
+        keys = recent.vectors.unsqueeze(1)
+        mask = recent.visible(queries.shape[1], self.reach, itself=False)
+        context: Tensor = self.attention(queries.unsqueeze(1), keys, keys, mask=mask)
+        return context.squeeze(1)
+
+
+def build(settings: AttentiveModel, size: int) -> AttentiveLanguageModel:
+    """The model of these settings, for a vocabulary of this size."""
+    return AttentiveLanguageModel(settings, size)

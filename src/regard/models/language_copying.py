@@ -1,0 +1,79 @@
+"""A recurrent language model that copies: the next word is one of the vocabulary, or one of the last words again.
+
+With h the output at the present word, h_k those at the last words, itself included, and q = tanh(W h + b):
+
+    fixed     c = (1 − s) · softmax(score(q, h_k)),   s a setting
+    gate      the same,   s = σ(u · h + v)
+    sentinel  [c; s] = softmax([score(q, h_k); score(q, sentinel)])                Merity et al. 2017
+
+and p(w) = s · p_vocabulary(w) + Σ over last words k = w of c(k). Words beyond the vocabulary have numbers from its size
+on, `slots` of them: they are read as UNKNOWN, and can be copied.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.attention import SCORES, Attention
+from regard.models.copying import CopyReadout
+from regard.models.generator import Readout, State
+from regard.models.language import Reading
+from regard.models.language_recurrent import LookingBack, RecurrentLanguageState
+from regard.models.recent import Recent
+from regard.recipe import CopyingModel
+from regard.tap import Tap
+
+
+class CopyingLanguageModel(LookingBack):
+    """Copies from its last `reach` words; taps `attention.weights` "N 1 n K" (with a sentinel, that last) and `share`,
+    what the vocabulary gets, "N n 1"."""
+
+    def __init__(self, settings: CopyingModel, size: int) -> None:
+        super().__init__(settings, size)
+        self.reach, self.slots, width = settings.reach, settings.slots, self.stack.width
+        self.query = nn.Linear(width, width)
+        self.attention = Attention(SCORES[settings.score](width, width, hidden=settings.score_hidden))
+        self.mixture, self.fixed = settings.mixture, settings.share
+        self.gate = nn.Linear(width, 1) if settings.mixture == "gate" else None
+        self.sentinel = nn.Parameter(torch.randn(width) * width**-0.5) if settings.mixture == "sentinel" else None
+        self.share = Tap()
+
+    def readout_of(self, state: State) -> Readout:
+        assert isinstance(state, RecurrentLanguageState)
+        assert state.recent is not None
+        return CopyReadout(self.readout, state.recent.words, self.slots)
+
+    def read(self, tokens: Int[Tensor, "N n"], state: State) -> Reading:
+        assert isinstance(state, RecurrentLanguageState)
+        raw, recurrent = self.run(tokens, state)
+        recent = self.remember(raw, tokens, state)
+        dropped = self.dropout(raw)
+        share, copies = self.mix(raw, recent)
+        features = CopyReadout.join(self.output(self.toward(dropped)), share, copies)
+        return Reading(features, RecurrentLanguageState(recurrent, recent), raw, dropped)
+
+    def mix(
+        self, outputs: Float[Tensor, "N n H"], recent: Recent
+    ) -> tuple[Float[Tensor, "N n 1"], Float[Tensor, "N n K"]]:
+        """What the vocabulary gets at each of the last n positions, and what each recent position gets."""
+        mask = recent.visible(outputs.shape[1], self.reach, itself=True)
+        keys = recent.vectors.unsqueeze(1)
+        query = torch.tanh(self.query(outputs)).unsqueeze(1)
+        if self.sentinel is not None:
+            last = self.sentinel.to(keys.dtype).expand(len(keys), 1, 1, -1)
+            keys = torch.cat([keys, last], 2)
+            mask = torch.cat([mask, mask.new_ones(*mask.shape[:-1], 1)], -1)
+        weights = self.attention.weigh(query, keys, mask=mask).squeeze(1)
+        if self.sentinel is not None:
+            copies, share = weights[..., :-1], weights[..., -1:]
+        else:
+            of_vocabulary = self.fixed if self.gate is None else torch.sigmoid(self.gate(outputs))
+            copies = (1 - of_vocabulary) * weights
+            # Where there is nothing to copy, the vocabulary has all.
+            share = 1 - copies.sum(-1, keepdim=True)
+        return self.share(share), copies
+
+
+def build(settings: CopyingModel, size: int) -> CopyingLanguageModel:
+    """The model of these settings, for a vocabulary of this size."""
+    return CopyingLanguageModel(settings, size)

@@ -1,0 +1,132 @@
+"""A recurrent language model (Mikolov et al. 2010), with the regularization of AWD-LSTM (Merity et al. 2018) as settings.
+
+With tied embeddings the last of several layers has their width, as in AWD-LSTM. Dropout draws its masks once for each
+segment.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.data.batch import Padded
+from regard.models.copying import known_tokens
+from regard.models.generator import State
+from regard.models.language import Carry, LanguageModel, Reading
+from regard.models.recent import Recent
+from regard.models.recurrent import TokenInput, build_stack
+from regard.models.vocabulary import build_readout, build_toward
+from regard.nn.dropout import FeatureDropout
+from regard.nn.recurrent import RecurrentState
+from regard.recipe import RecurrentLanguageModel as Settings
+from regard.recipe import RecurrentLayers
+from regard.tap import Tap
+
+
+@dataclass(frozen=True)
+class RecurrentLanguageState(State):
+    """What the layers remember and, if the model looks back, its recent positions."""
+
+    recurrent: RecurrentState
+    recent: Recent | None = None
+
+    def select(self, rows: Int[Tensor, " M"]) -> Self:
+        recent = None if self.recent is None else self.recent.select(rows)
+        return replace(self, recurrent=self.recurrent.select(rows), recent=recent)
+
+    def copy(self) -> Self:
+        # Nobody writes into the recent positions, so that copies may share them.
+        return replace(self, recurrent=self.recurrent.copy())
+
+
+class RecurrentLanguageModel(LanguageModel):
+    """Recurrent layers between an embedding and a readout; the tap `output` shows the features.
+
+    `parts` is the number of vectors as wide as the output of the last layer that the features are made of.
+    """
+
+    def __init__(self, settings: RecurrentLayers, size: int, *, parts: int = 1) -> None:
+        super().__init__()
+        self.input = TokenInput(settings, size)
+        embedding = self.input.embedding
+        as_embedding = settings.tie and settings.layers > 1 and settings.connection == "none"
+        self.stack = build_stack(
+            settings, settings.embedding, settings.layers, top=settings.embedding if as_embedding else None
+        )
+        self.dropout = FeatureDropout(settings.dropout.output, variational=settings.dropout.variational)
+        self.toward = build_toward(settings, parts * self.stack.width, embedding)
+        self.readout = build_readout(settings, parts * self.stack.width, embedding)
+        self.output = Tap()
+
+    def blank(self, rows: int) -> dict[str, Tensor]:
+        return self._named(self.stack.initial(self.like.new_zeros(rows, 0)))
+
+    def carried(self, state: State) -> dict[str, Tensor]:
+        assert isinstance(state, RecurrentLanguageState)
+        return self._named(state.recurrent)
+
+    def resume(self, carry: Carry, capacity: int) -> RecurrentLanguageState:
+        """A recurrent state does not grow with the tokens, so `capacity` may be anything."""
+        parts = self.stack.state_names
+        layers = [tuple(carry[f"{place}.{part}"] for part in parts) for place in range(len(self.stack.layers))]
+        return RecurrentLanguageState(RecurrentState(tuple(layers)))
+
+    def read(self, tokens: Int[Tensor, "N n"], state: State) -> Reading:
+        assert isinstance(state, RecurrentLanguageState)
+        raw, recurrent = self.run(tokens, state)
+        dropped = self.dropout(raw)
+        return Reading(self.output(self.toward(dropped)), RecurrentLanguageState(recurrent), raw, dropped)
+
+    def run(
+        self, tokens: Int[Tensor, "N n"], state: RecurrentLanguageState
+    ) -> tuple[Float[Tensor, "N n H"], RecurrentState]:
+        """The outputs of the last layer, and what the layers remember."""
+        outputs, recurrent = self.stack(self.input(known_tokens(tokens, self.readout.size)), state=state.recurrent)
+        return outputs, recurrent
+
+    def _named(self, state: RecurrentState) -> dict[str, Tensor]:
+        return {
+            f"{place}.{name}": part.detach().to(self.like.dtype)
+            for place, layer in enumerate(state.layers)
+            for name, part in zip(self.stack.state_names, layer, strict=True)
+        }
+
+
+class LookingBack(RecurrentLanguageModel):
+    """A recurrent language model that remembers its last `reach` outputs, each with the word it had just read."""
+
+    reach: int
+
+    def blank(self, rows: int) -> dict[str, Tensor]:
+        recent = Recent.none(rows, self.stack.width, self.like, self.reach)
+        return super().blank(rows) | {"recent": recent.vectors, "words": recent.words}
+
+    def carried(self, state: State) -> dict[str, Tensor]:
+        assert isinstance(state, RecurrentLanguageState)
+        recent = _recent(state).exactly(self.reach)
+        return super().carried(state) | {"recent": recent.vectors.detach().to(self.like.dtype), "words": recent.words}
+
+    def resume(self, carry: Carry, capacity: int) -> RecurrentLanguageState:
+        return replace(super().resume(carry, capacity), recent=Recent(carry["recent"], carry["words"]))
+
+    def start(self, source: Padded, capacity: int) -> RecurrentLanguageState:
+        """With no recent positions, rather than `reach` of them at which there is nothing."""
+        fresh = self.resume(self.blank(len(source.tokens)), capacity)
+        return replace(fresh, recent=_recent(fresh).last(0))
+
+    def remember(
+        self, outputs: Float[Tensor, "N n H"], tokens: Int[Tensor, "N n"], state: RecurrentLanguageState
+    ) -> Recent:
+        """The recent positions, with the outputs at these tokens; no more of the older ones than anybody may see."""
+        return _recent(state).last(self.reach).join(outputs, tokens)
+
+
+def build(settings: Settings, size: int) -> RecurrentLanguageModel:
+    """The model of these settings, for a vocabulary of this size."""
+    return RecurrentLanguageModel(settings, size)
+
+
+def _recent(state: RecurrentLanguageState) -> Recent:
+    assert state.recent is not None
+    return state.recent
