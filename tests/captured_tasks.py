@@ -27,7 +27,8 @@ MODELS: dict[str, dict[str, Any]] = {
 
 def translation(kind: str = "transformer", *, pairs: int = 240, **train: Any) -> TranslationTask:
     """Pairs of letters; steps with dropout, averaging and few shapes unless `train` says otherwise."""
-    table = {"steps": 20, "batch_tokens": 96, "shapes": 2, "log_every": 1, "average": {"decay": 0.9}} | train
+    table = {"steps": 20, "batch_tokens": 96, "shapes": 2, "log_every": 1, "average": {"decay": 0.9}}
+    table |= {"compile": False} | train
     described = {"seed": 3, "data": {"corpus": "copy"}, "model": {"kind": kind, **MODELS[kind]}, "train": table}
     tokenizer = train_tokenizer(recipe.Tokenizer(kind="characters"), ["abcdefgh"])
     rng = np.random.default_rng(5)

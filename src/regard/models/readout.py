@@ -24,6 +24,7 @@ class LinearReadout(TokenVectors, Readout):
         super().__init__(size, width, shared=shared)
         self.bias = nn.Parameter(torch.zeros(size)) if bias else None
         self.largest = largest
+        self.totals, self.slopes = LogitTotals(), LogitSlopes()
 
     def logits(self, features: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows V"]:
         # Whoever joins features with others may have made them wider than the weights.
@@ -35,7 +36,7 @@ class LinearReadout(TokenVectors, Readout):
     ) -> tuple[Float[Tensor, "*rows"], Float[Tensor, "*rows"]]:
         chunk = max(1, self.largest // self.size)
         given = features.reshape(-1, self.width), self.weight, self.bias, targets.reshape(-1), chunk
-        chosen, mean = _LogProbs.apply(*given)  # type: ignore[no-untyped-call]
+        chosen, mean = _LogProbs.apply(*given, self.totals, self.slopes)  # type: ignore[no-untyped-call]
         return chosen.view(targets.shape), mean.view(targets.shape)
 
     def divergence(self, first: Float[Tensor, "*rows E"], second: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows"]:
@@ -46,12 +47,49 @@ class LinearReadout(TokenVectors, Readout):
         return found.view(first.shape[:-1])
 
 
+class LogitTotals(nn.Module):
+    """What is needed of rows of logits l, with Z = log Σ exp l: l[target] − Z, Σ l / V − Z, and Z.
+
+    This and its gradient are modules only so that they can be compiled: then no logits in float32 are ever held.
+    """
+
+    def forward(
+        self, logits: Float[Tensor, "R V"], targets: Int[Tensor, " R"], wide: torch.dtype
+    ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"], Float[Tensor, " R"]]:
+        exact = logits.to(wide)
+        total = exact.logsumexp(-1)
+        return exact.gather(-1, targets[:, None])[:, 0] - total, exact.mean(-1) - total, total
+
+
+class LogitSlopes(nn.Module):
+    """The gradient by the logits, g_chosen · onehot(target) + g_mean / V − (g_chosen + g_mean) · exp(l − Z), in their
+    own number format; and its sum over rows, if `summed`."""
+
+    def forward(
+        self,
+        logits: Float[Tensor, "R V"],
+        targets: Int[Tensor, " R"],
+        total: Float[Tensor, " R"],
+        by_chosen: Float[Tensor, " R"],
+        by_mean: Float[Tensor, " R"],
+        summed: bool,
+    ) -> tuple[Float[Tensor, "R V"], Float[Tensor, " V"] | None]:
+        by_logits = (logits.to(total.dtype) - total[:, None]).exp_()
+        by_logits.mul_(-(by_chosen + by_mean)[:, None]).add_(by_mean[:, None] / logits.shape[1])
+        if torch.compiler.is_compiling():
+            # One kernel with the rest; by itself it would be two more passes.
+            places = torch.arange(logits.shape[1], device=logits.device)
+            by_logits = by_logits + torch.where(places == targets[:, None], by_chosen[:, None], 0.0)
+        else:
+            by_logits.scatter_add_(-1, targets[:, None], by_chosen[:, None])
+        return by_logits.to(logits.dtype), by_logits.sum(0) if summed else None
+
+
 class _LogProbs(torch.autograd.Function):
     """Log-probability of the target, and the mean over the vocabulary, of R rows, `chunk` rows at a time.
 
-    With l the logits, Z = log Σ exp l and p = exp(l − Z): chosen = l[target] − Z and mean = Σ l / V − Z, so that
-    the gradient by l is g_chosen · onehot(target) + g_mean / V − (g_chosen + g_mean) · p. It needs the logits once
-    more; they are kept if one chunk holds them all, and otherwise computed again.
+    The gradient needs the logits once more; they are kept if they take no more memory than a chunk of them in the
+    format of sums, and otherwise computed again.
     """
 
     @staticmethod
@@ -62,20 +100,19 @@ class _LogProbs(torch.autograd.Function):
         bias: Float[Tensor, " V"] | None,
         targets: Int[Tensor, " R"],
         chunk: int,
+        totals: LogitTotals,
+        slopes: LogitSlopes,
     ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
-        ctx.chunk, ctx.dtypes = chunk, (features.dtype, weight.dtype)
+        ctx.chunk, ctx.dtypes, ctx.slopes = chunk, (features.dtype, weight.dtype), slopes
         narrow, ctx.wide = _formats(features)
         features, weight, bias = features.to(narrow), weight.to(narrow), None if bias is None else bias.to(narrow)
         chosen, mean, total = features.new_empty(3, len(features), dtype=ctx.wide)
-        logits = None
+        all_fit = len(features) <= chunk * (ctx.wide.itemsize // narrow.itemsize)
+        kept = F.linear(features, weight, bias) if all_fit else None
         for start in range(0, len(features), chunk):
             rows = slice(start, start + chunk)
-            logits = F.linear(features[rows], weight, bias)
-            exact = logits.to(ctx.wide)
-            total[rows] = exact.logsumexp(-1)
-            chosen[rows] = exact.gather(-1, targets[rows, None])[:, 0] - total[rows]
-            mean[rows] = exact.mean(-1) - total[rows]
-        kept = logits if len(features) <= chunk else None
+            logits = F.linear(features[rows], weight, bias) if kept is None else kept[rows]
+            chosen[rows], mean[rows], total[rows] = totals(logits, targets[rows], ctx.wide)
         ctx.save_for_backward(features, weight, bias, targets, total, kept)
         return chosen, mean
 
@@ -88,14 +125,14 @@ class _LogProbs(torch.autograd.Function):
         sums = _Sums(weight if of_weight else None, bias if of_bias else None, ctx.wide)
         for start in range(0, len(features), ctx.chunk):
             rows = slice(start, start + ctx.chunk)
-            logits = kept if kept is not None else F.linear(features[rows], weight, bias)
-            by_logits = (logits.to(ctx.wide) - total[rows, None]).exp_()
-            by_logits.mul_(-(by_chosen + by_mean)[rows, None]).add_(by_mean[rows, None] / len(weight))
-            by_logits.scatter_add_(-1, targets[rows, None], by_chosen[rows, None])
-            by_logits = sums.add(by_logits, features[rows])
+            logits = F.linear(features[rows], weight, bias) if kept is None else kept[rows]
+            given = targets[rows], total[rows], by_chosen[rows], by_mean[rows]
+            by_logits, summed = ctx.slopes(logits, *given, of_bias)
+            sums.add(by_logits, summed, features[rows])
             if of_features:
                 by_features[rows] = by_logits @ weight
-        return by_features.to(ctx.dtypes[0]) if of_features else None, *sums.to(ctx.dtypes[1]), None, None
+        found = by_features.to(ctx.dtypes[0]) if of_features else None, *sums.to(ctx.dtypes[1])
+        return *found, None, None, None, None
 
 
 class _Divergence(torch.autograd.Function):
@@ -143,7 +180,8 @@ class _Divergence(torch.autograd.Function):
             for features, mine, sign, by_features in ((first, p, 1, by_first), (second, q, -1, by_second)):
                 mean = (mine * difference).sum(-1, keepdim=True)
                 by_logits = (difference - mean).mul_(mine).add_(apart).mul_(sign * by_found[rows, None])
-                by_logits = sums.add(by_logits, features[rows])
+                summed, by_logits = by_logits.sum(0) if of_bias else None, by_logits.to(features.dtype)
+                sums.add(by_logits, summed, features[rows])
                 by_features[rows] = by_logits @ weight
         return (
             by_first.to(ctx.dtypes[0]) if of_first else None,
@@ -160,14 +198,17 @@ class _Sums:
         self.of_weight = None if weight is None else torch.zeros_like(weight, dtype=wide)
         self.of_bias = None if bias is None else torch.zeros_like(bias, dtype=wide)
 
-    def add(self, by_logits: Float[Tensor, "R V"], features: Float[Tensor, "R E"]) -> Float[Tensor, "R V"]:
-        """Adds what a chunk has to say; gives the gradient by its logits in the format of products."""
+    def add(
+        self,
+        by_logits: Float[Tensor, "R V"],
+        summed: Float[Tensor, " V"] | None,
+        features: Float[Tensor, "R E"],
+    ) -> None:
+        """Adds what a chunk has to say: the gradient by its logits, and the sum of it if there is a bias."""
         if self.of_bias is not None:
-            self.of_bias += by_logits.sum(0)
-        by_logits = by_logits.to(features.dtype)
+            self.of_bias += summed
         if self.of_weight is not None:
             self.of_weight += by_logits.mT @ features
-        return by_logits
 
     def to(self, dtype: torch.dtype) -> tuple[Tensor | None, Tensor | None]:
         by_weight, by_bias = (None if found is None else found.to(dtype) for found in (self.of_weight, self.of_bias))

@@ -78,6 +78,9 @@ class Training(Section):
     then replayed; 0 pads a batch to its longest row."""
     capture: bool = True
     """Whether steps are captured on CUDA if `shapes` are few; the numbers are the same, the time is not."""
+    compile: bool | Literal["auto"] = "auto"
+    """Whether parts of the model are compiled by torch.compile, which takes half a minute at the start and rounds
+    otherwise; `auto` does so where steps are captured on CUDA."""
     accumulate: Positive = 1
     """Micro-batches in a step."""
     steps: Count = 0

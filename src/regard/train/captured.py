@@ -18,12 +18,12 @@ import torch
 from torch import Tensor, nn
 
 from regard.recipe import Training
-from regard.tap import Tap
 from regard.tasks.task import Batch, Task
 from regard.train.averaging import MovingAverage
+from regard.train.compiled import CompiledParts, why_plain
 from regard.train.optimizers import Optimizer
 from regard.train.ranks import Ranks
-from regard.train.runtime import Carry, StepRunner, in_transit
+from regard.train.runtime import Carry, StepRunner, first_line, in_transit
 
 Work = Callable[[], object]
 Shape = tuple[tuple[int, ...], ...]
@@ -58,13 +58,11 @@ class CapturedRunner(StepRunner):
     ) -> None:
         super().__init__(task, model, optimizer, average, device, ranks)
         self._capture = capture
-        self._taps = [module for module in model.modules() if isinstance(module, Tap)]
         self._seen: set[Shape] = set()
         self._captures: dict[Shape, Capture] = {}
         self._updated = False
         self._update: Work | None = None
         self._seconds = 0.0
-        self._said: set[str] = set()
         self._stopped = False
 
     def learn(self, batch: Batch, carry: Carry) -> Carry:
@@ -90,6 +88,12 @@ class CapturedRunner(StepRunner):
         else:
             self._update()
 
+    def recover(self) -> None:
+        # Graphs hold memory, and those of steps that are done otherwise from now on would never be used.
+        self._captures.clear()
+        self._seen.clear()
+        super().recover()
+
     def restart(self) -> None:
         # The captured update writes to where the old state was.
         self._update, self._updated = None, False
@@ -103,7 +107,7 @@ class CapturedRunner(StepRunner):
         """The graph for a micro-batch, made now if need be; None if it is to be executed eagerly."""
         if self._stopped:
             return None
-        if any(tap.watched for tap in self._taps):
+        if self.watched:
             self._say("while a tap is watched, steps are executed eagerly, not as captured CUDA graphs")
             return None
         if shape in self._seen and shape not in self._captures:
@@ -119,8 +123,10 @@ class CapturedRunner(StepRunner):
         try:
             with _capturable(self.optimizer):
                 return self._capture(work)
+        except torch.OutOfMemoryError:
+            raise
         except RuntimeError as error:
-            self._stop(str(error).strip().partition("\n")[0])
+            self._stop(first_line(error))
             return None
         finally:
             self._seconds += time.monotonic() - begun
@@ -130,12 +136,6 @@ class CapturedRunner(StepRunner):
         self._captures.clear()
         self._update = None
         self._say(f"{EAGER}: {reason}")
-
-    def _say(self, line: str) -> None:
-        """Once is enough."""
-        if line not in self._said:
-            self._said.add(line)
-            self.news.append(line)
 
 
 class CudaGraphs:
@@ -177,10 +177,16 @@ def build_runner(
     settings = task.recipe.train
     obstacle = why_eager(settings, device, ranks)
     if settings.capture and obstacle is None:
-        return CapturedRunner(task, model, optimizer, average, device, ranks, CudaGraphs(device))
-    runner = StepRunner(task, model, optimizer, average, device, ranks)
-    if settings.capture and obstacle:
-        runner.news.append(obstacle)
+        runner: StepRunner = CapturedRunner(task, model, optimizer, average, device, ranks, CudaGraphs(device))
+    else:
+        runner = StepRunner(task, model, optimizer, average, device, ranks)
+        if settings.capture and obstacle:
+            runner.news.append(obstacle)
+    plain = why_plain(settings, device)
+    if plain is None:
+        runner.parts = CompiledParts(model)
+    elif plain:
+        runner.news.append(plain)
     return runner
 
 

@@ -4,7 +4,7 @@ One call clears them, one sums them over processes, one takes their norm, one sc
 a captured step needs. Behind them the buffer has a few numbers that are summed over processes together with them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -24,11 +24,18 @@ class Gradients:
         first = self.parameters[0]
         self.everything = torch.zeros(places[-1] + extras, dtype=first.dtype, device=first.device)
         self.flat, self.extras = self.everything[: places[-1]], self.everything[places[-1] :]
+        self.places: list[Tensor] = []
         for parameter, place in zip(self.parameters, places, strict=False):
             parameter.grad = self.flat[place : place + parameter.numel()].view_as(parameter)
+            self.places.append(parameter.grad)
 
     def clear(self) -> None:
         self.everything.zero_()
+
+    def add(self, found: Sequence[Tensor | None]) -> None:
+        """Adds a gradient of each parameter, all in a few calls; None is zero."""
+        pairs = [(place, new) for place, new in zip(self.places, found, strict=True) if new is not None]
+        torch._foreach_add_([place for place, _ in pairs], [new for _, new in pairs])
 
     def norm(self) -> Tensor:
         """The Euclidean norm over all parameters; what pads the buffer is zero and does not count."""

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from torch import Tensor
 
 from regard.errors import TrainingError
 from regard.recipe import Decoding, Training
+from regard.tasks.task import Batch
 
 
 @contextmanager
@@ -24,3 +26,39 @@ def enough_memory(step: int, settings: Training, decoding: Decoding | None = Non
             "it in a new run (and raise train.accumulate by as much, so that a step still sees as many tokens), or "
             "make the model smaller"
         ) from error
+
+
+class Pieces:
+    """Cuts micro-batches that do not fit at once into halves, by rows; their gradients add up to the same sum."""
+
+    def __init__(self) -> None:
+        self._most: int | None = None
+        """Most numbers a batch may hold to be done at once; none, as long as all have fitted."""
+
+    def of(self, batch: Batch) -> list[Batch]:
+        """What is to be done one after another, without what has no targets."""
+        if self._most is None or size_of(batch) <= self._most or not _divisible(batch):
+            return [batch] if batch.count else []
+        return [piece for half in (0, 1) for piece in self.of(batch.rows(half, 2))]
+
+    def lower(self, batch: Batch) -> bool:
+        """Learns that a batch was too large; whether it can be cut."""
+        self._most = size_of(batch) - 1
+        return _divisible(batch)
+
+
+def size_of(batch: Batch) -> int:
+    """All numbers of a batch, padding included."""
+    total = 0
+
+    def count(tensor: Tensor) -> Tensor:
+        nonlocal total
+        total += tensor.numel()
+        return tensor
+
+    batch.map(count)
+    return total
+
+
+def _divisible(batch: Batch) -> bool:
+    return size_of(batch.rows(0, 2)) < size_of(batch)

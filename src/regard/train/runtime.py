@@ -3,16 +3,19 @@ all cases; another way of executing a step is another class with the method `run
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from regard.recipe import Training
+from regard.tap import Tap
 from regard.tasks.task import Batch, Task
 from regard.train.averaging import MovingAverage
+from regard.train.compiled import PLAIN, CompiledParts
 from regard.train.gradients import Gradients
+from regard.train.memory import Pieces
 from regard.train.optimizers import Optimizer, set_rate
 from regard.train.ranks import Ranks
 
@@ -60,6 +63,11 @@ class StepRunner:
         self.device, self.ranks, self.settings = device, ranks, task.recipe.train
         self.news: list[str] = []
         """What a person should be told about how steps are executed, a line each; whoever tells it empties the list."""
+        self.parts: CompiledParts | None = None
+        """Parts of the model that are compiled, if any are."""
+        self.pieces = Pieces()
+        self._taps = [module for module in model.modules() if isinstance(module, Tap)]
+        self._said: set[str] = set()
         trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.gradients = Gradients(trained, extras=3)
         # What a step must know, and its outcome, are always at the same places, as a captured step needs it.
@@ -72,13 +80,9 @@ class StepRunner:
     def run(self, micro_batches: Sequence[Batch], plan: Plan, carry: Carry) -> tuple[Tensor, Carry]:
         """Does one step and returns, still on the device, its outcome (loss, interruptions, seconds, norm, bad), and
         the carry. Nothing here waits for the device."""
-        seed_step(self.task.recipe.seed, plan.step, self.ranks.rank)
-        self.gradients.clear()
-        self._tell(plan)
-        for batch in micro_batches:
-            share = batch.rows(self.ranks.rank, self.ranks.world) if self.ranks.world > 1 else batch
-            if share.count:
-                carry = self.learn(share, carry)
+        if self.ranks.world > 1:
+            micro_batches = [batch.rows(self.ranks.rank, self.ranks.world) for batch in micro_batches]
+        carry = self._gather(micro_batches, plan, carry)
         self.ranks.sum(self.gradients.everything)
         self.update()
         if self.average is not None:
@@ -87,14 +91,59 @@ class StepRunner:
             carry = {name: torch.where(self.bad > 0, torch.zeros_like(value), value) for name, value in carry.items()}
         return self.outcome.clone(), carry
 
+    def _gather(self, batches: Sequence[Batch], plan: Plan, carry: Carry) -> Carry:
+        """The gradient of this process's batches, begun anew as often as something stands in the way that can be
+        removed: a batch too large for the device, or a compiler that fails."""
+        while True:
+            try:
+                return self._attempt(batches, plan, carry)
+            except torch.OutOfMemoryError:
+                # State that is carried belongs to all rows of a batch.
+                if carry is not None or not self.pieces.lower(self._trying):
+                    raise
+                self._say(
+                    f"the device's memory does not hold a micro-batch with {self._trying.count:,} targets at once "
+                    f"(train.batch_tokens = {self.settings.batch_tokens}); from step {plan.step} on such ones are done "
+                    "in halves: the gradient is the same, it takes longer"
+                )
+            except RuntimeError as error:
+                if self.parts is None:
+                    raise
+                self.parts = None
+                self._say(f"{PLAIN}: {first_line(error)}")
+            # Here, where nothing of the failed attempt is held by its exception any more.
+            self.recover()
+
+    def _attempt(self, batches: Sequence[Batch], plan: Plan, carry: Carry) -> Carry:
+        seed_step(self.task.recipe.seed, plan.step, self.ranks.rank)
+        self.gradients.clear()
+        self._tell(plan)
+        for batch in batches:
+            for piece in self.pieces.of(batch):
+                self._trying = piece
+                carry = self.learn(piece, carry)
+        return carry
+
+    def recover(self) -> None:
+        """Makes room for another attempt."""
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+
     def learn(self, batch: Batch, carry: Carry) -> Carry:
         """Adds the loss and the gradient of a micro-batch to what there is."""
-        with precision(self.settings, self.device):
-            summed, carry = self.task.objective(self.model, batch.map(self.sent), carry)
-        scaled = summed / self.known[0]
-        scaled.backward()  # type: ignore[no-untyped-call]
+        compiled = self.parts.used() if self.parts is not None and not self.watched else nullcontext()
+        with compiled:
+            with precision(self.settings, self.device):
+                summed, carry = self.task.objective(self.model, batch.map(self.sent), carry)
+            scaled = summed / self.known[0]
+            self.gradients.add(torch.autograd.grad(scaled, self.gradients.parameters, allow_unused=True))
         self.gradients.extras[0] += scaled.detach()
         return carry
+
+    @property
+    def watched(self) -> bool:
+        """Whether somebody looks at what passes through the model."""
+        return any(tap.watched for tap in self._taps)
 
     def update(self) -> None:
         """Changes the weights, unless the loss or the gradient is not finite; the device decides."""
@@ -118,6 +167,12 @@ class StepRunner:
         """A tensor on the device, without waiting for it where that is safe."""
         return in_transit(tensor, self.device).to(self.device, non_blocking=self.device.type == "cuda")
 
+    def _say(self, line: str) -> None:
+        """Once is enough."""
+        if line not in self._said:
+            self._said.add(line)
+            self.news.append(line)
+
     def _tell(self, plan: Plan) -> None:
         """Puts what a step must know where it looks for it."""
         # Only one process may say what time it is, since all that they say is added up.
@@ -132,6 +187,10 @@ class StepRunner:
 def in_transit(tensor: Tensor, device: torch.device) -> Tensor:
     """A tensor of the host from where CUDA can fetch it by itself, while the host goes on."""
     return tensor.pin_memory() if device.type == "cuda" and tensor.device.type == "cpu" else tensor
+
+
+def first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
 
 
 def precision(settings: Training, device: torch.device) -> AbstractContextManager[None]:

@@ -1,0 +1,69 @@
+"""Parts of a model compiled by torch.compile, which joins small kernels into few.
+
+What is compiled are the parts that a model repeats (blocks) and those that hold its largest tensors (the readout's
+cost), not the model: a part is compiled once, for all layers and, with sizes left open, for all shapes. It is used in
+training steps alone, while nobody looks: a tap that is watched wants the code as it is written. Numbers differ from
+those of the code by rounding, and dropout draws others.
+"""
+
+import importlib.util
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+
+from regard.models.readout import LogitSlopes, LogitTotals
+from regard.nn.blocks import DecoderBlock, EncoderBlock
+from regard.recipe import Training
+
+PARTS: tuple[type[nn.Module], ...] = (EncoderBlock, DecoderBlock, LogitTotals, LogitSlopes)
+"""Modules that are compiled where a model has them."""
+
+PLAIN = "the model is not compiled"
+
+
+class CompiledParts:
+    """The parts of a model that can be compiled; they are so when first used, and only within `used`."""
+
+    def __init__(self, model: nn.Module, parts: tuple[type[nn.Module], ...] = PARTS) -> None:
+        found = [module for module in model.modules() if type(module) in parts]
+        compiled = {kind: torch.compile(kind.forward, dynamic=True) for kind in {type(module) for module in found}}
+        self._forwards: list[tuple[nn.Module, Callable[..., Any]]] = [
+            (module, partial(compiled[type(module)], module)) for module in found
+        ]
+
+    def __len__(self) -> int:
+        return len(self._forwards)
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """While the block runs, the parts are compiled ones."""
+        for module, forward in self._forwards:
+            # An attribute of the module itself goes before the method of its class.
+            module.forward = forward
+        try:
+            with warnings.catch_warnings():
+                # The compiler's advice is for those who write kernels.
+                warnings.filterwarnings("ignore", module=r"torch\..*")
+                yield
+        finally:
+            for module, _ in self._forwards:
+                del module.forward
+
+
+def why_plain(settings: Training, device: torch.device) -> str | None:
+    """Why a model is not compiled, in words; none, if it is, and no words, if nobody expects it to be."""
+    if settings.compile is False or (settings.compile == "auto" and not _worthwhile(settings, device)):
+        return ""
+    if device.type == "cuda" and importlib.util.find_spec("triton") is None:
+        return f"{PLAIN}: triton is not installed"
+    return None
+
+
+def _worthwhile(settings: Training, device: torch.device) -> bool:
+    """Whether compiling pays if nobody says so."""
+    return device.type == "cuda" and settings.capture and settings.shapes > 0
