@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from regard.data.batch import PairBatch
+from regard.data.copying import Copying
 from regard.data.shapes import Shapes
 from regard.errors import DataError
 from regard.tokens.tokenizer import Tokenizer
@@ -66,7 +67,8 @@ class PairBatches:
     Subwords are sampled if a tokenizer is given whose settings say so, from a generator of (seed, epoch, example). A
     sampled text of more than `longest` tokens is replaced by the one that is not sampled.
 
-    With `shapes`, batches have at most that many shapes, whatever is in them (`Shapes` names the exceptions).
+    With `shapes`, batches have at most that many shapes, whatever is in them (`Shapes` names the exceptions). With
+    `copying`, they know what the words of their sources are in the target.
     """
 
     def __init__(
@@ -79,10 +81,12 @@ class PairBatches:
         target: Tokenizer | None = None,
         longest: int | None = None,
         shapes: int = 0,
+        copying: Copying | None = None,
     ) -> None:
         if not len(pairs):
             raise DataError("there is no training pair; see the report above for those that were dropped")
         self._pairs = pairs
+        self._copying = copying
         self._seed = seed & 0xFFFF_FFFF_FFFF_FFFF
         self._batch_tokens = batch_tokens
         self._source = source if source is not None and source.settings.dropout else None
@@ -113,19 +117,22 @@ class PairBatches:
         DataError for a position that these data do not have.
         """
         if position.shard >= self.shards:
-            raise DataError(_no_such(position))
+            raise DataError(no_such(position))
         epoch, shard, first = position.epoch, position.shard, position.batch
         while True:
             order = self._order(epoch)
             while shard < self.shards:
                 sources, targets, examples = self._encode(epoch, order[shard * self._shard_size :][: self._shard_size])
                 plan = self._plan(epoch, shard, sources, targets)
+                words = None
+                if self._copying is not None:
+                    words, targets = self._copying.both(sources, targets, map(self._pairs.text, examples))
                 self._planned = len(plan)
                 if first >= len(plan):
-                    raise DataError(_no_such(position))
+                    raise DataError(no_such(position))
                 for place in range(first, len(plan)):
                     after = self._after(epoch, shard, place, len(plan))
-                    yield _batch(plan[place], sources, targets, examples, self._shapes), after
+                    yield _batch(plan[place], sources, targets, examples, self._shapes, words), after
                 shard, first = shard + 1, 0
             epoch, shard = epoch + 1, 0
 
@@ -175,11 +182,14 @@ class PairBatches:
 
 
 def evaluation_batches(
-    sources: Sequence[list[int]], targets: Sequence[list[int]], batch_tokens: int
+    sources: Sequence[list[int]],
+    targets: Sequence[list[int]],
+    batch_tokens: int,
+    words: Sequence[list[int]] | None = None,
 ) -> Iterator[PairBatch]:
     """All pairs once, shortest first, within the same budget; `examples` of a batch says which pairs they are."""
     for rows in plan_batches([len(row) for row in sources], [len(row) for row in targets], batch_tokens):
-        yield _batch(rows, sources, targets, range(len(sources)))
+        yield _batch(rows, sources, targets, range(len(sources)), words=words)
 
 
 def plan_batches(
@@ -204,7 +214,8 @@ def plan_batches(
     return [*plan, rows] if rows else plan
 
 
-def _no_such(position: Position) -> str:
+def no_such(position: Position) -> str:
+    """What a user is told of a position that the data do not have."""
     place = f"epoch {position.epoch}, shard {position.shard}, batch {position.batch}"
     return (
         f"the training data have no {place}, where the run is to go on, so they are not those it began with; "
@@ -218,10 +229,12 @@ def _batch(
     targets: Sequence[list[int]],
     examples: Sequence[int],
     shapes: Shapes | None = None,
+    words: Sequence[list[int]] | None = None,
 ) -> PairBatch:
     source, target = [sources[row] for row in rows], [targets[row] for row in rows]
     shape = None
     if shapes is not None:
         width = int(shapes.widths_of(max(map(len, source + target)) + 1))
         shape = shapes.rows_of(width), width
-    return PairBatch.of(source, target, [examples[row] for row in rows], shape)
+    copied = None if words is None else [words[row] for row in rows]
+    return PairBatch.of(source, target, [examples[row] for row in rows], shape, copied)

@@ -3,18 +3,22 @@
 A cache is a folder. It is built under another name and renamed when it is whole, so there is never half a cache.
 """
 
+import json
 import os
 import re
 import shutil
 from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from hashlib import file_digest, sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+
+from regard.disk import open_file
 
 _FLUSH_EVERY = 1 << 16
 
@@ -65,6 +69,11 @@ class Ragged:
 
     def __len__(self) -> int:
         return len(self.ends)
+
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        """All rows, one after another."""
+        return self._values
 
     def __getitem__(self, index: int) -> npt.NDArray[Any]:
         start = int(self.ends[index - 1]) if index else 0
@@ -143,6 +152,35 @@ def write_texts(folder: Path, pairs: Iterable[tuple[str, str]]) -> None:
 def write_numbers(folder: Path, name: str, numbers: Iterable[int]) -> None:
     """Writes numbers of four bytes."""
     (folder / f"{name}.uint32").write_bytes(np.fromiter(numbers, dtype=np.uint32).tobytes())
+
+
+_SIZES = "sizes.json"
+
+
+def seal(folder: Path) -> None:
+    """Writes down how large each file of a finished cache is."""
+    sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
+    (folder / _SIZES).write_text(json.dumps(sizes), encoding="utf-8")
+
+
+def is_whole(cache: Path) -> bool:
+    """Whether a cache is there with all its files in full length."""
+    try:
+        sizes = json.loads((cache / _SIZES).read_text(encoding="utf-8"))
+        return all((cache / name).stat().st_size == size for name, size in sizes.items())
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def digest_of(facts: list[Any]) -> str:
+    """A short name for everything that the content of a cache depends on."""
+    return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def digest_of_file(path: Path) -> str:
+    """A name for the content of a file."""
+    with open_file(path, unpack=False) as stream:
+        return file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 @contextmanager

@@ -5,20 +5,30 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from itertools import compress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from regard.data.cache import Side, TextPairs, TokenPairs, new_folder, passing_folder, sweep, write_texts
+from regard.data.cache import (
+    Side,
+    TextPairs,
+    TokenPairs,
+    digest_of,
+    digest_of_file,
+    is_whole,
+    new_folder,
+    passing_folder,
+    seal,
+    sweep,
+    write_texts,
+)
 from regard.data.check import PLACES, check_corpora, over_long
 from regard.data.corpora import FileExamples, load_corpus, place, records
 from regard.data.examples import Corpora, Examples, Pair
 from regard.data.report import Report
 from regard.data.tokenizing import Tally, Tokenizers, tokenize
-from regard.disk import open_file
 from regard.errors import DataError, counted
 from regard.recipe import Tokenizer as Settings
 from regard.recipe import Tokens, TranslationRecipe, parse_recipe
@@ -29,7 +39,6 @@ _FORMAT = 1
 
 _FILES = {"train", "dev", "test"}
 _NAMES = ("source", "target")
-_SIZES = "sizes.json"
 
 OnProgress = Callable[[str, int], None]
 """Told what is being done, and how many texts it was done to so far."""
@@ -76,8 +85,8 @@ def prepare(
             fingerprint = _fingerprint(recipe, made, tokenizers)
             # The report in the cache names files, so that files which moved are prepared anew, though the batches are
             # the same.
-            cache = folder / _digest_of([fingerprint, recipe.data.model_dump(include=_FILES)])
-            if not _is_whole(cache):
+            cache = folder / digest_of([fingerprint, recipe.data.model_dump(include=_FILES)])
+            if not is_whole(cache):
                 shutil.rmtree(cache, ignore_errors=True)
                 with new_folder(cache) as unfinished:
                     _build(unfinished, recipe, made, tokenizers, on_progress)
@@ -143,20 +152,12 @@ def _fingerprint(recipe: TranslationRecipe, corpora: Corpora, tokenizers: Tokeni
     facts = [_FORMAT, recipe.data.model_dump(exclude=_FILES), recipe.tokens.model_dump()]
     facts += [recipe.train.batch_tokens, learned]
     facts += [_digest(examples) for examples in (corpora.train, corpora.dev, corpora.test)]
-    return _digest_of(facts)
-
-
-def _digest_of(facts: list[Any]) -> str:
-    return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+    return digest_of(facts)
 
 
 def _digest(examples: Examples) -> list[str]:
     if isinstance(examples, FileExamples):
-        digests = []
-        for file in examples.files.files:
-            with open_file(file.path, unpack=False) as stream:
-                digests.append(file_digest(stream, "sha256").hexdigest())  # type: ignore[arg-type]
-        return digests
+        return [digest_of_file(file.path) for file in examples.files.files]
     digest = sha256()
     for pair in examples:
         digest.update(json.dumps([pair.source, pair.target]).encode())
@@ -186,8 +187,7 @@ def _build(
     _refuse_nothing(tally.pairs, report)
     report = report.extended(notes=_notes(folder, recipe, tokenizers, tally))
     (folder / "report.json").write_text(json.dumps(report.as_json()), encoding="utf-8")
-    sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
-    (folder / _SIZES).write_text(json.dumps(sizes), encoding="utf-8")
+    seal(folder)
 
 
 def _refuse_nothing(pairs: int, report: Report) -> None:
@@ -222,12 +222,3 @@ def _notes(folder: Path, recipe: TranslationRecipe, tokenizers: Tokenizers, tall
         pairs = "pair is" if alone == 1 else "pairs are"
         notes.append(f"train: {alone:,} {pairs} longer than {budget}; each is a batch by itself")
     return notes
-
-
-def _is_whole(cache: Path) -> bool:
-    """Whether a cache is there with all its files in full length."""
-    try:
-        sizes = json.loads((cache / _SIZES).read_text(encoding="utf-8"))
-        return all((cache / name).stat().st_size == size for name, size in sizes.items())
-    except (OSError, ValueError, AttributeError):
-        return False

@@ -17,7 +17,7 @@ _UNDERLINE = re.compile(r"^([*=~^-])\1{2,}$", re.MULTILINE)
 
 @cache
 def topics_text(split: str) -> tuple[str, ...]:
-    """The lines of one split (train, dev or test): for each of its topics a heading ` = name = `, then its paragraphs, a
+    """The lines of one split (train, dev or test): for each topic a heading ` = name = `, then its paragraphs, a
     line each, with spaces around words and signs."""
     # Not imported above: half a megabyte that those who bring their own text need not wait for.
     texts: dict[str, str] = import_module("pydoc_data.topics").topics

@@ -1,0 +1,211 @@
+"""Batches of running text: parallel rows, read segment by segment, in an order that is a pure function of seed, epoch
+and position.
+
+A stream is cut into as many rows as a batch has, each a long stretch of the text, and batch k is the k-th segment of
+every row: so a model that carries its state on has read, in each row, everything before. Where words may not depend on
+what stands before their document or line, rows are such pieces of text: pieces of like length are read side by side,
+and those that are longer than a segment go on in the next batch.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from regard.data.batch import Padded, SegmentBatch
+from regard.data.batches import Position, no_such
+from regard.data.stream import TokenText
+from regard.errors import DataError
+from regard.recipe import LanguageData
+from regard.tokens.vocabulary import BEGIN, END, PAD
+
+GROUPS_IN_SHARD = 64
+"""Groups of pieces that are sorted by length together."""
+
+SHORT_SHARE = 0.05
+"""With varying segments: how many of them are of about half the length (Merity et al. 2018)."""
+SPREAD = 5.0
+"""With varying segments: standard deviation of their lengths."""
+LEAST = 5
+"""With varying segments: the shortest."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Stretches of a stream that are read side by side."""
+
+    starts: npt.NDArray[np.int64]
+    lengths: npt.NDArray[np.int64]
+    spans: list[tuple[int, int]]
+    """From where to where in every row each batch goes."""
+
+
+class SegmentBatches(ABC):
+    """Batches over a text, without end; `first` stands before a text, and before a row if rows are not `joined`."""
+
+    def __init__(self, text: TokenText, *, first: int, joined: bool) -> None:
+        if not len(text):
+            raise DataError("there is no token in the text: its lines are empty, and data.end_of_line is false")
+        self._first, self._joined, self._stream = first, joined, text.stream
+
+    @abstractmethod
+    def groups(self, epoch: int) -> int:
+        """Groups of rows that are read one after another in a pass."""
+
+    @abstractmethod
+    def group(self, epoch: int, number: int) -> Rows:
+        """A group of a pass."""
+
+    def passes(self, position: Position) -> float:
+        """Passes that are over at a position, with the share of the one in progress."""
+        inside = 0.0
+        if position.batch:
+            inside = position.batch / len(self.group(position.epoch, position.shard).spans)
+        return position.epoch + (position.shard + inside) / self.groups(position.epoch)
+
+    def from_position(self, position: Position) -> Iterator[tuple[SegmentBatch, Position]]:
+        """Batches from a position on, without end, each with the position after it.
+
+        DataError for a position that this text does not have."""
+        if position.shard >= self.groups(position.epoch):
+            raise DataError(no_such(position))
+        if position.batch >= len(self.group(position.epoch, position.shard).spans):
+            raise DataError(no_such(position))
+        while True:
+            rows = self.group(position.epoch, position.shard)
+            span, position = rows.spans[position.batch], self._after(position, len(rows.spans))
+            yield self._cut(rows, *span), position
+
+    def once(self) -> Iterator[tuple[SegmentBatch, npt.NDArray[np.int64]]]:
+        """The batches of the first pass, each with the places in the stream of its rows' first targets."""
+        for number in range(self.groups(0)):
+            rows = self.group(0, number)
+            for span in rows.spans:
+                yield self._cut(rows, *span), rows.starts + span[0]
+
+    def _after(self, position: Position, batches: int) -> Position:
+        if position.batch + 1 < batches:
+            return replace(position, batch=position.batch + 1)
+        if position.shard + 1 < self.groups(position.epoch):
+            return replace(position, shard=position.shard + 1, batch=0)
+        return Position(position.epoch + 1)
+
+    def _cut(self, rows: Rows, start: int, stop: int) -> SegmentBatch:
+        """Tokens `start` to `stop` of every row."""
+        lengths = np.clip(rows.lengths - start, 0, stop - start)
+        keep = np.arange(stop - start) < lengths[:, None]
+        places = np.where(keep, rows.starts[:, None] + np.arange(start, stop), 0)
+        wanted = np.where(keep, self._stream[places], PAD)
+        given = np.where(keep, self._stream[np.maximum(places - 1, 0)], PAD)
+        if start == 0:
+            # What stands before a row is the text before it, if that belongs to it and there is any.
+            begins = (rows.starts == 0) | (not self._joined)
+            given[:, 0] = np.where(begins & keep[:, 0], self._first, given[:, 0])
+        sizes = torch.from_numpy(lengths.astype(np.int64))
+        return SegmentBatch(
+            given=Padded(torch.from_numpy(given.astype(np.int64)), sizes),
+            wanted=Padded(torch.from_numpy(wanted.astype(np.int64)), sizes),
+            fresh=torch.full((len(lengths),), start == 0),
+            count=int(lengths.sum()),
+        )
+
+
+class StreamSegments(SegmentBatches):
+    """A text in one piece, in `rows` of equal length, the last one shorter, read `segment` tokens at a time."""
+
+    def __init__(self, text: TokenText, *, rows: int, segment: int, vary: bool = False, seed: int = 0) -> None:
+        super().__init__(text, first=END, joined=True)
+        self._segment, self._length = segment, -(-len(text) // min(rows, len(text)))
+        self._vary, self._seed = vary, seed & 0xFFFF_FFFF_FFFF_FFFF
+        self._planned: tuple[int, Rows] | None = None
+
+    def groups(self, epoch: int) -> int:
+        return 1
+
+    def group(self, epoch: int, number: int) -> Rows:
+        if self._planned is None or self._planned[0] != epoch:
+            starts = np.arange(0, len(self._stream), self._length)
+            lengths = np.minimum(starts + self._length, len(self._stream)) - starts
+            ends = np.cumsum(self._widths(epoch))
+            ends = np.append(ends[ends < self._length], self._length)
+            spans = list(zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True))
+            self._planned = epoch, Rows(starts, lengths, spans)
+        return self._planned[1]
+
+    def _widths(self, epoch: int) -> npt.NDArray[np.int64]:
+        """At least as many widths of segments as a pass has."""
+        if not self._vary:
+            return np.full(-(-self._length // self._segment), self._segment)
+        rng = np.random.default_rng((self._seed, epoch))
+        count = -(-self._length // LEAST)
+        middle = np.where(rng.random(count) < SHORT_SHARE, self._segment / 2, self._segment)
+        return np.maximum(LEAST, rng.normal(middle, SPREAD)).astype(np.int64)
+
+
+class PieceSegments(SegmentBatches):
+    """A text in many pieces, documents or lines, each by itself; shuffled if there is a seed. A batch has at most
+    `batch_tokens` tokens, padding included."""
+
+    def __init__(
+        self, text: TokenText, ends: npt.NDArray[np.int64], *, batch_tokens: int, segment: int, seed: int | None = None
+    ) -> None:
+        super().__init__(text, first=BEGIN, joined=False)
+        self._starts, self._lengths = np.append(0, ends[:-1]), np.diff(ends, prepend=0)
+        self._budget, self._segment = batch_tokens, segment
+        self._seed = None if seed is None else seed & 0xFFFF_FFFF_FFFF_FFFF
+        self._shard = max(1, int(GROUPS_IN_SHARD * batch_tokens / np.minimum(self._lengths, segment).mean()))
+        self._planned: tuple[int, list[npt.NDArray[np.int64]]] | None = None
+
+    def groups(self, epoch: int) -> int:
+        return len(self._plan(epoch))
+
+    def group(self, epoch: int, number: int) -> Rows:
+        chosen = self._plan(epoch)[number]
+        longest = int(self._lengths[chosen].max())
+        spans = [(start, min(start + self._segment, longest)) for start in range(0, longest, self._segment)]
+        return Rows(self._starts[chosen], self._lengths[chosen], spans)
+
+    def _plan(self, epoch: int) -> list[npt.NDArray[np.int64]]:
+        """Which pieces are read side by side: of like length within a shard, so that little is padding."""
+        if self._planned is None or self._planned[0] != epoch:
+            rng = None if self._seed is None else np.random.default_rng((self._seed, epoch))
+            order = np.arange(len(self._lengths))
+            order = order if rng is None else rng.permutation(order)
+            size = len(order) if rng is None else self._shard
+            shards = (self._grouped(order[start : start + size]) for start in range(0, len(order), size))
+            groups = []
+            for shard in shards:
+                groups += shard if rng is None else [shard[place] for place in rng.permutation(len(shard))]
+            self._planned = epoch, groups
+        return self._planned[1]
+
+    def _grouped(self, shard: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
+        """Neighbours in length, as many as the budget allows."""
+        shard = shard[np.argsort(self._lengths[shard], kind="stable")]
+        widths = np.minimum(self._lengths[shard], self._segment).tolist()
+        groups, first = [], 0
+        for place, width in enumerate(widths):
+            if place > first and (place + 1 - first) * width > self._budget:
+                groups.append(shard[first:place])
+                first = place
+        return [*groups, shard[first:]]
+
+
+def training_segments(text: TokenText, data: LanguageData, *, seed: int, batch_tokens: int) -> SegmentBatches:
+    """Batches to train on, as the settings say."""
+    if data.context == "stream":
+        rows = max(1, batch_tokens // data.segment)
+        return StreamSegments(text, rows=rows, segment=data.segment, vary=data.vary, seed=seed)
+    ends = text.ends(data.context)
+    return PieceSegments(text, ends, batch_tokens=batch_tokens, segment=data.segment, seed=seed)
+
+
+def reading_segments(text: TokenText, context: str, *, rows: int, segment: int) -> SegmentBatches:
+    """Batches to read a text once, which `once` gives: a stream in that many rows, pieces in as many as give as many
+    tokens."""
+    if context == "stream":
+        return StreamSegments(text, rows=rows, segment=segment)
+    return PieceSegments(text, text.ends(context), batch_tokens=rows * segment, segment=segment)

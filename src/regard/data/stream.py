@@ -1,0 +1,194 @@
+"""Running text as one stream of tokens, on disk or in memory, which knows where lines and documents end."""
+
+import json
+import shutil
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from regard.data.cache import (
+    Ragged,
+    RaggedWriter,
+    digest_of,
+    digest_of_file,
+    is_whole,
+    new_folder,
+    seal,
+    sweep,
+    write_numbers,
+)
+from regard.data.report import Report
+from regard.data.text import Split, Text, check_text, load_text
+from regard.data.topics import topics_text
+from regard.errors import DataError, counted
+from regard.recipe import LanguageData, LanguageRecipe
+from regard.tokens import END, UNKNOWN, Tokenizer, load_tokenizer, save_tokenizer, train_tokenizer
+
+_FORMAT = 1
+"""To be raised when the content of the cache changes, so that old ones are not taken for it."""
+
+_LINES_AT_ONCE = 4096
+_FILES = {"train", "dev", "test"}
+_UNITS = {"segment", "vary", "context"}
+"""Settings that say how a stream is cut, and nothing about what is in it."""
+
+OnProgress = Callable[[str, int], None]
+"""Told what is being done, and to how many lines it was done so far."""
+
+
+@dataclass(frozen=True)
+class TokenText:
+    """All tokens of a text, one after another."""
+
+    stream: npt.NDArray[Any]
+    lines: npt.NDArray[np.int64]
+    """Where each line ends in the stream."""
+    documents: npt.NDArray[np.uint32]
+    """With which lines documents begin."""
+
+    @classmethod
+    def open(cls, folder: Path, name: str) -> Self:
+        """The text of that name in a cache, through memory maps."""
+        rows = Ragged(folder, f"{name}.tokens")
+        return cls(rows.values, rows.ends, np.fromfile(folder / f"{name}.documents.uint32", dtype=np.uint32))
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[list[int], bool]]) -> Self:
+        """From the tokens of each line, and whether a document begins with it."""
+        stream, ends, documents = array("q"), array("q"), array("I")
+        for tokens, begins in rows:
+            if begins:
+                documents.append(len(ends))
+            stream.extend(tokens)
+            ends.append(len(stream))
+        return cls(
+            np.array(stream, dtype=np.int64), np.array(ends, dtype=np.int64), np.array(documents, dtype=np.uint32)
+        )
+
+    def __len__(self) -> int:
+        return len(self.stream)
+
+    def ends(self, context: str) -> npt.NDArray[np.int64]:
+        """Where each piece of text ends within which a word may depend on others; there is no empty piece."""
+        if context == "stream":
+            ends = np.array([len(self.stream)])
+        elif context == "documents":
+            first = np.concatenate([[0], self.lines])[self.documents[1:]]
+            ends = np.append(first, len(self.stream))
+        else:
+            ends = np.asarray(self.lines)
+        return ends[np.diff(ends, prepend=0) > 0]
+
+
+@dataclass(frozen=True)
+class PreparedText:
+    """Everything a run needs to know of its text."""
+
+    parts: dict[Split, TokenText]
+    """Training text, development text where there is some, test text where there is some."""
+    tokenizer: Tokenizer
+    report: Report
+    fingerprint: str
+    """A name for the text and the settings it was prepared with."""
+    cache: Path
+    """The folder that holds the tokens."""
+
+
+def prepare_text(
+    recipe: LanguageRecipe,
+    folder: Path,
+    tokenizer: Tokenizer | None = None,
+    on_progress: OnProgress = lambda what, count: None,
+) -> PreparedText:
+    """Checks the text of a recipe, trains a tokenizer unless one is given, and writes tokens into a cache inside
+    `folder`, which is used again while nothing has changed. DataError for what is no text."""
+    parts = load_text(recipe.data)
+    try:
+        sweep(folder)
+        fingerprint = _fingerprint(recipe, parts, tokenizer)
+        # The report in the cache names files; moved ones are prepared anew, though their tokens are the same.
+        cache = folder / digest_of([fingerprint, recipe.data.model_dump(include=_FILES)])
+        if not is_whole(cache):
+            shutil.rmtree(cache, ignore_errors=True)
+            with new_folder(cache) as unfinished:
+                _build(unfinished, recipe, parts, tokenizer, on_progress)
+        report = Report.from_json(json.loads((cache / "report.json").read_text(encoding="utf-8")))
+        learned = tokenizer or load_tokenizer(cache / "tokenizer.json")
+        tokens = {split: TokenText.open(cache, split) for split in parts}
+        return PreparedText(tokens, learned, report, fingerprint, cache)
+    except OSError as error:
+        what = "the data cache cannot be written or read"
+        raise DataError(f"{folder}: {what}: {error.strerror}; make room there, or choose another folder") from None
+
+
+def encoded(
+    lines: Iterable[tuple[str, bool]], tokenizer: Tokenizer, end_of_line: bool
+) -> Iterator[tuple[list[int], bool]]:
+    """The tokens of each line, END after them if the end of a line is a token, and whether a document begins there."""
+    end = [END] if end_of_line else []
+    waiting = iter(lines)
+    while some := list(islice(waiting, _LINES_AT_ONCE)):
+        for (_, begins), tokens in zip(some, tokenizer.encode_all([line for line, _ in some]), strict=True):
+            yield tokens + end, begins
+
+
+def text_of(data: LanguageData, split: Split, tokenizer: Tokenizer) -> TokenText:
+    """One part of the text that settings name, in memory; empty if they name none."""
+    text = load_text(data).get(split)
+    return TokenText.of(encoded(text.lines(), tokenizer, data.end_of_line) if text else [])
+
+
+def _fingerprint(recipe: LanguageRecipe, parts: dict[Split, Text], tokenizer: Tokenizer | None) -> str:
+    learned = None if tokenizer is None else [tokenizer.settings.model_dump(), tokenizer.state()]
+    facts: list[Any] = [_FORMAT, recipe.data.model_dump(exclude=_FILES | _UNITS), recipe.tokens.model_dump(), learned]
+    for split, text in parts.items():
+        built_in = [] if text.files else [digest_of(list(topics_text(split)))]
+        facts.append([split, *built_in, *(digest_of_file(file.path) for file in text.files)])
+    return digest_of(facts)
+
+
+def _build(
+    folder: Path,
+    recipe: LanguageRecipe,
+    parts: dict[Split, Text],
+    tokenizer: Tokenizer | None,
+    on_progress: OnProgress,
+) -> None:
+    report = check_text(recipe.data, recipe.tokens.unknown)
+    report.raise_if_refused()
+    if tokenizer is None:
+        tokenizer = train_tokenizer(recipe.tokens, parts["train"], lambda count: on_progress("learning tokens", count))
+        save_tokenizer(tokenizer, folder / "tokenizer.json")
+    notes = [f"a vocabulary of {tokenizer.size:,} ({tokenizer.kind})"]
+    for split, text in parts.items():
+        rows = encoded(text.lines(), tokenizer, recipe.data.end_of_line)
+        small = tokenizer.size <= np.iinfo(np.uint16).max
+        tokens, unknown = _write(folder, split, rows, np.uint16 if small else np.uint32, on_progress)
+        share = f"{unknown:,} of them unknown ({unknown / max(1, tokens):.2%})" if unknown else "none of them unknown"
+        notes.append(f"{split}: {counted(tokens, 'token')}, {share}")
+    report = report.extended(notes=notes)
+    (folder / "report.json").write_text(json.dumps(report.as_json()), encoding="utf-8")
+    seal(folder)
+
+
+def _write(
+    folder: Path, name: str, rows: Iterable[tuple[list[int], bool]], dtype: npt.DTypeLike, on_progress: OnProgress
+) -> tuple[int, int]:
+    """Writes a text to be read by `TokenText.open`; how many tokens it has, and how many of them are unknown."""
+    total, unknown, documents = 0, 0, array("I")
+    with RaggedWriter(folder, f"{name}.tokens", dtype) as writer:
+        for number, (tokens, begins) in enumerate(rows):
+            if begins:
+                documents.append(number)
+            writer.append(tokens)
+            total, unknown = total + len(tokens), unknown + tokens.count(UNKNOWN)
+            if (number + 1) % _LINES_AT_ONCE == 0:
+                on_progress(f"tokenizing {name}", number + 1)
+    write_numbers(folder, f"{name}.documents", documents)
+    return total, unknown

@@ -1,0 +1,166 @@
+"""Running text: the lines of a language model's corpus, and what is found in them."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from regard.data.corpora import SAVE_AS_UTF8
+from regard.data.report import Finding, Report, outcome_of
+from regard.data.topics import topics_text
+from regard.disk import Lines, decoded
+from regard.errors import DataError, counted
+from regard.recipe import LanguageData
+
+Split = Literal["train", "dev", "test"]
+SPLITS: tuple[Split, ...] = ("train", "dev", "test")
+
+PLACES = 3
+"""Places that a finding names."""
+
+_HEADING = re.compile(r"\s*= (?!= )\S.*(?<! =) =\s*")
+"""A heading of the first level in WikiText; those of sections have more signs on each side."""
+_CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+@dataclass
+class Text:
+    """One part of a corpus: lines that can be gone through any number of times, each with whether a document begins
+    there. What cannot be text is raised with file and line; what is doubtful is counted on the way."""
+
+    split: Split
+    data: LanguageData
+    found: Counter[str] = field(default_factory=Counter)
+    places: dict[str, list[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.files = [Lines(Path(path)) for path in getattr(self.data, self.split)]
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the recipe names such text."""
+        return bool(self.files) or self.data.corpus != "files"
+
+    def __iter__(self) -> Iterator[str]:
+        return (line for line, _ in self.lines())
+
+    def lines(self) -> Iterator[tuple[str, bool]]:
+        """Each line, and whether a document begins with it."""
+        self.found.clear()
+        self.places.clear()
+        begins, words = True, 0
+        for line, place in TEXT_CORPORA[self.data.corpus](self):
+            blank = not line or line.isspace()
+            if self.data.documents == "headings" and _HEADING.fullmatch(line):
+                begins = True
+            self._count(line, place, blank)
+            if not (blank and self.data.empty == "drop"):
+                starts = begins and (not blank or self.data.documents != "blank")
+                words += not blank
+                self.found["documents"] += starts
+                yield line, starts
+                begins = begins and not starts
+            begins = begins or (blank and self.data.documents == "blank")
+        if not words:
+            named = ", ".join(str(file.path) for file in self.files) or self.data.corpus
+            raise DataError(f"data.{self.split}: there is no line of text in {named}; name a file with text")
+
+    def report(self) -> tuple[str, list[Finding]]:
+        """What it holds, in words, and what is doubtful in it, after one pass over it."""
+        for _ in self.lines():
+            pass
+        found = self.found
+        files = f" in {', '.join(str(file.path) for file in self.files)}" if self.files else ""
+        documents = f", {counted(found['documents'], 'document')}" if self.data.documents != "none" else ""
+        size = f"{counted(found['words'], 'word')}, {counted(found['characters'], 'character')}"
+        return f"{counted(found['lines'], 'line')}{files}{documents}, {size}", list(self._findings())
+
+    def from_topics(self) -> Iterator[tuple[str, str]]:
+        """Every line of Python's help, and where it stands."""
+        return ((line, f"line {number}") for number, line in enumerate(topics_text(self.split), start=1))
+
+    def from_files(self) -> Iterator[tuple[str, str]]:
+        """Every line of the files, and where it stands."""
+        for file in self.files:
+            for number, raw in enumerate(file, start=1):
+                if (place := raw.find(b"\0")) >= 0:
+                    raise DataError(
+                        f"{file.path}:{number}: a NUL byte at byte {place + 1} of the line, so this is no text; name a "
+                        "plain text file, packed by gzip or not (convert UTF-16 to UTF-8 first)"
+                    )
+                line, problem = decoded(raw, file.path, number)
+                if problem and self.data.invalid == "refuse":
+                    raise DataError(f"{problem}: not valid UTF-8; {SAVE_AS_UTF8}")
+                if problem:
+                    self._note("invalid", problem)
+                if not problem or self.data.invalid == "replace":
+                    yield line, f"{file.path}:{number}"
+
+    def _count(self, line: str, place: str, blank: bool) -> None:
+        words = line.split()
+        self.found["lines"] += 1
+        self.found["words"] += len(words)
+        self.found["characters"] += len(line)
+        self.found["unk"] += words.count("<unk>")
+        if blank:
+            self._note("empty", place)
+        if control := _CONTROL.search(line):
+            self._note("control", f"{place} (U+{ord(control[0]):04X})")
+
+    def _note(self, kind: str, place: str) -> None:
+        self.found[kind] += 1
+        places = self.places.setdefault(kind, [])
+        if len(places) < PLACES:
+            places.append(place)
+
+    def _findings(self) -> Iterator[Finding]:
+        kinds = {
+            "invalid": ("lines of invalid UTF-8", outcome_of(self.data.invalid), "data.invalid"),
+            "empty": ("lines without text", outcome_of(self.data.empty), "data.empty"),
+            "control": ("lines with control characters", outcome_of("keep"), ""),
+        }
+        for kind, (what, outcome, setting) in kinds.items():
+            if self.found[kind]:
+                yield Finding(kind, self.split, self.found[kind], what, outcome, setting, tuple(self.places[kind]))
+        for file in self.files:
+            if file.byte_order_mark:
+                yield Finding("mark", self.split, 0, f"a byte order mark at the start of {file.path}", "removed")
+            if file.carriage_returns:
+                what = f"lines with a Windows line end in {file.path}"
+                yield Finding("carriage_return", self.split, file.carriage_returns, what, "removed")
+
+
+TEXT_CORPORA: dict[str, Callable[[Text], Iterator[tuple[str, str]]]] = {
+    "files": Text.from_files,
+    "topics": Text.from_topics,
+}
+"""The lines of each corpus by its name, each with where it stands."""
+
+
+def load_text(data: LanguageData) -> dict[Split, Text]:
+    """The parts of the corpus that the settings name; always `train`."""
+    parts = {split: Text(split, data) for split in SPLITS}
+    return {split: text for split, text in parts.items() if text.is_there}
+
+
+def check_text(data: LanguageData, unknown: str = "") -> Report:
+    """What is in the text that the settings name. Nothing is written; even files that cannot be read are findings.
+
+    `unknown` is what stands for unknown words in it already, as the settings say."""
+    parts: dict[str, str] = {}
+    findings: list[Finding] = []
+    notes: list[str] = []
+    for split, text in load_text(data).items():
+        try:
+            parts[split], found = text.report()
+            findings += found
+        except DataError as error:
+            findings.append(Finding("unreadable", split, 0, str(error), "refused"))
+        if text.found["unk"] and not unknown:
+            notes.append(
+                f"{split}: <unk> stands {counted(text.found['unk'], 'time')} in the text, as a word like others; if it "
+                'means an unknown word, set tokens.unknown = "<unk>"'
+            )
+    return Report(parts, tuple(findings), tuple(notes))
