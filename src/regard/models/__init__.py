@@ -3,14 +3,25 @@
 from collections.abc import Callable
 from typing import Any
 
-from regard.models import recurrent, transformer
+from regard.models import (
+    attentive,
+    language_copying,
+    language_recurrent,
+    language_transformer,
+    recurrent,
+    transformer,
+    window,
+)
+from regard.models.adaptive import AdaptiveReadout
+from regard.models.continuous_cache import ContinuousCache
 from regard.models.copying import CopyReadout
 from regard.models.ensemble import Ensemble
 from regard.models.generator import Generator, Readout, State
+from regard.models.language import LanguageModel
 from regard.models.readout import LinearReadout
 from regard.models.recurrent import RecurrentTranslator
 from regard.models.transformer import TransformerTranslator
-from regard.recipe import RecurrentModel, TransformerModel
+from regard.recipe import NeuralModel, RecurrentModel, TransformerModel
 
 MODELS: dict[str, Callable[[Any, int, int], Generator]] = {
     "recurrent": recurrent.build,
@@ -18,21 +29,40 @@ MODELS: dict[str, Callable[[Any, int, int], Generator]] = {
 }
 """Builds the model of a recipe's `[model]` table, by its `kind`, for source and target vocabularies of given sizes."""
 
+LANGUAGE_MODELS: dict[str, Callable[[Any, int], LanguageModel]] = {
+    "window": window.build,
+    "recurrent": language_recurrent.build,
+    "attentive": attentive.build,
+    "copying": language_copying.build,
+    "transformer": language_transformer.build,
+}
+"""The same for the language models that are trained, for a vocabulary of a given size."""
+
 
 def build_model(settings: RecurrentModel | TransformerModel, source_size: int, target_size: int) -> Generator:
     """A new model with initial weights drawn from torch's global generator, on the CPU, in float32."""
     return MODELS[settings.kind](settings, source_size, target_size)
 
 
+def build_language_model(settings: NeuralModel, size: int) -> LanguageModel:
+    """A new language model with initial weights drawn from torch's global generator, on the CPU, in float32."""
+    return LANGUAGE_MODELS[settings.kind](settings, size)
+
+
 __all__ = [
+    "LANGUAGE_MODELS",
     "MODELS",
+    "AdaptiveReadout",
+    "ContinuousCache",
     "CopyReadout",
     "Ensemble",
     "Generator",
+    "LanguageModel",
     "LinearReadout",
     "Readout",
     "RecurrentTranslator",
     "State",
     "TransformerTranslator",
+    "build_language_model",
     "build_model",
 ]

@@ -36,6 +36,9 @@ class Reading:
 class LanguageModel(Generator):
     """A generator of text that continues what it has read; of a source, it takes the number of rows alone."""
 
+    output_width: int
+    """Width of the last layer's output."""
+
     @abstractmethod
     def read(self, tokens: Int[Tensor, "N n"], state: State) -> Reading:
         """Reads n ≥ 1 more tokens in every row, as `advance` does, and tells more. The given state is consumed."""

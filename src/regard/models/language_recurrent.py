@@ -1,4 +1,4 @@
-"""A recurrent language model (Mikolov et al. 2010), with the regularization of AWD-LSTM (Merity et al. 2018) as settings.
+"""A recurrent language model (Mikolov et al. 2010), with what regularizes AWD-LSTM (Merity et al. 2018) as settings.
 
 With tied embeddings the last of several layers has their width, as in AWD-LSTM. Dropout draws its masks once for each
 segment.
@@ -54,6 +54,7 @@ class RecurrentLanguageModel(LanguageModel):
         self.stack = build_stack(
             settings, settings.embedding, settings.layers, top=settings.embedding if as_embedding else None
         )
+        self.output_width = self.stack.width
         self.dropout = FeatureDropout(settings.dropout.output, variational=settings.dropout.variational)
         self.toward = build_toward(settings, parts * self.stack.width, embedding)
         self.readout = build_readout(settings, parts * self.stack.width, embedding)

@@ -37,7 +37,7 @@ class WindowLanguageModel(LanguageModel):
 
     def __init__(self, settings: WindowModel, size: int) -> None:
         super().__init__()
-        self.window, self.direct = settings.window, settings.direct
+        self.window, self.direct, self.output_width = settings.window, settings.direct, settings.hidden
         seen = settings.window * settings.embedding
         self.embedding = TokenEmbedding(size, settings.embedding, scale=settings.embedding**0.5)
         self.inward = nn.Linear(seen, settings.hidden)

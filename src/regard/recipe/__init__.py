@@ -8,6 +8,7 @@ from regard.recipe.language_models import (
     CopyingModel,
     NeuralModel,
     NgramModel,
+    Penalty,
     RecurrentLanguageModel,
     RecurrentLayers,
     TransformerLanguageModel,
@@ -21,7 +22,7 @@ from regard.recipe.loading import (
     toml,
     write_recipe,
 )
-from regard.recipe.model import Attention, RecurrentDropout, RecurrentModel, TransformerModel
+from regard.recipe.model import Attention, RecurrentDropout, RecurrentModel, TransformerBlocks, TransformerModel
 from regard.recipe.settings import (
     RECIPES,
     AnyRecipe,
@@ -54,6 +55,7 @@ __all__ = [
     "NeuralModel",
     "NgramModel",
     "Optimizer",
+    "Penalty",
     "PredictingVectors",
     "Recipe",
     "RecurrentDropout",
@@ -66,6 +68,7 @@ __all__ = [
     "Tokenizer",
     "Tokens",
     "Training",
+    "TransformerBlocks",
     "TransformerLanguageModel",
     "TransformerModel",
     "TranslationRecipe",

@@ -25,6 +25,8 @@ class NgramModel(Section):
     """Add-k: what is added to every count."""
     backoff: Annotated[float, Field(gt=0, le=1)] = 0.4
     """Stupid back-off: factor for each shorter context."""
+    memory: Positive = 4096
+    """Mebibytes that counting may take; a text with more different n-grams than fit is refused."""
 
 
 class Penalty(Section):
@@ -155,6 +157,8 @@ class TransformerLanguageModel(TransformerBlocks, NeuralModel):
     """Blocks."""
     memory: Count = 0
     """Tokens of earlier segments that each block still sees (Dai et al. 2019); 0 begins anew in every segment."""
+    output_dropout: Share = 0.0
+    """Share of features dropped before the readout."""
     tie: bool = True
     """Whether input and output embeddings share weights."""
 

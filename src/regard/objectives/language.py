@@ -1,0 +1,48 @@
+"""Maximum likelihood of running text, segment by segment, with the state carried on."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.data.batch import SegmentBatch
+from regard.models.language import Carry, LanguageModel, Reading, cleared
+from regard.recipe import Penalty
+
+
+def segment_loss(
+    model: LanguageModel,
+    batch: SegmentBatch,
+    carry: Carry | None = None,
+    *,
+    label_smoothing: float = 0.0,
+    penalty: Penalty | None = None,
+) -> tuple[Float[Tensor, ""], Carry | None]:
+    """The summed negative log-likelihood of a segment's wanted tokens, in float32, with the penalties if any; and what
+    goes on into the next segment.
+
+    Rows that begin another text forget what was carried; all do, if there are not as many rows as before.
+    """
+    given = batch.given.tokens
+    before = model.blank(len(given))
+    if carry is not None and all(len(carry[name]) == len(given) for name in before):
+        before = cleared(carry, batch.fresh)
+    reading = model.read(given, model.resume(before, given.shape[1]))
+    of_target, of_all = model.readout_of(reading.state).log_probs(reading.features, batch.wanted.tokens)
+    costs = -torch.lerp(of_target, of_all, label_smoothing)
+    loss = costs.masked_fill(~batch.wanted.keep, 0.0).sum()
+    if penalty is not None:
+        loss = loss + _penalties(reading, batch, penalty)
+    return loss, model.carried(reading.state) or None
+
+
+def _penalties(reading: Reading, batch: SegmentBatch, penalty: Penalty) -> Float[Tensor, ""]:
+    """Activation regularization, large outputs, and temporal activation regularization, outputs that change (Merity,
+    McCann and Socher 2017): their mean squares over features, summed over the wanted tokens."""
+    keep = batch.wanted.keep
+    loss = reading.raw.new_zeros(())
+    if penalty.activation:
+        loss = loss + penalty.activation * reading.dropped.square().mean(-1).masked_fill(~keep, 0.0).sum()
+    if penalty.change:
+        change = reading.raw[:, 1:] - reading.raw[:, :-1]
+        loss = loss + penalty.change * change.square().mean(-1).masked_fill(~keep[:, 1:], 0.0).sum()
+    return loss
