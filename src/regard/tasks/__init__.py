@@ -6,11 +6,15 @@ from typing import Any
 
 from regard.checkpoint import ModelFolder
 from regard.tasks.ensembles import load_ensemble
+from regard.tasks.language import LanguageTask, prepare_language
 from regard.tasks.task import Task
 from regard.tasks.translation import TranslationTask
 from regard.tasks.translator import Scored, Translation, Translator
 
-TASKS: dict[str, Callable[[Any, Path, Callable[[str], None]], Task]] = {"translation": TranslationTask.prepare}
+TASKS: dict[str, Callable[[Any, Path, Callable[[str], None]], Task]] = {
+    "translation": TranslationTask.prepare,
+    "language": prepare_language,
+}
 """Prepares the data of a recipe, by its `task`, in the folder of a run; a function is told what was found."""
 
 
@@ -36,4 +40,4 @@ def load(
     return Translator.load(models[0].path, device=device, changes=changes, engine=engine)
 
 
-__all__ = ["TASKS", "Scored", "Task", "Translation", "TranslationTask", "Translator", "load"]
+__all__ = ["TASKS", "LanguageTask", "Scored", "Task", "Translation", "TranslationTask", "Translator", "load"]

@@ -65,3 +65,11 @@ class Task(ABC):
     @abstractmethod
     def describe_batch(self, batch: Any) -> Any:
         """A batch as plain JSON-able data that a person can read, for the record of a bad step."""
+
+
+class CountingTask(Task):
+    """A task whose model is counted out of the training text in one pass, not trained by steps."""
+
+    @abstractmethod
+    def count(self, on_progress: Callable[[int], None]) -> nn.Module:
+        """The whole model, on the CPU; `on_progress` is told now and then how many tokens were read."""

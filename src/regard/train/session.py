@@ -15,7 +15,8 @@ from regard.device import choose_device
 from regard.disk import replace_file
 from regard.recipe import Recipe, read_recipe, write_recipe
 from regard.tasks import TASKS
-from regard.tasks.task import Task
+from regard.tasks.task import CountingTask, Task
+from regard.train.counting import count
 from regard.train.events import Ended
 from regard.train.loop import train
 from regard.train.metrics import MetricsFile
@@ -78,7 +79,11 @@ def _follow(
     task: Task, folder: ModelFolder, ranks: Ranks, device: torch.device | None, listeners: list[Reporter]
 ) -> Ended:
     with asked_to_stop() as asked:
-        for event in train(task, folder, ranks=ranks, device=device, interrupted=asked):
+        if isinstance(task, CountingTask):
+            events = count(task, folder, ranks=ranks, interrupted=asked)
+        else:
+            events = train(task, folder, ranks=ranks, device=device, interrupted=asked)
+        for event in events:
             if isinstance(event, Ended) and event.reason == "interrupted":
                 # Another process may have been asked instead of this one.
                 event = replace(event, signal=asked.signal or SIGINT)

@@ -1,0 +1,25 @@
+"""Which text a model was trained on, so that a run never goes on with another."""
+
+from pathlib import Path
+
+from regard.checkpoint import ModelFolder
+from regard.disk import replace_file
+from regard.errors import DataError
+
+FINGERPRINT = "corpus.sha256"
+"""File of a model folder that says which text the model was trained on."""
+
+
+def write_fingerprint(folder: Path, fingerprint: str) -> None:
+    """Puts the name of the text into a model's folder."""
+    replace_file(folder / FINGERPRINT, f"{fingerprint}\n".encode())
+
+
+def refuse_other_text(folder: Path, fingerprint: str) -> None:
+    """A run that goes on with other text would end in other weights than one that never stopped."""
+    before = folder / FINGERPRINT
+    if ModelFolder(folder).is_begun and before.exists() and before.read_bytes().strip() != fingerprint.encode():
+        raise DataError(
+            f"{folder}: the training, development or test text has changed since this run was begun; "
+            "bring the old text back, or begin another run (train.start_from can take over its weights)"
+        )

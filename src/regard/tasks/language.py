@@ -1,0 +1,150 @@
+"""Language models: running text in, a model that says how likely it goes on in which way."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from regard.checkpoint import ModelFolder
+from regard.data import Position, SegmentBatch
+from regard.data.cache import remove_other_caches
+from regard.data.segments import reading_segments, training_segments
+from regard.data.stream import TokenText, prepare_text
+from regard.errors import ModelError
+from regard.models import LanguageModel, build_language_model
+from regard.objectives.language import segment_loss
+from regard.recipe import LanguageRecipe, NgramModel
+from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
+from regard.tasks.ranks import gathered
+from regard.tasks.task import CountingTask, Task
+from regard.tokens import Tokenizer, load_tokenizer, save_tokenizer
+
+SAY_EVERY = 500_000
+"""Lines between two lines that say how far a long preparation has come."""
+
+TOKENIZER = "tokenizer.json"
+"""File of a model folder that holds its tokenizer."""
+
+VALIDATION_ROWS = 10
+"""Most rows in which development text is read side by side; each begins without what stands before it."""
+
+
+class LanguageTask(Task):
+    """A language recipe with its text, tokenizer and batches at hand."""
+
+    def __init__(
+        self,
+        recipe: LanguageRecipe,
+        tokenizer: Tokenizer,
+        train: TokenText,
+        dev: TokenText | None = None,
+        fingerprint: str = "",
+    ) -> None:
+        self.recipe: LanguageRecipe = recipe
+        self.tokenizer, self.fingerprint = tokenizer, fingerprint
+        self._train, self._dev = train, dev
+        batch_tokens = recipe.train.batch_tokens
+        self._batches = training_segments(train, recipe.data, seed=recipe.seed, batch_tokens=batch_tokens)
+
+    @classmethod
+    def prepare(cls, recipe: LanguageRecipe, folder: Path, say: Callable[[str], None]) -> Self:
+        """Checks the text and says what it found, learns the tokens (or takes those of the model to start from), and
+        lays the text out for quick access in the folder's cache."""
+        begun = _tokenizer_of(recipe.train.start_from, folder) if recipe.train.start_from else None
+
+        def on_progress(what: str, lines: int) -> None:
+            if lines % SAY_EVERY == 0:
+                say(f"{what}: {lines:,} lines")
+
+        prepared = prepare_text(recipe, folder / "cache", begun, on_progress)
+        for line in prepared.report.lines():
+            say(line)
+        refuse_other_text(folder, prepared.fingerprint)
+        remove_other_caches(prepared.cache)
+        return cls(
+            recipe, prepared.tokenizer, prepared.parts["train"], prepared.parts.get("dev"), prepared.fingerprint
+        )
+
+    def save(self, folder: Path) -> None:
+        save_tokenizer(self.tokenizer, folder / TOKENIZER)
+        write_fingerprint(folder, self.fingerprint)
+
+    def build_model(self) -> LanguageModel:
+        return build_language_model(self.recipe.model, self.tokenizer.size)
+
+    def batches(self, position: Position) -> Iterator[tuple[SegmentBatch, Position]]:
+        return self._batches.from_position(position)
+
+    def passes(self, position: Position) -> float:
+        return self._batches.passes(position)
+
+    def objective(
+        self, model: nn.Module, batch: SegmentBatch, carry: Mapping[str, Tensor] | None
+    ) -> tuple[Tensor, Mapping[str, Tensor] | None]:
+        assert isinstance(model, LanguageModel)
+        assert not isinstance(self.recipe.model, NgramModel)
+        smoothing, penalty = self.recipe.train.label_smoothing, self.recipe.model.penalty
+        return segment_loss(model, batch, carry, label_smoothing=smoothing, penalty=penalty)
+
+    @torch.no_grad()
+    def validate(self, model: nn.Module, *, decode: bool, rank: int, world: int) -> Mapping[str, float]:
+        """`loss` per token, and `perplexity`; the text is read in a few rows, each with its state carried on."""
+        assert isinstance(model, LanguageModel)
+        if self._dev is None:
+            return {}
+        data, device = self.recipe.data, model.like.device
+        rows = max(1, min(VALIDATION_ROWS, self.recipe.train.batch_tokens // data.segment))
+        total, targets = torch.zeros((), dtype=torch.float64, device=device), 0
+        carry: Mapping[str, Tensor] | None = None
+        for batch, _ in reading_segments(self._dev, data.context, rows=rows, segment=data.segment).once():
+            share = batch.rows(rank, world) if world > 1 else batch
+            if share.count:
+                loss, carry = segment_loss(model, share.to(device), carry)
+                total += loss
+                targets += share.count
+        parts = gathered((total.item(), targets), world)
+        loss = sum(part for part, _ in parts) / sum(part for _, part in parts)
+        return {"loss": loss, "perplexity": math.exp(min(loss, 700.0))}
+
+    def describe_batch(self, batch: SegmentBatch) -> Any:
+        rows = zip(batch.wanted.tokens.tolist(), batch.wanted.lengths.tolist(), strict=True)
+        return [{"text": self.tokenizer.decode(tokens[:length])} for tokens, length in rows]
+
+
+class NgramTask(LanguageTask, CountingTask):
+    """The same for a model that is counted."""
+
+    def count(self, on_progress: Callable[[int], None]) -> LanguageModel:
+        # Its compiler takes a second to load, which nobody else should wait for.
+        from regard.models.ngram.building import count
+
+        assert isinstance(self.recipe.model, NgramModel)
+        return count(self._lines(), self.recipe.model, self.tokenizer.size, on_progress)
+
+    def _lines(self) -> Iterator[npt.NDArray[Any]]:
+        """The tokens of each line of the training text, without its end."""
+        start = 0
+        for end in self._train.lines.tolist():
+            yield self._train.stream[start : end - 1]
+            start = end
+
+
+def prepare_language(recipe: LanguageRecipe, folder: Path, say: Callable[[str], None]) -> LanguageTask:
+    """The task of a recipe, ready to be trained or counted."""
+    kind = NgramTask if isinstance(recipe.model, NgramModel) else LanguageTask
+    return kind.prepare(recipe, folder, say)
+
+
+def _tokenizer_of(start_from: str, folder: Path) -> Tokenizer:
+    """That of the model to start from; a run that goes on has it itself and needs the other model no more."""
+    if ModelFolder(folder).is_begun:
+        return load_tokenizer(folder / TOKENIZER)
+    try:
+        ModelFolder(Path(start_from)).check_is_model()
+        return load_tokenizer(Path(start_from) / TOKENIZER)
+    except ModelError as error:
+        raise ModelError(f"train.start_from: {error}") from None

@@ -1,0 +1,80 @@
+"""Models that are counted out of the training text, not trained by steps: one pass, one checkpoint."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import nn
+
+from regard.checkpoint import (
+    Checkpoint,
+    ModelFolder,
+    Progress,
+    find_checkpoint,
+    load_checkpoint,
+    save_checkpoint,
+    weights_of,
+)
+from regard.checkpoint.folder import MODEL
+from regard.tasks.task import CountingTask
+from regard.train.events import Ended, Event, Saved, Started, Validated
+from regard.train.judging import judge
+from regard.train.ranks import Ranks
+
+
+class _InterruptionError(Exception):
+    """Raised amid counting when the process was asked to stop."""
+
+
+def count(
+    task: CountingTask,
+    folder: ModelFolder,
+    *,
+    ranks: Ranks | None = None,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Iterator[Event]:
+    """Counts a task's model, judges it on the development text and saves it; the one step of such a run. It yields
+    Started, Validated (if there is development text), Saved and Ended. What is done is not done again."""
+    ranks = ranks or Ranks()
+    name, _ = find_checkpoint(folder)
+    if name is not None:
+        progress = load_checkpoint(folder, name).progress
+        yield Started(progress.step, 0, "cpu", ranks.world, f"goes on from {name}")
+        yield _ended(progress, "it has been counted before")
+        return
+    begun, progress = time.monotonic(), Progress()
+
+    def watch(tokens: int) -> None:
+        if interrupted():
+            raise _InterruptionError
+
+    try:
+        model = task.count(watch)
+    except _InterruptionError:
+        yield Ended(0, "interrupted", "asked to stop while counting, which begins anew with --resume", None, 0, 0.0)
+        return
+    parameters = numbers_of(model)
+    yield Started(0, parameters, "cpu", ranks.world, "counts the training text")
+    progress.step, progress.seconds = 1, time.monotonic() - begun
+    with torch.no_grad():
+        metrics = task.validate(model.eval(), decode=False, rank=ranks.rank, world=ranks.world)
+    improved = judge(task.recipe.train, progress, metrics)
+    if metrics:
+        yield Validated(1, metrics, improved, progress.seconds)
+    if ranks.leads:
+        name = save_checkpoint(folder, Checkpoint(weights_of(model), {}, None, None, progress))
+        folder.set_chosen(name, MODEL)
+        folder.set_current(name)
+        yield Saved(1, folder.checkpoints / name)
+    yield _ended(progress, f"counted, {parameters:,} numbers")
+
+
+def numbers_of(model: nn.Module) -> int:
+    """What a counted model has learned, as trained ones have parameters."""
+    return sum(buffer.numel() for name, buffer in model.named_buffers() if name.endswith(("log_probs", "back_offs")))
+
+
+def _ended(progress: Progress, message: str) -> Ended:
+    best = progress.best.value if progress.best else None
+    judged = f"; the loss is {best:.4g}" if best is not None else ""
+    return Ended(progress.step, "steps", f"{message}{judged}", best, 0, progress.seconds)
