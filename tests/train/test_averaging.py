@@ -1,7 +1,9 @@
 """Averages of weights."""
 
+import re
 from pathlib import Path
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,9 @@ from torch import nn
 from train_tasks import Classify, recipe_for
 
 from regard.checkpoint import ModelFolder, load_checkpoint, load_weights
-from regard.train import Averaged, Saved, Validated, train
+from regard.errors import RecipeError
+from regard.recipe import Recipe
+from regard.train import Averaged, Noted, Saved, Validated, train
 from regard.train.averaging import MovingAverage
 
 
@@ -70,3 +74,48 @@ def test_the_last_checkpoints_are_averaged_into_the_final_model(tmp_path: Path) 
     model = task.build_model().eval()
     model.load_state_dict(load_weights(tmp_path))
     assert task.validate(model, decode=False, rank=0, world=1) == averaged.metrics
+
+
+def stalled(steps: int = 8) -> Recipe:
+    """A run that gets no better after its first validation, so that averaging begins with the second."""
+    return recipe_for(
+        steps=steps,
+        validation={"every": 1},
+        average={"trigger": 1},
+        optimizer={"kind": "sgd", "rate": 30.0},
+        keep=20,
+        clip=0.0,
+    )
+
+
+def test_weights_are_averaged_from_when_training_stops_getting_on(tmp_path: Path) -> None:
+    folder = ModelFolder(tmp_path)
+    events = list(train(Classify(stalled()), folder))
+    noted = [event for event in events if isinstance(event, Noted)]
+    assert [event.message for event in noted] == ["no improvement for a while: from here on weights are averaged"]
+    begun = noted[0].step
+    saved = {event.step: load_checkpoint(folder, event.path.name) for event in events if isinstance(event, Saved)}
+    for step, checkpoint in saved.items():
+        assert checkpoint.progress.averaged_since == (begun if step >= begun else 0)
+        if step <= begun:
+            assert checkpoint.average is None
+            continue
+        averaged = [saved[one].weights["output.weight"] for one in range(begun + 1, step + 1)]
+        torch.testing.assert_close(checkpoint.average["output.weight"], torch.stack(averaged).mean(0))
+    assert saved[8].progress.stale < 8 - begun + 1  # the average had its own time to get on
+
+
+@pytest.mark.parametrize("first", [1, 3, 5])
+def test_an_average_goes_on_where_it_was_left(tmp_path: Path, first: int) -> None:
+    list(train(Classify(stalled()), whole := ModelFolder(tmp_path / "whole")))
+    list(train(Classify(stalled(first)), parted := ModelFolder(tmp_path / "parted")))
+    list(train(Classify(stalled()), parted))
+    one, other = (load_checkpoint(folder, "step-00000008") for folder in (whole, parted))
+    assert one.average.keys() == other.average.keys()
+    assert all(torch.equal(one.average[name], other.average[name]) for name in one.average)
+
+
+def test_two_kinds_of_averages_over_steps_are_refused() -> None:
+    expected = "trigger = 5 is an average of its own; leave decay and checkpoints out, or set trigger = 0"
+    with pytest.raises(RecipeError, match=re.escape(expected)):
+        recipe_for(average={"trigger": 5, "decay": 0.9})

@@ -49,6 +49,8 @@ class Progress:
     """Validations without improvement since the last improvement or lowering, for the plateau schedule."""
     stale: Count = 0
     """Validations without improvement since the best, for early stopping."""
+    averaged_since: Count = 0
+    """The step after which weights are averaged, if they are from when training stops getting on; 0 means not yet."""
     best: Best | None = None
     validated: list[str] = field(default_factory=list)
     """Names of the last validated checkpoints, as many as are to be averaged, oldest first."""

@@ -66,6 +66,17 @@ class Averaging(Section):
     """Decay of the exponential moving average over steps; 0 means off."""
     checkpoints: Count = 0
     """Number of last validated checkpoints averaged into the final model; 0 means off."""
+    trigger: Count = 0
+    """Validations without improvement after which the mean of all further weights begins (NT-ASGD, Merity et al. 2018;
+    5 there); 0 means off."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if self.trigger and (self.decay or self.checkpoints):
+            raise ValueError(
+                f"trigger = {self.trigger} is an average of its own; leave decay and checkpoints out, or set trigger = 0"
+            )
+        return self
 
 
 class Training(Section):
@@ -96,6 +107,9 @@ class Training(Section):
     r_drop: Annotated[float, Field(ge=0)] = 0.0
     """Weight of how far two passes with different dropout are apart (R-Drop, Liang et al. 2021); 0 means one pass, and
     more than 0 twice the time and memory of a micro-batch."""
+    coverage: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of attention that goes to where attention was before (See et al. 2017, with 1); for recurrent translators
+    with `model.attention.coverage`."""
     precision: Literal["float32", "bfloat16", "auto"] = "float32"
     """Number format of the matrix products (`auto`: bfloat16 on CUDA alone); weights and sums stay in float32."""
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"

@@ -1,34 +1,78 @@
 """Averages of weights: over the steps of a run, and over its last checkpoints."""
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 
 from regard.checkpoint import ModelFolder, read_tensors
+from regard.recipe import Averaging
 
 
-class MovingAverage:
-    """The exponential moving average of a model's weights (Polyak and Juditsky 1992), held by a second model.
+class Average(ABC):
+    """An average of a model's weights over steps, held by a second model."""
+
+    since = 0
+    """The step after which weights are averaged; it matters to those that begin late, and 0 is not yet."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = copy.deepcopy(model).requires_grad_(False).eval()
+        self._averaged: list[Tensor] = list(self.model.parameters())
+        self._present: list[Tensor] = list(model.parameters())
+        self._buffers = list(zip(self.model.buffers(), model.buffers(), strict=True))
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is an average yet, to be validated and used."""
+        return True
+
+    @abstractmethod
+    def weight(self, step: int) -> float:
+        """What the weights of a step count beside the average of those before."""
+
+    @torch.no_grad()
+    def update(self, step: int) -> None:
+        """Takes the weights after a step in."""
+        if not self.is_begun:
+            return
+        torch._foreach_lerp_(self._averaged, self._present, self.weight(step))
+        for averaged, present in self._buffers:
+            averaged.copy_(present)
+
+
+class MovingAverage(Average):
+    """The exponential moving average (Polyak and Juditsky 1992).
 
     Until it has seen enough steps its memory is short, or the initial weights would linger in it: at step t the decay
     is at most (1 + t) / (10 + t).
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
+        super().__init__(model)
         self.decay = decay
-        self.model = copy.deepcopy(model).requires_grad_(False).eval()
-        self._averaged: list[Tensor] = list(self.model.parameters())
-        self._present: list[Tensor] = list(model.parameters())
-        self._buffers = list(zip(self.model.buffers(), model.buffers(), strict=True))
 
-    @torch.no_grad()
-    def update(self, step: int) -> None:
-        decay = min(self.decay, (1 + step) / (10 + step))
-        torch._foreach_lerp_(self._averaged, self._present, 1 - decay)
-        for averaged, present in self._buffers:
-            averaged.copy_(present)
+    def weight(self, step: int) -> float:
+        return 1 - min(self.decay, (1 + step) / (10 + step))
+
+
+class LateAverage(Average):
+    """The mean over all steps after one at which training had stopped getting on (NT-ASGD, Merity et al. 2018)."""
+
+    @property
+    def is_begun(self) -> bool:
+        return self.since > 0
+
+    def weight(self, step: int) -> float:
+        return 1 / (step - self.since)
+
+
+def build_average(model: nn.Module, settings: Averaging) -> Average | None:
+    """The average over steps that the settings ask for, if any."""
+    if settings.trigger:
+        return LateAverage(model)
+    return MovingAverage(model, settings.decay) if settings.decay else None
 
 
 def average_of(folder: ModelFolder, names: Sequence[str], file: str) -> dict[str, Tensor]:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from regard.recipe import Training
 from regard.tasks.task import Batch, Task
-from regard.train.averaging import MovingAverage
+from regard.train.averaging import Average
 from regard.train.compiled import CompiledParts, why_plain
 from regard.train.optimizers import Optimizer
 from regard.train.ranks import Ranks
@@ -51,7 +51,7 @@ class CapturedRunner(StepRunner):
         task: Task,
         model: nn.Module,
         optimizer: Optimizer,
-        average: MovingAverage | None,
+        average: Average | None,
         device: torch.device,
         ranks: Ranks,
         capture: Callable[[Work], Work],
@@ -169,7 +169,7 @@ def build_runner(
     task: Task,
     model: nn.Module,
     optimizer: Optimizer,
-    average: MovingAverage | None,
+    average: Average | None,
     device: torch.device,
     ranks: Ranks,
 ) -> StepRunner:

@@ -34,6 +34,9 @@ def judge(settings: Training, progress: Progress, metrics: Mapping[str, float]) 
     if settings.schedule.kind == "plateau" and progress.waited >= max(settings.schedule.patience, 1):
         progress.lowerings += 1
         progress.waited = 0
+    if settings.average.trigger and not progress.averaged_since and progress.stale >= settings.average.trigger:
+        # An average is another model, which must have the same time to get on.
+        progress.averaged_since, progress.stale, progress.waited = progress.step, 0, 0
     return False
 
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from regard.checkpoint import Checkpoint, Progress, load_weights, put_weights, weights_of
 from regard.errors import UsageError
 from regard.tasks.task import Task
-from regard.train.averaging import MovingAverage
+from regard.train.averaging import build_average
 from regard.train.captured import build_runner
 from regard.train.optimizers import build_optimizer, optimizer_state, put_optimizer_state
 from regard.train.ranks import Ranks
@@ -23,7 +23,7 @@ class Learner:
         torch.manual_seed(task.recipe.seed)
         self.model = task.build_model().to(device).train()
         self.optimizer = build_optimizer(self.model, settings.optimizer)
-        self.average = MovingAverage(self.model, settings.average.decay) if settings.average.decay else None
+        self.average = build_average(self.model, settings.average)
         self.runner = build_runner(task, self.model, self.optimizer, self.average, device, ranks)
         self.carry: Carry = None
         self.ranks = ranks
@@ -31,7 +31,7 @@ class Learner:
     @property
     def used(self) -> nn.Module:
         """The model that is validated: the average if there is one."""
-        return self.average.model if self.average else self.model
+        return self.average.model if self.average and self.average.is_begun else self.model
 
     @property
     def parameters(self) -> int:
@@ -51,7 +51,7 @@ class Learner:
         return Checkpoint(
             weights=weights_of(self.model),
             optimizer=optimizer_state(self.model, self.optimizer),
-            average=weights_of(self.average.model) if self.average else None,
+            average=None if self.used is self.model else weights_of(self.used),
             carry=named or None,
             progress=progress,
         )
@@ -62,6 +62,7 @@ class Learner:
         put_optimizer_state(self.model, self.optimizer, checkpoint.optimizer, str(where))
         self.runner.restart()
         if self.average:
+            self.average.since = checkpoint.progress.averaged_since
             put_weights(self.average.model, checkpoint.average or checkpoint.weights, where)
         self.carry = self._my_carry(checkpoint, where)
 

@@ -159,12 +159,16 @@ class _Run:
     def validate(self) -> Iterator[Event]:
         """Judges what would be used, and saves."""
         metrics = self._measure(self.learner.used)
+        before = self.progress.averaged_since
         improved = judge(self.settings, self.progress, metrics)
         if self.progress.streak == 0:
             self.progress.setbacks = 0
         if metrics:
             yield Validated(self.progress.step, metrics, improved, self.progress.seconds)
         yield self.save(improved=improved, regular=True)
+        if self.learner.average and self.progress.averaged_since != before:
+            self.learner.average.since = self.progress.averaged_since
+            yield Noted(self.progress.step, "no improvement for a while: from here on weights are averaged")
 
     def save(self, *, improved: bool = False, regular: bool = False) -> Saved:
         with self._aside():

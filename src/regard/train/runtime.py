@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from regard.recipe import Training
 from regard.tap import Tap
 from regard.tasks.task import Batch, Task
-from regard.train.averaging import MovingAverage
+from regard.train.averaging import Average
 from regard.train.compiled import PLAIN, CompiledParts
 from regard.train.gradients import Gradients
 from regard.train.memory import Pieces
@@ -55,7 +55,7 @@ class StepRunner:
         task: Task,
         model: nn.Module,
         optimizer: Optimizer,
-        average: MovingAverage | None,
+        average: Average | None,
         device: torch.device,
         ranks: Ranks,
     ) -> None:
