@@ -1,15 +1,18 @@
-"""Training on a GPU, side by side: ours (eagerly and captured) and MarianMT of Hugging Face in a plain loop.
+"""Training on a GPU, side by side: ours (compiled, captured, eager), and peers in a plain loop.
 
     python benchmarks/train_gpu.py --out benchmarks/results/train_gpu.json
 
-A Transformer of the usual IWSLT shape (6 + 6 layers, width 512, feed-forward 1024, 4 heads, 10,000 tokens, all
-embeddings tied) in bfloat16, on random tokens in pairs whose lengths are distributed as those of a corpus are. Both get
-the same pairs within the same budgets of tokens: the peer in batches of exactly the length they need, on the device
-already; ours in batches of few shapes, copied there at each step. Every shape is met twice before anything is timed. A
-rate is real target tokens a second, the median over passes.
+Transformer: the usual IWSLT shape (6 + 6 layers, width 512, feed-forward 1024, 4 heads, 10,000 tokens, all embeddings
+tied) against MarianMT of Hugging Face, eager and compiled as it comes. Recurrent: LSTM 512 with additive attention
+before the cell against the loop of `plain_recurrent.py`. All in bfloat16, on random tokens in pairs whose lengths are
+those of a corpus (`--data`, two files of text, in words) or log-normal as they are in one. All get the same pairs
+within the same budgets of tokens: peers in batches of exactly the length they need, on the device already; ours as
+training has them, copied there at each step. Every batch is met twice before anything is timed. A rate is real target
+tokens a second, the median over passes.
 """
 
 import argparse
+import gc
 import json
 import platform
 import subprocess
@@ -24,24 +27,29 @@ from typing import Any
 
 import numpy as np
 import torch
+from plain_recurrent import PlainRecurrent
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.data import PairBatch, PairBatches, Position
 from regard.models import build_model
 from regard.objectives import cross_entropy
-from regard.recipe import Recipe, parse_recipe
+from regard.recipe import parse_recipe
 from regard.tasks.task import Task
 from regard.tokens import PAD
 from regard.train.learner import Learner
 from regard.train.ranks import Ranks
 from regard.train.runtime import Plan
 
-VOCABULARY, PAIRS, SHAPES, DROPOUT = 10_000, 20_000, 16, 0.3
-BUDGETS = {4096: 30, 16384: 20, 65536: 10}
-"""Tokens of a batch, and how many of them are gone through in a pass."""
+VOCABULARY, PAIRS, LONGEST, SHAPES, DROPOUT = 10_000, 20_000, 100, 16, 0.3
+BATCHES = {4096: 30, 16384: 20, 65536: 10}
+"""How many batches are gone through in a pass, by their tokens."""
 PASSES = 3
 DEVICE = torch.device("cuda")
+TRANSFORMER = {"kind": "transformer", "width": 512, "feedforward": 1024, "heads": 4, "dropout": DROPOUT, "tie": "all"}
+TRANSFORMER |= {"encoder_layers": 6, "decoder_layers": 6}
+RECURRENT = {"kind": "recurrent", "embedding": 256, "hidden": 512, "dropout": {"output": DROPOUT}}
+RECURRENT |= {"attention": {"score": "additive", "placement": "before", "hidden": 512}}
 
 
 @dataclass(frozen=True)
@@ -58,44 +66,58 @@ class Figure:
     """Real targets among those computed, padding included."""
     shapes: int
     start_seconds: float
-    """Both passes before the timed ones, captures included."""
-    peak_gibibytes: float
+    """Both passes before the timed ones, compilation and captures included."""
+    peak_reserved_gibibytes: float
+    peak_allocated_gibibytes: float
 
 
 class RandomPairs:
-    """Pairs of random tokens with lengths from a log-normal distribution, targets about as long as their sources."""
+    """Pairs of random tokens of given lengths."""
 
-    def __init__(self, seed: int = 0) -> None:
-        rng = np.random.default_rng(seed)
-        sources = np.exp(rng.normal(np.log(25) - 0.15, 0.55, PAIRS)).clip(4, 100)
-        targets = (sources * np.exp(rng.normal(0, 0.12, PAIRS))).clip(3, 100)
-        self.lengths = np.stack([sources, targets], axis=1).round().astype(np.int32)
-        self._tokens = rng.integers(4, VOCABULARY, 200)
+    def __init__(self, lengths: np.ndarray, seed: int = 0) -> None:
+        self.lengths = lengths
+        self._tokens = np.random.default_rng(seed).integers(4, VOCABULARY, 2 * LONGEST)
 
     def __len__(self) -> int:
-        return PAIRS
+        return len(self.lengths)
 
     def tokens(self, index: int) -> tuple[list[int], list[int]]:
         source, target = self.lengths[index]
-        first = index % 100
+        first = index % LONGEST
         return self._tokens[first : first + source].tolist(), self._tokens[first : first + target].tolist()
 
     def text(self, index: int) -> tuple[str, str]:
         raise AssertionError("nothing is sampled")
 
 
+def drawn_lengths(seed: int = 0) -> np.ndarray:
+    """Log-normal, with a median of 21.5 tokens, and targets about as long as their sources."""
+    rng = np.random.default_rng(seed)
+    sources = np.exp(rng.normal(np.log(25) - 0.15, 0.55, PAIRS)).clip(4, LONGEST)
+    targets = (sources * np.exp(rng.normal(0, 0.12, PAIRS))).clip(3, LONGEST)
+    return np.stack([sources, targets], axis=1).round().astype(np.int32)
+
+
+def lengths_in(files: Sequence[Path]) -> np.ndarray:
+    """Words of the lines of two files."""
+    sides = [[len(line.split()) for line in file.read_text(encoding="utf-8").splitlines()] for file in files]
+    return np.array(sides, dtype=np.int32).T.clip(1, LONGEST)
+
+
 class Synthetic(Task):
     """As much of translation as a benchmark of steps needs."""
 
-    def __init__(self, recipe: Recipe) -> None:
-        self.recipe = recipe
+    def __init__(self, pairs: RandomPairs, model: Mapping[str, Any], **train: Any) -> None:
+        table = {"steps": 1, "precision": "bfloat16"} | train
+        tables = {"data": {"corpus": "copy"}, "tokens": {"shared": True}, "model": dict(model), "train": table}
+        self.recipe, self.pairs = parse_recipe(tables), pairs
 
     def build_model(self) -> nn.Module:
         return build_model(self.recipe.model, VOCABULARY, VOCABULARY)
 
     def batches(self, position: Position) -> Iterator[tuple[PairBatch, Position]]:
         settings = self.recipe.train
-        batches = PairBatches(RandomPairs(), seed=1, batch_tokens=settings.batch_tokens, shapes=settings.shapes)
+        batches = PairBatches(self.pairs, seed=1, batch_tokens=settings.batch_tokens, shapes=settings.shapes)
         return batches.from_position(position)
 
     def objective(self, model: Any, batch: PairBatch, carry: None) -> tuple[Tensor, None]:
@@ -108,41 +130,59 @@ class Synthetic(Task):
 
     def describe_batch(self, batch: PairBatch) -> None: ...
 
-
-def task_of(batch_tokens: int, *, shapes: int, capture: bool) -> Synthetic:
-    layers = {"encoder_layers": 6, "decoder_layers": 6}
-    model = {"kind": "transformer", "width": 512, "feedforward": 1024, "heads": 4, "dropout": DROPOUT, "tie": "all"}
-    train = {"steps": 1, "batch_tokens": batch_tokens, "precision": "bfloat16", "shapes": shapes, "capture": capture}
-    tables = {"data": {"corpus": "copy"}, "tokens": {"shared": True}, "model": model | layers, "train": train}
-    return Synthetic(parse_recipe(tables))
-
-
-def chosen(task: Synthetic, count: int) -> list[PairBatch]:
-    """The first batches of a pass, as many as are wanted or as there are."""
-    found = []
-    for batch, after in task.batches(Position()):
-        found.append(batch)
-        if len(found) == count or after.epoch:
-            return found
-    raise AssertionError("batches have no end")
+    def first(self, count: int) -> list[PairBatch]:
+        """The first batches of a pass, as many as are wanted or as there are."""
+        found = []
+        for batch, after in self.batches(Position()):
+            found.append(batch)
+            if len(found) == count or after.epoch:
+                return found
+        raise AssertionError("batches have no end")
 
 
-def ours(batch_tokens: int, count: int, *, capture: bool) -> Figure:
-    task = task_of(batch_tokens, shapes=SHAPES, capture=capture)
-    batches, learner, step = chosen(task, count), Learner(task, DEVICE, Ranks()), 0
+Step = Callable[[PairBatch], None]
+
+
+def ours(pairs: RandomPairs, batch_tokens: int, model: Mapping[str, Any], **how: Any) -> tuple[list[PairBatch], Step]:
+    task = Synthetic(pairs, model, batch_tokens=batch_tokens, shapes=SHAPES, **how)
+    learner, step = Learner(task, DEVICE, Ranks()), 0
 
     def run(batch: PairBatch) -> None:
         nonlocal step
         step += 1
         learner.runner.run([batch], Plan(step, batch.count, 1e-4, interrupted=False, seconds=0.0), None)
+        for line in learner.runner.news:
+            print(f"  {line}", flush=True)
+        learner.runner.news.clear()
 
-    name = "regard, captured" if capture else "regard, eager"
-    figure = measured(name, batch_tokens, batches, run)
-    assert bool(learner.runner.sum_up()) == capture, learner.runner.news
-    return figure
+    return task.first(BATCHES[batch_tokens]), run
 
 
-def marian(batch_tokens: int, count: int) -> Figure:
+def peer(pairs: RandomPairs, batch_tokens: int, model: nn.Module, *, compiled: bool) -> tuple[list[PairBatch], Step]:
+    """A plain loop over batches of exactly the length they need."""
+    task = Synthetic(pairs, TRANSFORMER, batch_tokens=batch_tokens)
+    batches = [batch.to(DEVICE) for batch in task.first(BATCHES[batch_tokens])]
+    model = model.to(DEVICE).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+    called = torch.compile(model, dynamic=True) if compiled else model
+
+    def run(batch: PairBatch) -> None:
+        source, given, wanted = batch.source.tokens, batch.given.tokens, batch.wanted.tokens
+        with torch.autocast("cuda", torch.bfloat16):
+            if isinstance(model, PlainRecurrent):
+                logits = called(source, given)
+            else:
+                logits = called(input_ids=source, attention_mask=source.ne(PAD), decoder_input_ids=given).logits
+            loss = F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), ignore_index=PAD, label_smoothing=0.1)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    return batches, run
+
+
+def marian() -> nn.Module:
     from transformers import MarianConfig, MarianMTModel
 
     sides = {"layers": 6, "ffn_dim": 1024, "attention_heads": 4}
@@ -163,39 +203,46 @@ def marian(batch_tokens: int, count: int) -> Figure:
         static_position_embeddings=True,
         scale_embedding=True,
     )
-    model = MarianMTModel(config).to(DEVICE).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-    batches = [batch.to(DEVICE) for batch in chosen(task_of(batch_tokens, shapes=0, capture=False), count)]
-
-    def run(batch: PairBatch) -> None:
-        source, wanted = batch.source, batch.wanted
-        with torch.autocast("cuda", torch.bfloat16):
-            logits = model(
-                input_ids=source.tokens, attention_mask=source.tokens.ne(PAD), decoder_input_ids=batch.given.tokens
-            ).logits
-            loss = F.cross_entropy(logits.flatten(0, 1), wanted.tokens.flatten(), ignore_index=PAD, label_smoothing=0.1)
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-
-    return measured("MarianMT, eager", batch_tokens, batches, run)
+    return MarianMTModel(config)
 
 
-def measured(system: str, batch_tokens: int, batches: Sequence[PairBatch], run: Callable[[PairBatch], None]) -> Figure:
+def plain() -> nn.Module:
+    return PlainRecurrent(VOCABULARY, 256, 512, DROPOUT, PAD)
+
+
+SYSTEMS: dict[str, Callable[[RandomPairs, int], tuple[list[PairBatch], Step]]] = {
+    "regard, compiled": lambda pairs, tokens: ours(pairs, tokens, TRANSFORMER, compile=True),
+    "regard, captured": lambda pairs, tokens: ours(pairs, tokens, TRANSFORMER, compile=False),
+    "regard, eager": lambda pairs, tokens: ours(pairs, tokens, TRANSFORMER, compile=False, capture=False),
+    "MarianMT, eager": lambda pairs, tokens: peer(pairs, tokens, marian(), compiled=False),
+    "MarianMT, compiled": lambda pairs, tokens: peer(pairs, tokens, marian(), compiled=True),
+    "regard, recurrent, compiled": lambda pairs, tokens: ours(pairs, tokens, RECURRENT, compile=True),
+    "regard, recurrent, captured": lambda pairs, tokens: ours(pairs, tokens, RECURRENT, compile=False),
+    "plain recurrent loop": lambda pairs, tokens: peer(pairs, tokens, plain(), compiled=False),
+}
+RATIOS = {
+    "regard, compiled": "MarianMT, eager",
+    "regard, captured": "MarianMT, eager",
+    "MarianMT, compiled": "MarianMT, eager",
+    "regard, recurrent, compiled": "plain recurrent loop",
+    "regard, recurrent, captured": "plain recurrent loop",
+}
+"""What is compared with what."""
+
+
+def measured(system: str, batch_tokens: int, batches: Sequence[PairBatch], run: Step, begun: float) -> Figure:
     """Goes through the batches, twice to warm up and a few times against the clock."""
-    torch.cuda.empty_cache()
-    torch.cuda.reset_peak_memory_stats()
 
     def one_pass() -> float:
         torch.cuda.synchronize()
-        begun = time.perf_counter()
+        since = time.perf_counter()
         for batch in batches:
             run(batch)
         torch.cuda.synchronize()
-        return time.perf_counter() - begun
+        return time.perf_counter() - since
 
-    start = one_pass() + one_pass()
+    one_pass(), one_pass()
+    start = time.perf_counter() - begun
     seconds = [one_pass() for _ in range(PASSES)]
     real = sum(batch.count for batch in batches)
     figure = Figure(
@@ -208,48 +255,95 @@ def measured(system: str, batch_tokens: int, batches: Sequence[PairBatch], run: 
         real_share=real / sum(batch.wanted.tokens.numel() for batch in batches),
         shapes=len({(batch.source.tokens.shape, batch.wanted.tokens.shape) for batch in batches}),
         start_seconds=start,
-        peak_gibibytes=torch.cuda.max_memory_reserved() / 2**30,
+        peak_reserved_gibibytes=torch.cuda.max_memory_reserved() / 2**30,
+        peak_allocated_gibibytes=torch.cuda.max_memory_allocated() / 2**30,
     )
     print(
-        f"{system:18} {batch_tokens:6} {figure.tokens_per_second:10,.0f} tokens/s  {figure.milliseconds_per_step:7.1f} "
+        f"{system:28} {batch_tokens:6} {figure.tokens_per_second:10,.0f} tokens/s  {figure.milliseconds_per_step:7.1f} "
         f"ms/step  real {figure.real_share:.3f}  {figure.shapes:3} shapes  start {start:5.1f} s  "
-        f"peak {figure.peak_gibibytes:.1f} GiB",
+        f"peak {figure.peak_reserved_gibibytes:.1f} GiB ({figure.peak_allocated_gibibytes:.1f} allocated)",
         flush=True,
     )
     return figure
 
 
-def conditions(commit: str) -> dict[str, Any]:
+def profile(batches: Sequence[PairBatch], run: Step, steps: int = 5) -> None:
+    """Prints where the device's time goes."""
+    from torch.profiler import ProfilerActivity
+    from torch.profiler import profile as profiled
+
+    with profiled(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as found:
+        for batch in batches[:steps]:
+            run(batch)
+        torch.cuda.synchronize()
+    events = [event for event in found.key_averages() if event.device_type.name == "CUDA"]
+    events.sort(key=lambda event: -event.self_device_time_total)
+    total, calls = sum(event.self_device_time_total for event in events), sum(event.count for event in events)
+    print(f"  {total / steps / 1000:.2f} ms of kernels in a step, {calls // steps} kernels")
+    for event in events[:30]:
+        of_step = event.self_device_time_total / steps / 1000
+        print(f"  {of_step:8.3f} ms {event.count // steps:5} × {event.key[:150]}")
+
+
+def run_system(system: str, pairs: RandomPairs, batch_tokens: int, *, profiled: bool) -> Figure:
+    gc.collect()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    begun = time.perf_counter()
+    batches, run = SYSTEMS[system](pairs, batch_tokens)
+    figure = measured(system, batch_tokens, batches, run, begun)
+    if profiled:
+        profile(batches, run)
+    return figure
+
+
+def ratios(figures: Sequence[Figure]) -> dict[str, dict[str, float]]:
+    """How much faster each system is than what it is compared with, by tokens of a batch."""
+    rates = {(figure.system, figure.batch_tokens): figure.tokens_per_second for figure in figures}
+    found: dict[str, dict[str, float]] = {}
+    for (system, tokens), rate in rates.items():
+        other = rates.get((RATIOS.get(system, ""), tokens))
+        if other:
+            found.setdefault(f"{system} / {RATIOS[system]}", {})[str(tokens)] = round(rate / other, 2)
+    return found
+
+
+def conditions(arguments: argparse.Namespace, pairs: int) -> dict[str, Any]:
     known = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    versions = {"python": platform.python_version(), "torch": torch.__version__, "cuda": torch.version.cuda}
     return {
         "command": " ".join(["python", *sys.argv]),
-        "commit": commit or known,
+        "commit": arguments.commit or known,
         "device": torch.cuda.get_device_name(),
-        "versions": {
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "cuda": torch.version.cuda,
-            "transformers": version("transformers"),
-        },
-        "pairs": PAIRS,
+        "versions": versions | {"transformers": version("transformers")},
+        "lengths": [str(file) for file in arguments.data] or drawn_lengths.__doc__,
+        "pairs": pairs,
         "passes": PASSES,
         "dropout": DROPOUT,
-        "batches_in_pass": BUDGETS,
+        "batches_in_pass": BATCHES,
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Training on a GPU, side by side.")
     parser.add_argument("--out", type=Path, required=True, help="JSON file for the figures")
+    parser.add_argument("--tokens", type=int, nargs="+", default=list(BATCHES), choices=list(BATCHES))
+    parser.add_argument("--systems", nargs="+", default=list(SYSTEMS), choices=list(SYSTEMS))
+    parser.add_argument("--data", type=Path, nargs=2, default=[], help="texts whose lengths are taken, in words")
+    parser.add_argument("--profile", action="store_true", help="print which kernels take the time")
     parser.add_argument("--commit", default="", help="commit of the code, where there is no repository to ask")
     arguments = parser.parse_args()
-    figures = []
-    for batch_tokens, count in BUDGETS.items():
-        figures.append(ours(batch_tokens, count, capture=True))
-        figures.append(ours(batch_tokens, count, capture=False))
-        figures.append(marian(batch_tokens, count))
-        record = conditions(arguments.commit) | {"figures": [asdict(figure) for figure in figures]}
-        arguments.out.write_text(json.dumps(record, indent=1) + "\n")
+    pairs = RandomPairs(lengths_in(arguments.data) if arguments.data else drawn_lengths())
+    figures: list[Figure] = []
+    for tokens in arguments.tokens:
+        for system in arguments.systems:
+            if "recurrent" in system and tokens > 16384:
+                continue  # a loop over time is not what one would choose for these
+            figures.append(run_system(system, pairs, tokens, profiled=arguments.profile))
+            record = conditions(arguments, len(pairs)) | {"figures": [asdict(figure) for figure in figures]}
+            arguments.out.write_text(json.dumps(record | {"ratios": ratios(figures)}, indent=1) + "\n")
+    for pair, found in ratios(figures).items():
+        print(pair, found)
 
 
 if __name__ == "__main__":

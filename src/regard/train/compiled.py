@@ -14,8 +14,9 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from regard.attention import Memory
 from regard.models.readout import LogitSlopes, LogitTotals
 from regard.nn.blocks import DecoderBlock, EncoderBlock
 from regard.recipe import Training
@@ -31,7 +32,8 @@ class CompiledParts:
 
     def __init__(self, model: nn.Module, parts: tuple[type[nn.Module], ...] = PARTS) -> None:
         found = [module for module in model.modules() if type(module) in parts]
-        compiled = {kind: torch.compile(kind.forward, dynamic=True) for kind in {type(module) for module in found}}
+        kinds = {type(module) for module in found}
+        compiled = {kind: _open(torch.compile(kind.forward, fullgraph=True)) for kind in kinds}
         self._forwards: list[tuple[nn.Module, Callable[..., Any]]] = [
             (module, partial(compiled[type(module)], module)) for module in found
         ]
@@ -55,15 +57,30 @@ class CompiledParts:
                 del module.forward
 
 
+def _open(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """The same with the numbers of rows and of places left open, so that one compilation serves them all."""
+
+    def opened(module: nn.Module, *given: Any, **named: Any) -> Any:
+        for value in (*given, *named.values()):
+            for tensor in (value.keys, value.values) if isinstance(value, Memory) else (value,):
+                if isinstance(tensor, Tensor):
+                    torch._dynamo.maybe_mark_dynamic(tensor, _open_axes(tensor))  # type: ignore[no-untyped-call]
+        return forward(module, *given, **named)
+
+    return opened
+
+
+def _open_axes(tensor: Tensor) -> tuple[int, ...]:
+    """Masks are "B 1 T S" or less, keys and values "B G S D", streams "B T E", all else begins with its rows."""
+    if tensor.dtype == torch.bool:
+        return tuple(axis for axis, size in enumerate(tensor.shape) if size > 1)
+    return (0, tensor.ndim - 2) if tensor.ndim > 2 else (0,)
+
+
 def why_plain(settings: Training, device: torch.device) -> str | None:
     """Why a model is not compiled, in words; none, if it is, and no words, if nobody expects it to be."""
-    if settings.compile is False or (settings.compile == "auto" and not _worthwhile(settings, device)):
+    if settings.compile is not True:
         return ""
     if device.type == "cuda" and importlib.util.find_spec("triton") is None:
         return f"{PLAIN}: triton is not installed"
     return None
-
-
-def _worthwhile(settings: Training, device: torch.device) -> bool:
-    """Whether compiling pays if nobody says so."""
-    return device.type == "cuda" and settings.capture and settings.shapes > 0
