@@ -10,7 +10,7 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from regard.data.batch import Padded
+from regard.data.batch import Padded, Worded
 from regard.models import Ensemble, Generator, build_model
 from regard.recipe import RecurrentModel, TransformerModel, names
 
@@ -69,7 +69,26 @@ def _transformers() -> dict[str, TransformerModel]:
     }
 
 
-TINY: dict[str, RecurrentModel | TransformerModel] = {**_recurrent(), **_transformers()}
+def _copying() -> dict[str, RecurrentModel | TransformerModel]:
+    """What copies words of the source, at every placement, with and without coverage."""
+    small = {"kind": "recurrent", "embedding": 4, "hidden": 5}
+    looks = {
+        "before": {"placement": "before", "score": "additive", "hidden": 3, "coverage": True},
+        "after": {"placement": "after", "score": "scaled_dot"},
+        "after-coverage": {"placement": "after", "score": "dot", "coverage": True, "normalizer": "entmax15"},
+        "feed": {"placement": "feed", "score": "multiplicative", "coverage": True},
+    }
+    found: dict[str, RecurrentModel | TransformerModel] = {
+        f"copying-{name}": RecurrentModel(**small, copying=True, attention=attention)
+        for name, attention in looks.items()
+    }
+    found["coverage-before"] = RecurrentModel(**small, attention=looks["before"])
+    block = {"width": 8, "heads": 2, "feedforward": 6, "encoder_layers": 1, "decoder_layers": 1}
+    found["copying-transformer"] = TransformerModel(kind="transformer", copying=True, **block)
+    return found
+
+
+TINY: dict[str, RecurrentModel | TransformerModel] = {**_recurrent(), **_transformers(), **_copying()}
 """Settings of a tiny model of every kind, by name."""
 
 _SEEN_AGAIN = {
@@ -83,15 +102,17 @@ _NAMES = [pytest.param(name, marks=pytest.mark.long) if name in _SEEN_AGAIN else
 every_model = pytest.mark.parametrize("name", _NAMES)
 """Parametrizes a test by the names of all models; of each score's placements, every day sees one."""
 ENSEMBLE = ("recurrent-additive-feed", "transformer-scaled_dot-rotary")
-every_generator = pytest.mark.parametrize("name", [*_NAMES, "ensemble"])
-"""The same and an ensemble of two kinds of models."""
+COPYING_ENSEMBLE = ("copying-feed", "copying-transformer")
+every_generator = pytest.mark.parametrize("name", [*_NAMES, "ensemble", "copying-ensemble"])
+"""The same and ensembles of two kinds of models."""
 
 
 @cache
 def tiny_model(name: str) -> Generator:
     """The model of these settings, in float64 and eval mode, with the same weights each time."""
-    if name == "ensemble":
-        return Ensemble([tiny_model(member) for member in ENSEMBLE])
+    ensembles = {"ensemble": ENSEMBLE, "copying-ensemble": COPYING_ENSEMBLE}
+    if name in ensembles:
+        return Ensemble([tiny_model(member) for member in ensembles[name]])
     with torch.random.fork_rng():
         torch.manual_seed(len(name))
         return build_model(TINY[name], SOURCE_SIZE, TARGET_SIZE).double().eval()
@@ -101,8 +122,15 @@ def tiny_model(name: str) -> Generator:
 class Case:
     """A source and a target for each row."""
 
-    source: Padded
+    source: Worded
     target: Tensor
+
+
+def worded(source: Padded) -> Worded:
+    """A source every other word of which is unknown to the target."""
+    places = torch.arange(source.tokens.shape[1], device=source.tokens.device)
+    words = torch.where((source.tokens + places) % 2 == 0, TARGET_SIZE + places // 2, source.tokens % TARGET_SIZE)
+    return Worded(source.tokens, source.lengths, words)
 
 
 @st.composite
@@ -113,4 +141,4 @@ def cases(draw: st.DrawFn, rows: st.SearchStrategy[int] = st.integers(1, 3)) -> 
     width = int(lengths.max()) + draw(st.integers(0, 2))
     tokens = torch.randint(SOURCE_SIZE, (count, width), generator=generator)
     target = torch.randint(TARGET_SIZE, (count, draw(st.integers(1, 6))), generator=generator)
-    return Case(Padded(tokens, lengths), target)
+    return Case(worded(Padded(tokens, lengths)), target)

@@ -9,6 +9,8 @@ from regard.models import Generator, build_model
 from regard.recipe import Decoding
 
 SOURCES = [[4, 5, 6, 4], [], [6, 6], [5, 4, 4], [6]]
+WORDS = [[9, 5, 10, 9], [], [9, 9], [5, 4, 4], [9]]
+"""For those who copy: some are unknown."""
 
 
 def model_of(name: str) -> Generator:
@@ -26,13 +28,15 @@ def test_outputs_are_scored_alike_and_do_not_depend_on_the_batch(name: str) -> N
     limits = {"longest_factor": 1.0, "longest_extra": 2, "no_repeat": 2}
     coverage_penalty = 0.3 if model.cross_taps else 0.0
     how = {"method": method, "beam": 3, "n_best": 2, "coverage_penalty": coverage_penalty, **limits}
-    prefixes = [[], [5], [], [4, 8], []]
-    found = decode_all(model, SOURCES, Decoding.model_validate(how), prefixes=prefixes)
-    alone = decode_all(model, SOURCES, Decoding.model_validate({**how, "batch_tokens": 1}), prefixes=prefixes)
+    words = WORDS if model.copies else None
+    prefixes = [[], [5], [], [4, 8], []] if words is None else [[10], [5], [], [4, 8], []]
+    found = decode_all(model, SOURCES, Decoding.model_validate(how), prefixes=prefixes, words=words)
+    one_by_one = Decoding.model_validate({**how, "batch_tokens": 1})
+    alone = decode_all(model, SOURCES, one_by_one, prefixes=prefixes, words=words)
     best = [hypotheses[0] for hypotheses in found]
     assert [one.tokens for one in best] == [hypotheses[0].tokens for hypotheses in alone]
     assert [one.score for one in best] == pytest.approx([hypotheses[0].score for hypotheses in alone], abs=1e-4)
-    scores = score_all(model, SOURCES, [one.tokens for one in best])
+    scores = score_all(model, SOURCES, [one.tokens for one in best], words=words)
     for one, log_probs in zip(best, scores, strict=True):
         counted = log_probs if one.finished else log_probs[:-1]
         assert one.log_prob == pytest.approx(sum(counted), abs=1e-4)

@@ -14,6 +14,7 @@ from regard.tap import record
 
 TRANSFORMER = "transformer-scaled_dot-rotary"
 LOOKING = ["recurrent-additive-before", "recurrent-dot-after", "recurrent-multiplicative-feed", TRANSFORMER]
+LOOKING += ["copying-before", "copying-after", "copying-transformer"]
 
 pairs = st.lists(
     st.tuples(
@@ -31,11 +32,12 @@ Pairs = list[tuple[list[int], list[int]]]
 def test_an_example_looks_as_it_looks_alone(name: str, some: Pairs, batch_tokens: int) -> None:
     model = tiny_model(name)
     sources, targets = map(list, zip(*some, strict=True))
-    found = watch(model, sources, targets, batch_tokens=batch_tokens)
+    words = sources if model.copies else None
+    found = watch(model, sources, targets, batch_tokens=batch_tokens, words=words)
     assert len(found) == len(some)
     for weights, source, target in zip(found, sources, targets, strict=True):
         assert tuple(weights) == model.cross_taps
-        alone = PairBatch.of([source], [target], [0])
+        alone = PairBatch.of([source], [target], [0], words=[source] if model.copies else None)
         with torch.inference_mode(), record(model, model.cross_taps[0]) as seen:
             model.advance(alone.given.tokens, model.start(alone.source, alone.given.tokens.shape[1]))
         first = weights[model.cross_taps[0]]

@@ -4,20 +4,21 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_strategies import Case, cases, every_model, tiny_model
+from model_strategies import Case, cases, every_model, tiny_model, worded
 
 from regard.data.batch import Padded
 from regard.models import Generator
 from regard.models.recurrent import TranslatorState
 from regard.models.transformer import TransformerState
 
-SOURCE = Padded(torch.tensor([[4, 5, 3], [6, 3, 0]]), torch.tensor([3, 2]))
+SOURCE = worded(Padded(torch.tensor([[4, 5, 3], [6, 3, 0]]), torch.tensor([3, 2])))
 few = settings(max_examples=max(3, settings().max_examples // 10))
 
 
 def log_probs(model: Generator, tokens: torch.Tensor, state: object) -> torch.Tensor:
-    features, _ = model.advance(tokens, state)
-    return model.readout.logits(features).log_softmax(-1)
+    features, state = model.advance(tokens, state)
+    # Of a probability that is none there is no square.
+    return model.readout_of(state).logits(features).log_softmax(-1).clamp(min=-50.0)
 
 
 @every_model

@@ -8,24 +8,34 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY, Case, cases, every_generator, every_model, tiny_model
+from model_strategies import (
+    SOURCE_SIZE,
+    TARGET_SIZE,
+    TINY,
+    Case,
+    cases,
+    every_generator,
+    every_model,
+    tiny_model,
+    worded,
+)
 from safetensors.torch import load, save
 from torch import Tensor
 
-from regard.data.batch import Padded
+from regard.data.batch import Padded, Worded
 from regard.models import MODELS, Generator, State, build_model
 from regard.recipe.settings import Model
 from regard.tap import record
 
-SOURCE = Padded(torch.tensor([[4, 5, 3], [6, 3, 0]]), torch.tensor([3, 2]))
+SOURCE = worded(Padded(torch.tensor([[4, 5, 3], [6, 3, 0]]), torch.tensor([3, 2])))
 few = settings(max_examples=max(3, settings().max_examples // 10))
 """There are many models, so that each sees few examples of every day."""
 
 
 def finish(model: Generator, tokens: Tensor, state: State) -> Tensor:
     """Log-probabilities of every token after each of the given ones."""
-    features, _ = model.advance(tokens, state)
-    return model.readout.logits(features).log_softmax(-1)
+    features, state = model.advance(tokens, state)
+    return model.readout_of(state).logits(features).log_softmax(-1)
 
 
 def at_once(model: Generator, case: Case) -> Tensor:
@@ -47,7 +57,7 @@ def test_however_a_sequence_is_cut_its_log_probs_are_the_same(name: str, case: C
     pieces = []
     for start, end in pairwise(cuts):
         features, state = model.advance(case.target[:, start:end], state)
-        pieces.append(model.readout.logits(features).log_softmax(-1))
+        pieces.append(model.readout_of(state).logits(features).log_softmax(-1))
     torch.testing.assert_close(torch.cat(pieces, 1), at_once(model, case))
 
 
@@ -73,8 +83,12 @@ def test_selected_rows_of_a_copy_go_on_as_if_nothing_else_had_been(name: str, ca
 def test_neither_padding_nor_other_rows_change_a_row(name: str, case: Case) -> None:
     model, together = tiny_model(name), at_once(tiny_model(name), case)
     for row, length in enumerate(case.source.lengths.tolist()):
-        alone = Case(Padded(case.source.tokens[row, None, :length], torch.tensor([length])), case.target[row, None])
-        torch.testing.assert_close(together[row, None], at_once(model, alone))
+        tokens, words = (side[row, None, :length] for side in (case.source.tokens, case.source.words))
+        alone = at_once(model, Case(Worded(tokens, torch.tensor([length]), words), case.target[row, None]))
+        # A wider source has room for more unknown words, which it does not have.
+        wide = together[row, None]
+        torch.testing.assert_close(wide[..., : alone.shape[-1]], alone)
+        assert (wide[..., alone.shape[-1] :] == -torch.inf).all()
 
 
 @every_generator
@@ -98,8 +112,8 @@ def test_looking_at_everything_changes_nothing(name: str, case: Case) -> None:
 def test_every_parameter_learns_from_one_pass_over_the_target(name: str) -> None:
     torch.manual_seed(0)
     model = build_model(TINY[name], SOURCE_SIZE, TARGET_SIZE)
-    features, _ = model.advance(torch.tensor([[2, 5, 6], [2, 8, 0]]), model.start(SOURCE, 3))
-    chosen, mean = model.readout.log_probs(features, torch.tensor([[5, 6, 3], [8, 3, 0]]))
+    features, state = model.advance(torch.tensor([[2, 5, 6], [2, 8, 0]]), model.start(SOURCE, 3))
+    chosen, mean = model.readout_of(state).log_probs(features, torch.tensor([[5, 6, 3], [8, 3, 0]]))
     (chosen + mean).sum().backward()
     gradients = {part: weight.grad for part, weight in model.named_parameters()}
     assert [part for part, gradient in gradients.items() if gradient is None or not gradient.any()] == []
@@ -114,8 +128,8 @@ def test_mixed_precision_stays_near_and_every_parameter_learns_in_float32(name: 
     found = []
     for mixed in (False, True):
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=mixed):
-            features, _ = model.advance(tokens, model.start(SOURCE, 3))
-            found.append(model.readout.log_probs(features, wanted)[0])
+            features, state = model.advance(tokens, model.start(SOURCE, 3))
+            found.append(model.readout_of(state).log_probs(features, wanted)[0])
     torch.testing.assert_close(found[1], found[0], atol=0.1, rtol=0.1)
     found[1].sum().backward()
     for part, weight in model.named_parameters():
@@ -138,8 +152,9 @@ def test_no_step_waits_for_a_number_from_the_device(name: str) -> None:
     state = model.start(source, 3)
     for _ in range(3):
         features, state = model.advance(torch.zeros(2, 1, dtype=torch.long, device="meta"), state)
+        logits = model.readout_of(state).logits(features[:, -1])
         state = state.select(torch.zeros(2, dtype=torch.long, device="meta"))
-    assert features.shape[:2] == (2, 1)
+    assert (features.shape[:2], len(logits)) == ((2, 1), 2)
 
 
 @every_model

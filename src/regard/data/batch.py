@@ -1,6 +1,6 @@
 """What a model is given: padded token matrices that know their lengths, and batches that know their count."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Self
@@ -45,6 +45,34 @@ class Padded:
 
 
 @dataclass(frozen=True)
+class Worded(Padded):
+    """Sources whose words can be copied into the target.
+
+    `words` says of each token what it is there: its number in the target's vocabulary of V tokens, or, if it has none,
+    V + i with i the place of the word among the different ones of its source that have none.
+    """
+
+    words: Int[Tensor, "B S"]
+
+    def select(self, rows: Int[Tensor, " N"]) -> Self:
+        return replace(self, tokens=self.tokens[rows], lengths=self.lengths[rows], words=self.words[rows])
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> Self:
+        tokens, lengths = function(self.tokens), function(self.lengths)
+        return replace(self, tokens=tokens, lengths=lengths, words=function(self.words))
+
+
+def padded_sources(
+    sources: Sequence[Sequence[int]], words: Sequence[Sequence[int]] | None = None, width: int = 0
+) -> Padded:
+    """Sources from token lists without special tokens, with END, and with their words if these are given."""
+    tokens = Padded.of([[*row, END] for row in sources], width=width)
+    if words is None:
+        return tokens
+    return Worded(tokens.tokens, tokens.lengths, Padded.of([[*row, END] for row in words], width=width).tokens)
+
+
+@dataclass(frozen=True)
 class PairBatch:
     """Source and target of the same examples.
 
@@ -67,8 +95,11 @@ class PairBatch:
         targets: list[list[int]],
         examples: list[int],
         shape: tuple[int, int] | None = None,
+        words: list[list[int]] | None = None,
     ) -> Self:
         """A batch from token lists without special tokens; END is added to the source too, so no source is empty.
+
+        `words` are what each source token is in the target (see `Worded`), for models that copy them.
 
         It is filled up to a shape of (rows, width) if one is given. What fills it changes nothing: an empty row has the
         source of an empty text, for attention to have something to look at, and nothing is wanted of it.
@@ -76,7 +107,7 @@ class PairBatch:
         rows, width = shape or (len(examples), 0)
         empty: list[list[int]] = [[]] * (rows - len(examples))
         return cls(
-            source=Padded.of([[*row, END] for row in sources + empty], width=width),
+            source=padded_sources(sources + empty, None if words is None else words + empty, width),
             given=Padded.of([[BEGIN, *row] for row in targets + empty], width=width),
             wanted=Padded.of([[*row, END] for row in targets] + empty, width=width),
             count=sum(len(row) + 1 for row in targets),

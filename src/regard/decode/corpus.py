@@ -6,13 +6,12 @@ from itertools import chain
 import torch
 from torch import nn
 
-from regard.data.batch import Padded, PairBatch
+from regard.data.batch import PairBatch, padded_sources
 from regard.decode.ranking import Hypothesis
 from regard.decode.search import decode, evaluating
 from regard.errors import UsageError
 from regard.models.generator import Generator
 from regard.recipe import Decoding
-from regard.tokens.vocabulary import END
 
 Progress = Callable[[int, int], None]
 """Called after each batch with the number of examples done and of all examples."""
@@ -24,14 +23,18 @@ def decode_all(
     settings: Decoding,
     *,
     prefixes: Sequence[Sequence[int]] | None = None,
+    words: Sequence[Sequence[int]] | None = None,
     on_progress: Progress | None = None,
 ) -> list[list[Hypothesis]]:
-    """The outputs for each source (tokens without special ones), best first, on the device the model is on."""
+    """The outputs for each source (tokens without special ones), best first, on the device the model is on.
+
+    `words` are what the tokens of each source are in the output, for models that copy them (`data.batch.Worded`)."""
     if prefixes is not None:
         _check_counts("prefixes", prefixes, sources)
     found: dict[int, list[Hypothesis]] = {}
     for chosen in batches_by_length([len(source) + 1 for source in sources], settings.batch_tokens):
-        batch = Padded.of([[*sources[example], END] for example in chosen]).to(device_of(model))
+        copied = None if words is None else [words[example] for example in chosen]
+        batch = padded_sources([sources[example] for example in chosen], copied).to(device_of(model))
         forced = None if prefixes is None else [prefixes[example] for example in chosen]
         found.update(zip(chosen, decode(model, batch, settings, prefixes=forced, examples=chosen), strict=True))
         if on_progress is not None:
@@ -46,6 +49,7 @@ def score_all(
     targets: Sequence[Sequence[int]],
     batch_tokens: int = Decoding().batch_tokens,
     *,
+    words: Sequence[Sequence[int]] | None = None,
     on_progress: Progress | None = None,
 ) -> list[list[float]]:
     """The log-probability of each token of each target given its source, and of END after it."""
@@ -54,8 +58,7 @@ def score_all(
     lengths = [max(len(source), len(target)) + 1 for source, target in zip(sources, targets, strict=True)]
     with evaluating(model):
         for chosen in batches_by_length(lengths, batch_tokens):
-            given, wanted = ([list(side[example]) for example in chosen] for side in (sources, targets))
-            batch = PairBatch.of(given, wanted, chosen).to(device_of(model))
+            batch = pairs_of(chosen, sources, targets, words).to(device_of(model))
             state = model.start(batch.source, batch.given.tokens.shape[1])
             features, state = model.advance(batch.given.tokens, state)
             log_probs, _ = model.readout_of(state).log_probs(features, batch.wanted.tokens)
@@ -64,6 +67,18 @@ def score_all(
             if on_progress is not None:
                 on_progress(len(found), len(sources))
     return [found[example] for example in range(len(sources))]
+
+
+def pairs_of(
+    chosen: Sequence[int],
+    sources: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]],
+    words: Sequence[Sequence[int]] | None,
+) -> PairBatch:
+    """A batch of some examples."""
+    given, wanted = ([list(side[example]) for example in chosen] for side in (sources, targets))
+    copied = None if words is None else [list(words[example]) for example in chosen]
+    return PairBatch.of(given, wanted, list(chosen), words=copied)
 
 
 def batches_by_length(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:

@@ -48,9 +48,10 @@ class CTranslate2:
         settings: Decoding,
         *,
         prefixes: Sequence[Sequence[int]] | None = None,
+        words: Sequence[Sequence[int]] | None = None,
         on_progress: Progress | None = None,
     ) -> list[list[Hypothesis]]:
-        """The outputs for each source, as `regard.decode.decode_all` gives them."""
+        """The outputs for each source, as `regard.decode.decode_all` gives them; no exported model copies `words`."""
         _check_can_search(settings, prefixes)
         limits = [settings.longest_output(len(source)) for source in sources]
         self._check_lengths(sources, limits)

@@ -29,6 +29,7 @@ ALLOWED: dict[str, tuple[object, ...]] = {
     "normalizer": ("softmax",),
     "position": ("sinusoidal", "learned", "none"),
     "window": (0,),
+    "copying": (False,),
 }
 """What the runtime can express, by setting of `[model]`."""
 

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.data.batch import Padded, PairBatch
-from regard.decode.corpus import batches_by_length, device_of
+from regard.decode.corpus import batches_by_length, device_of, pairs_of
 from regard.decode.search import evaluating
 from regard.errors import UsageError
 from regard.models.generator import Generator
@@ -26,6 +26,7 @@ def watch(
     *,
     pattern: str | None = None,
     batch_tokens: int = 4096,
+    words: Sequence[Sequence[int]] | None = None,
 ) -> list[Weights]:
     """The attention weights of every example while the model reads its target (teacher forcing), in the given order.
 
@@ -33,7 +34,8 @@ def watch(
     have a row for every target token and one for END, and a column for every source token and one for END.
     Without a pattern these are the model's `cross_taps`. With one, any attention is shown: self-attention of the
     encoder has a row and a column for every source token and END; that of the decoder for BEGIN and every target token.
-    Examples run together as long as rows × longest, padding included, is within `batch_tokens`.
+    Examples run together as long as rows × longest, padding included, is within `batch_tokens`. `words` are those of
+    the sources, for models that copy them.
     """
     if len(sources) != len(targets):
         raise UsageError(f"{len(sources)} sources cannot be watched with {len(targets)} targets; give one for each")
@@ -43,8 +45,7 @@ def watch(
     lengths = [1 + max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
     with evaluating(model), torch.inference_mode():
         for chosen in batches_by_length(lengths, batch_tokens):
-            given, wanted = ([list(side[example]) for example in chosen] for side in (sources, targets))
-            batch = PairBatch.of(given, wanted, chosen).to(device_of(model))
+            batch = pairs_of(chosen, sources, targets, words).to(device_of(model))
             found.update(zip(chosen, _watch_batch(model, batch, pattern), strict=True))
     return [found[example] for example in range(len(sources))]
 

@@ -8,11 +8,17 @@ whether s is fixed, a gate, or what a sentinel among the attention weights got. 
 V words but stand in the context have numbers from V on, its slots; which word is meant, the caller knows.
 """
 
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+from typing import Self
 
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attention.normalizers import softmax
+from regard.data.batch import Padded, Worded
+from regard.errors import UsageError
 from regard.models.generator import Readout
+from regard.tap import Tap
 from regard.tokens.vocabulary import UNKNOWN
 
 LEAST = 1e-30
@@ -30,6 +36,12 @@ class CopyReadout(Readout):
         super().__init__()
         self.vocabulary, self.words, self.slots = vocabulary, words, slots
         self.width, self.size = vocabulary.width + 1 + words.shape[1], vocabulary.size + slots
+
+    @classmethod
+    def of(cls, vocabulary: Readout, words: Int[Tensor, "B K"], places: int) -> Self:
+        """For contexts that each serve `places` rows side by side. There may be as many unknown words as there are
+        words: a number that is known without a look at the words, which may still be on their way to the device."""
+        return cls(vocabulary, words.repeat_interleave(places, 0) if places > 1 else words, words.shape[1])
 
     @staticmethod
     def join(
@@ -77,6 +89,52 @@ class CopyReadout(Readout):
     def _beside(self, features: Float[Tensor, "*rows F"]) -> Int[Tensor, "N ... K"]:
         """The words of each row's context, with the axes of the features."""
         return self.words.view(len(self.words), *[1] * (features.ndim - 2), -1)
+
+
+class CopyGate(nn.Module):
+    """Decides how much is copied: s = σ(w · hidden + b). The paper's gate reads context, state and input; hidden
+    features are made of these. The tap `share` shows s, "N n 1"."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(width, 1)
+        self.share = Tap()
+
+    def forward(self, hidden: Float[Tensor, "N n E"], weights: Float[Tensor, "N n K"]) -> Float[Tensor, "N n F"]:
+        """Features for a `CopyReadout`, given the attention to the context."""
+        logit = self.linear(hidden)
+        share = self.share(torch.sigmoid(logit.to(torch.promote_types(logit.dtype, torch.float32))))
+        return CopyReadout.join(hidden, share, (1 - share) * weights)
+
+
+class Pointer(nn.Module):
+    """A head of attention that says where to copy from, and mixes nothing. The tap `weights` shows it, "N 1 n S"."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.queries, self.keys = nn.Linear(width, width), nn.Linear(width, width, bias=False)
+        self.weights = Tap()
+
+    def forward(
+        self, hidden: Float[Tensor, "N n E"], keys: Float[Tensor, "B S E"], mask: Bool[Tensor, "B 1 1 S"]
+    ) -> Float[Tensor, "N n S"]:
+        """Each source serves N / B rows side by side; `keys` is what `self.keys` made of the sources."""
+        rows, count, width = hidden.shape
+        # Rows that have one source are queries of one row.
+        queries = self.queries(hidden).reshape(len(keys), rows // max(len(keys), 1) * count, width)
+        weights = softmax(queries @ keys.mT * width**-0.5, mask.squeeze(1))
+        shown: Tensor = self.weights(weights.reshape(rows, 1, count, keys.shape[1]))
+        return shown.squeeze(1)
+
+
+def words_of(source: Padded) -> Int[Tensor, "B S"]:
+    """What can be copied from a source."""
+    if not isinstance(source, Worded):
+        raise UsageError(
+            "this model copies words of its source (model.copying), so it must be given a source that knows its words: "
+            "regard.data.batch.Worded"
+        )
+    return source.words
 
 
 def known_tokens(tokens: Int[Tensor, "*rows"], size: int) -> Int[Tensor, "*rows"]:

@@ -92,6 +92,12 @@ class Ensemble(Generator):
                 f"the models of an ensemble must write the same vocabulary, but theirs have {_listed(sizes)} tokens; "
                 "leave out those that differ"
             )
+        self.copies = members[0].copies
+        if any(member.copies != self.copies for member in members):
+            raise UsageError(
+                "models that copy words of their source and models that do not cannot write together, because the ones "
+                "can write words that the others have no number for; leave out those that differ in model.copying"
+            )
         self.members = nn.ModuleList(members)
         self.readout: EnsembleReadout = EnsembleReadout([member.readout for member in members])
         self.cross_taps = tuple(

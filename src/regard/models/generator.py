@@ -71,6 +71,8 @@ class Generator(nn.Module, ABC):
 
     readout: Readout
     """What reads features, or the part of it that is the same for every row: see `readout_of`."""
+    copies: bool = False
+    """Whether it copies words of its source, which then must know its words (`regard.data.batch.Worded`)."""
     cross_taps: tuple[str, ...] = ()
     """Names of the taps that show where each target position looks in the source ("N H n S"), lowest layer first."""
 
@@ -87,3 +89,8 @@ class Generator(nn.Module, ABC):
 
         A model that copies words of its context gives one that is bound to the rows of that state."""
         return self.readout
+
+    def looked_again(self, state: State) -> Float[Tensor, "N n"] | None:
+        """How much of the attention of each token that was read last went to where attention had been before; None
+        from models that do not remember that."""
+        return None

@@ -27,9 +27,10 @@ class LinearReadout(TokenVectors, Readout):
         self.totals, self.slopes = LogitTotals(), LogitSlopes()
 
     def logits(self, features: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows V"]:
-        # Whoever joins features with others may have made them wider than the weights.
-        features = features if torch.is_autocast_enabled(features.device.type) else features.to(self.weight.dtype)
-        return F.linear(features, self.weight, self.bias)
+        weight = self.weight
+        if features.dtype != weight.dtype and not torch.is_autocast_enabled(features.device.type):
+            features = features.to(weight.dtype)  # whoever joins features with others may have made them wider
+        return F.linear(features, weight, self.bias)
 
     def log_probs(
         self, features: Float[Tensor, "*rows E"], targets: Int[Tensor, "*rows"]

@@ -14,33 +14,22 @@ In training, what does not depend on the step before is computed for all steps a
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
-from regard.attention import SCORES, Attention, Memory, masks
 from regard.data.batch import Padded
-from regard.models.generator import Generator, State
+from regard.models.copying import CopyGate, CopyReadout, known_tokens, words_of
+from regard.models.generator import Generator, Readout, State
 from regard.models.readout import LinearReadout
+from regard.models.source_attention import Glances, Looked, Source, SourceAttention
 from regard.nn.dropout import FeatureDropout, WordDropout
 from regard.nn.embedding import TokenEmbedding
 from regard.nn.recurrent import RecurrentStack, RecurrentState
 from regard.recipe import RecurrentLayers, RecurrentModel
 from regard.tap import Tap
-
-
-@dataclass(frozen=True)
-class Source:
-    """What attention reads, prepared once."""
-
-    memory: Memory
-    mask: Bool[Tensor, "B 1 1 S"]
-
-    def select(self, rows: Int[Tensor, " M"]) -> Self:
-        return replace(self, memory=self.memory.select(rows), mask=self.mask[rows])
 
 
 @dataclass(frozen=True)
@@ -54,6 +43,10 @@ class TranslatorState(State):
     source: Source | None = None
     fed: Float[Tensor, "N F"] | None = None
     places: int = 1
+    coverage: Float[Tensor, "N S"] | None = None
+    """Attention each source token got so far, if that counts."""
+    looked: Looked | None = None
+    """Where the tokens that were read last looked, for those who copy from there or want all of the source covered."""
 
     def select(self, rows: Int[Tensor, " M"]) -> Self:
         return self.branch(rows[:, None], rows // self.places)
@@ -66,6 +59,8 @@ class TranslatorState(State):
             source=self.source if self.source is None or sources is None else self.source.select(sources),
             fed=None if self.fed is None else self.fed[every],
             places=rows.shape[1],
+            coverage=None if self.coverage is None else self.coverage[every],
+            looked=None,
         )
 
     def copy(self) -> Self:
@@ -131,92 +126,6 @@ class Bridge(nn.Module):
             hidden, *memory = linear(torch.cat(final.layers[match], -1)).chunk(self.parts, -1)
             layers.append((torch.tanh(hidden), *memory))
         return RecurrentState(tuple(layers))
-
-
-class SourceAttention(Attention):
-    """Attention to the source for single vectors: one head, keys prepared once.
-
-    A score that compares vectors of one width gets keys that are projected to the width of the queries.
-    """
-
-    def __init__(self, settings: RecurrentModel, query_width: int, key_width: int) -> None:
-        make, hidden = SCORES[settings.attention.score], settings.attention.hidden
-        narrow = key_width != query_width and make(1, 1, hidden=1).equal_widths
-        super().__init__(
-            make(query_width, query_width if narrow else key_width, hidden=hidden), settings.attention.normalizer
-        )
-        self.keys = nn.Linear(key_width, query_width, bias=False) if narrow else nn.Identity()
-
-    def remember(self, outputs: Float[Tensor, "B S C"], keep: Bool[Tensor, "B S"]) -> Source:
-        """The encoder's outputs as keys and values."""
-        values = outputs.unsqueeze(1)
-        return Source(Memory(self.prepare(self.keys(values)), values), masks.padding(keep))
-
-    def contexts(self, queries: Float[Tensor, "N n Dq"], source: Source) -> Float[Tensor, "N n C"]:
-        """The contexts of n queries, past the taps."""
-        return self.look(queries.unsqueeze(2), source.memory, mask=source.mask).squeeze(2)
-
-
-class Glances:
-    """Attention to the source with one query after another, each known only when the last has been answered.
-
-    A tap that only records is shown all of them at once, as "N 1 n S"; one that intervenes is given each, as "N 1 1 S".
-    """
-
-    def __init__(self, attention: SourceAttention, source: Source, rows: int, count: int) -> None:
-        self._attention, self._source = attention, source
-        taps = (attention.scores, attention.weights, attention.context)
-        self._intervened = any(tap.intervened for tap in taps)
-        self._recorded = any(tap.recorded for tap in taps)
-        self._queries: list[Tensor] = []
-        self._weights: list[Tensor] = []
-        self._values = source.memory.values.squeeze(1)
-        late = _LateValues.apply(self._values, self._weights, count, rows)  # type: ignore[no-untyped-call]
-        self._late = iter(late.unbind(0))
-
-    def __call__(self, query: Float[Tensor, "N Dq"]) -> Float[Tensor, "N C"]:
-        """The context of the next query."""
-        if self._intervened:
-            return self._attention.contexts(query.unsqueeze(1), self._source).squeeze(1)
-        # Rows that have one source are queries of one row.
-        folded = query.reshape(len(self._values), 1, -1, query.shape[1]) if len(query) else query[:, None, None]
-        scores = self._attention.score.compare(folded, self._source.memory.keys)
-        weights = self._attention.normalizer(scores, self._source.mask).squeeze(1)
-        self._queries.append(query)
-        self._weights.append(weights.detach())
-        late = next(self._late).view(*weights.shape[:2], self._values.shape[2])
-        return torch.baddbmm(late, weights, self._values.detach()).flatten(0, 1)
-
-    def show(self) -> None:
-        """Ends the sequence: the taps that only record are shown what passed."""
-        if self._recorded and not self._intervened:
-            with torch.no_grad():
-                self._attention.contexts(torch.stack(self._queries, 1), self._source)
-
-
-class _LateValues(torch.autograd.Function):
-    """Zeros "n N C" to add to contexts mixed from detached values: through them the values get their gradient.
-
-    It is Σ weights · gradient of the context over all n queries, here as one product instead of n that each fill a
-    tensor as large as the values. The weights are known when the gradient is asked for: they are in the list by then.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any, values: Float[Tensor, "B S C"], weights: list[Tensor], count: int, rows: int
-    ) -> Float[Tensor, "n N C"]:
-        ctx.weights = weights
-        return values.new_zeros(count, rows, values.shape[-1])
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, by_contexts: Float[Tensor, "n N C"]) -> tuple[Float[Tensor, "B S C"], None, None, None]:
-        # Mixed precision may have left weights and values in different number formats.
-        weights = torch.cat(ctx.weights, 1).to(by_contexts.dtype)
-        # "n B places C" to "B n·places C", the order the weights were joined in.
-        steps, width = len(by_contexts), by_contexts.shape[2]
-        by_row = by_contexts.reshape(steps, *ctx.weights[0].shape[:2], width).transpose(0, 1).flatten(1, 2)
-        return weights.mT @ by_row, None, None, None
 
 
 class Decoder(nn.Module, ABC):
@@ -293,9 +202,28 @@ class LookingDecoder(Decoder):
     ) -> None:
         super().__init__(settings, tokens, encoder, read_width=read_width, blend_width=encoder.width + blend_width)
         self.attention = SourceAttention(settings, query_width or self.stack.width, encoder.width)
+        self.copies = settings.copying
 
     def start(self, outputs: Float[Tensor, "B S C"], final: RecurrentState, source: Padded) -> TranslatorState:
-        return TranslatorState(self.bridge(final), self.attention.remember(outputs, source.keep))
+        words = words_of(source) if self.copies else None
+        nothing = None
+        if self.attention.covered is not None:
+            wide = torch.promote_types(outputs.dtype, torch.float32)
+            nothing = outputs.new_zeros(outputs.shape[:2], dtype=wide)
+        return TranslatorState(
+            self.bridge(final), self.attention.remember(outputs, source.keep, words), coverage=nothing
+        )
+
+    def glances(self, tokens: Float[Tensor, "N n E"], state: TranslatorState) -> Glances:
+        """Looks at the source, one for each token."""
+        rows, count = tokens.shape[:2]
+        return Glances(self.attention, _looked_at(state), rows, count, state.coverage)
+
+    def after(self, glances: Glances, state: TranslatorState) -> TranslatorState:
+        """The state after these looks, shown to whoever watches."""
+        glances.show()
+        told = self.copies or state.coverage is not None
+        return replace(state, coverage=glances.coverage, looked=glances.looked() if told else None)
 
 
 class BeforeDecoder(LookingDecoder):
@@ -314,28 +242,34 @@ class BeforeDecoder(LookingDecoder):
     def read(
         self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        source, steps = _looked_at(state), self.stack.steps(self.read_width)
+        glances, steps = self.glances(tokens, state), self.stack.steps(self.read_width)
         layers = state.recurrent.layers
         contexts, outputs = [], []
-        glances = Glances(self.attention, source, *tokens.shape[:2])
         for known in steps.project(tokens):
             contexts.append(glances(layers[-1][0]))
             output, layers = steps(known, contexts[-1], layers)
             outputs.append(output)
         steps.show()
-        glances.show()
         features = self.features(torch.stack(outputs, 1), torch.stack(contexts, 1), tokens)
-        return features, replace(state, recurrent=RecurrentState(layers))
+        return features, replace(self.after(glances, state), recurrent=RecurrentState(layers))
 
 
 class AfterDecoder(LookingDecoder):
-    """Looks with the new state (Luong et al. 2015): all steps at once."""
+    """Looks with the new state (Luong et al. 2015): all steps at once, unless each must know where the last looked."""
 
     def read(
         self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
         outputs, recurrent = self.stack(tokens, state=state.recurrent)
-        context = self.attention.contexts(outputs, _looked_at(state))
+        if state.coverage is not None:
+            glances = self.glances(tokens, state)
+            context = torch.stack([glances(query) for query in outputs.unbind(1)], 1)
+            state = self.after(glances, state)
+        elif self.copies:
+            context, weights = self.attention.weighed(outputs, _looked_at(state))
+            state = replace(state, looked=Looked(weights))
+        else:
+            context = self.attention.contexts(outputs, _looked_at(state))
         return self.features(outputs, context), replace(state, recurrent=recurrent)
 
 
@@ -352,17 +286,16 @@ class FeedDecoder(LookingDecoder):
     def read(
         self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        source, steps = _looked_at(state), self.stack.steps(self.read_width)
+        glances, steps = self.glances(tokens, state), self.stack.steps(self.read_width)
         layers, fed = state.recurrent.layers, state.fed
         assert fed is not None
-        glances, features = Glances(self.attention, source, *tokens.shape[:2]), []
+        features = []
         for known in steps.project(tokens):
             query, layers = steps(known, fed, layers)
             fed = self.features(query, glances(query))
             features.append(fed)
         steps.show()
-        glances.show()
-        return torch.stack(features, 1), replace(state, recurrent=RecurrentState(layers), fed=fed)
+        return torch.stack(features, 1), replace(self.after(glances, state), recurrent=RecurrentState(layers), fed=fed)
 
 
 PLACEMENTS: dict[str, type[LookingDecoder]] = {"before": BeforeDecoder, "after": AfterDecoder, "feed": FeedDecoder}
@@ -383,6 +316,8 @@ class RecurrentTranslator(Generator):
             _feature_width(settings), target_size, shared=target.embedding if settings.tie != "none" else None
         )
         self.cross_taps = ("decoder.attention.weights",) if looks else ()
+        self.gate = CopyGate(_feature_width(settings)) if settings.copying else None
+        self.copies = settings.copying
 
     def start(self, source: Padded, capacity: int) -> TranslatorState:
         """Reads the source. A recurrent state does not grow with the tokens, so `capacity` may be anything."""
@@ -391,8 +326,23 @@ class RecurrentTranslator(Generator):
 
     def advance(self, tokens: Int[Tensor, "N n"], state: State) -> tuple[Float[Tensor, "N n E"], State]:
         assert isinstance(state, TranslatorState)
-        features, after = self.decoder(tokens, state)
-        return features, after
+        if self.gate is None:
+            features, after = self.decoder(tokens, state)
+            return features, after
+        hidden, after = self.decoder(known_tokens(tokens, self.readout.size), state)
+        return self.gate(hidden, after.looked.weights), after
+
+    def readout_of(self, state: State) -> Readout:
+        assert isinstance(state, TranslatorState)
+        if self.gate is None:
+            return self.readout
+        words = _looked_at(state).words
+        assert words is not None
+        return CopyReadout.of(self.readout, words, state.places)
+
+    def looked_again(self, state: State) -> Float[Tensor, "N n"] | None:
+        assert isinstance(state, TranslatorState)
+        return None if state.looked is None else state.looked.again
 
 
 def build(settings: RecurrentModel, source_size: int, target_size: int) -> RecurrentTranslator:

@@ -1,5 +1,7 @@
 """Maximum likelihood: the objective of every model that writes."""
 
+from dataclasses import dataclass
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -8,38 +10,52 @@ from regard.data.batch import Padded, PairBatch
 from regard.models.generator import Generator, Readout
 
 
-def cross_entropy(model: Generator, batch: PairBatch, label_smoothing: float = 0.0) -> Float[Tensor, ""]:
+def cross_entropy(
+    model: Generator, batch: PairBatch, label_smoothing: float = 0.0, coverage: float = 0.0
+) -> Float[Tensor, ""]:
     """The summed negative log-likelihood of the wanted targets, in float32.
 
     With smoothing ε the target distribution is (1 − ε) · onehot + ε · uniform over the whole vocabulary (Szegedy et
-    al. 2016), so a target costs −(1 − ε) · log p(target) − ε · mean over V of log p.
+    al. 2016), so a target costs −(1 − ε) · log p(target) − ε · mean over V of log p. And it costs `coverage` times the
+    attention that went to where attention had been before (See et al. 2017).
     """
-    features, readout = _features(model, batch)
-    return _cost(readout, features, batch.wanted, label_smoothing)
+    return _cost(_read(model, batch), batch.wanted, label_smoothing, coverage)
 
 
-def r_drop(model: Generator, batch: PairBatch, weight: float, label_smoothing: float = 0.0) -> Float[Tensor, ""]:
+def r_drop(
+    model: Generator, batch: PairBatch, weight: float, label_smoothing: float = 0.0, coverage: float = 0.0
+) -> Float[Tensor, ""]:
     """Cross entropy of two passes that differ in dropout, and `weight` times how far they are apart (R-Drop, Liang et
     al. 2021), summed over the wanted targets, in float32.
 
     It is half of what the paper writes, ½ · (NLL₁ + NLL₂) + ½ · weight · ½ · (KL(p₁ ‖ p₂) + KL(p₂ ‖ p₁)): so the weight
     is the paper's, and without dropout this is the cross entropy of one pass. Both passes are one, over twice the rows.
     """
-    features, readout = _features(model, twice := batch.map(lambda tensor: torch.cat((tensor, tensor))))
-    once = readout.select(torch.arange(len(features) // 2, device=features.device))
-    apart = once.divergence(*features.chunk(2)).masked_fill(~batch.wanted.keep, 0.0).sum()
-    return (_cost(readout, features, twice.wanted, label_smoothing) + weight / 2 * apart) / 2
+    read = _read(model, twice := batch.map(lambda tensor: torch.cat((tensor, tensor))))
+    once = read.readout.select(torch.arange(len(read.features) // 2, device=read.features.device))
+    apart = once.divergence(*read.features.chunk(2)).masked_fill(~batch.wanted.keep, 0.0).sum()
+    return (_cost(read, twice.wanted, label_smoothing, coverage) + weight / 2 * apart) / 2
 
 
-def _features(model: Generator, batch: PairBatch) -> tuple[Float[Tensor, "B T E"], Readout]:
+@dataclass(frozen=True)
+class _Read:
+    """What a model makes of a batch."""
+
+    features: Float[Tensor, "B T E"]
+    readout: Readout
+    again: Float[Tensor, "B T"] | None
+    """Attention of each target that went to where attention had been before."""
+
+
+def _read(model: Generator, batch: PairBatch) -> _Read:
     given = batch.given.tokens
     features, state = model.advance(given, model.start(batch.source, capacity=given.shape[1]))
-    return features, model.readout_of(state)
+    return _Read(features, model.readout_of(state), model.looked_again(state))
 
 
-def _cost(
-    readout: Readout, features: Float[Tensor, "B T E"], wanted: Padded, label_smoothing: float
-) -> Float[Tensor, ""]:
-    of_target, of_all = readout.log_probs(features, wanted.tokens)
+def _cost(read: _Read, wanted: Padded, label_smoothing: float, coverage: float) -> Float[Tensor, ""]:
+    of_target, of_all = read.readout.log_probs(read.features, wanted.tokens)
     costs = -torch.lerp(of_target, of_all, label_smoothing)
+    if coverage and read.again is not None:
+        costs = costs + coverage * read.again
     return costs.masked_fill(~wanted.keep, 0.0).sum()

@@ -19,6 +19,8 @@ class Attention(Section):
     """Read before the cell (Bahdanau et al. 2015), after it (Luong et al. 2015), or after and fed to the next input."""
     hidden: Positive = 256
     """Hidden width of the additive score."""
+    coverage: bool = False
+    """Whether scores know how much attention each source token got so far (coverage, See et al. 2017)."""
 
 
 class RecurrentDropout(Section):
@@ -63,12 +65,26 @@ class RecurrentModel(Section):
     """Dropout of each kind."""
     tie: Literal["none", "target", "all"] = "none"
     """Embeddings that share weights: none, the target's input and output, or the source's too (needs tokens.shared)."""
+    copying: bool = False
+    """Whether words of the source can be copied (pointer–generator, See et al. 2017), also unknown ones."""
+
+    @model_validator(mode="after")
+    def _attention_is_there(self) -> Self:
+        for setting, wished in {"copying": self.copying, "attention.coverage": self.attention.coverage}.items():
+            if wished and self.attention.score == "none":
+                raise ValueError(f"{setting} needs attention to the source; set attention.score, or {setting} = false")
+        return self
 
     @property
     def drops(self) -> bool:
         """Whether anything is dropped in training, so that two passes differ."""
         kinds = self.dropout
         return any((kinds.embedding, kinds.input, kinds.between, kinds.output, kinds.recurrent))
+
+    @property
+    def covers(self) -> bool:
+        """Whether it remembers where it has looked."""
+        return self.attention.coverage
 
     @property
     def learned_positions(self) -> None:
@@ -149,6 +165,13 @@ class TransformerModel(TransformerBlocks):
     """Decoder blocks."""
     tie: Literal["none", "target", "all"] = "target"
     """Embeddings that share weights: none, the target's input and output, or the source's too (needs tokens.shared)."""
+    copying: bool = False
+    """Whether words of the source can be copied (pointer–generator, See et al. 2017), also unknown ones."""
+
+    @property
+    def covers(self) -> bool:
+        """Whether it remembers where it has looked."""
+        return False
 
 
 Model = Annotated[RecurrentModel | TransformerModel, Field(discriminator="kind")]

@@ -32,6 +32,7 @@ class Engine(Protocol):
         settings: Decoding,
         *,
         prefixes: Sequence[Sequence[int]] | None = None,
+        words: Sequence[Sequence[int]] | None = None,
         on_progress: Progress | None = None,
     ) -> list[list[Hypothesis]]:
         """The outputs for each source, best first, as `regard.decode.decode_all` gives them."""
@@ -50,9 +51,10 @@ class OwnEngine:
         settings: Decoding,
         *,
         prefixes: Sequence[Sequence[int]] | None = None,
+        words: Sequence[Sequence[int]] | None = None,
         on_progress: Progress | None = None,
     ) -> list[list[Hypothesis]]:
-        return decode_all(self.model, sources, settings, prefixes=prefixes, on_progress=on_progress)
+        return decode_all(self.model, sources, settings, prefixes=prefixes, words=words, on_progress=on_progress)
 
 
 def check_engine(name: str, device: str) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from regard.checkpoint import ModelFolder
 from regard.data import EncodedPairs, Pair, PairBatch, PairBatches, Position, evaluation_batches, prepare
 from regard.data.cache import remove_other_caches
+from regard.data.copying import Copied, Copying, words_in
 from regard.decode import decode_all
 from regard.disk import replace_file
 from regard.errors import DataError, ModelError
@@ -21,7 +22,7 @@ from regard.recipe import TranslationRecipe, read_recipe
 from regard.tasks.ranks import gathered
 from regard.tasks.task import Task
 from regard.tasks.vocabularies import SIDES, load_tokenizers, tokenizer_file
-from regard.tokens import Tokenizer, save_tokenizer
+from regard.tokens import UNKNOWN, Tokenizer, save_tokenizer
 
 SAY_EVERY = 100_000
 """Texts between two lines that say how far a long preparation has come."""
@@ -49,6 +50,13 @@ class TranslationTask(Task):
         self._dev = list(dev)
         self._dev_sources = source.encode_all([pair.source for pair in dev])
         self._dev_targets = target.encode_all([pair.target for pair in dev])
+        self._copying = Copying(source, target) if recipe.model.copying else None
+        self._dev_copied: list[Copied] | None = None
+        if self._copying is not None:
+            texts = [pair.source for pair in dev]
+            self._dev_copied = self._copying.copied_all(self._dev_sources, texts)
+            rows = zip(self._dev_targets, dev, self._dev_copied, strict=True)
+            self._dev_targets = [self._copying.target(row, pair.target, found.beyond) for row, pair, found in rows]
         self._batches = PairBatches(
             train,
             seed=recipe.seed,
@@ -57,6 +65,7 @@ class TranslationTask(Task):
             target=target,
             longest=recipe.data.longest,
             shapes=recipe.train.shapes,
+            copying=self._copying,
         )
 
     @classmethod
@@ -121,8 +130,8 @@ class TranslationTask(Task):
         assert isinstance(model, Generator)
         settings = self.recipe.train
         if settings.r_drop:
-            return r_drop(model, batch, settings.r_drop, settings.label_smoothing), None
-        return cross_entropy(model, batch, settings.label_smoothing), None
+            return r_drop(model, batch, settings.r_drop, settings.label_smoothing, settings.coverage), None
+        return cross_entropy(model, batch, settings.label_smoothing, settings.coverage), None
 
     def validate(self, model: nn.Module, *, decode: bool, rank: int, world: int) -> Mapping[str, float]:
         assert isinstance(model, Generator)
@@ -138,7 +147,9 @@ class TranslationTask(Task):
 
     def describe_batch(self, batch: PairBatch) -> Any:
         def texts(tokenizer: Tokenizer, tokens: Tensor) -> list[str]:
-            return [tokenizer.decode(row) for row in tokens[: len(batch.examples)].tolist()]
+            # Words that are copied have a number, but the batch does not know their text.
+            known = tokens.where(tokens < tokenizer.size, UNKNOWN)
+            return [tokenizer.decode(row) for row in known[: len(batch.examples)].tolist()]
 
         sources, targets = texts(self.source, batch.source.tokens), texts(self.target, batch.wanted.tokens)
         return [
@@ -151,7 +162,8 @@ class TranslationTask(Task):
         """Mean over the targets of the development text, its batches shared between processes."""
         device = next(model.parameters()).device
         total, count = 0.0, 0
-        batches = evaluation_batches(self._dev_sources, self._dev_targets, self.recipe.train.batch_tokens)
+        words = words_in(self._dev_copied)
+        batches = evaluation_batches(self._dev_sources, self._dev_targets, self.recipe.train.batch_tokens, words)
         for place, batch in enumerate(batches):
             if place % world == rank:
                 total += cross_entropy(model, batch.to(device)).item()
@@ -162,8 +174,11 @@ class TranslationTask(Task):
     def _decoded(self, model: Generator, rank: int, world: int) -> list[str]:
         """Translations of the development text, its sentences shared between processes."""
         sources = self._dev_sources[: self.recipe.train.validation.examples or None]
-        found = decode_all(model, sources[rank::world], self.recipe.decode)
-        parts = gathered([self.target.decode(hypotheses[0].tokens) for hypotheses in found], world)
+        copied = None if self._dev_copied is None else self._dev_copied[: len(sources)][rank::world]
+        found = decode_all(model, sources[rank::world], self.recipe.decode, words=words_in(copied))
+        beyond = [()] * len(found) if copied is None else [each.beyond for each in copied]
+        texts = (self.target.decode(one[0].tokens, words) for one, words in zip(found, beyond, strict=True))
+        parts = gathered(list(texts), world)
         outputs = [""] * len(sources)
         for place, part in enumerate(parts):
             outputs[place::world] = part

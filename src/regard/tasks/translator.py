@@ -17,6 +17,7 @@ from torch import nn
 
 from regard.checkpoint import load_weights, put_weights
 from regard.data import Pair, Span
+from regard.data.copying import Copied, Copying, words_in
 from regard.decode import Hypothesis, score_all
 from regard.decode.bayes import least_risk
 from regard.device import choose_device
@@ -85,6 +86,7 @@ class Translator:
         self.model = model.eval()
         self.source_tokenizer = source
         self.target_tokenizer = target
+        self._copying = Copying(source, target) if model.copies else None
 
     @classmethod
     def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = (), engine: str = "own") -> Self:
@@ -121,17 +123,24 @@ class Translator:
         if isinstance(texts, str):
             raise UsageError("translate takes a list of texts; put brackets around a single one: translate([text])")
         decoding = _changed(decoding or self.recipe.decode, beam, n_best)
-        sources = self.source_tokenizer.encode_all(texts)
-        forced = None if prefixes is None else self.target_tokenizer.encode_all(prefixes)
-        found = self.engine.decode_all(sources, decoding.search(), prefixes=forced, on_progress=on_progress)
-        best = (self._best(hypotheses, decoding) for hypotheses in found)
-        return [self._translation(text, hypotheses) for text, hypotheses in zip(texts, best, strict=True)]
+        read = self._read(texts)
+        forced = None if prefixes is None else self._targets(prefixes, read)
+        found = self.engine.decode_all(
+            read.tokens, decoding.search(), prefixes=forced, words=read.words, on_progress=on_progress
+        )
+        rows = zip(texts, found, read.beyond, strict=True)
+        return [self._translation(text, hypotheses, beyond, decoding) for text, hypotheses, beyond in rows]
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Scored]:
         """The log-probabilities of given translations."""
-        rows = self._encoded(sources, targets)
-        log_probs = score_all(self.model, *rows, batch_tokens=self.recipe.decode.batch_tokens)
-        names = [[*map(self.target_tokenizer.vocabulary.__getitem__, row), "</s>"] for row in rows[1]]
+        _check_pair_up(sources, targets)
+        read = self._read(sources)
+        rows = self._targets(targets, read)
+        batch_tokens = self.recipe.decode.batch_tokens
+        log_probs = score_all(self.model, read.tokens, rows, batch_tokens, words=read.words)
+        vocabulary = self.target_tokenizer.vocabulary
+        every = ((*vocabulary, *beyond) for beyond in read.beyond)
+        names = [[*map(words.__getitem__, row), "</s>"] for words, row in zip(every, rows, strict=True)]
         return [Scored(tuple(row), tuple(name)) for row, name in zip(log_probs, names, strict=True)]
 
     def align(
@@ -196,34 +205,62 @@ class Translator:
             raise UsageError(
                 "this model has no attention (model.attention.score = 'none'), so there is nothing to align or look at"
             )
-        return watch(self.model, *self._encoded(sources, targets), pattern=pattern)
-
-    def _encoded(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:
         _check_pair_up(sources, targets)
-        return self.source_tokenizer.encode_all(sources), self.target_tokenizer.encode_all(targets)
+        read = self._read(sources)
+        return watch(self.model, read.tokens, self._targets(targets, read), pattern=pattern, words=read.words)
 
-    def _best(self, hypotheses: Sequence[Hypothesis], decoding: Decoding) -> Sequence[Hypothesis]:
+    def _read(self, texts: Sequence[str]) -> "_Read":
+        tokens = self.source_tokenizer.encode_all(texts)
+        return _Read(tokens, None if self._copying is None else self._copying.copied_all(tokens, texts))
+
+    def _targets(self, texts: Sequence[str], read: "_Read") -> list[list[int]]:
+        """The tokens of targets, given their sources."""
+        rows = self.target_tokenizer.encode_all(texts)
+        if self._copying is None:
+            return rows
+        each = zip(rows, texts, read.beyond, strict=True)
+        return [self._copying.target(row, text, beyond) for row, text, beyond in each]
+
+    def _translation(
+        self, source: str, hypotheses: Sequence[Hypothesis], beyond: Sequence[str], decoding: Decoding
+    ) -> Translation:
         """Of what a search has found, what was asked for."""
-        if decoding.risk == "none":
-            return hypotheses
-        texts = [self.target_tokenizer.decode(hypothesis.tokens) for hypothesis in hypotheses]
-        ranked = least_risk(hypotheses, texts, decoding.risk, drawn=decoding.method == "sample")
-        return ranked[: decoding.n_best]
-
-    def _translation(self, source: str, hypotheses: Sequence[Hypothesis]) -> Translation:
+        texts = [self.target_tokenizer.decode(hypothesis.tokens, beyond) for hypothesis in hypotheses]
+        if decoding.risk != "none":
+            drawn = decoding.method == "sample"
+            hypotheses = least_risk(hypotheses, texts, decoding.risk, drawn=drawn)[: decoding.n_best]
+            texts = [self.target_tokenizer.decode(hypothesis.tokens, beyond) for hypothesis in hypotheses]
         outputs = [
             Translation(
                 source,
-                self.target_tokenizer.decode(hypothesis.tokens),
+                text,
                 hypothesis.score,
                 hypothesis.log_prob,
                 hypothesis.finished,
                 hypothesis.tokens,
                 translator=self,
             )
-            for hypothesis in hypotheses
+            for hypothesis, text in zip(hypotheses, texts, strict=True)
         ]
         return replace(outputs[0], others=tuple(outputs[1:]))
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Sources as a model reads them."""
+
+    tokens: list[list[int]]
+    copied: list[Copied] | None
+
+    @property
+    def words(self) -> list[list[int]] | None:
+        """What the tokens of each source are in the target, if they can be copied."""
+        return words_in(self.copied)
+
+    @property
+    def beyond(self) -> list[tuple[str, ...]]:
+        """The words of each source that have numbers beyond the target's vocabulary."""
+        return [()] * len(self.tokens) if self.copied is None else [each.beyond for each in self.copied]
 
 
 def _check_pair_up(sources: Sequence[str], targets: Sequence[str]) -> None:

@@ -28,7 +28,7 @@ class Bytes(Tokenizer):
             )
         return cls(settings)
 
-    def decode(self, tokens: Iterable[int]) -> str:
+    def decode(self, tokens: Iterable[int], beyond: Sequence[str] = ()) -> str:
         unknown = UNKNOWN_TEXT.encode()
         parts = [
             unknown if token == UNKNOWN else bytes((token - _FIRST,))

@@ -26,10 +26,12 @@ class Listed(Tokenizer):
         counts: Counter[str] = Counter()
         for text in texts:
             counts.update(cls.split(normal(text, settings)))
+        # What stands for unknown words is no word, and so is unknown itself.
+        counts.pop(settings.unknown, None)
         return cls(settings, Vocabulary(frequent(counts, settings)))
 
-    def decode(self, tokens: Iterable[int]) -> str:
-        return self.between.join(self._texts(tokens))
+    def decode(self, tokens: Iterable[int], beyond: Sequence[str] = ()) -> str:
+        return self.between.join(self._texts(tokens, beyond))
 
     def state(self) -> dict[str, Any]:
         return {"tokens": list(self.vocabulary.tokens)}

@@ -52,8 +52,8 @@ class Subwords(Tokenizer):
     def _learn(cls, settings: recipe.Tokenizer, alphabet: Sequence[str], texts: Iterable[str]) -> Self:
         """Learns subwords from texts that are ready to be split; characters outside the alphabet stay out."""
 
-    def decode(self, tokens: Iterable[int]) -> str:
-        return "".join(self._texts(tokens)).removeprefix(" ")
+    def decode(self, tokens: Iterable[int], beyond: Sequence[str] = ()) -> str:
+        return "".join(self._texts(tokens, beyond)).removeprefix(" ")
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
         ready = [" " + text if text else "" for text in texts]

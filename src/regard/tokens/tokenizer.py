@@ -52,8 +52,10 @@ class Tokenizer(ABC):
         """Learns a vocabulary from texts, which may be gone through twice; the same texts give the same tokenizer."""
 
     @abstractmethod
-    def decode(self, tokens: Iterable[int]) -> str:
-        """The text of tokens. PAD, BEGIN and END are skipped; an unknown token becomes the replacement character."""
+    def decode(self, tokens: Iterable[int], beyond: Sequence[str] = ()) -> str:
+        """The text of tokens. PAD, BEGIN and END are skipped; an unknown token becomes the replacement character.
+
+        A token that is `size` or more is the text that stands in `beyond` at as many places as it exceeds it."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
@@ -90,10 +92,19 @@ class Tokenizer(ABC):
         its seed."""
         return self.encode_all(texts)
 
-    def _texts(self, tokens: Iterable[int]) -> Iterator[str]:
+    def _texts(self, tokens: Iterable[int], beyond: Sequence[str]) -> Iterator[str]:
         """The text of each token that stands for text."""
-        names = self.vocabulary
-        return (UNKNOWN_TEXT if token == UNKNOWN else names[token] for token in tokens if token not in _SKIPPED)
+        names, size = self.vocabulary, self.size
+        return (
+            UNKNOWN_TEXT if token == UNKNOWN else names[token] if token < size else beyond[token - size]
+            for token in tokens
+            if token not in _SKIPPED
+        )
+
+    def unknown(self, text: str) -> list[str]:
+        """The parts of a text that have no token of their own, in order."""
+        plain = normal(text, self.settings)
+        return [plain[start:end] for token, start, end in self._spans(plain) if token == UNKNOWN]
 
     def pieces(self, text: str) -> list[Piece]:
         """The tokens of one text with their places in it and the words they belong to."""

@@ -1,0 +1,81 @@
+"""What words of a source are called in its target, so that a model can copy them there."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from regard.tokens import UNKNOWN, Tokenizer
+
+
+@dataclass(frozen=True)
+class Copied:
+    """The tokens of a source as words of the target."""
+
+    words: list[int]
+    """Of each token: its number in the target's vocabulary of V tokens, or V + its place in `beyond`."""
+    beyond: tuple[str, ...]
+    """The different words of the source, in order, that are not in the target's vocabulary."""
+
+
+class Copying:
+    """Translates between the tokens of a source and those of its target, where these are the same text.
+
+    Where the vocabularies are shared, or have the same token, that is one number for another. What the target's
+    vocabulary does not have, words that are unknown on both sides above all, has a number of its own in each source.
+    """
+
+    def __init__(self, source: Tokenizer, target: Tokenizer) -> None:
+        self._source, self._target = source, target
+        self._size = target.size
+        known, texts = target.vocabulary.find, source.vocabulary.tokens
+        special = range(source.size - len(texts))
+        self._table = list(range(source.size)) if source is target else [*special, *map(known, texts)]
+
+    def copied(self, tokens: Sequence[int], text: str) -> Copied:
+        """The words of a source, given its tokens and its text."""
+        words = [self._table[token] for token in tokens]
+        if UNKNOWN not in words:
+            return Copied(words, ())
+        slots: dict[str, int] = {}
+        names = self._names(self._source, tokens, text)
+        for place, (word, name) in enumerate(zip(words, names, strict=True)):
+            if word == UNKNOWN and name:
+                # A token that is unknown to the source is not always unknown to the target.
+                found = self._target.vocabulary.find(name)
+                words[place] = found if found != UNKNOWN else slots.setdefault(name, self._size + len(slots))
+        return Copied(words, tuple(slots))
+
+    def target(self, tokens: Sequence[int], text: str, beyond: Sequence[str]) -> list[int]:
+        """The tokens of a target; those that are unknown but stand in the source have the number they have there."""
+        if not beyond or UNKNOWN not in tokens:
+            return list(tokens)
+        slots = {name: self._size + place for place, name in enumerate(beyond)}
+        names = self._names(self._target, tokens, text)
+        return [slots.get(name, token) if token == UNKNOWN else token for token, name in zip(tokens, names, strict=True)]
+
+    def copied_all(self, sources: Sequence[Sequence[int]], texts: Sequence[str]) -> list[Copied]:
+        """The words of each source."""
+        return [self.copied(tokens, text) for tokens, text in zip(sources, texts, strict=True)]
+
+    def both(
+        self, sources: Iterable[Sequence[int]], targets: Iterable[Sequence[int]], texts: Iterable[tuple[str, str]]
+    ) -> tuple[list[list[int]], list[list[int]]]:
+        """For pairs: the words of each source, and the tokens of each target."""
+        words, wanted = [], []
+        for source, target, (source_text, target_text) in zip(sources, targets, texts, strict=True):
+            found = self.copied(source, source_text)
+            words.append(found.words)
+            wanted.append(self.target(target, target_text, found.beyond))
+        return words, wanted
+
+    def _names(self, tokenizer: Tokenizer, tokens: Sequence[int], text: str) -> list[str]:
+        """The text of each token; empty where that cannot be told.
+
+        However subwords are drawn, unknown characters are unknown, in the same order.
+        """
+        unknown = iter(tokenizer.unknown(text))
+        return [next(unknown, "") if token == UNKNOWN else tokenizer.vocabulary[token] for token in tokens]
+
+
+def words_in(copied: Sequence[Copied] | None) -> list[list[int]] | None:
+    """The words of each source, if any are copied at all."""
+    return None if copied is None else [each.words for each in copied]
