@@ -38,11 +38,11 @@ def align(
     from regard.inspect import Links, pharaoh, read_gold, symmetrize
     from regard.inspect import reverse as turned
     from regard.metrics import alignment_error_rate
-    from regard.tasks import load
+    from regard.tasks import load_translator
 
     true = list(read_gold(gold)) if gold is not None else []
-    forward = load(model, device=device)
-    backward = load(reverse, device=device) if reverse is not None else None
+    forward = load_translator(model, device=device)
+    backward = load_translator(reverse, device=device) if reverse is not None else None
     found: list[Links] = []
     for pairs in pieces_of([source, target]):
         sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]

@@ -12,6 +12,7 @@ from regard.cli.backtranslate import back_translate
 from regard.cli.check import check
 from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
+from regard.cli.generate import generate
 from regard.cli.look import look
 from regard.cli.recipes import recipes
 from regard.cli.repeat import repeat
@@ -30,7 +31,7 @@ app = typer.Typer(
     epilog="Every command has help of its own with examples: regard train --help",
 )
 
-for command in (demo, recipes, check, train, repeat, evaluate, translate, back_translate, score, align, look):
+for command in (demo, recipes, check, train, repeat, evaluate, translate, back_translate, generate, score, align, look):
     app.command()(command)
 app.add_typer(vectors, name="vectors")
 

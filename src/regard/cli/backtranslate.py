@@ -47,10 +47,10 @@ def back_translate(
 
       regard back-translate runs/en-de more.en -o written.tsv --tag "<bt>" --set decode.method=sample
     """
-    from regard.tasks import load
+    from regard.tasks import load_translator
     from regard.tasks.backtranslation import BackTranslation
 
-    translator = load(model, device=device, changes=settings or [], engine=engine)
+    translator = load_translator(model, device=device, changes=settings or [], engine=engine)
     task = BackTranslation(translator, text, out, tag=tag)
     try:
         with progress_of("lines") as on_progress:

@@ -42,14 +42,14 @@ def demo(
     from regard.cli.progress import progress_of
     from regard.inspect import print_look, save_page, save_picture
     from regard.recipe import read_recipe
-    from regard.tasks import load
+    from regard.tasks import load_translator
     from regard.tasks.evaluation import evaluate
     from regard.train import run
 
     folder = out or next_free(Path("runs/demo"))
     typer.echo(f"A model with attention learns to read dates of many languages into ISO 8601, in {folder}.", err=True)
     leave_if_stopped(run(read_recipe("dates", settings or []), folder))
-    translator = load(folder)
+    translator = load_translator(folder)
     pairs = held_out(translator, "test", [])
     with progress_of("reading held-out dates") as on_progress:
         result = evaluate(translator, pairs, on_progress=on_progress)

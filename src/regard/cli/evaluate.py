@@ -65,13 +65,13 @@ def evaluate(
       regard evaluate runs/a --ensemble runs/b --against runs/a
     """
     from regard.cli.progress import progress_of
-    from regard.tasks import load
+    from regard.tasks import load_translator
     from regard.tasks.evaluation import evaluate as evaluate_on
 
     check_files(out, json, by_length)
     changes = [] if beam is None else ["decode.method=beam", f"decode.beam={beam}"]
     folders = [model, *(ensemble or [])]
-    translator = load(*folders, device=device, changes=[*changes, *(settings or [])], engine=engine)
+    translator = load_translator(*folders, device=device, changes=[*changes, *(settings or [])], engine=engine)
     pairs = held_out(translator, split, data or [])
     others = None if against is None else outputs_of(against, pairs, device, changes)
     with progress_of("translating") as on_progress:
@@ -120,10 +120,10 @@ def outputs_of(system: str, pairs: "list[Pair]", device: str, changes: list[str]
     """What another system makes of the sources: the lines of a file, or the translations of a model."""
     from regard.cli.progress import progress_of
     from regard.disk import read_lines
-    from regard.tasks import load
+    from regard.tasks import load_translator
 
     if Path(system).is_dir():
-        other = load(system, device=device, changes=changes)
+        other = load_translator(system, device=device, changes=changes)
         with progress_of(f"translating with {system}") as on_progress:
             found = other.translate([pair.source for pair in pairs], on_progress=on_progress)
         return [translation.text for translation in found]

@@ -33,9 +33,9 @@ def look(
       regard look runs/mine "Das ist ein Haus ." "This is a house ." -o look.png
     """
     from regard.inspect import print_look, save_page, save_picture
-    from regard.tasks import load
+    from regard.tasks import load_translator
 
-    seen = load(model, device=device).look(source, target)
+    seen = load_translator(model, device=device).look(source, target)
     if out is None:
         print_look(seen)
     elif out.suffix.lower() in (".html", ".htm"):

@@ -1,37 +1,97 @@
-"""`regard score`: how likely a model finds given translations."""
+"""`regard score`: how likely a model finds given text."""
 
+import json
 import math
+import sys
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.arguments import Device, ModelFolder, Source, Target
+from regard.cli.arguments import Device, ModelFolder
+from regard.cli.progress import progress_of
+from regard.errors import UsageError, one_of
 
 if TYPE_CHECKING:
-    from regard.tasks import Scored
+    from regard.tasks import Scored, ScoredText, Writer
+
+CONTEXTS = ("stream", "documents", "lines")
 
 
 def score(
     model: ModelFolder,
-    source: Source,
-    target: Target,
-    tokens: Annotated[bool, typer.Option("--tokens", help="Add a column with token=log-probability pairs.")] = False,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILES]",
+            help="Source and target text for a translator; text for a language model (default: its test text).",
+            show_default=False,
+        ),
+    ] = None,
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Every token too: its log-probability, or its surprisal in bits.")
+    ] = False,
+    split: Annotated[str, typer.Option(help="Language models, without FILES: the recipe's test or dev text.")] = "test",
+    context: Annotated[
+        str | None,
+        typer.Option(help="Language models: what a word may depend on, stream, documents or lines (default: recipe)."),
+    ] = None,
+    rows: Annotated[
+        int, typer.Option(help="Language models: stretches read side by side; more is faster, each without its past.")
+    ] = 1,
+    cache: Annotated[int, typer.Option(help="Language models: last words kept in a cache; 0 means none.")] = 0,
+    cache_theta: Annotated[float, typer.Option(help="How much the cache prefers words after like states.")] = 0.66,
+    cache_share: Annotated[float, typer.Option(help="Share of probability that the cache gets.")] = 0.13,
+    as_json: Annotated[bool, typer.Option("--json", help="Language models: everything as JSON.")] = False,
     device: Device = "auto",
 ) -> None:
-    """Print the log-probability of each given translation; the perplexity of all goes to standard error.
+    """Say how likely a model finds text that is given.
+
+    Of a translator: the log-probability of each translation, and the perplexity of all on standard error.
+    Of a language model: perplexity per token and per word and bits per character, with all they depend on; with
+    --tokens a line for each token (its line, the token, its surprisal in bits), and the scores on standard error.
 
     [bold]Examples[/bold]
 
-      regard score runs/mine test.de test.en
-
       regard score runs/mine test.de test.en --tokens
-    """
-    from regard.cli.corpus import pieces_of
-    from regard.tasks import load
 
-    translator = load(model, device=device)
+      regard score runs/lstm ptb.test.txt
+
+      regard score runs/lstm ptb.test.txt --cache 500
+
+      regard score runs/lstm new.txt --context lines --tokens > surprisal.tsv
+    """
+    from regard.tasks import load_writer, task_of
+
+    if task_of(model) == "translation":
+        if as_json or cache or context:
+            raise UsageError(f"{model}: is a translator; --json, --cache and --context are for language models")
+        return _score_pairs(model, files or [], tokens, device)
+    writer = load_writer(model, device=device)
+    if cache:
+        writer = writer.with_cache(cache, cache_theta, cache_share)
+    scored = _score_text(writer, files or [], split, context, rows)
+    if as_json:
+        typer.echo(_as_json(model, scored, tokens))
+        return None
+    if tokens:
+        for line, token, bits in scored.surprisals():
+            typer.echo(f"{line}\t{token}\t{bits:.4f}")
+    for found in scored.scores:
+        typer.echo(str(found), err=tokens)
+    return None
+
+
+def _score_pairs(model: Path, files: list[Path], tokens: bool, device: str) -> None:
+    from regard.cli.corpus import pieces_of
+    from regard.tasks import load_translator
+
+    if len(files) != 2:
+        raise UsageError(f"{model}: is a translator; give two files, source and target, not {len(files)}")
+    translator = load_translator(model, device=device)
     count, total = 0, 0.0
-    for pairs in pieces_of([source, target]):
+    for pairs in pieces_of(files):
         for row in translator.score([pair.source for pair in pairs], [pair.target for pair in pairs]):
             typer.echo("\t".join(columns_of(row, tokens)))
             count += len(row.tokens)
@@ -39,6 +99,38 @@ def score(
     if count:
         perplexity = math.exp(-total / count)
         typer.echo(f"perplexity {perplexity:.4f} per target token, end of sentence included ({count} tokens)", err=True)
+
+
+def _score_text(writer: "Writer", files: list[Path], split: str, context: str | None, rows: int) -> "ScoredText":
+    from regard.data.text import Text
+    from regard.recipe import LanguageData, change_section
+
+    if context is not None and context not in CONTEXTS:
+        raise UsageError(f"--context {context!r} is not known; known are {one_of(CONTEXTS, context)}")
+    if split not in ("dev", "test"):
+        raise UsageError(f"--split {split!r} is not known; known are {one_of(('test', 'dev'), split)}")
+    data: LanguageData = writer.recipe.data
+    if files:
+        named = [str(path) for path in files]
+        data, split = change_section(data, {"corpus": "files", "train": named, "dev": [], "test": named}), "test"
+    text = Text("dev" if split == "dev" else "test", data)
+    if not text.is_there:
+        raise UsageError(f"the model's recipe names no {split} text (data.{split}); name the files to score")
+    with progress_of("tokens") as show:
+        return writer.score_text(text, context=context, rows=rows, on_progress=show)
+
+
+def _as_json(model: Path, scored: "ScoredText", tokens: bool) -> str:
+    content = {
+        "command": ["regard", *sys.argv[1:]],
+        "model": str(model),
+        "scores": [asdict(found) for found in scored.scores],
+        "likelihood": asdict(scored.likelihood),
+    }
+    if tokens:
+        rows = scored.surprisals()
+        content["tokens"] = [{"line": line, "token": token, "bits": bits} for line, token, bits in rows]
+    return json.dumps(content, ensure_ascii=False, indent=None if tokens else 2)
 
 
 def columns_of(row: "Scored", tokens: bool) -> list[str]:

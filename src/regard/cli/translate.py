@@ -60,9 +60,9 @@ def translate(
 
       regard translate runs/mine --set decode.risk=chrf --set decode.candidates=16 < new.de
     """
-    from regard.tasks import load
+    from regard.tasks import load_translator
 
-    translator = load(model, *(ensemble or []), device=device, changes=settings or [], engine=engine)
+    translator = load_translator(model, *(ensemble or []), device=device, changes=settings or [], engine=engine)
     rescoring = None if rescore is None else _rescoring(translator, rescore, weight, n_best, device)
     # A person at a terminal wants each line answered; a file is faster in large pieces.
     at_once = 1 if sys.stdin.isatty() else LINES_AT_ONCE
@@ -96,7 +96,7 @@ def one_line(text: str) -> str:
 
 
 def _rescoring(translator: "Translator", other: Path, weight: float, n_best: int | None, device: str) -> "Rescoring":
-    from regard.tasks import load
+    from regard.tasks import load_translator
     from regard.tasks.rescoring import Rescoring
 
     decoding = translator.recipe.decode
@@ -104,7 +104,7 @@ def _rescoring(translator: "Translator", other: Path, weight: float, n_best: int
         raise UsageError("--rescore ranks several outputs anew, but there is one for each line; ask for --n-best 10")
     if decoding.risk != "none":
         raise UsageError(f"--rescore ranks by probability, decode.risk = {decoding.risk!r} by likeness; choose one")
-    return Rescoring(load(other, device=device), weight, decoding.length_penalty)
+    return Rescoring(load_translator(other, device=device), weight, decoding.length_penalty)
 
 
 def _answers(

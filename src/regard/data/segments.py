@@ -33,6 +33,11 @@ LEAST = 5
 """With varying segments: the shortest."""
 
 
+def first_token(context: str) -> int:
+    """What a model reads before the first word of a text: in a stream the end of a line, as before other lines."""
+    return END if context == "stream" else BEGIN
+
+
 @dataclass(frozen=True)
 class Rows:
     """Stretches of a stream that are read side by side."""
@@ -117,7 +122,7 @@ class StreamSegments(SegmentBatches):
     """A text in one piece, in `rows` of equal length, the last one shorter, read `segment` tokens at a time."""
 
     def __init__(self, text: TokenText, *, rows: int, segment: int, vary: bool = False, seed: int = 0) -> None:
-        super().__init__(text, first=END, joined=True)
+        super().__init__(text, first=first_token("stream"), joined=True)
         self._segment, self._length = segment, -(-len(text) // min(rows, len(text)))
         self._vary, self._seed = vary, seed & 0xFFFF_FFFF_FFFF_FFFF
         self._planned: tuple[int, Rows] | None = None
@@ -152,7 +157,7 @@ class PieceSegments(SegmentBatches):
     def __init__(
         self, text: TokenText, ends: npt.NDArray[np.int64], *, batch_tokens: int, segment: int, seed: int | None = None
     ) -> None:
-        super().__init__(text, first=BEGIN, joined=False)
+        super().__init__(text, first=first_token("lines"), joined=False)
         self._starts, self._lengths = np.append(0, ends[:-1]), np.diff(ends, prepend=0)
         self._budget, self._segment = batch_tokens, segment
         self._seed = None if seed is None else seed & 0xFFFF_FFFF_FFFF_FFFF

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -32,11 +32,14 @@ class Text:
 
     split: Split
     data: LanguageData
+    given: Sequence[str] | None = None
+    """Lines at hand, instead of those that the settings name."""
     found: Counter[str] = field(default_factory=Counter)
     places: dict[str, list[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.files = [Lines(Path(path)) for path in getattr(self.data, self.split)]
+        named = [] if self.given is not None else getattr(self.data, self.split)
+        self.files = [Lines(Path(path)) for path in named]
 
     @property
     def is_there(self) -> bool:
@@ -51,7 +54,7 @@ class Text:
         self.found.clear()
         self.places.clear()
         begins, words = True, 0
-        for line, place in TEXT_CORPORA[self.data.corpus](self):
+        for line, place in TEXT_CORPORA[self.data.corpus](self) if self.given is None else self._at_hand():
             blank = not line or line.isspace()
             if self.data.documents == "headings" and _HEADING.fullmatch(line):
                 begins = True
@@ -64,8 +67,8 @@ class Text:
                 begins = begins and not starts
             begins = begins or (blank and self.data.documents == "blank")
         if not words:
-            named = ", ".join(str(file.path) for file in self.files) or self.data.corpus
-            raise DataError(f"data.{self.split}: there is no line of text in {named}; name a file with text")
+            named = ", ".join(str(file.path) for file in self.files) or "what was given"
+            raise DataError(f"there is no line of text in {named}; name a file with text")
 
     def report(self) -> tuple[str, list[Finding]]:
         """What it holds, in words, and what is doubtful in it, after one pass over it."""
@@ -76,6 +79,12 @@ class Text:
         documents = f", {counted(found['documents'], 'document')}" if self.data.documents != "none" else ""
         size = f"{counted(found['words'], 'word')}, {counted(found['characters'], 'character')}"
         return f"{counted(found['lines'], 'line')}{files}{documents}, {size}", list(self._findings())
+
+    def _at_hand(self) -> Iterator[tuple[str, str]]:
+        for number, line in enumerate(self.given or (), start=1):
+            if "\0" in line:
+                raise DataError(f"line {number}: a NUL character, so this is no text")
+            yield line, f"line {number}"
 
     def from_topics(self) -> Iterator[tuple[str, str]]:
         """Every line of Python's help, and where it stands."""

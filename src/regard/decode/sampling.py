@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.decode.choosing import Candidates
-from regard.recipe import Decoding
+from regard.recipe import Drawing
 
 BITS = 23
 """Of a uniform number: so many that u < 1 and total > 0 give u × total < total in float32 too."""
@@ -48,7 +48,7 @@ def likely_tokens(
 class Sampling:
     """Draws one continuation for the one hypothesis of each of B searches."""
 
-    settings: Decoding
+    settings: Drawing
     uniform: Float[Tensor, "B positions"]
 
     def select(self, searches: Int[Tensor, " M"]) -> Self:
@@ -59,14 +59,17 @@ class Sampling:
         log_probs: Float[Tensor, "B 1 V"],
         totals: Float[Tensor, "B 1"],
         position: int,
-        last: Bool[Tensor, " B"] | None,
+        last: Bool[Tensor, " B"],
     ) -> Candidates:
         # The likeliest first becomes 0, so that no temperature, however small, makes all of them -inf.
-        tempered = (log_probs - log_probs.amax(-1, keepdim=True)) / self.settings.temperature
+        highest = log_probs.amax(-1, keepdim=True)
+        tempered = (log_probs - highest) / self.settings.temperature
         probs = tempered.softmax(-1)
         likely = likely_tokens(probs, top_k=self.settings.top_k, top_p=self.settings.top_p, min_p=self.settings.min_p)
         token = draw(probs.masked_fill(~likely, 0.0), self.uniform[:, position, None])
-        return Candidates(totals + log_probs.gather(-1, token[..., None]).squeeze(-1), torch.zeros_like(token), token)
+        # Of numbers that are none, one is shown, whatever was drawn.
+        shown = torch.where(highest.isnan(), highest, log_probs.gather(-1, token[..., None])).squeeze(-1)
+        return Candidates(totals + shown, torch.zeros_like(token), token)
 
 
 def draw(weights: Float[Tensor, "*rows V"], uniform: Float[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:

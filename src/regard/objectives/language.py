@@ -18,21 +18,34 @@ def segment_loss(
     penalty: Penalty | None = None,
 ) -> tuple[Float[Tensor, ""], Carry | None]:
     """The summed negative log-likelihood of a segment's wanted tokens, in float32, with the penalties if any; and what
-    goes on into the next segment.
-
-    Rows that begin another text forget what was carried; all do, if there are not as many rows as before.
-    """
-    given = batch.given.tokens
-    before = model.blank(len(given))
-    if carry is not None and all(len(carry[name]) == len(given) for name in before):
-        before = cleared(carry, batch.fresh)
-    reading = model.read(given, model.resume(before, given.shape[1]))
+    goes on into the next segment."""
+    reading = read_segment(model, batch, carry)
     of_target, of_all = model.readout_of(reading.state).log_probs(reading.features, batch.wanted.tokens)
     costs = -torch.lerp(of_target, of_all, label_smoothing)
     loss = costs.masked_fill(~batch.wanted.keep, 0.0).sum()
     if penalty is not None:
         loss = loss + _penalties(reading, batch, penalty)
     return loss, model.carried(reading.state) or None
+
+
+def read_segment(model: LanguageModel, batch: SegmentBatch, carry: Carry | None) -> Reading:
+    """What a model makes of a segment, going on from what was carried.
+
+    Rows that begin another text forget it; all do, if there are not as many rows as before."""
+    given = batch.given.tokens
+    before = model.blank(len(given))
+    if carry is not None and all(len(carry[name]) == len(given) for name in before):
+        before = cleared(carry, batch.fresh)
+    return model.read(given, model.resume(before, given.shape[1]))
+
+
+def segment_log_probs(
+    model: LanguageModel, batch: SegmentBatch, carry: Carry | None = None
+) -> tuple[Float[Tensor, "B T"], Carry | None]:
+    """The log-probability of every wanted token of a segment, in float32, and what goes on into the next one."""
+    reading = read_segment(model, batch, carry)
+    found, _ = model.readout_of(reading.state).log_probs(reading.features, batch.wanted.tokens)
+    return found, model.carried(reading.state) or None
 
 
 def _penalties(reading: Reading, batch: SegmentBatch, penalty: Penalty) -> Float[Tensor, ""]:

@@ -1,8 +1,8 @@
 """Recipes: the whole truth of a run, as strict and typed TOML. Never imports torch."""
 
 from regard.recipe.data import Data, Tokenizer, Tokens
-from regard.recipe.decoding import Decoding
-from regard.recipe.language import LanguageData, LanguageDecoding, LanguageTokenizer, LanguageTraining
+from regard.recipe.decoding import Decoding, Drawing, LanguageDecoding
+from regard.recipe.language import LanguageData, LanguageTokenizer, LanguageTraining
 from regard.recipe.language_models import (
     AttentiveModel,
     CopyingModel,
@@ -46,6 +46,7 @@ __all__ = [
     "CopyingModel",
     "Data",
     "Decoding",
+    "Drawing",
     "LanguageData",
     "LanguageDecoding",
     "LanguageRecipe",

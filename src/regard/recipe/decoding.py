@@ -8,7 +8,29 @@ from regard.recipe.names import UtilityName
 from regard.recipe.section import Count, Positive, Section, Seed, Share
 
 
-class Decoding(Section):
+class Drawing(Section):
+    """How tokens are drawn at random."""
+
+    temperature: Annotated[float, Field(gt=0)] = 1.0
+    """Sampling: values below 1 sharpen, above 1 flatten."""
+    top_k: Count = 0
+    """Sampling: only the k likeliest tokens; 0 means all."""
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Sampling: the smallest set of tokens with this much probability."""
+    min_p: Share = 0.0
+    """Sampling: only tokens at least this likely compared with the likeliest."""
+    seed: Seed = 1
+    """Sampling: outputs are a function of seed, example and position."""
+
+
+class LanguageDecoding(Drawing):
+    """How a language model writes."""
+
+    method: Literal["greedy", "sample"] = "sample"
+    """The likeliest token each step, or drawing at random."""
+
+
+class Decoding(Drawing):
     """How a model writes its output."""
 
     method: Literal["greedy", "beam", "sample"] = "beam"
@@ -26,14 +48,6 @@ class Decoding(Section):
     """Exponent by which a hypothesis' log-probability is divided: length ** penalty; 0 means the plain sum."""
     coverage_penalty: Annotated[float, Field(ge=0)] = 0.0
     """Weight of the penalty for source tokens that got little attention (Wu et al. 2016)."""
-    temperature: Annotated[float, Field(gt=0)] = 1.0
-    """Sampling: values below 1 sharpen, above 1 flatten."""
-    top_k: Count = 0
-    """Sampling: only the k likeliest tokens; 0 means all."""
-    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Sampling: the smallest set of tokens with this much probability."""
-    min_p: Share = 0.0
-    """Sampling: only tokens at least this likely compared with the likeliest."""
     no_repeat: Count = 0
     """No n-gram of this many tokens occurs twice in an output; 0 means no such rule."""
     least: Count = 0
@@ -44,8 +58,6 @@ class Decoding(Section):
     """… this many more."""
     batch_tokens: Positive = 4096
     """Source tokens decoded together, padding included, the beam not counted."""
-    seed: Seed = 1
-    """Sampling: outputs are a function of seed, example and position."""
 
     def longest_output(self, words: int) -> int:
         """Most tokens of the output for a source of so many tokens, END not counted on either side."""

@@ -1,12 +1,11 @@
 """What a language model's recipe says otherwise than a translator's: `[data]` is one text, read in order; `[tokens]`
-are of one side; and some defaults of `[train]` and `[decode]` are others."""
+are of one side; and some defaults of `[train]` are others."""
 
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from regard.recipe.data import Tokenizer
-from regard.recipe.decoding import Decoding
 from regard.recipe.names import TextCorpusName, TokenizerName
 from regard.recipe.section import Positive, Section, Share
 from regard.recipe.training import Training
@@ -70,10 +69,3 @@ class LanguageTokenizer(Tokenizer):
     """Unit of text: words split at white space, characters, bytes, or subwords learned by BPE or unigram."""
     size: Positive = 50_000
     """Most entries of the vocabulary, special ones included; bytes need no more than 256 and those."""
-
-
-class LanguageDecoding(Decoding):
-    """How a language model writes."""
-
-    method: Literal["greedy", "beam", "sample"] = "sample"
-    """The likeliest token each step, a beam, or drawing at random."""

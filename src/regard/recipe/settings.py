@@ -12,8 +12,8 @@ from pydantic import BaseModel, model_validator
 from pydantic.fields import FieldInfo
 
 from regard.recipe.data import Data, Tokens
-from regard.recipe.decoding import Decoding
-from regard.recipe.language import LanguageData, LanguageDecoding, LanguageTokenizer, LanguageTraining
+from regard.recipe.decoding import Decoding, Drawing, LanguageDecoding
+from regard.recipe.language import LanguageData, LanguageTokenizer, LanguageTraining
 from regard.recipe.language_models import LanguageModel
 from regard.recipe.model import Model
 from regard.recipe.names import RecipeTaskName, TaskName
@@ -37,7 +37,7 @@ class Recipe(AnyRecipe):
     task: TaskName = "translation"
     train: Training
     """The training loop."""
-    decode: Decoding = Decoding()
+    decode: Drawing = Drawing()
     """How the model writes its output, unless a command says otherwise."""
 
     def needs_dev(self) -> str:
@@ -63,6 +63,8 @@ class TranslationRecipe(Recipe):
     """How text becomes tokens."""
     model: Model
     """The model."""
+    decode: Decoding = Decoding()
+    """How the model writes its output, unless a command says otherwise."""
 
     @model_validator(mode="after")
     def _parts_agree(self) -> Self:
@@ -72,6 +74,17 @@ class TranslationRecipe(Recipe):
             raise ValueError(
                 f"train.r_drop = {self.train.r_drop} compares two passes with different dropout, but [model] drops "
                 "nothing; set a dropout of the model, or train.r_drop = 0.0"
+            )
+        if self.train.coverage and not self.model.covers:
+            raise ValueError(
+                f"train.coverage = {self.train.coverage} needs a recurrent model that knows where it has looked; set "
+                "model.attention.coverage = true, or train.coverage = 0.0"
+            )
+        source, target = self.tokens.source, self.tokens.source if self.tokens.shared else self.tokens.target
+        if self.model.copying and (source.kind, source.lowercase) != (target.kind, target.lowercase):
+            raise ValueError(
+                f"model.copying needs both sides split alike, but tokens.source has kind = {source.kind!r} and "
+                f"lowercase = {source.lowercase}, tokens.target {target.kind!r} and {target.lowercase}; set tokens.shared"
             )
         learned, longest = self.model.learned_positions, self.data.longest
         if learned is not None and longest + 1 > learned:
@@ -102,8 +115,9 @@ class LanguageRecipe(Recipe):
         train = self.train
         if train.validation.metric != "loss" or train.validation.decode:
             raise ValueError("a language model is judged by its loss; leave train.validation.metric and .decode out")
-        if train.r_drop:
-            raise ValueError(f"train.r_drop = {train.r_drop} is for translation alone; leave it out")
+        for name, weight in {"r_drop": train.r_drop, "coverage": train.coverage}.items():
+            if weight:
+                raise ValueError(f"train.{name} = {weight} is for translation alone; leave it out")
         if self.data.segment > train.batch_tokens:
             raise ValueError(
                 f"a batch of train.batch_tokens = {train.batch_tokens} tokens has no room for a row of data.segment = "
@@ -198,7 +212,7 @@ def _kind(field: FieldInfo) -> str:
         if get_origin(annotation) is Literal:
             return ", ".join(map(str, get_args(annotation)))
         if get_origin(annotation) is list:
-            return "list of text"
+            return "list of text" if get_args(annotation) == (str,) else "list of whole numbers"
         parts = [part for part in get_args(annotation) if part is not type(None)]
         if parts:
             return ", ".join(map(words, parts))

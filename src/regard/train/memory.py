@@ -7,19 +7,19 @@ import torch
 from torch import Tensor
 
 from regard.errors import TrainingError
-from regard.recipe import Decoding, Training
+from regard.recipe import Decoding, Drawing, Training
 from regard.tasks.task import Batch
 
 
 @contextmanager
-def enough_memory(step: int, settings: Training, decoding: Decoding | None = None) -> Iterator[None]:
+def enough_memory(step: int, settings: Training, decoding: Drawing | None = None) -> Iterator[None]:
     """Says in words that memory is full and which settings decide how much is needed; `decoding` are those of a
     validation that decodes."""
     try:
         yield
     except torch.OutOfMemoryError as error:
         sizes = f"train.batch_tokens = {settings.batch_tokens}"
-        if decoding is not None:
+        if isinstance(decoding, Decoding):
             sizes += f" or decode.batch_tokens = {decoding.batch_tokens}"
         raise TrainingError(
             f"step {step}: the device's memory is full; {sizes} is too large for this model on this device. Lower "

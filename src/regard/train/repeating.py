@@ -17,7 +17,7 @@ from typing import Any, Literal
 from regard.disk import replace_file
 from regard.errors import ModelError, TrainingError, UsageError
 from regard.recipe import TranslationRecipe, change_section, read_recipe, write_recipe
-from regard.tasks import load
+from regard.tasks import load_translator
 from regard.tasks.evaluation import evaluate, split_of, versions
 from regard.tasks.translation import FINGERPRINT
 from regard.train.session import run
@@ -139,7 +139,7 @@ class Repeat:
                 return False
             record = {"seed": seed, "steps": ended.step, "seconds": ended.seconds, "ended": ended.reason, "scores": {}}
         self._refuse_other_text(seed)
-        translator = load(folder, device=recipe.train.device)
+        translator = load_translator(folder, device=recipe.train.device)
         for split in self.splits:
             # The test text is looked at once for each seed, however often the command is called.
             if split not in record["scores"]:

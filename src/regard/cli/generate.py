@@ -1,0 +1,58 @@
+"""`regard generate`: a language model writes on from a prompt, shown as it is written."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from regard.cli.arguments import DecodingChanges, Device, ModelFolder
+from regard.errors import UsageError
+
+
+def generate(
+    model: ModelFolder,
+    prompt: Annotated[str, typer.Option(help="Text to go on from; standard input if it is a dash (-).")] = "",
+    tokens: Annotated[int, typer.Option(help="Tokens to write.")] = 100,
+    temperature: Annotated[
+        float | None, typer.Option(help="Below 1 sharpens, above 1 flattens; 0 takes the likeliest token.")
+    ] = None,
+    top_k: Annotated[int | None, typer.Option(help="Only the k likeliest tokens; 0 means all.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="The smallest set of tokens with this much probability.")] = None,
+    seed: Annotated[int | None, typer.Option(help="What is drawn is a function of it. (default: the recipe's)")] = None,
+    samples: Annotated[int, typer.Option(help="Texts to write, with an empty line between them.")] = 1,
+    settings: DecodingChanges = None,
+    device: Device = "auto",
+) -> None:
+    """Let a language model write on from a prompt; the text appears as it is written.
+
+    [bold]Examples[/bold]
+
+      regard generate runs/lstm --prompt "the company said" --tokens 50
+
+      regard generate runs/lstm --temperature 0.8 --top-k 40 --seed 7 --samples 3
+
+      regard generate runs/lstm --top-p 0.9 --prompt - < beginning.txt
+    """
+    from regard.recipe import change_section
+    from regard.tasks import load_writer
+
+    if samples < 1:
+        raise UsageError(f"--samples {samples}: ask for at least one")
+    writer = load_writer(model, device=device, changes=settings or [])
+    changes = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    if temperature == 0:
+        changes |= {"temperature": None, "method": "greedy"}
+    given = {name: value for name, value in changes.items() if value is not None}
+    decoding = change_section(writer.recipe.decode, given)
+    text = sys.stdin.read().removesuffix("\n") if prompt == "-" else prompt
+    if unknown := writer.prompt(text).unknown:
+        named = ", ".join(map(repr, dict.fromkeys(unknown)))
+        typer.echo(f"the model does not know {named}, and reads an unknown word there", err=True)
+    for sample in range(samples):
+        if sample:
+            typer.echo("\n")
+        typer.echo(text, nl=False)
+        for piece in writer.generate(text, tokens=tokens, sample=sample, decoding=decoding):
+            sys.stdout.write(piece)
+            sys.stdout.flush()
+    typer.echo("")

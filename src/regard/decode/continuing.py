@@ -1,0 +1,70 @@
+"""Going on with a text, one token after another, for as long as somebody wants to read."""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.data.batch import Padded
+from regard.decode.sampling import Sampling, uniform_numbers
+from regard.models.generator import State
+from regard.models.language import LanguageModel
+from regard.recipe import LanguageDecoding
+from regard.tokens.vocabulary import END
+
+
+def go_on(
+    model: LanguageModel,
+    given: Sequence[int],
+    settings: LanguageDecoding,
+    *,
+    tokens: int,
+    sample: int = 0,
+    never: Sequence[int] = (),
+    begin: int | None = None,
+) -> Iterator[int]:
+    """The next `tokens` tokens after those that are given, of which there is at least one, each as it is chosen.
+
+    Those of `never` are not written. After END the text goes on, or, if there is a token that texts `begin` with,
+    another one begins. What is drawn is a function of the seed, the sample's number and the position.
+    """
+    device = model.like.device
+    drawing = Sampling(settings, uniform_numbers(settings.seed, [sample], 1, tokens).to(device))
+    hidden = torch.tensor(list(never), dtype=torch.long, device=device)
+    state = _start(model, len(given) + tokens)
+    features, state = _read(model, given, state)
+    for place in range(tokens):
+        token = _choose(model, features, state, hidden, drawing if settings.method == "sample" else None, place)
+        yield token
+        if place + 1 == tokens:
+            return
+        if token == END and begin is not None:
+            token, state = begin, _start(model, tokens)
+        features, state = _read(model, [token], state)
+
+
+def _start(model: LanguageModel, capacity: int) -> State:
+    nothing = torch.zeros(1, 0, dtype=torch.long, device=model.like.device)
+    return model.start(Padded(nothing, nothing.new_zeros(1)), capacity)
+
+
+@torch.inference_mode()
+def _read(model: LanguageModel, tokens: Sequence[int], state: State) -> tuple[Float[Tensor, "1 n E"], State]:
+    return model.advance(torch.tensor([list(tokens)], device=model.like.device), state)
+
+
+@torch.inference_mode()
+def _choose(
+    model: LanguageModel,
+    features: Float[Tensor, "1 n E"],
+    state: State,
+    never: Int[Tensor, " M"],
+    drawing: Sampling | None,
+    place: int,
+) -> int:
+    logits = model.readout_of(state).logits(features[:, -1:]).float()
+    log_probs = logits.index_fill(-1, never, -torch.inf).log_softmax(-1)
+    if drawing is None:
+        return int(log_probs.argmax())
+    return int(drawing.choose(log_probs, log_probs.new_zeros(1, 1), place, None).tokens)

@@ -1,0 +1,54 @@
+"""How well a language model foresees a text, in the units that are usual, each with what it was counted over."""
+
+import math
+from dataclasses import dataclass
+
+from regard.errors import UsageError
+from regard.metrics.score import Score
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """The log-probability of a text, and what there is to divide it by.
+
+    `ends` says whether the ends of lines were foreseen too. They then count as a token, a word and a character each,
+    because whoever compares units must divide the same sum.
+    """
+
+    log_prob: float
+    """Natural logarithm of the probability of the whole text."""
+    tokens: int
+    """Tokens that were foreseen, ends of lines included if they were."""
+    words: int
+    """White-space words."""
+    characters: int
+    lines: int
+    unknown: int
+    """Tokens that stand for unknown words; all unknown words are one token to a model, foreseen as one."""
+    ends: bool
+    conditions: str
+    """All else that the numbers depend on: the vocabulary, what of the text before was seen, the cache."""
+
+    def scores(self) -> tuple[Score, Score, Score]:
+        """Perplexity per token, perplexity per word, and bits per character."""
+        if not self.tokens:
+            raise UsageError("there is nothing to score: the text has no token")
+        nats, ends = -self.log_prob, self.lines if self.ends else 0
+        words, characters = self.words + ends, self.characters + ends
+        return (
+            Score("perplexity per token", _exp(nats / self.tokens), self.signature(f"tokens:{self.tokens}")),
+            Score("perplexity per word", _exp(nats / max(1, words)), self.signature(f"words:{words}")),
+            Score(
+                "bits per character",
+                nats / math.log(2) / max(1, characters),
+                self.signature(f"characters:{characters}"),
+            ),
+        )
+
+    def signature(self, counted: str) -> str:
+        ends = f"ends of lines:{self.lines if self.ends else 'no'}"
+        return f"{counted}|{ends}|unknown:{self.unknown} as one|{self.conditions}"
+
+
+def _exp(value: float) -> float:
+    return math.exp(value) if value < 700 else math.inf

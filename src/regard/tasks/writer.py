@@ -1,0 +1,192 @@
+"""A trained language model: it writes on from a prompt, and says how likely it finds a text.
+
+    writer = regard.load("runs/mine")
+    for piece in writer.generate("the", tokens=50): print(piece, end="", flush=True)
+    writer.score(["a sentence", "another one"]).scores
+    writer.surprisal("a sentence")                     # (token, bits) of each
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+from torch import nn
+
+from regard.checkpoint import load_weights, put_weights
+from regard.data.segments import first_token
+from regard.data.stream import TokenText, encoded
+from regard.data.text import Text
+from regard.decode.continuing import go_on
+from regard.device import choose_device
+from regard.errors import UsageError, one_of
+from regard.metrics import Score
+from regard.metrics.likelihood import Likelihood
+from regard.models import ContinuousCache, LanguageModel, build_language_model
+from regard.models.ngram.generator import NgramLanguageModel
+from regard.recipe import LanguageDecoding, LanguageRecipe, read_recipe
+from regard.tasks.language import TOKENIZER
+from regard.tasks.reading import log_probs_of
+from regard.tokens import BEGIN, END, PAD, UNKNOWN, Tokenizer, load_tokenizer
+from regard.tokens.streaming import TextStream
+
+
+@dataclass(frozen=True)
+class ScoredText:
+    """What a model thinks of a text."""
+
+    likelihood: Likelihood
+    log_probs: npt.NDArray[np.float32]
+    """Natural logarithms, one for each token, in the order of the text."""
+    text: TokenText
+    tokenizer: Tokenizer
+
+    @cached_property
+    def scores(self) -> tuple[Score, Score, Score]:
+        """Perplexity per token, perplexity per word, and bits per character."""
+        return self.likelihood.scores()
+
+    def surprisals(self) -> Iterator[tuple[int, str, float]]:
+        """For each token: the number of its line from 1, its text, and its surprisal in bits."""
+        lines = np.searchsorted(self.text.lines, np.arange(len(self.text)), side="right") + 1
+        names = self.tokenizer.vocabulary
+        for line, token, value in zip(lines.tolist(), self.text.stream.tolist(), self.log_probs.tolist(), strict=True):
+            yield line, names[token], -value / np.log(2)
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt as a model reads it."""
+
+    tokens: list[int]
+    unknown: tuple[str, ...]
+    """Its words that the model does not know, in order."""
+
+
+class Writer:
+    """A language model with its tokenizer, ready for use."""
+
+    def __init__(self, recipe: LanguageRecipe, model: LanguageModel, tokenizer: Tokenizer) -> None:
+        self.recipe, self.model, self.tokenizer = recipe, model.eval(), tokenizer
+
+    @classmethod
+    def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Self:
+        """The model in a folder, with `key=value` changes to how it writes."""
+        for change in changes:
+            if not change.strip().startswith("decode."):
+                raise UsageError(f"--set {change!r}: a trained model stays as it is; only decode.* can be changed")
+        recipe = read_recipe(folder / "recipe.toml", changes, kind=LanguageRecipe)
+        tokenizer = load_tokenizer(folder / TOKENIZER)
+        model, weights = build_language_model(recipe.model, tokenizer.size), load_weights(folder)
+        if isinstance(model, NgramLanguageModel):
+            model.make_room(weights)
+        put_weights(model, weights, folder)
+        return cls(recipe, model.to(choose_device(device)), tokenizer)
+
+    def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
+        """The parts of the model by name, so that `regard.record` and `regard.intervene` take a writer as it is."""
+        yield from self.model.named_modules()
+
+    def with_cache(self, size: int, theta: float, share: float) -> "Writer":
+        """The same model with a cache of its last `size` words, which get `share` of the probability (Grave et al.
+        2017); it needs no training."""
+        return Writer(self.recipe, ContinuousCache(self.model, size=size, theta=theta, share=share), self.tokenizer)
+
+    def prompt(self, text: str) -> Prompt:
+        """What the model reads before it writes: all lines of a text, the last of which goes on."""
+        *whole, last = text.split("\n")
+        end = [END] if self.recipe.data.end_of_line else []
+        rows = self.tokenizer.encode_all([*whole, last])
+        tokens = [token for row in rows[:-1] for token in (*row, *end)] + rows[-1]
+        unknown = tuple(
+            line[piece.start : piece.end]
+            for line in (*whole, last)
+            for piece in self.tokenizer.pieces(line)
+            if piece.token == UNKNOWN
+        )
+        if unknown and len(unknown) == len([token for token in tokens if token != END]):
+            near = one_of(get_close_matches(unknown[0], self.tokenizer.vocabulary.tokens))
+            raise UsageError(
+                f"prompt {text!r}: the model knows none of its words{near and f'; near {unknown[0]!r} are {near}'}. "
+                "Write it as the training text is written, also in upper and lower case, or give no prompt"
+            )
+        return Prompt(tokens, unknown)
+
+    def generate(
+        self, prompt: str = "", *, tokens: int = 100, sample: int = 0, decoding: LanguageDecoding | None = None
+    ) -> Iterator[str]:
+        """Writes on from a prompt, for so many tokens, and gives the text in pieces as they are written; the prompt
+        itself is not repeated. What is drawn is a function of the seed and of the sample's number."""
+        if tokens < 1:
+            raise UsageError(f"tokens = {tokens}: ask for at least one")
+        decoding, read, context = decoding or self.recipe.decode, self.prompt(prompt).tokens, self.recipe.data.context
+        first = first_token(context)
+        # An unknown word is no text that could be written, unless the text itself has a word for it.
+        never = [PAD, BEGIN] if self.tokenizer.settings.unknown else [PAD, BEGIN, UNKNOWN]
+        begin = first if context == "lines" else None
+        written = go_on(
+            self.model, [first, *read], decoding, tokens=tokens, sample=sample, never=never, begin=begin
+        )
+        return self._shown(written, read)
+
+    def score(
+        self, lines: str | Sequence[str], *, rows: int = 1, on_progress: Callable[[int, int], None] | None = None
+    ) -> ScoredText:
+        """How likely the model finds lines of text, read in order, as its recipe says what belongs together."""
+        given = lines.split("\n") if isinstance(lines, str) else lines
+        return self.score_text(Text("test", self.recipe.data, given), rows=rows, on_progress=on_progress)
+
+    def score_text(
+        self,
+        text: Text,
+        *,
+        context: str | None = None,
+        rows: int = 1,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> ScoredText:
+        """The same for a text that may be in files, and with another `context` than that of the recipe.
+
+        `rows` stretches of a stream are read side by side, which is faster, but each begins without its past."""
+        data = self.recipe.data
+        context = context or data.context
+        tokens = TokenText.of(encoded(text.lines(), self.tokenizer, data.end_of_line))
+        found = log_probs_of(
+            self.model, tokens, context, segment=data.segment, rows=rows, on_progress=on_progress
+        )
+        likelihood = Likelihood(
+            log_prob=float(found.sum(dtype=np.float64)),
+            tokens=len(tokens),
+            words=text.found["words"],
+            characters=text.found["characters"],
+            lines=len(tokens.lines),
+            unknown=int((tokens.stream == UNKNOWN).sum()),
+            ends=data.end_of_line,
+            conditions=self._conditions(context, rows),
+        )
+        return ScoredText(likelihood, found, tokens, self.tokenizer)
+
+    def surprisal(self, text: str) -> list[tuple[str, float]]:
+        """Each token of a text with its surprisal in bits."""
+        return [(token, bits) for _, token, bits in self.score(text).surprisals()]
+
+    def _shown(self, tokens: Iterator[int], before: Sequence[int]) -> Iterator[str]:
+        stream = TextStream(self.tokenizer, before)
+        for token in tokens:
+            yield stream.add(token)
+        yield stream.rest()
+
+    def _conditions(self, context: str, rows: int) -> str:
+        """What scores depend on besides the text, for their signature."""
+        data, tokenizer = self.recipe.data, self.tokenizer
+        parts = [f"vocabulary:{tokenizer.size} {tokenizer.kind}", f"context:{context}, carried", f"rows:{rows}"]
+        if not self.model.blank(1):
+            parts[1] = f"context:{context}, segments of {data.segment} apart"
+        if isinstance(self.model, ContinuousCache):
+            cache = self.model
+            parts.append(f"cache:{cache.size} words, theta {cache.theta:g}, share {cache.share:g}")
+        return "|".join([*parts, f"regard:{version('regard')}"])
