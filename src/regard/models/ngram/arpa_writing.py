@@ -1,0 +1,161 @@
+"""Writing ARPA files, which KenLM, SRILM and others read; packed if the name ends in `.gz`.
+
+Numbers are log10, in as few digits as give back the same float32, so that a file that is read and written again has the
+same numbers. `<unk>`, `<s>` and `</s>` are the special tokens; `<s>`, which is never predicted, has −99.
+"""
+
+import gzip
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, no_type_check
+
+import numpy as np
+from jaxtyping import Float32, Int64, UInt8
+from numba import njit
+
+from regard.disk import sync_folder
+from regard.errors import UsageError, counted
+from regard.models.ngram.table import NgramTable
+from regard.tokens.vocabulary import PAD, SPECIAL_NAMES
+
+_BLANK = re.compile(r"[ \t\n\v\f\r\0]")
+"""What separates words in an ARPA file."""
+_BLOCK = 2**25
+"""Bytes of text written at a time."""
+_DECIMALS = 16
+"""Most of a number, so that a back-off weight near one is still told from it."""
+_NUMBERS = 64
+"""Most bytes of the two numbers of a line."""
+
+
+def arpa_words(tokens: Sequence[str]) -> tuple[str, ...]:
+    """The tokens of a vocabulary as an ARPA file can name them.
+
+    There, white space separates words, so that it becomes ▁; and text that reads like a special token, such as the
+    `<unk>` that some corpora have for rare words, gets brackets of its own: `<<unk>>`.
+    """
+    texts = tokens[len(SPECIAL_NAMES) :]
+    return (*SPECIAL_NAMES, *(f"<{text}>" if text in SPECIAL_NAMES else _BLANK.sub("▁", text) for text in texts))
+
+
+def write_arpa(table: NgramTable, words: Sequence[str], path: Path) -> None:
+    """Writes a model; `words` names its tokens (see `arpa_words`). The file gets its name when it is whole."""
+    _check_words(words, table.size, path)
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        with open(unfinished, "wb") as file:
+            if path.suffix == ".gz":
+                with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed:
+                    _write(table, words, packed)  # type: ignore[arg-type]
+            else:
+                _write(table, words, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+        sync_folder(path.parent)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise UsageError(f"{path}: cannot be written: {error.strerror}; choose another place") from None
+
+
+def _check_words(words: Sequence[str], size: int, path: Path) -> None:
+    if len(words) != size:
+        raise UsageError(f"{path}: {counted(len(words), 'word')} for a model of {size} tokens; give one for each")
+    seen = set()
+    for word in words:
+        if word in seen or not word or _BLANK.search(word):
+            trouble = "stands twice in the vocabulary" if word in seen else "is empty or has white space in it"
+            raise UsageError(f"{path}: {word!r} {trouble}, which an ARPA file cannot hold; rename it (see arpa_words)")
+        seen.add(word)
+
+
+def _write(table: NgramTable, words: Sequence[str], file: IO[bytes]) -> None:
+    sizes = np.diff(table.bounds)
+    sizes[0] -= 1  # PAD
+    file.write(b"\\data\\\n" + b"".join(b"ngram %d=%d\n" % entry for entry in enumerate(sizes, start=1)))
+    names = [word.encode() for word in words]
+    ends = np.cumsum([len(name) for name in names])
+    text = np.frombuffer(b"".join(names), np.uint8)
+    longest = max(map(len, names))
+    for order in range(1, table.order + 1):
+        file.write(b"\n\\%d-grams:\n" % order)
+        block = max(1, _BLOCK // (order * (longest + 1) + _NUMBERS))
+        level = table.level(order)
+        back_offs = table.back_offs if order < table.order else np.empty(0, np.float32)
+        for start in range(max(level.start, PAD + 1), level.stop, block):
+            end = min(start + block, level.stop)
+            buffer = np.empty((end - start) * (order * (longest + 1) + _NUMBERS), np.uint8)
+            used = _format(start, end, order, table.size, table.keys, table.log_probs, back_offs, text, ends, buffer)
+            file.write(buffer[:used].tobytes())
+    file.write(b"\n\\end\\\n")
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def _format(
+    start: int,
+    end: int,
+    order: int,
+    size: int,
+    keys: Int64[np.ndarray, " nodes-V+1"],
+    log_probs: Float32[np.ndarray, " nodes"],
+    back_offs: Float32[np.ndarray, " contexts"],
+    text: UInt8[np.ndarray, " bytes"],
+    ends: Int64[np.ndarray, " V"],
+    buffer: UInt8[np.ndarray, " room"],
+) -> int:
+    """Puts the lines of the nodes from start to end, all of `order` words, into the buffer; gives the bytes used.
+
+    There is room in `back_offs` for those nodes that have one."""
+    words = np.empty(order, np.int64)
+    place = 0
+    for node in range(start, end):
+        place = _put_number(log_probs[node], buffer, place)
+        above = node
+        for turn in range(order - 1, 0, -1):
+            words[turn] = keys[above - size] % size
+            above = keys[above - size] // size
+        words[0] = above
+        for turn in range(order):
+            buffer[place] = 32 if turn else 9
+            place += 1
+            for letter in range(ends[words[turn] - 1] if words[turn] else 0, ends[words[turn]]):
+                buffer[place] = text[letter]
+                place += 1
+        if node < len(back_offs):
+            buffer[place] = 9
+            place = _put_number(back_offs[node], buffer, place + 1)
+        buffer[place] = 10
+        place += 1
+    return place
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def _put_number(number: np.float32, buffer: UInt8[np.ndarray, " room"], place: int) -> int:
+    """Writes a number with the fewest decimals that give it back; gives the place after it."""
+    digits, scale, decimals = np.rint(abs(np.float64(number))), 1.0, 0
+    while np.float32(digits / scale) != abs(number) and decimals < _DECIMALS:
+        scale *= 10.0
+        decimals += 1
+        digits = np.rint(abs(np.float64(number)) * scale)
+    whole = np.int64(digits)
+    if number < 0 and whole:
+        buffer[place] = 45
+        place += 1
+    length = 1 if decimals == 0 else decimals + 2
+    beyond = whole
+    for _ in range(decimals):
+        beyond //= 10
+    while beyond >= 10:
+        beyond //= 10
+        length += 1
+    for turn in range(length):
+        if turn == decimals and decimals:
+            buffer[place + length - 1 - turn] = 46
+        else:
+            buffer[place + length - 1 - turn] = 48 + whole % 10
+            whole //= 10
+    return place + length

@@ -1,0 +1,190 @@
+"""An n-gram model as a generator: its state is the longest context that it knows, one number for each row."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+import torch
+from jaxtyping import Float, Int, Int64
+from torch import Tensor, nn
+
+from regard.errors import ModelError
+from regard.models.copying import known_tokens
+from regard.models.generator import Readout, State
+from regard.models.language import Carry, LanguageModel, Reading
+from regard.models.ngram.table import LN10, NgramTable, unread_table
+from regard.recipe import NgramModel
+from regard.tokens.vocabulary import BEGIN, END
+
+HALF = 2**20
+"""A node is two features, node // HALF and node % HALF, both of which float32 holds exactly."""
+
+
+class Trie(nn.Module):
+    """The arrays of a table as tensors, under the names that `NgramTable` explains."""
+
+    bounds: Int64[Tensor, " order+1"]
+    keys: Int64[Tensor, " nodes-V+1"]
+    first: Int[Tensor, " contexts+1"]
+    links: Int[Tensor, " nodes"]
+    log_probs: Float[Tensor, " nodes"]
+    back_offs: Float[Tensor, " contexts"]
+    totals: Float[Tensor, " contexts"]
+    means: Float[Tensor, " contexts"]
+
+    def __init__(self, table: NgramTable) -> None:
+        super().__init__()
+        self.order, self.size = table.order, table.size
+        for name in ("bounds", "keys", "first", "links", "log_probs", "back_offs"):
+            self.register_buffer(name, torch.from_numpy(getattr(table, name)))
+        self.register_buffer("totals", torch.from_numpy(table.totals).float())
+        self.register_buffer("means", torch.from_numpy(table.means).float())
+
+    @property
+    def table(self) -> NgramTable:
+        """The arrays, which are shared if they are on the CPU."""
+        arrays = (self.bounds, self.keys, self.first, self.links, self.log_probs.float(), self.back_offs.float())
+        return NgramTable(self.size, *(array.cpu().numpy() for array in arrays))
+
+    def make_room(self, weights: Mapping[str, Tensor]) -> None:
+        """Takes the sizes that buffers of these names have, as they are known only after counting."""
+        for name, buffer in list(self.named_buffers()):
+            if name in weights and weights[name].ndim == 1:
+                setattr(self, name, torch.empty(weights[name].shape, dtype=buffer.dtype, device=buffer.device))
+
+    def find(self, parents: Int[Tensor, "*rows"], words: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
+        """The children of these nodes by these words, −1 where there is none or no parent."""
+        wanted = parents * self.size + words
+        places = torch.searchsorted(self.keys, wanted)
+        return torch.where((self.keys[places] == wanted) & (parents >= 0), places + self.size, -1)
+
+    def contexts(self, nodes: Int[Tensor, "*rows"]) -> list[Int[Tensor, "*rows"]]:
+        """The last word of each node's n-gram, the last two, and so on below the order; −1 where it is shorter."""
+        lengths = torch.bucketize(nodes, self.bounds[1:-1], right=True) + (nodes >= 0)
+        found = []
+        for words in range(self.order - 1, 0, -1):
+            here = lengths == words
+            found.append(torch.where(here, nodes, -1))
+            nodes = torch.where(here, self.links[nodes.clamp(min=0)].long(), nodes)
+            lengths = lengths - here.long()
+        return found[::-1]
+
+
+class NgramReadout(Readout):
+    """Reads the context out of two features, and the probabilities of what may follow out of the trie."""
+
+    width = 2
+
+    def __init__(self, table: NgramTable) -> None:
+        super().__init__()
+        self.trie = Trie(table)
+        self.size = table.size
+
+    def features(self, nodes: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows 2"]:
+        return torch.stack((nodes // HALF, nodes % HALF), -1).to(self.trie.log_probs.dtype)
+
+    def nodes(self, features: Float[Tensor, "*rows 2"]) -> Int[Tensor, "*rows"]:
+        high, low = features.long().unbind(-1)
+        return high * HALF + low
+
+    def logits(self, features: Float[Tensor, "*rows 2"]) -> Float[Tensor, "*rows V"]:
+        """Begins with single words; then every longer context lowers what is there and puts what it knows in place."""
+        trie, nodes = self.trie, self.nodes(features).flatten()
+        found = trie.log_probs[: self.size].repeat(len(nodes), 1)
+        rows = torch.arange(len(nodes), device=nodes.device)
+        for context in trie.contexts(nodes):
+            known = context.clamp(min=0)
+            found += torch.where(context >= 0, trie.back_offs[known], 0)[:, None]
+            start = trie.first[known].long()
+            counts = torch.where(context >= 0, trie.first[known + 1] - start, 0)
+            row = rows.repeat_interleave(counts)
+            child = torch.arange(len(row), device=row.device) + (start - counts.cumsum(0) + counts)[row]
+            found[row, trie.keys[child - self.size] % self.size] = trie.log_probs[child]
+        found = found * LN10 - trie.totals[nodes][:, None]
+        return found.view(*features.shape[:-1], self.size)
+
+    def log_probs(
+        self, features: Float[Tensor, "*rows 2"], targets: Int[Tensor, "*rows"]
+    ) -> tuple[Float[Tensor, "*rows"], Float[Tensor, "*rows"]]:
+        trie, nodes = self.trie, self.nodes(features)
+        found = trie.log_probs[targets]
+        for context in trie.contexts(nodes):
+            child = trie.find(context, targets)
+            lower = found + torch.where(context >= 0, trie.back_offs[context.clamp(min=0)], 0)
+            found = torch.where(child >= 0, trie.log_probs[child.clamp(min=0)], lower)
+        return found * LN10 - trie.totals[nodes], trie.means[nodes]
+
+
+@dataclass(frozen=True)
+class NgramState(State):
+    """The longest known context of each row; −1 where nothing was read."""
+
+    nodes: Int64[Tensor, " N"]
+
+    def select(self, rows: Int[Tensor, " M"]) -> Self:
+        return replace(self, nodes=self.nodes.index_select(0, rows))
+
+    def copy(self) -> Self:
+        return self  # nobody writes into it
+
+
+class NgramLanguageModel(LanguageModel):
+    """A table of n-grams that writes. Lines are apart: after END comes what follows BEGIN.
+
+    What it says always sums to one; scores that do not, such as those of stupid back-off, are divided by their sum.
+    """
+
+    readout: NgramReadout
+    output_width = NgramReadout.width
+
+    def __init__(self, table: NgramTable) -> None:
+        super().__init__()
+        self.readout = NgramReadout(table)
+
+    @property
+    def table(self) -> NgramTable:
+        return self.readout.trie.table
+
+    @property
+    def like(self) -> Tensor:
+        return self.readout.trie.log_probs
+
+    def make_room(self, weights: Mapping[str, Tensor]) -> None:
+        """Takes the sizes of saved weights, which are known only after counting, so that they can be put in place."""
+        prefix = "readout.trie."
+        bounds = weights.get(f"{prefix}bounds")
+        if bounds is None or bounds.shape != self.readout.trie.bounds.shape:
+            raise ModelError(
+                f"these are not the weights of an n-gram model of order {self.readout.trie.order}; "
+                "use the recipe that they were counted with"
+            )
+        self.readout.trie.make_room({name.removeprefix(prefix): tensor for name, tensor in weights.items()})
+
+    def blank(self, rows: int) -> dict[str, Tensor]:
+        return {"contexts": torch.zeros(rows, dtype=torch.long, device=self.like.device)}
+
+    def carried(self, state: State) -> dict[str, Tensor]:
+        assert isinstance(state, NgramState)
+        return {"contexts": state.nodes + 1}
+
+    def resume(self, carry: Carry, capacity: int) -> NgramState:
+        return NgramState(carry["contexts"] - 1)
+
+    def read(self, tokens: Int[Tensor, "N n"], state: State) -> Reading:
+        """Finds the n-grams that end at every position at once, short ones first: the n+1-gram that ends at a position
+        is a child of the n-gram that ends before it."""
+        assert isinstance(state, NgramState)
+        trie = self.readout.trie
+        tokens = known_tokens(tokens, trie.size)
+        tokens = tokens.where(tokens != END, BEGIN)
+        longest = ending = tokens
+        for before in trie.contexts(state.nodes)[:-1]:
+            ending = trie.find(torch.cat((before[:, None], ending[:, :-1]), 1), tokens)
+            longest = torch.where(ending >= 0, ending, longest)
+        features = self.readout.features(longest)
+        return Reading(features, NgramState(longest[:, -1]), features, features)
+
+
+def build(settings: NgramModel, size: int) -> NgramLanguageModel:
+    """The model that has read nothing; `building.count` gives one that has, and `make_room` makes this one take it."""
+    return NgramLanguageModel(unread_table(settings.order, size))

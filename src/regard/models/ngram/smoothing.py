@@ -1,0 +1,226 @@
+"""From counts to probabilities: modified Kneser–Ney, add-k, and stupid back-off."""
+
+from collections.abc import Callable
+from typing import no_type_check
+
+import numpy as np
+from jaxtyping import Float32, Float64, Int32, Int64
+from numba import njit
+
+from regard.models.ngram.counting import Counts
+from regard.models.ngram.table import LAST_KEY, NEVER, NEVER_WRITTEN, NgramTable
+from regard.recipe import NgramModel
+from regard.tokens.vocabulary import BEGIN
+
+FALLBACK = (0.0, 0.5, 1.0, 1.5)
+"""Discounts of counts 0, 1, 2 and more where a text is too small or too strange to tell them, as KenLM has them."""
+
+Probabilities = Float64[np.ndarray, " nodes"]
+Factors = Float64[np.ndarray, " contexts"]
+Links = Int32[np.ndarray, " nodes"]
+
+
+def discounts(counts: Int64[np.ndarray, " nodes"]) -> Float64[np.ndarray, "4"]:
+    """What is taken off a count of 0, 1, 2, and 3 or more (Chen and Goodman 1998, equation 26)."""
+    n = np.bincount(np.minimum(counts, 5), minlength=6)[:5].astype(float)
+    if not n[1:4].all():
+        return np.array(FALLBACK)
+    share = n[1] / (n[1] + 2 * n[2])
+    found = np.array([0.0] + [j - (j + 1) * share * n[j + 1] / n[j] for j in (1, 2, 3)])
+    return found if ((found >= 0) & (found <= np.arange(4))).all() else np.array(FALLBACK)
+
+
+def kneser_ney(counts: Counts, settings: NgramModel) -> NgramTable:
+    """Modified Kneser–Ney, interpolated down to equal shares (Chen and Goodman 1998).
+
+    Shorter n-grams count the different words before them, but those that begin with BEGIN, where there is none, their
+    occurrences. As with KenLM (Heafield et al. 2013), discounts fall back where they cannot be told, and the unknown
+    word is one that was never seen.
+    """
+    links = _links(counts)
+    adjusted = [counts.words, *(level.counts for level in counts.levels)]
+    for order, longer in enumerate(links, start=1):
+        raw = adjusted[order - 1]
+        adjusted[order - 1] = np.bincount(longer, minlength=len(raw))
+        begun = _begun(counts, order)
+        adjusted[order - 1][begun] = raw[begun]
+    words = adjusted[0].copy()
+    words[BEGIN] = 0
+    taken = discounts(words)[np.minimum(words, 3)]
+    total = max(words.sum(), 1)
+    probabilities = [(words - taken) / total + (taken.sum() / total if words.any() else 1.0) * _even(counts)]
+    factors = []
+    for level, seen, link in zip(counts.levels, adjusted[1:], links, strict=True):
+        found, factor = _interpolate(level.first, seen, discounts(seen), link, probabilities[-1])
+        probabilities.append(found)
+        factors.append(factor)
+    return _table(counts, links, probabilities, factors)
+
+
+def add_k(counts: Counts, settings: NgramModel) -> NgramTable:
+    """Every word occurs k times more after every context than it does (Lidstone 1920).
+
+    A context is as many words as the order has besides the last, or all words since BEGIN; after one that was never
+    seen all words are equally likely. So the shorter n-grams, which are there to be backed off to, say just that.
+    """
+    even, width = _even(counts), len(counts.words) - len(NEVER_WRITTEN)
+    words = counts.words.copy()
+    words[BEGIN] = 0
+    alone = counts.order == 1
+    probabilities = [(words + settings.k) / (words.sum() + settings.k * width) if alone else even * np.ones(len(words))]
+    factors = []
+    for order, level in enumerate(counts.levels, start=1):
+        full = slice(0, len(level.first) - 1) if order == counts.order - 1 else _begun(counts, order)
+        found, factor = np.full(len(level.words), even), np.ones(len(level.first) - 1)
+        children = slice(level.first[full.start], level.first[full.stop])
+        begin = level.first[full.start : full.stop + 1] - level.first[full.start]
+        found[children], factor[full] = _relative(begin, level.counts[children], settings.k, width)
+        probabilities.append(found)
+        factors.append(factor)
+    return _table(counts, _links(counts), probabilities, factors)
+
+
+def stupid_backoff(counts: Counts, settings: NgramModel) -> NgramTable:
+    """Relative frequencies, with a fixed factor for each shorter context (Brants et al. 2007).
+
+    These are scores that do not sum to one. The paper takes the factor for words of context that were never seen, too;
+    here, as in every back-off model, it is taken from the longest context that was. That is the same for all words.
+    """
+    words = counts.words.astype(float)
+    words[BEGIN] = 0
+    probabilities, factors = [words / max(words.sum(), 1)], []
+    for level in counts.levels:
+        found, _ = _relative(level.first, level.counts, 0.0, 0)
+        probabilities.append(found)
+        factors.append(np.where(np.diff(level.first) > 0, settings.backoff, 1.0))
+    return _table(counts, _links(counts), probabilities, factors)
+
+
+SMOOTHINGS: dict[str, Callable[[Counts, NgramModel], NgramTable]] = {
+    "kneser_ney": kneser_ney,
+    "add_k": add_k,
+    "stupid_backoff": stupid_backoff,
+}
+"""Every smoothing by the name that recipes have for it."""
+
+
+def _even(counts: Counts) -> float:
+    """The share of every token, if all that can be written have the same."""
+    return 1 / (len(counts.words) - len(NEVER_WRITTEN))
+
+
+def _links(counts: Counts) -> list[Links]:
+    """For the n-grams of two words, three and so on: the number, among those one word shorter, of each one without its
+    first word."""
+    links: list[Links] = []
+    for level, shorter in zip(counts.levels, [None, *counts.levels[:-1]], strict=True):
+        if shorter is None:
+            links.append(level.words)
+        else:
+            links.append(_link_level(level.first, level.words, shorter.first, shorter.words, links[-1]))
+    return links
+
+
+def _begun(counts: Counts, order: int) -> slice:
+    """The n-grams of this order that begin with BEGIN; they stand together."""
+    found = slice(BEGIN, BEGIN + 1)
+    for level in counts.levels[: order - 1]:
+        found = slice(int(level.first[found.start]), int(level.first[found.stop]))
+    return found
+
+
+def _table(
+    counts: Counts, links: list[Links], probabilities: list[Probabilities], factors: list[Factors]
+) -> NgramTable:
+    """All levels one after another, by numbers that go through."""
+    size = len(counts.words)
+    probabilities[0][list(NEVER_WRITTEN)] = 0
+    bounds = np.cumsum([0, size] + [len(level.words) for level in counts.levels])
+    contexts = bounds[max(1, counts.order - 1)]
+    keys = np.empty(bounds[-1] - size + 1, np.int64)
+    keys[-1] = LAST_KEY
+    all_links = np.full(bounds[-1], -1, np.int32)
+    first = np.full(contexts + 1, size, np.int32)
+    for level, link, below, start, end in zip(counts.levels, links, bounds[:-2], bounds[1:-1], bounds[2:], strict=True):
+        parents = np.repeat(np.arange(below, start), np.diff(level.first))
+        keys[start - size : end - size] = parents * size + level.words
+        all_links[start:end] = link + below
+        first[below : start + 1] = level.first + start
+    back_offs = np.concatenate(factors) if factors else np.ones(size)
+    return NgramTable(size, bounds, keys, first, all_links, _log10(np.concatenate(probabilities)), _log10(back_offs))
+
+
+def _log10(numbers: Float64[np.ndarray, " n"]) -> Float32[np.ndarray, " n"]:
+    found = np.full(len(numbers), NEVER)
+    np.log10(numbers, out=found, where=numbers > 0)
+    found.clip(max=0, out=found)
+    return found.astype(np.float32)
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def _link_level(
+    first: Int32[np.ndarray, " contexts+1"],
+    words: Int32[np.ndarray, " nodes"],
+    shorter_first: Int32[np.ndarray, " shorter+1"],
+    shorter_words: Int32[np.ndarray, " contexts"],
+    links: Int32[np.ndarray, " contexts"],
+) -> Int32[np.ndarray, " nodes"]:
+    """The children of a node are among those of its link, in the same order."""
+    found = np.empty(len(words), np.int32)
+    for context in range(len(first) - 1):
+        low = shorter_first[links[context]]
+        end = shorter_first[links[context] + 1]
+        for node in range(first[context], first[context + 1]):
+            high = end
+            while low < high:
+                middle = (low + high) // 2
+                if shorter_words[middle] < words[node]:
+                    low = middle + 1
+                else:
+                    high = middle
+            found[node] = low
+    return found
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def _interpolate(
+    first: Int32[np.ndarray, " contexts+1"],
+    counts: Int64[np.ndarray, " nodes"],
+    taken: Float64[np.ndarray, "4"],
+    links: Int32[np.ndarray, " nodes"],
+    shorter: Float64[np.ndarray, " shorter"],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Discounted shares, with what was taken off given to the n-grams without their first word; and that share."""
+    probabilities, factors = np.empty(len(counts)), np.ones(len(first) - 1)
+    for context in range(len(first) - 1):
+        total, mass = 0, 0.0
+        for node in range(first[context], first[context + 1]):
+            total += counts[node]
+            mass += taken[min(counts[node], 3)]
+        if total:
+            factors[context] = mass / total
+        for node in range(first[context], first[context + 1]):
+            share = (counts[node] - taken[min(counts[node], 3)]) / total
+            probabilities[node] = share + factors[context] * shorter[links[node]]
+    return probabilities, factors
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def _relative(
+    first: Int32[np.ndarray, " contexts+1"], counts: Int64[np.ndarray, " nodes"], k: float, width: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The share of each word after each context if all of `width` words occurred k times more; and what a word that was
+    never seen there has of an equal share."""
+    probabilities, factors = np.empty(len(counts)), np.ones(len(first) - 1)
+    for context in range(len(first) - 1):
+        total = k * width
+        for node in range(first[context], first[context + 1]):
+            total += counts[node]
+        if total > 0:
+            factors[context] = k * width / total
+        for node in range(first[context], first[context + 1]):
+            probabilities[node] = (counts[node] + k) / total
+    return probabilities, factors
