@@ -76,7 +76,6 @@ TEXTS = {
     "over-long refused": text(
         "data.over_long", "data.longest", command="check a.de a.en --set data.longest=1 --set data.over_long=refuse"
     ),
-    "one text file": text("expected two files of lines (source, target)", command="check a.de"),
     "three files": text("train names 3 files", command="check a.de a.en a.de"),
     "a tsv among two": text("expected two files of lines", command="check a.tsv a.en", a_tsv=b"a\tb\n"),
     "tsv of one column": tsv(b"a\tb\na\n", "a.tsv:2: 1 column instead of 2"),

@@ -10,7 +10,8 @@ def check(
         list[str],
         typer.Argument(
             metavar="FILES|RECIPE",
-            help="Two files (source, target), one .tsv or .jsonl, or a recipe (.toml, or a built-in name).",
+            help="Two files (source, target), one .tsv or .jsonl, one file of text, or a recipe (.toml, or a built-in "
+            "name).",
             show_default=False,
         ),
     ],
@@ -32,15 +33,23 @@ def check(
 
       regard check train.tsv --test test.tsv
 
+      regard check text.txt --test test.txt
+
       regard check train.de train.en --test test.de --test test.en
 
       regard check my.toml --set data.longest=100
     """
     from regard.cli.corpus import recipe_of
     from regard.data import check as check_data
+    from regard.data.text import check_text
+    from regard.recipe import LanguageRecipe, TranslationRecipe
 
     recipe = recipe_of(data, dev or [], test or [], settings or [])
-    report = check_data(recipe.data, recipe.seed, recipe.tokens)
+    if isinstance(recipe, LanguageRecipe):
+        report = check_text(recipe.data, recipe.tokens.unknown)
+    else:
+        assert isinstance(recipe, TranslationRecipe)
+        report = check_data(recipe.data, recipe.seed, recipe.tokens)
     refused = {finding.line() for finding in report.refused}
     for line in report.lines():
         if line not in refused:  # those are the message of the error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from regard.data import Pair
-    from regard.recipe import TranslationRecipe
+    from regard.recipe import Recipe
 
 PAIRS_AT_ONCE = 1000
 """Pairs that are worked on together: many enough to sort by length, few enough for memory and to see progress."""
@@ -17,18 +17,25 @@ _ONLY_DATA = ["model.kind=transformer", "train.steps=1"]
 
 
 def recipe_of(
-    named: Sequence[str], dev: Sequence[str] = (), test: Sequence[str] = (), changes: Sequence[str] = ()
-) -> "TranslationRecipe":
-    """The recipe that was named, or one whose training text is the files that were named."""
-    from regard.recipe import TranslationRecipe, built_in_recipes, read_recipe, toml
+    named: Sequence[str],
+    dev: Sequence[str] = (),
+    test: Sequence[str] = (),
+    changes: Sequence[str] = (),
+    *,
+    pairs: bool = False,
+) -> "Recipe":
+    """The recipe that was named, or one whose training text is the files that were named: two files, or one that holds
+    both sides, are for translation, another single file is running text, unless it must be `pairs`."""
+    from regard.recipe import built_in_recipes, read_recipe, toml
 
     files = {f"data.{part}": paths for part, paths in {"dev": dev, "test": test}.items() if paths}
     is_recipe = len(named) == 1 and (named[0].endswith(".toml") or named[0] in built_in_recipes())
     if not is_recipe:
         files["data.train"] = named
-    name, first = (named[0], []) if is_recipe else (None, _ONLY_DATA)
+    is_text = len(named) == 1 and not pairs and not named[0].removesuffix(".gz").endswith((".tsv", ".jsonl"))
+    name, first = (named[0], []) if is_recipe else (None, [*(["task=language"] if is_text else []), *_ONLY_DATA])
     every = [*first, *(f"{key}={toml(list(paths))}" for key, paths in files.items()), *changes]
-    return read_recipe(name, every, kind=TranslationRecipe)
+    return read_recipe(name, every)
 
 
 def pairs_of(named: Sequence[str | Path]) -> "list[Pair]":
@@ -39,8 +46,10 @@ def pairs_of(named: Sequence[str | Path]) -> "list[Pair]":
 def pieces_of(named: Sequence[str | Path]) -> "Iterator[list[Pair]]":
     """The same, some at a time, so that files may be larger than memory."""
     from regard.data import load_corpus
+    from regard.recipe import TranslationRecipe
 
-    recipe = recipe_of([str(path) for path in named])
+    recipe = recipe_of([str(path) for path in named], pairs=True)
+    assert isinstance(recipe, TranslationRecipe)
     pairs = iter(load_corpus(recipe.data, recipe.seed).train)
     while piece := list(islice(pairs, PAIRS_AT_ONCE)):
         yield piece

@@ -12,13 +12,13 @@ from regard.data import EncodedPairs, Pair, PairBatch, PairBatches, Position, ev
 from regard.data.cache import remove_other_caches
 from regard.data.copying import Copied, Copying, words_in
 from regard.decode import decode_all
-from regard.disk import replace_file
 from regard.errors import DataError, ModelError
 from regard.metrics import accuracy, bleu, chrf
 from regard.models import build_model
 from regard.models.generator import Generator
 from regard.objectives import cross_entropy, r_drop
 from regard.recipe import TranslationRecipe, read_recipe
+from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.ranks import gathered
 from regard.tasks.task import Task
 from regard.tasks.vocabularies import SIDES, load_tokenizers, tokenizer_file
@@ -26,9 +26,6 @@ from regard.tokens import UNKNOWN, Tokenizer, save_tokenizer
 
 SAY_EVERY = 100_000
 """Texts between two lines that say how far a long preparation has come."""
-
-FINGERPRINT = "corpus.sha256"
-"""File of a model folder that says which text the model was trained on."""
 
 
 class TranslationTask(Task):
@@ -83,7 +80,7 @@ class TranslationTask(Task):
             say(line)
         if prepared.recipe.tokens != recipe.tokens:
             say(f"tokens: those of {recipe.train.start_from} are kept; of this recipe's [tokens], only dropout counts")
-        _refuse_other_text(folder, prepared.fingerprint)
+        refuse_other_text(folder, prepared.fingerprint)
         remove_other_caches(prepared.cache)
         dev = list(prepared.corpora.dev)
         task = cls(prepared.recipe, *prepared.tokenizers, prepared.train, dev, prepared.fingerprint)
@@ -115,7 +112,7 @@ class TranslationTask(Task):
     def save(self, folder: Path) -> None:
         for side, tokenizer in zip(SIDES, (self.source, self.target), strict=True):
             save_tokenizer(tokenizer, tokenizer_file(folder, side))
-        replace_file(folder / FINGERPRINT, f"{self.fingerprint}\n".encode())
+        write_fingerprint(folder, self.fingerprint)
 
     def build_model(self) -> Generator:
         return build_model(self.recipe.model, self.source.size, self.target.size)
@@ -200,13 +197,3 @@ def _tokenizers_in(folder: Path) -> tuple[Tokenizer, Tokenizer]:
     """Those of a model: one and the same object if both sides share a vocabulary."""
     source, target = load_tokenizers(folder)
     return source, source if read_recipe(ModelFolder(folder).recipe, kind=TranslationRecipe).tokens.shared else target
-
-
-def _refuse_other_text(folder: Path, fingerprint: str) -> None:
-    """A run that goes on with other text would end in other weights than one that never stopped."""
-    before = folder / FINGERPRINT
-    if ModelFolder(folder).is_begun and before.exists() and before.read_bytes().strip() != fingerprint.encode():
-        raise DataError(
-            f"{folder}: the training, development or test text has changed since this run was begun; "
-            "bring the old text back, or begin another run (train.start_from can take over its weights)"
-        )

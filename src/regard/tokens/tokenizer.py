@@ -53,7 +53,8 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def decode(self, tokens: Iterable[int], beyond: Sequence[str] = ()) -> str:
-        """The text of tokens. PAD, BEGIN and END are skipped; an unknown token becomes the replacement character.
+        """The text of tokens. PAD, BEGIN and END are skipped; an unknown token becomes what stands for
+        unknown words in the text (`unknown` of the settings), or the replacement character.
 
         A token that is `size` or more is the text that stands in `beyond` at as many places as it exceeds it."""
 
@@ -94,9 +95,9 @@ class Tokenizer(ABC):
 
     def _texts(self, tokens: Iterable[int], beyond: Sequence[str]) -> Iterator[str]:
         """The text of each token that stands for text."""
-        names, size = self.vocabulary, self.size
+        names, size, unknown = self.vocabulary, self.size, self.settings.unknown or UNKNOWN_TEXT
         return (
-            UNKNOWN_TEXT if token == UNKNOWN else names[token] if token < size else beyond[token - size]
+            unknown if token == UNKNOWN else names[token] if token < size else beyond[token - size]
             for token in tokens
             if token not in _SKIPPED
         )

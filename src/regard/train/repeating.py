@@ -19,7 +19,7 @@ from regard.errors import ModelError, TrainingError, UsageError
 from regard.recipe import TranslationRecipe, change_section, read_recipe, write_recipe
 from regard.tasks import load_translator
 from regard.tasks.evaluation import evaluate, split_of, versions
-from regard.tasks.translation import FINGERPRINT
+from regard.tasks.fingerprints import FINGERPRINT
 from regard.train.session import run
 from regard.train.starting import check_same_run
 
