@@ -46,7 +46,10 @@ def read_binary(stream: IO[bytes], path: Path, header: Header) -> tuple[list[str
             raise _cut_off(path, number, header, data[at:])
         word = _decoded(data[at:end], path, number)
         if word in places:
-            raise DataError(f"{path}: word {number:,}, {word!r}, has a vector already, as word {places[word]:,}")
+            raise DataError(
+                f"{path}: word {number:,}, {word!r}, has a vector already, as word {places[word]:,}; "
+                "the file is damaged, or not of this form"
+            )
         places[word] = number
         parts.append(data[end + 1 : end + 1 + size])
         at = end + 1 + size

@@ -67,7 +67,7 @@ def form_of(path: Path) -> Form:
     first, _, rest = sample[mark:].partition(b"\n")
     header = text.as_header(first)
     if header is None:
-        if binary.looks_binary(first):
+        if binary.looks_binary(first) and not text.is_row(first, len(first.split()) - 1):
             raise DataError(f"{path}: neither text nor word2vec's binary form, which begins with a line `V D`")
         return Form("glove", packed, mark, None)
     second = rest.partition(b"\n")[0]

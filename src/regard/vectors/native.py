@@ -24,19 +24,23 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class NativeFolder:
-    """A folder of vectors that has been opened: the matrix is mapped, the words are read when asked for."""
+    """A folder of vectors that has been opened: numbers are read when asked for, and words told apart only then.
+
+    It stays what it was when the folder gets other vectors.
+    """
 
     path: Path
     matrix: Float32[np.ndarray, "V D"]
-    words_file: Path
+    spelling: bytes
+    """The words, a line each."""
     about: Mapping[str, Any]
     """What was said about the vectors when they were saved."""
 
     def words(self) -> list[str]:
         """The words, a row of the matrix each."""
-        words = self.words_file.read_bytes().decode().split("\n")[:-1]
+        words = self.spelling.decode().split("\n")[:-1]
         if len(words) != len(self.matrix):
-            raise damaged(self.path, f"{self.words_file.name} has {len(words)} words for {len(self.matrix)} vectors")
+            raise damaged(self.path, f"{len(words)} words for {len(self.matrix)} vectors")
         return words
 
 
@@ -59,7 +63,7 @@ def open_native(path: Path) -> NativeFolder:
         shape = (state["words"], state["width"])
         if matrix.shape != shape or matrix.dtype != np.float32:
             raise damaged(path, f"{matrix.dtype} of shape {matrix.shape} in {state['matrix']}, not float32 of {shape}")
-        return NativeFolder(path, matrix.view(np.ndarray), path / state["spelling"], state["about"])
+        return NativeFolder(path, matrix.view(np.ndarray), (path / state["spelling"]).read_bytes(), state["about"])
     except FileNotFoundError as error:
         raise damaged(path, f"{Path(error.filename).name} is missing") from None
     except (KeyError, TypeError, ValueError, EOFError) as error:

@@ -13,6 +13,8 @@ from regard.errors import DataError, counted
 BLOCK = 1 << 24
 """Bytes read at a time."""
 
+LARGEST = float(np.finfo(np.float32).max)
+
 _WRITTEN = 1024
 """Lines written at a time."""
 
@@ -35,7 +37,7 @@ def as_header(line: bytes) -> Header | None:
 def is_row(line: bytes, width: int) -> bool:
     """Whether a line is a word and `width` numbers."""
     fields = line.split()
-    return len(fields) > width and all(_is_number(field) for field in fields[len(fields) - width :])
+    return 0 < width < len(fields) and all(_is_number(field) for field in fields[len(fields) - width :])
 
 
 def read_text(stream: IO[bytes], path: Path, header: Header | None) -> tuple[list[str], Float32[np.ndarray, "V D"]]:
@@ -119,7 +121,7 @@ class _Rows:
         for field in rest.split():
             if not _is_number(field):
                 raise DataError(f"{self.path}:{number}: {_shown(field)} is not a number; mend or remove the line")
-            if not np.isfinite(np.float32(float(field))):
+            if not abs(float(field)) <= LARGEST:
                 raise DataError(
                     f"{self.path}:{number}: {_shown(field)} is no finite number of 32 bits; mend or remove the line"
                 )
