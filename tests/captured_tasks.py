@@ -23,6 +23,8 @@ MODELS: dict[str, dict[str, Any]] = {
     "transformer": {"width": 32, "heads": 4, "feedforward": 48, "encoder_layers": 2, "decoder_layers": 2},
     "recurrent": {"embedding": 16, "hidden": 24, "dropout": {"between": 0.2, "output": 0.2}},
 }
+for _kind, _also in {"transformer": {}, "recurrent": {"attention": {"coverage": True}}}.items():
+    MODELS[f"copying-{_kind}"] = {"kind": _kind, **MODELS[_kind], **_also, "copying": True}
 
 
 def translation(kind: str = "transformer", *, pairs: int = 240, **train: Any) -> TranslationTask:

@@ -15,6 +15,7 @@ from regard.models import build_model
 from regard.models.generator import Generator, Readout, State
 from regard.objectives import cross_entropy, r_drop
 from regard.recipe import RecurrentModel, TransformerModel
+from regard.tap import record
 
 SIZE = 7
 
@@ -158,3 +159,21 @@ def test_r_drop_of_a_readout_that_knows_no_better() -> None:
     p, q = torch.randn(3, SIZE), torch.randn(3, SIZE)
     both = sum(F.kl_div(x.log_softmax(-1), y.softmax(-1), reduction="none").sum(-1) for x, y in ((p, q), (q, p)))
     torch.testing.assert_close(model.readout.divergence(p, q), both)
+
+
+def test_attention_that_goes_where_it_was_before_costs_what_the_definition_says() -> None:
+    torch.manual_seed(3)
+    look = {"score": "additive", "hidden": 4, "coverage": True}
+    model = build_model(RecurrentModel(kind="recurrent", embedding=4, hidden=5, attention=look), 9, 9).double()
+    batch = PairBatch.of([[4, 5, 6], [7]], [[4, 4, 5, 6], [8]], [0, 1])
+    with record(model, model.cross_taps[0]) as seen:
+        plain = cross_entropy(model, batch)
+    total = 0.0
+    for row, length in enumerate(batch.wanted.lengths.tolist()):
+        covered = [0.0] * 4
+        for weights in seen.last(model.cross_taps[0])[row, 0, :length].tolist():
+            total += sum(map(min, weights, covered))
+            covered = [before + weight for before, weight in zip(covered, weights, strict=True)]
+    assert total > 0.5
+    for found in (cross_entropy(model, batch, 0.0, 0.7), r_drop(model, batch, 1.0, 0.0, 0.7)):
+        assert found.item() == pytest.approx(plain.item() + 0.7 * total)

@@ -30,7 +30,7 @@ def learners(kind: str = "transformer", **train: Any) -> tuple[TranslationTask, 
     return task, Learner(task, CUDA, Ranks()), Learner(translation(kind, capture=False, **train), CUDA, Ranks())
 
 
-@pytest.mark.parametrize("kind", ["transformer", "recurrent"])
+@pytest.mark.parametrize("kind", ["transformer", "recurrent", "copying-transformer", "copying-recurrent"])
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("accumulate", [1, 2])
 @pytest.mark.parametrize("optimizer", ["adamw", "sgd"])

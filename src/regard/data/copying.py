@@ -50,7 +50,8 @@ class Copying:
             return list(tokens)
         slots = {name: self._size + place for place, name in enumerate(beyond)}
         names = self._names(self._target, tokens, text)
-        return [slots.get(name, token) if token == UNKNOWN else token for token, name in zip(tokens, names, strict=True)]
+        both = zip(tokens, names, strict=True)
+        return [slots.get(name, token) if token == UNKNOWN else token for token, name in both]
 
     def copied_all(self, sources: Sequence[Sequence[int]], texts: Sequence[str]) -> list[Copied]:
         """The words of each source."""
