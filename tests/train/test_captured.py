@@ -8,7 +8,7 @@ import torch
 from captured_tasks import assert_same_bits, outcomes, state_of, steps_of, translation
 from rich.console import Console
 from torch import Tensor
-from train_tasks import Classify, recipe_for
+from train_tasks import Classify, Points, recipe_for
 
 from regard.checkpoint import Progress
 from regard.data.batches import Position
@@ -47,7 +47,7 @@ def learner_with(task: Task, capture: Callable[[Work], Work]) -> Learner:
     return learner
 
 
-@pytest.mark.parametrize("kind", ["transformer", "recurrent"])
+@pytest.mark.parametrize("kind", ["transformer", "recurrent", "copying-transformer", "copying-recurrent"])
 @pytest.mark.parametrize("accumulate", [1, 2])
 def test_captured_equals_eager(kind: str, accumulate: int) -> None:
     task, graphs = translation(kind, accumulate=accumulate), Remembered()
@@ -120,17 +120,51 @@ def _copied(tensors: Mapping[str, Tensor] | None) -> Any:
     return tensors and {name: tensor.clone() for name, tensor in tensors.items()}
 
 
-def test_a_task_that_carries_state_is_not_captured() -> None:
+class Growing(Classify):
+    """Carries more and more."""
+
+    def objective(self, model: Any, batch: Points, carry: Any) -> tuple[Tensor, Any]:
+        loss, _ = super().objective(model, batch, None)
+        return loss, {"all": torch.cat([*(carry or {}).values(), batch.features.mean(0)])[:12]}
+
+
+def carried(learner: Learner, batch: Points, steps: int, accumulate: int = 1) -> list[Mapping[str, Tensor] | None]:
+    found, carry = [], None
+    for step in range(1, steps + 1):
+        plan = Plan(step, accumulate * batch.count, 0.1, False, 0.0)
+        _, carry = learner.runner.run([batch] * accumulate, plan, carry)
+        found.append(carry)
+    return found
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_what_is_carried_goes_through_the_graphs(accumulate: int) -> None:
     task, graphs = Classify(recipe_for(), carries=True), Remembered()
     eager, captured = Learner(task, CPU, Ranks()), learner_with(task, graphs)
     batch = task.batch_at(Position())
-    for learner in (eager, captured):
-        carry = None
-        for step in range(1, 4):
-            _, carry = learner.runner.run([batch], Plan(step, batch.count, 0.1, False, 0.0), carry)
+    expected, found = (carried(learner, batch, 5, accumulate) for learner in (eager, captured))
     assert_same_bits(captured, eager)
+    assert [list(carry or {}) for carry in found] == [["memory"]] * 5
+    assert all(torch.equal(mine["memory"], theirs["memory"]) for mine, theirs in zip(found, expected, strict=True))
+    # Before anything is carried it is another shape of batch: that happens once.
+    assert graphs.made == 2
+    assert graphs.replayed == 5 * accumulate - 2 + 5 - 1
+    assert captured.runner.news == []
+
+
+def test_what_is_carried_must_keep_its_shape_to_be_captured() -> None:
+    task = Growing(recipe_for())
+
+    def capture(work: Work) -> Work:
+        work()
+        return work
+
+    captured, batch = learner_with(task, capture), task.batch_at(Position())
+    carried(captured, batch, 2)
+    captured.runner.learn(batch, {"all": torch.zeros(4)})
     assert captured.runner.news == [
-        "steps are executed eagerly, not as captured CUDA graphs: state is carried from one batch to the next"
+        "steps are executed eagerly, not as captured CUDA graphs: "
+        "what is carried from one batch to the next changes its names or shapes"
     ]
 
 

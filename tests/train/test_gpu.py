@@ -11,7 +11,7 @@ from regard.data.batches import Position
 from regard.train import Ended, Step, train
 from regard.train.learner import Learner
 from regard.train.ranks import Ranks
-from regard.train.runtime import Plan
+from regard.train.runtime import Plan, precision
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 
@@ -58,3 +58,9 @@ def test_a_run_reads_its_steps_late_and_resumes_exactly(tmp_path: Path) -> None:
         assert steps == list(range(1, 28))
     whole, pieces = load_weights(tmp_path / "whole", "current"), load_weights(tmp_path / "pieces", "current")
     assert all(torch.equal(whole[name], pieces[name]) for name in whole)
+
+
+def test_precision_is_mixed_by_itself() -> None:
+    for name, mixed in {"auto": True, "bfloat16": True, "float32": False}.items():
+        with precision(recipe_for(precision=name).train, torch.device("cuda")):
+            assert torch.is_autocast_enabled("cuda") == mixed

@@ -96,7 +96,8 @@ class PairBatches:
         mean = float(longer.mean()) + 1
         self._shard_size = max(1, int(BATCHES_IN_SHARD * batch_tokens / mean))
         self._shapes = Shapes(longer + 1, shapes, batch_tokens) if shapes else None
-        self._planned = 0
+        self._planned: dict[tuple[int, int], int] = {}
+        """Batches of the last shards that some were taken from, by epoch and shard."""
 
     @property
     def shards(self) -> int:
@@ -105,10 +106,11 @@ class PairBatches:
 
     def passes(self, position: Position) -> float:
         """Passes that are over at a position, with the share of the one in progress: in whole shards by their pairs,
-        inside the shard that batches were last taken from by its batches."""
+        inside a shard that batches were lately taken from by its batches."""
         first = position.shard * self._shard_size
         pairs = min(self._shard_size, len(self._pairs) - first)
-        inside = min(1.0, position.batch / self._planned) if self._planned else 0.0
+        planned = self._planned.get((position.epoch, position.shard))
+        inside = min(1.0, position.batch / planned) if planned else 0.0
         return position.epoch + (first + inside * pairs) / len(self._pairs)
 
     def from_position(self, position: Position) -> Iterator[tuple[PairBatch, Position]]:
@@ -127,7 +129,7 @@ class PairBatches:
                 words = None
                 if self._copying is not None:
                     words, targets = self._copying.both(sources, targets, map(self._pairs.text, examples))
-                self._planned = len(plan)
+                self._note(epoch, shard, len(plan))
                 if first >= len(plan):
                     raise DataError(no_such(position))
                 for place in range(first, len(plan)):
@@ -135,6 +137,11 @@ class PairBatches:
                     yield _batch(plan[place], sources, targets, examples, self._shapes, words), after
                 shard, first = shard + 1, 0
             epoch, shard = epoch + 1, 0
+
+    def _note(self, epoch: int, shard: int, batches: int) -> None:
+        # More than one, since batches are made ahead of those that are learned from.
+        kept = list(self._planned.items())[-3:]
+        self._planned = {**dict(kept), (epoch, shard): batches}
 
     def _after(self, epoch: int, shard: int, place: int, batches: int) -> Position:
         if place + 1 < batches:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from regard.graphs import CudaGraphs, Work
 from regard.recipe import Training
 from regard.tasks.task import Batch, Task
 from regard.train.averaging import Average
@@ -25,7 +26,6 @@ from regard.train.optimizers import Optimizer
 from regard.train.ranks import Ranks
 from regard.train.runtime import Carry, StepRunner, first_line, in_transit
 
-Work = Callable[[], object]
 Shape = tuple[tuple[int, ...], ...]
 
 EAGER = "steps are executed eagerly, not as captured CUDA graphs"
@@ -37,6 +37,8 @@ class Capture:
 
     inputs: tuple[Tensor, ...]
     """Where it reads the batch."""
+    carry: Carry
+    """Where it reads what is carried, and writes what is carried on."""
     replay: Work
 
 
@@ -66,18 +68,16 @@ class CapturedRunner(StepRunner):
         self._stopped = False
 
     def learn(self, batch: Batch, carry: Carry) -> Carry:
-        shape = tuple(tuple(tensor.shape) for tensor in tensors_of(batch))
-        capture = self._capture_of(batch, shape) if carry is None else None
+        capture = self._capture_of(batch, carry)
         if capture is None:
-            self._seen.add(shape)
-            carry = super().learn(batch, carry)
-            if carry is not None:
-                self._stop("state is carried from one batch to the next")
-            return carry
+            return super().learn(batch, carry)
         for place, tensor in zip(capture.inputs, tensors_of(batch), strict=True):
             place.copy_(in_transit(tensor, self.device), non_blocking=True)
+        for name, place in (capture.carry or {}).items():
+            assert carry is not None
+            place.copy_(carry[name])
         capture.replay()
-        return None
+        return capture.carry
 
     def update(self) -> None:
         if self._update is None and self._updated and not self._stopped:
@@ -103,19 +103,31 @@ class CapturedRunner(StepRunner):
         shapes = "1 shape" if count == 1 else f"{count} shapes"
         return f"{shapes} of batches captured as CUDA graphs, in {self._seconds:.1f} s" if count else ""
 
-    def _capture_of(self, batch: Batch, shape: Shape) -> Capture | None:
+    def _capture_of(self, batch: Batch, carry: Carry) -> Capture | None:
         """The graph for a micro-batch, made now if need be; None if it is to be executed eagerly."""
         if self._stopped:
             return None
         if self.watched:
             self._say("while a tap is watched, steps are executed eagerly, not as captured CUDA graphs")
             return None
-        if shape in self._seen and shape not in self._captures:
+        shape = tuple(tuple(tensor.shape) for tensor in (*tensors_of(batch), *(carry or {}).values()))
+        if shape not in self._seen:
+            self._seen.add(shape)
+        elif shape not in self._captures:
             inputs = batch.map(lambda tensor: tensor.to(self.device, copy=True))
-            replay = self._captured(lambda: StepRunner.learn(self, inputs, None))
+            places = carry and {name: torch.empty_like(value) for name, value in carry.items()}
+            replay = self._captured(lambda: self._learn_into(inputs, places))
             if replay is not None:
-                self._captures[shape] = Capture(tensors_of(inputs), replay)
+                self._captures[shape] = Capture(tensors_of(inputs), places, replay)
         return self._captures.get(shape)
+
+    def _learn_into(self, batch: Batch, places: Carry) -> None:
+        """What is captured: a micro-batch's part, with what is carried on put where it came from."""
+        after = StepRunner.learn(self, batch, places)
+        for name, value in (after or {}).items():
+            if places is None or name not in places or places[name].shape != value.shape:
+                raise RuntimeError("what is carried from one batch to the next changes its names or shapes")
+            places[name].copy_(value)
 
     def _captured(self, work: Work) -> Work | None:
         """The work as a graph; None, and no further attempt, if that fails."""
@@ -136,33 +148,6 @@ class CapturedRunner(StepRunner):
         self._captures.clear()
         self._update = None
         self._say(f"{EAGER}: {reason}")
-
-
-class CudaGraphs:
-    """Makes CUDA graphs that share their memory: they run one after another, and leave nothing there for each other."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.device = torch.device("cuda", torch.cuda.current_device() if device.index is None else device.index)
-        self._pool = torch.cuda.graph_pool_handle()
-        self._stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
-
-    def __call__(self, work: Work) -> Work:
-        graph = torch.cuda.CUDAGraph()
-        # Other threads may go on with what they do.
-        context = torch.cuda.graph(graph, self._pool, self._stream, capture_error_mode="thread_local")
-        generator = torch.cuda.default_generators[self.device.index]
-        seed, offset = generator.initial_seed(), generator.get_offset()
-        try:
-            # Torch does not go back to the stream it came from if the end of a capture fails.
-            with torch.cuda.stream(torch.cuda.current_stream(self.device)), context:
-                work()
-        except RuntimeError:
-            # Nor does its generator learn of that end: without another state it would never draw a number again.
-            fresh = torch.Generator(self.device).manual_seed(seed)
-            fresh.set_offset(offset)
-            generator.graphsafe_set_state(fresh.graphsafe_get_state())
-            raise
-        return graph.replay
 
 
 def build_runner(

@@ -3,7 +3,8 @@
 import copy
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -11,6 +12,7 @@ from torch import nn
 
 from regard.checkpoint import ModelFolder, load_weights, put_weights
 from regard.data.batches import Position
+from regard.data.prefetching import Prefetched
 from regard.device import choose_device
 from regard.recipe import Training
 from regard.tasks.task import Batch, Task
@@ -21,7 +23,7 @@ from regard.train.keeper import Keeper
 from regard.train.learner import Learner
 from regard.train.memory import enough_memory
 from regard.train.ranks import Ranks
-from regard.train.runtime import Plan, precision
+from regard.train.runtime import Plan, in_transit, precision
 from regard.train.schedules import rate_of
 from regard.train.starting import begin
 
@@ -52,37 +54,37 @@ def train(
     and raises TrainingError if going back does not help, or the disk or the device's memory is full. The same task
     ends in the same weights (on the CPU, bit for bit), however often the run was interrupted.
     """
-    run = _Run(task, folder, ranks or Ranks(), device or choose_device(task.recipe.train.device), interrupted)
+    parts = task, folder, ranks or Ranks(), device or choose_device(task.recipe.train.device), interrupted
+    with closing(_Run(*parts)) as run:
+        # Where to start: at the current checkpoint, or with a new model, which is saved at once.
+        yield from run.start()
+        reason = run.reason()
+        while reason is None:
+            # One step. Nothing is read back from the device here.
+            run.step()
 
-    # Where to start: at the current checkpoint, or with a new model, which is saved at once.
-    yield from run.start()
-    reason = run.reason()
-    while reason is None:
-        # One step. Nothing is read back from the device here.
-        run.step()
+            # Whether there is anything to decide now; if not, the device need not be waited for.
+            if not (run.is_regular or run.guard.due() or run.reason()):
+                continue
+            yield from run.guard.read(run.progress)
+            yield from run.news()
 
-        # Whether there is anything to decide now; if not, the device need not be waited for.
-        if not (run.is_regular or run.guard.due() or run.reason()):
-            continue
-        yield from run.guard.read(run.progress)
-        yield from run.news()
+            # Whether it is going wrong: then back to where it was well.
+            if run.progress.streak >= run.settings.bad_steps:
+                yield run.go_back()
+                continue
 
-        # Whether it is going wrong: then back to where it was well.
-        if run.progress.streak >= run.settings.bad_steps:
-            yield run.go_back()
-            continue
+            # How good it is. Validations in the regular course are held even if we were asked to stop: a run that is
+            # resumed after them could not make up for what they decide.
+            reason = run.reason() or ("interrupted" if run.guard.interrupted else None)
+            if run.is_regular or reason not in (None, "interrupted"):
+                yield from run.validate()
+                reason = reason or run.reason()
+            elif reason:
+                yield run.save()
 
-        # How good it is. Validations in the regular course are held even if we were asked to stop: a run that is
-        # resumed after them could not make up for what they decide.
-        reason = run.reason() or ("interrupted" if run.guard.interrupted else None)
-        if run.is_regular or reason not in (None, "interrupted"):
-            yield from run.validate()
-            reason = reason or run.reason()
-        elif reason:
-            yield run.save()
-
-    # What remains of it.
-    yield from run.end(reason)
+        # What remains of it.
+        yield from run.end(reason)
 
 
 class _Run:
@@ -96,6 +98,7 @@ class _Run:
         self.learner, self.keeper = Learner(task, device, ranks), Keeper(folder, self.settings, ranks)
         most = 1 if device.type == "cpu" else READ_EVERY
         self.summary = ""
+        self.prefetched: Prefetched[tuple[Batch, Position]] | None = None
         self.aside = 0.0
         """Seconds that this sitting has spent on validating and saving."""
         self.guard = Guard(every=min(most, self.settings.bad_steps, self.settings.log_every))
@@ -103,11 +106,27 @@ class _Run:
     def start(self) -> Iterator[Event]:
         self.progress, message, is_new = begin(self.task, self.learner, self.keeper)
         self.started = time.monotonic() - self.progress.seconds
-        self.batches = self.task.batches(self.progress.position)
+        self._fetch()
         yield Started(self.progress.step, self.learner.parameters, str(self.device), self.ranks.world, message)
         yield from self.news()
         if is_new:
             yield self.save()
+
+    def _fetch(self) -> None:
+        """Batches from where the run stands; for an accelerator they are made ahead, ready to be sent there."""
+        self.close()
+        self.batches = self.task.batches(self.progress.position)
+        if self.device.type != "cpu":
+
+            def prepare(item: tuple[Batch, Position]) -> tuple[Batch, Position]:
+                return item[0].map(partial(in_transit, device=self.device)), item[1]
+
+            self.batches = self.prefetched = Prefetched(self.batches, prepare)
+
+    def close(self) -> None:
+        """Ends what runs beside the loop."""
+        if self.prefetched is not None:
+            self.prefetched.close()
 
     def news(self) -> Iterator[Noted]:
         """What is new about how steps are executed; a summary at validations, if it has changed."""
@@ -153,7 +172,7 @@ class _Run:
             raise hopeless(step, rate, kept)
         with self._aside():
             self.progress = self.keeper.go_back(self.learner, self.progress)
-        self.batches = self.task.batches(self.progress.position)
+        self._fetch()
         return WentBack(step, self.progress.step, self.progress.rate_factor, kept)
 
     def validate(self) -> Iterator[Event]:

@@ -1,0 +1,67 @@
+"""Batches made ahead, in a thread of their own, while the device is busy with those before them."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+AHEAD = 8
+"""Items that are made ahead at most."""
+
+
+class Prefetched(Iterator[T], Generic[T]):
+    """The items of an iterator in their order, each after `prepare`.
+
+    Whatever is raised there is raised here, where its item would have come. After `close` the thread is gone; what it
+    had made ahead is lost, so whoever goes on later must know the place of the last item taken.
+    """
+
+    def __init__(self, items: Iterator[T], prepare: Callable[[T], T], ahead: int = AHEAD) -> None:
+        self._items, self._prepare, self._ahead = items, prepare, ahead
+        self._made: deque[T] = deque()
+        self._error: BaseException | None = None
+        self._closed = False
+        self._changed = threading.Condition()
+        # A daemon, so that a program that ends without closing it is not kept from ending.
+        self._thread = threading.Thread(target=self._work, name="batches", daemon=True)
+        self._thread.start()
+
+    def __next__(self) -> T:
+        with self._changed:
+            self._changed.wait_for(lambda: self._made or self._error or self._closed)
+            if self._made:
+                item = self._made.popleft()
+                self._changed.notify_all()
+                return item
+            raise self._error or StopIteration
+
+    def close(self) -> None:
+        """Ends the thread, and waits until it has ended."""
+        with self._changed:
+            self._closed = True
+            self._made.clear()
+            self._changed.notify_all()
+        self._thread.join()
+
+    def _work(self) -> None:
+        try:
+            for item in self._items:
+                if not self._put(self._prepare(item)):
+                    return
+            error: BaseException = StopIteration()
+        except BaseException as raised:  # nobody listens to this thread: whoever takes the items is to hear of it
+            error = raised
+        with self._changed:
+            self._error = error
+            self._changed.notify_all()
+
+    def _put(self, item: T) -> bool:
+        """Waits until there is room; whether anybody still wants it."""
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._made) < self._ahead or self._closed)
+            if not self._closed:
+                self._made.append(item)
+                self._changed.notify_all()
+            return not self._closed

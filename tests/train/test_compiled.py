@@ -1,0 +1,182 @@
+"""Compiled parts of a model: when they are used, what they give, and what is said if they cannot be had."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from train_tasks import Classify, recipe_for
+
+from regard.data.batches import Position
+from regard.tap import Tap, record
+from regard.train.compiled import CompiledParts, why_plain
+from regard.train.learner import Learner
+from regard.train.ranks import Ranks
+from regard.train.runtime import Plan
+
+CPU = torch.device("cpu")
+SCRIPT = Path(__file__).parents[1] / "compiled_steps.py"
+
+
+class Part(nn.Module):
+    """Something to compile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.output = nn.Linear(3, 3), Tap()
+
+    def forward(self, x: Tensor) -> Tensor:
+        shown: Tensor = self.output(self.linear(x))
+        return shown
+
+
+class Compiler:
+    """Stands for torch.compile: counts what is compiled and what then is called."""
+
+    def __init__(self, fails: bool = False) -> None:
+        self.made: list[Any] = []
+        self.called, self.fails = 0, fails
+
+    def __call__(self, function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+        self.made.append((function, options))
+
+        def compiled(*given: Any, **named: Any) -> Any:
+            self.called += 1
+            if self.fails:
+                raise RuntimeError("no working compiler was found\nset CXX")
+            return function(*given, **named)
+
+        return compiled
+
+
+@pytest.fixture
+def compiler(monkeypatch: pytest.MonkeyPatch) -> Compiler:
+    compiler = Compiler()
+    monkeypatch.setattr(torch, "compile", compiler)
+    return compiler
+
+
+def test_a_part_is_compiled_once_for_all_layers_and_used_within_the_block_alone(compiler: Compiler) -> None:
+    model = nn.Sequential(Part(), nn.ReLU(), Part())
+    parts = CompiledParts(model, (Part,))
+    x = torch.randn(2, 3)
+    with parts.used():
+        inside = model(x)
+    assert torch.equal(model(x), inside)
+    assert compiler.made == [(Part.forward, {"fullgraph": True})]
+    assert compiler.called == len(parts) == 2
+    with pytest.raises(ZeroDivisionError), parts.used():
+        raise ZeroDivisionError
+    model(x)
+    assert compiler.called == 2
+
+
+class Layered(Classify):
+    """The same task with a model that has something to compile."""
+
+    def build_model(self) -> nn.Module:
+        return nn.Sequential(nn.Linear(4, 3), Part())
+
+    def objective(self, model: nn.Module, batch: Any, carry: Any) -> tuple[Tensor, Any]:
+        return nn.functional.cross_entropy(model(batch.features), batch.classes, reduction="sum"), carry
+
+
+def learner_and_batch() -> tuple[Learner, Any]:
+    task = Layered(recipe_for())
+    learner = Learner(task, CPU, Ranks())
+    learner.runner.parts = CompiledParts(learner.model, (Part,))
+    return learner, task.batch_at(Position())
+
+
+def step(learner: Learner, batch: Any) -> Tensor:
+    return learner.runner.run([batch], Plan(1, batch.count, 0.1, interrupted=False, seconds=0.0), None)[0]
+
+
+def test_a_watched_model_is_executed_as_it_is_written(compiler: Compiler) -> None:
+    learner, batch = learner_and_batch()
+    step(learner, batch)
+    with record(learner.model) as seen:
+        step(learner, batch)
+    assert [len(tensors) for tensors in seen.values()] == [1]
+    assert compiler.called == 1
+    step(learner, batch)
+    assert compiler.called == 2
+
+
+def test_a_compiler_that_fails_is_left_and_one_line_says_why(compiler: Compiler) -> None:
+    compiler.fails = True
+    learner, batch = learner_and_batch()
+    other, _ = learner_and_batch()
+    other.runner.parts = None
+    for _ in range(2):
+        assert torch.equal(step(learner, batch), step(other, batch))
+    assert compiler.called == 1
+    assert learner.runner.news == ["the model is not compiled: no working compiler was found"]
+
+
+def test_what_is_wrong_with_the_model_itself_is_raised(compiler: Compiler) -> None:
+    learner, batch = learner_and_batch()
+    learner.model[1].linear = nn.Linear(5, 3)
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        step(learner, batch)
+
+
+def test_whether_a_model_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda = torch.device("cuda")
+
+    def why(device: torch.device, **train: Any) -> str | None:
+        return why_plain(recipe_for(**train).train, device)
+
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    assert why(cuda, compile=True) is None
+    assert why(CPU, compile=True) is None
+    assert why(cuda, compile=False, shapes=2) == ""
+    assert why(CPU, shapes=2) == ""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert why(cuda, compile=True) == "the model is not compiled: triton is not installed"
+
+
+def compiled_steps(*arguments: str) -> dict[str, Any]:
+    paths = os.pathsep.join([str(SCRIPT.parent), *filter(None, sys.path)])
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": paths},
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def check(found: dict[str, Any], tolerance: float) -> None:
+    assert found["apart at first"] < tolerance
+    assert found["losses apart"] < 100 * tolerance
+    # Four blocks, and the two halves of the readout's cost.
+    assert found["parts"] == 6
+    assert found["left"] == []
+    assert found["recorded"] == [1]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_compiled_steps_agree_with_eager_ones(backend: str) -> None:
+    found = compiled_steps("cpu", backend)
+    check(found, 1e-5)
+    assert found["news"] == ["steps are executed eagerly, not as captured CUDA graphs: on cpu there are none"]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_on_cuda_they_agree_too_and_captured_ones_are_compiled_ones() -> None:
+    found = compiled_steps("cuda")
+    check(found, 1e-4)
+    assert found["bits"] == []
+    assert found["news"] == ["while a tap is watched, steps are executed eagerly, not as captured CUDA graphs"]
