@@ -20,6 +20,8 @@ from regard.errors import DataError, one_of
 MOST_BYTES = 1 << 24
 """Bytes of a line beyond which a file is taken for something else than text."""
 
+LINE_FEED = b"\n"
+
 _MARK = b"\xef\xbb\xbf"
 
 
@@ -98,18 +100,53 @@ class Lines:
                 yield line
 
     def _next(self, stream: IO[bytes]) -> bytes:
-        where = f"{self.path}:{self.count + 1}"
+        # Where it is, is put into words only if something is wrong: there are many lines.
         try:
             line = stream.readline(MOST_BYTES)
-        except gzip.BadGzipFile:
-            raise DataError(f"{where}: the name ends in .gz, but this is not gzip data; rename the file") from None
-        except (EOFError, zlib.error):
-            raise DataError(f"{where}: the gzip data is cut off or damaged here; get or pack the file again") from None
-        except OSError as error:
-            raise DataError(f"{where}: cannot be read: {error.strerror}") from None
+        except (OSError, EOFError, zlib.error) as error:
+            raise _unreadable(f"{self.path}:{self.count + 1}", error) from None
         if len(line) == MOST_BYTES:
-            raise DataError(f"{where}: a line of more than {MOST_BYTES:,} bytes; is this a file of text lines?")
+            raise DataError(
+                f"{self.path}:{self.count + 1}: a line of more than {MOST_BYTES:,} bytes; is this a file of text lines?"
+            )
         return line
+
+
+def _unreadable(where: str, error: Exception) -> DataError:
+    if isinstance(error, gzip.BadGzipFile):
+        return DataError(f"{where}: the name ends in .gz, but this is not gzip data; rename the file")
+    if isinstance(error, OSError):
+        return DataError(f"{where}: cannot be read: {error.strerror}")
+    return DataError(f"{where}: the gzip data is cut off or damaged here; get or pack the file again")
+
+
+def each_block(path: Path, size: int = 1 << 20) -> Iterator[str]:
+    """The text of one file in pieces of about `size` bytes that end at white space, however long its lines are."""
+    line, rest, ended = 1, b"", False
+    with open_file(path) as stream:
+        while not ended:
+            try:
+                read = stream.read(size)
+            except (OSError, EOFError, zlib.error) as error:
+                raise _unreadable(f"{path}:{line + rest.count(LINE_FEED)}", error) from None
+            ended, block = not read, rest + read
+            cut = len(block) if ended else max(block.rfind(b" "), block.rfind(LINE_FEED)) + 1
+            if not cut and len(block) > MOST_BYTES:
+                raise DataError(f"{path}:{line}: a word of more than {MOST_BYTES:,} bytes; is this a file of text?")
+            block, rest = block[:cut], block[cut:]
+            yield _text(block, path, line)
+            line += block.count(LINE_FEED)
+
+
+def _text(block: bytes, path: Path, line: int) -> str:
+    """The text of a block that begins at a line."""
+    try:
+        text = block.decode()
+    except UnicodeDecodeError as error:
+        lines = block[: error.start].count(LINE_FEED)
+        _, problem = decoded(block.split(LINE_FEED)[lines], path, line + lines)
+        raise DataError(f"{problem}: not valid UTF-8; save the text as UTF-8") from None
+    return text.removeprefix("\ufeff") if line == 1 else text
 
 
 def each_line(path: Path) -> Iterator[str]:

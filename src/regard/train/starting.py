@@ -4,7 +4,7 @@ from pathlib import Path
 
 from regard.checkpoint import Progress
 from regard.errors import UsageError
-from regard.recipe import Recipe, settings
+from regard.recipe import AnyRecipe, settings
 from regard.tasks.task import Task
 from regard.train.keeper import Keeper
 from regard.train.learner import Learner
@@ -32,7 +32,7 @@ def begin(task: Task, learner: Learner, keeper: Keeper) -> tuple[Progress, str, 
     return progress, f"begins with the weights of {other}" if other else "begins with new weights", True
 
 
-def check_same_run(before: Recipe, now: Recipe, where: Path, free: tuple[str, ...] = FREE) -> None:
+def check_same_run(before: AnyRecipe, now: AnyRecipe, where: Path, free: tuple[str, ...] = FREE) -> None:
     """Refuses to resume a run with a recipe by which it would have gone otherwise from the start; settings whose names
     begin with one of `free` do not count."""
     for name in (setting.name for setting in settings()):
@@ -44,7 +44,7 @@ def check_same_run(before: Recipe, now: Recipe, where: Path, free: tuple[str, ..
             )
 
 
-def _setting(recipe: Recipe, name: str) -> object:
+def _setting(recipe: AnyRecipe, name: str) -> object:
     """The value of a setting by its dotted name; None where the recipe's kind of model has no such setting."""
     value: object = recipe
     for part in name.split("."):

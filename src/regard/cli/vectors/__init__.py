@@ -5,6 +5,7 @@ import typer
 from regard.cli.vectors.convert import convert, info
 from regard.cli.vectors.evaluate import evaluate
 from regard.cli.vectors.neighbors import analogy, odd_one_out, similar
+from regard.cli.vectors.train import train
 
 vectors = typer.Typer(
     no_args_is_help=True,
@@ -12,5 +13,5 @@ vectors = typer.Typer(
     help="Learn word vectors, compare, measure, draw and convert them.",
 )
 
-for command in (similar, analogy, odd_one_out, evaluate, info, convert):
+for command in (train, similar, analogy, odd_one_out, evaluate, info, convert):
     vectors.command()(command)

@@ -1,0 +1,65 @@
+"""`regard vectors train`: one recipe, or one text, one folder of vectors."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.cli.arguments import Changes
+from regard.errors import UsageError
+from regard.recipe import toml
+
+
+def train(
+    recipe: Annotated[
+        str | None,
+        typer.Argument(metavar="[RECIPE]", help='A recipe file with task = "vectors".', show_default=False),
+    ] = None,
+    text: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--text", help="Text to learn from, instead of a recipe; repeatable. (default: Python's own help)"
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the vectors. (default: runs/RECIPE)")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a run that was stopped or killed; recipe and --set as before.")
+    ] = False,
+    settings: Changes = None,
+) -> None:
+    """Learn word vectors from running text. Ctrl-C saves and leaves; --resume goes on as if nothing had happened.
+
+    The exit code is 0 if all was learned, 130 after Ctrl-C (SIGINT) and 143 after SIGTERM, both of which save first,
+    and 2 if something is wrong, which is then said.
+
+    [bold]Examples[/bold]
+
+      regard vectors train my.toml --out runs/vectors
+
+      regard vectors train --text wiki.txt.gz --set vectors.workers=2 --set vectors.dimension=200
+
+      regard vectors train --text news.txt --set vectors.kind=cbow --set data.phrases=2
+    """
+    from regard.recipe import VectorsRecipe, read_recipe
+    from regard.train.report import duration
+    from regard.train.vectors import learn_vectors
+
+    changes = [*([] if recipe else _recipe_of(text or [])), *(settings or [])]
+    if recipe and text:
+        raise UsageError("a recipe names its text; leave --text out, or change the recipe's by --set data.train=[…]")
+    chosen = read_recipe(recipe, changes, kind=VectorsRecipe)
+    where = out or Path("runs") / (Path(recipe).stem if recipe else "vectors")
+    learned = learn_vectors(chosen, where, resume=resume)
+    if learned.vectors is None:
+        raise typer.Exit(128 + (learned.signal or 2))
+    learned_in = ""
+    if learned.pace and learned.pace.words_per_second:
+        learned_in = f", learned in {duration(learned.pace.seconds)} at {learned.pace.words_per_second:,.0f} words/s"
+    print(f"{len(learned.vectors):,} vectors of {learned.vectors.width} numbers{learned_in}: {where}")
+    print(f"next: regard vectors similar {where} {learned.vectors.words[min(100, len(learned.vectors) - 1)]}")
+
+
+def _recipe_of(text: list[Path]) -> list[str]:
+    """The recipe for a text, as changes of an empty one; without text, Python's own help is read."""
+    data = f"data.train={toml([str(path) for path in text])}" if text else "data.corpus=topics"
+    return ["task=vectors", data, "vectors.kind=skipgram"]

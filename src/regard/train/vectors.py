@@ -1,0 +1,172 @@
+"""A run that learns word vectors: the folder it lives in, the signals that end it, the records it leaves.
+
+The folder holds the vectors (see `regard.vectors.native`), recipe.toml, metrics.jsonl, the text as numbers in cache/,
+which may be deleted, and, until the run has ended, a state to go on from in checkpoints/.
+"""
+
+import json
+import resource
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+from regard.checkpoint import ModelFolder, cannot_write
+from regard.disk import replace_file
+from regard.recipe import VectorsRecipe, read_recipe, write_recipe
+from regard.train.report import duration
+from regard.train.signals import asked_to_stop
+from regard.train.starting import check_same_run
+from regard.vectors import Vectors
+from regard.vectors.corpus import load_corpus
+from regard.vectors.learner import Advance
+from regard.vectors.learning import checkpoints_in, learn
+
+FREE = ("data.train", "vectors.save_every", "vectors.workers")
+"""Settings that may change when a run is resumed; whether the text is the same, its fingerprint says."""
+
+REPORT_EVERY = 10.0
+"""Seconds between two lines where there is no terminal to draw a bar on."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How far learning is, and how fast."""
+
+    words: int
+    total: int
+    stage: str
+    seconds: float
+    """Since learning began, or went on."""
+    words_per_second: float
+
+    @property
+    def left(self) -> float:
+        """Seconds left at this pace; infinite before there is one."""
+        return (self.total - self.words) / self.words_per_second if self.words_per_second else float("inf")
+
+
+@dataclass(frozen=True)
+class Learned:
+    """How a run ended."""
+
+    vectors: Vectors | None
+    """None if a signal ended it."""
+    pace: Pace | None
+    """None if there was nothing left to learn."""
+    signal: int | None = None
+
+
+Teller = Callable[[Pace], None]
+
+
+def learn_vectors(recipe: VectorsRecipe, out: Path, *, resume: bool = False, tell: Teller | None = None) -> Learned:
+    """Learns the vectors of a recipe in the folder `out`, until they are learned or a signal ends it.
+
+    A new run needs a folder without one; with `resume`, the run that is there goes on from its last state. `tell` is
+    told the pace after every step; if it is not given, a person is, on standard error.
+    """
+    folder = ModelFolder(Path(out))
+    folder.check_may_train(resume)
+    with folder.locked(), asked_to_stop() as asked:
+        if folder.is_begun and folder.recipe.exists():
+            check_same_run(read_recipe(folder.recipe, kind=VectorsRecipe), recipe, folder.path, FREE)
+        console = Console(file=sys.stderr, highlight=False)
+        corpus = load_corpus(recipe.data, folder.path / "cache")
+        words = f"{corpus.vocabulary.total:,} words of text, {len(corpus.vocabulary):,} of them different"
+        if tell is None:
+            console.print(words, soft_wrap=True)
+        checkpoints = checkpoints_in(folder.checkpoints, recipe, corpus)
+        pace = None
+        with _reporting(console) if tell is None else _silent(tell) as report:
+            for event in _paced(learn(recipe, corpus, checkpoints)):
+                if isinstance(event, Vectors):
+                    return _finish(folder, recipe, event, pace)
+                pace = event
+                report(pace)
+                if checkpoints.asked:
+                    _record(folder, "interrupted", pace)
+                    return Learned(None, pace, asked.signal)
+                if not folder.checkpoints.exists():
+                    _begin(folder, recipe)
+                checkpoints.asked = asked()
+    raise AssertionError("the last thing a learner gives are vectors")
+
+
+def _paced(events: Iterator[Advance | Vectors]) -> Iterator[Pace | Vectors]:
+    """Advances with their speed, from the first on: what comes before it, compiling above all, is no learning."""
+    begun, first, at_first = time.perf_counter(), None, 0.0
+    for event in events:
+        if isinstance(event, Vectors):
+            yield event
+            continue
+        now = time.perf_counter()
+        if first is None:
+            first, at_first = event, now
+        speed = (event.words - first.words) / (now - at_first) if event is not first else 0.0
+        yield Pace(event.words, event.total, event.stage, now - begun, speed)
+
+
+def _begin(folder: ModelFolder, recipe: VectorsRecipe) -> None:
+    try:
+        replace_file(folder.recipe, write_recipe(recipe).encode())
+        folder.checkpoints.mkdir()
+    except OSError as error:
+        raise cannot_write(folder, "the recipe", error) from error
+
+
+def _finish(folder: ModelFolder, recipe: VectorsRecipe, vectors: Vectors, pace: Pace | None) -> Learned:
+    _begin(folder, recipe) if not folder.is_begun else None
+    about = {"method": recipe.vectors.model_dump(), "data": recipe.data.model_dump(), "seed": recipe.seed}
+    made = Vectors(vectors.words, vectors.matrix, about)
+    made.save(folder.path)
+    if pace:
+        _record(folder, "ended", pace)
+    for state in folder.checkpoints.iterdir():
+        shutil.rmtree(state)
+    return Learned(Vectors.load(folder.path), pace)
+
+
+def _record(folder: ModelFolder, event: str, pace: Pace) -> None:
+    # Kilobytes on Linux.
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    try:
+        with open(folder.metrics, "a", encoding="utf-8") as file:
+            file.write(json.dumps({"event": event, **asdict(pace), "most_memory": most}) + "\n")
+    except OSError as error:
+        raise cannot_write(folder, "metrics.jsonl", error) from error
+
+
+def in_words(pace: Pace) -> str:
+    """`skipping stage: 41 %, 350,000 words/s, 1:10 min left`."""
+    speed = f", {pace.words_per_second:,.0f} words/s, {duration(pace.left)} left" if pace.words_per_second else ""
+    return f"{f'{pace.stage}: ' if pace.stage else ''}{100 * pace.words / pace.total:.0f} %{speed}"
+
+
+@contextmanager
+def _silent(tell: Teller) -> Iterator[Teller]:
+    yield tell
+
+
+@contextmanager
+def _reporting(console: Console) -> Iterator[Teller]:
+    """A bar on a terminal, and a line now and then elsewhere."""
+    last = time.monotonic()
+    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=1.0)
+
+        def tell(pace: Pace) -> None:
+            nonlocal last
+            bar.update(task, completed=pace.words / pace.total, description=in_words(pace))
+            if not console.is_terminal and time.monotonic() - last >= REPORT_EVERY:
+                last = time.monotonic()
+                console.print(in_words(pace), soft_wrap=True)
+
+        yield tell

@@ -1,0 +1,185 @@
+"""Running text as a stream of word numbers on disk, so that every pass over it runs at the speed of memory.
+
+The text is read once. Words get provisional numbers in the order they turn up; when all is counted, the frequent ones
+are numbered anew, most frequent first, and the stream is rewritten. What stays in memory is a table of the words met,
+which is thinned out when it grows too long, and one block of text.
+"""
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int32, Int64
+
+from regard.data.cache import new_folder, remove_other_caches, sweep
+from regard.disk import each_block
+from regard.errors import DataError, counted
+from regard.recipe import VectorsData
+from regard.vectors.phrases import join_phrases
+from regard.vectors.stream import LINE_END, PIECE, mapped
+
+MOST_MET = 4_000_000
+"""Different words held while counting, about 0.5 GB; beyond, the rarest of them are forgotten (as by word2vec)."""
+
+PATTERNS = {"letters": r"[^\W\d_]+|\n", "spaces": r"\S+|\n"}
+"""What a word is, or a line end, by the recipe's name for it."""
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Words and how often they occur, the most frequent first."""
+
+    words: list[str]
+    counts: Int64[np.ndarray, " V"]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def total(self) -> int:
+        """Occurrences of all words."""
+        return int(self.counts.sum())
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A text as numbers of words, which may lie in a file that is larger than memory."""
+
+    vocabulary: Vocabulary
+    tokens: Int32[np.ndarray, " N"]
+    """Numbers of the vocabulary's words as they stand in the text, LINE_END between lines."""
+    fingerprint: str
+    """Tells this stream and vocabulary from any other."""
+
+
+@dataclass
+class Met:
+    """The words met so far, with provisional numbers; number 0 is the line end."""
+
+    numbers: defaultdict[str, int] = field(default_factory=lambda: defaultdict(count().__next__))
+    counts: Int64[np.ndarray, " M"] = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    """By provisional number."""
+    forgotten: int = 0
+    """Words that occurred so seldom up to some place in the text were forgotten there."""
+
+    def __post_init__(self) -> None:
+        self.numbers["\n"]
+
+    def add(self, words: list[str]) -> Int32[np.ndarray, " n"]:
+        """Counts words and gives their numbers."""
+        found = np.fromiter(map(self.numbers.__getitem__, words), dtype=np.int32, count=len(words))
+        counts = np.bincount(found, minlength=len(self.counts))
+        counts[: len(self.counts)] += self.counts
+        self.counts = counts
+        return found
+
+    def forget(self, most: int) -> None:
+        """Forgets the rarest words while there are more than `most`; their numbers are not given to others."""
+        while len(self.numbers) > most:
+            self.forgotten += 1
+            kept = ((word, number) for word, number in self.numbers.items() if self.counts[number] > self.forgotten)
+            numbers = dict(kept)
+            numbers["\n"] = 0
+            self.numbers.clear()
+            self.numbers.update(numbers)
+
+
+def blocks_of(data: VectorsData) -> Iterator[str]:
+    """The text that the settings name, in pieces that end at white space."""
+    if data.corpus == "topics":
+        # The text of Python's own help, in its place wherever Python is.
+        from pydoc_data.topics import topics
+
+        yield from (f"{text}\n" for text in topics.values())
+        return
+    for path in data.train:
+        yield from each_block(Path(path))
+        yield "\n"
+
+
+def load_corpus(data: VectorsData, cache: Path) -> Corpus:
+    """The text of a recipe as a stream: made anew, or found in `cache` if it was made there and no file has changed."""
+    files = [(path, os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in data.train if os.path.exists(path)]
+    key = blake2b(repr((_FORMAT, data.model_dump(), files)).encode(), digest_size=8).hexdigest()
+    folder = cache / key
+    if not folder.exists():
+        sweep(cache)
+        with new_folder(folder) as unfinished:
+            make_corpus(data, unfinished)
+    remove_other_caches(folder)
+    return open_corpus(folder)
+
+
+def make_corpus(data: VectorsData, folder: Path) -> None:
+    """Reads a text and writes its vocabulary and stream into a folder."""
+    met, stream = count_words(data, folder / "met.int32")
+    words = [""] * len(met.counts)
+    for word, number in met.numbers.items():
+        words[number] = word
+    counts = met.counts
+    for number in range(data.phrases):
+        stream, words, counts = join_phrases(stream, words, counts, data, folder / f"joined-{number}.int32")
+    _renumber(stream, words, counts, data, folder)
+    for path in (folder / "met.int32", *folder.glob("joined-*.int32")):
+        path.unlink()
+
+
+def count_words(data: VectorsData, path: Path) -> tuple[Met, Int32[np.ndarray, " N"]]:
+    """The words of a text and how often each occurs, and the text as a stream of provisional numbers in a file."""
+    met, find = Met(), re.compile(PATTERNS[data.words]).findall
+    with open(path, "wb") as file:
+        for block in blocks_of(data):
+            found = met.add(find(block.lower() if data.lowercase else block))
+            file.write(found.tobytes())
+            met.forget(MOST_MET)
+    return met, mapped(path)
+
+
+def open_corpus(folder: Path) -> Corpus:
+    """The stream and the vocabulary that were written into a folder."""
+    words = (folder / "words.txt").read_text(encoding="utf-8").split("\n")[:-1]
+    vocabulary = Vocabulary(words, np.load(folder / "counts.npy", allow_pickle=False))
+    return Corpus(vocabulary, mapped(folder / "tokens.int32"), (folder / "fingerprint").read_text().strip())
+
+
+def _renumber(
+    stream: Int32[np.ndarray, " N"],
+    words: list[str],
+    counts: Int64[np.ndarray, " M"],
+    data: VectorsData,
+    folder: Path,
+) -> None:
+    """Chooses the frequent words, most frequent first, and writes them and the stream of their numbers."""
+    known = [number for number, word in enumerate(words) if number and word and counts[number] >= data.least]
+    known.sort(key=lambda number: (-counts[number], words[number]))
+    known = known[: data.most or None]
+    if len(known) < 2:
+        raise DataError(
+            f"{_where(data)}: {counted(len(known), 'word')} that occurs {data.least} times or more; "
+            "that is too little to learn from: give more text, or lower data.least"
+        )
+    new = np.full(len(words), LINE_END - 1, dtype=np.int32)
+    new[known] = np.arange(len(known), dtype=np.int32)
+    new[0] = LINE_END
+    digest = blake2b("\n".join(words[number] for number in known).encode(), digest_size=16)
+    with open(folder / "tokens.int32", "wb") as file:
+        for begin in range(0, len(stream), PIECE):
+            piece = new[stream[begin : begin + PIECE]]
+            content = piece[piece >= LINE_END].tobytes()
+            digest.update(content)
+            file.write(content)
+    (folder / "words.txt").write_text("".join(f"{words[number]}\n" for number in known), encoding="utf-8")
+    np.save(folder / "counts.npy", counts[known].astype(np.int64))
+    (folder / "fingerprint").write_text(digest.hexdigest() + "\n")
+
+
+def _where(data: VectorsData) -> str:
+    return ", ".join(data.train) or f"the text of {data.corpus}"

@@ -1,0 +1,142 @@
+"""Skip-gram and cbow with negative sampling on a GPU, as one Triton kernel.
+
+Some hundreds of programs go through the text at once, each through a piece of its own, and add what they learn to the
+same two matrices without waiting for each other, as the threads of a CPU do (Recht et al. 2011). A program holds the
+vectors around a word in registers, predicts the word and its negatives, which they share, and adds all changes.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+import triton
+import triton.language as tl
+from jaxtyping import Float32
+
+from regard.recipe import PredictingVectors
+from regard.vectors.corpus import Corpus
+from regard.vectors.sampling import keeping, negatives, start
+
+SPAN = 1 << 22
+"""Words of the text that are on the GPU at once."""
+
+PROGRAMS = 1024
+"""Programs that learn at once; each adds to what the others have not yet seen, so that more are not better."""
+
+
+LEAST_SHARE = 64
+"""Words for each program at least, so that a short text is not learned from all at once."""
+
+
+@triton.jit(do_not_specialize=["count", "share", "seed"])
+def _learn(
+    tokens, lines, inputs, outputs, odds, alias, count, share, words, first_rate, last_rate, seed,
+    window: tl.constexpr, dynamic: tl.constexpr, targets: tl.constexpr, width: tl.constexpr,
+    slot_count: tl.constexpr, column_count: tl.constexpr, cbow: tl.constexpr,
+):  # fmt: skip
+    begin = tl.program_id(0) * share
+    slots, columns = tl.arange(0, slot_count), tl.arange(0, column_count)
+    inside = columns < width
+    for step in range(share):
+        place = begin + step
+        word = tl.load(tokens + place, mask=place < count, other=-1)
+        if word >= 0:
+            rate = first_rate + (last_rate - first_rate) * (place / count)
+            draw, _, _, _ = tl.randint4x(seed, place * targets)
+            reach = window
+            if dynamic:
+                reach = window - _below(draw, window)
+            others = place - window + slots
+            near = (others >= 0) & (others < count) & (slots != window) & (tl.abs(slots - window) <= reach)
+            near = near & (tl.load(lines + others, mask=near, other=-1) == tl.load(lines + place))
+            rows = tl.load(tokens + others, mask=near, other=-1)
+            near = near & (rows >= 0)
+            where = rows[:, None].to(tl.int64) * width + columns[None, :]
+            known = near[:, None] & inside[None, :]
+            vectors = tl.load(inputs + where, mask=known, other=0.0)
+            company = tl.sum(near.to(tl.float32), axis=0)
+            hidden = tl.sum(vectors, axis=0) / tl.maximum(company, 1.0)
+            change, hidden_change = tl.zeros_like(vectors), tl.zeros_like(hidden)
+            for target in tl.static_range(targets):
+                chosen = word
+                if target > 0:
+                    first, second, _, _ = tl.randint4x(seed, place * targets + target)
+                    chosen = _below(first, words).to(tl.int32)
+                    if second.to(tl.uint32, bitcast=True).to(tl.int64) > tl.load(odds + chosen):
+                        chosen = tl.load(alias + chosen)
+                label = 1.0 if target == 0 else 0.0
+                # A negative that is the word itself says nothing.
+                weight = tl.where((chosen == word) & (target > 0), 0.0, rate)
+                at = outputs + chosen.to(tl.int64) * width + columns
+                output = tl.load(at, mask=inside, other=0.0)
+                if cbow:
+                    gradient = (label - tl.sigmoid(tl.sum(hidden * output, axis=0))) * weight
+                    gradient = tl.where(company > 0, gradient, 0.0)
+                    hidden_change += gradient * output
+                    tl.atomic_add(at, gradient * hidden, mask=inside, sem="relaxed")
+                else:
+                    gradients = (label - tl.sigmoid(tl.sum(vectors * output[None, :], axis=1))) * weight
+                    gradients = tl.where(near, gradients, 0.0)
+                    change += gradients[:, None] * output[None, :]
+                    tl.atomic_add(at, tl.sum(gradients[:, None] * vectors, axis=0), mask=inside, sem="relaxed")
+            if cbow:
+                change += hidden_change[None, :]
+            tl.atomic_add(inputs + where, change, mask=known, sem="relaxed")
+
+
+@triton.jit
+def _below(draw, bound):
+    """A number from 0 to bound − 1, from 32 random bits."""
+    return (draw.to(tl.uint32, bitcast=True).to(tl.int64) * bound) >> 32
+
+
+class CudaEngine:
+    """Learns on a GPU. The text goes there in spans, and frequent words are skipped there."""
+
+    span = SPAN
+    workers = 1
+
+    def __init__(self, settings: PredictingVectors, corpus: Corpus, seed: int, device: torch.device) -> None:
+        self.settings, self.corpus, self.seed, self.device = settings, corpus, seed, device
+        counts = corpus.vocabulary.counts
+        table = negatives(counts)
+        self._keep = torch.from_numpy(keeping(counts, settings.sample).astype(np.int64)).to(device)
+        self._odds = torch.from_numpy(table.odds.astype(np.int64)).to(device)
+        self._alias = torch.from_numpy(table.alias).to(device)
+
+    def load(self, arrays: Mapping[str, Float32[np.ndarray, "V D"]]) -> None:
+        """Puts the matrices to learn onto the GPU."""
+        self.inputs = torch.from_numpy(np.ascontiguousarray(arrays["inputs"])).to(self.device)
+        self.outputs = torch.from_numpy(np.ascontiguousarray(arrays["outputs"])).to(self.device)
+
+    def arrays(self) -> dict[str, Float32[np.ndarray, "V D"]]:
+        """The matrices as they are now."""
+        return {"inputs": self.inputs.cpu().numpy(), "outputs": self.outputs.cpu().numpy()}
+
+    def learn(self, begin: int, end: int, epoch: int, rates: tuple[float, float]) -> None:
+        """Goes through a span of the text once."""
+        settings, seed = self.settings, int(start(self.seed, epoch, begin)) >> 1
+        tokens = torch.from_numpy(np.array(self.corpus.tokens[begin:end])).to(self.device)
+        tokens, lines = self._kept(tokens, seed)
+        share = max(LEAST_SHARE, triton.cdiv(len(tokens), PROGRAMS))
+        _learn[(triton.cdiv(len(tokens), share),)](
+            tokens, lines, self.inputs, self.outputs, self._odds, self._alias, len(tokens), share, len(self._odds),
+            *rates, seed % 2**31,
+            window=settings.window,
+            dynamic=settings.dynamic,
+            targets=settings.negatives + 1,
+            width=settings.dimension,
+            slot_count=triton.next_power_of_2(2 * settings.window + 1),
+            column_count=triton.next_power_of_2(settings.dimension),
+            cbow=settings.kind == "cbow",
+            num_warps=2,
+        )  # fmt: skip
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def _kept(self, tokens: torch.Tensor, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """A span without the words that are skipped, and the line of each word."""
+        generator = torch.Generator(self.device).manual_seed(seed)
+        drawn = torch.randint(2**32, tokens.shape, generator=generator, device=self.device)
+        tokens = tokens[(tokens < 0) | (drawn <= self._keep[tokens.clamp(min=0)])]
+        return tokens, (tokens < 0).cumsum(0, dtype=torch.int32)

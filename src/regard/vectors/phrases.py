@@ -1,0 +1,86 @@
+"""Phrases: words that stand together more often than chance would have it become one (Mikolov et al. 2013)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Int32, Int64
+
+from regard.recipe import VectorsData
+from regard.vectors.stream import PIECE, mapped
+
+MOST_PAIRS = 20_000_000
+"""Different pairs of words held while counting, 0.3 GB; beyond, the rarest are forgotten (as by word2phrase)."""
+
+JOINT = "_"
+
+
+def join_phrases(
+    stream: Int32[np.ndarray, " N"],
+    words: list[str],
+    counts: Int64[np.ndarray, " M"],
+    data: VectorsData,
+    path: Path,
+) -> tuple[Int32[np.ndarray, " P"], list[str], Int64[np.ndarray, " W"]]:
+    """One pass: the stream with pairs joined, written to a file, and the words and counts with those of the pairs."""
+    pairs, together = count_pairs(stream, counts >= data.least, len(words))
+    first, second = pairs // len(words), pairs % len(words)
+    total = int(counts[1:].sum())
+    score = (together - data.least) * (total / (counts[first].astype(np.float64) * counts[second]))
+    phrases = pairs[score >= data.phrase_score]
+    names = [JOINT.join((words[pair // len(words)], words[pair % len(words)])) for pair in phrases.tolist()]
+    joined = np.zeros(len(words) + len(names), dtype=np.int64)
+    with open(path, "wb") as file:
+        for piece in _pieces(stream):
+            made = _join(piece, phrases, len(words))
+            joined += np.bincount(made, minlength=len(joined))
+            file.write(made.tobytes())
+    return mapped(path), words + names, joined
+
+
+def count_pairs(
+    stream: Int32[np.ndarray, " N"], frequent: Bool[np.ndarray, " M"], size: int, most: int = MOST_PAIRS
+) -> tuple[Int64[np.ndarray, " K"], Int64[np.ndarray, " K"]]:
+    """Pairs of frequent neighbors as first · size + second, in order, and how often each occurs."""
+    pairs, counts, least = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0
+    usable = frequent.copy()
+    usable[0] = False
+    for piece in _pieces(stream):
+        good = usable[piece]
+        keys = (piece[:-1].astype(np.int64) * size + piece[1:])[good[:-1] & good[1:]]
+        found, times = np.unique(keys, return_counts=True)
+        pairs, places = np.unique(np.concatenate([pairs, found]), return_inverse=True)
+        counts = np.bincount(places, weights=np.concatenate([counts, times])).astype(np.int64)
+        while len(pairs) > most:
+            least += 1
+            pairs, counts = pairs[counts > least], counts[counts > least]
+    return pairs, counts
+
+
+def _join(piece: Int32[np.ndarray, " n"], phrases: Int64[np.ndarray, " F"], size: int) -> Int32[np.ndarray, " m"]:
+    """A piece with phrases joined from left to right: of `a b c`, where both `a b` and `b c` are phrases, the first."""
+    if not len(phrases) or len(piece) < 2:
+        return piece
+    keys = piece[:-1].astype(np.int64) * size + piece[1:]
+    places = np.minimum(np.searchsorted(phrases, keys), len(phrases) - 1)
+    starts = np.flatnonzero(phrases[places] == keys)
+    if not len(starts):
+        return piece
+    # Within a run of overlapping phrases every other one is taken, beginning with the first.
+    begins = np.flatnonzero(np.diff(starts, prepend=-2) > 1)
+    run = np.repeat(starts[begins], np.diff(begins, append=len(starts)))
+    taken = starts[(starts - run) % 2 == 0]
+    made = piece.copy()
+    made[taken] = size + places[taken]
+    return np.delete(made, taken + 1)
+
+
+def _pieces(stream: Int32[np.ndarray, " N"]) -> Iterator[Int32[np.ndarray, " n"]]:
+    """The stream in pieces that end at line ends, where there are any."""
+    begin = 0
+    while begin < len(stream):
+        piece = stream[begin : begin + PIECE]
+        ends = np.flatnonzero(piece == 0) if begin + PIECE < len(stream) else ()
+        cut = int(ends[-1]) + 1 if len(ends) else len(piece)
+        yield piece[:cut]
+        begin += cut
