@@ -34,7 +34,17 @@ from regard.recipe.settings import (
     settings,
 )
 from regard.recipe.training import Averaging, Optimizer, Schedule, Training, Validation
-from regard.recipe.vectors import CbowVectors, LearnedVectors, PredictingVectors, SkipgramVectors, VectorsData
+from regard.recipe.vectors import (
+    CbowVectors,
+    CountingVectors,
+    GloveVectors,
+    HellingerVectors,
+    LearnedVectors,
+    PredictingVectors,
+    SkipgramVectors,
+    SvdVectors,
+    VectorsData,
+)
 
 __all__ = [
     "RECIPES",
@@ -44,9 +54,12 @@ __all__ = [
     "Averaging",
     "CbowVectors",
     "CopyingModel",
+    "CountingVectors",
     "Data",
     "Decoding",
     "Drawing",
+    "GloveVectors",
+    "HellingerVectors",
     "LanguageData",
     "LanguageDecoding",
     "LanguageRecipe",
@@ -66,6 +79,7 @@ __all__ = [
     "Schedule",
     "Setting",
     "SkipgramVectors",
+    "SvdVectors",
     "Tokenizer",
     "Tokens",
     "Training",

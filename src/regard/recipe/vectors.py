@@ -108,4 +108,60 @@ class CbowVectors(PredictingVectors):
     """How vectors are learned."""
 
 
-VectorsMethod = Annotated[SkipgramVectors | CbowVectors, Field(discriminator="kind")]
+class CountingVectors(LearnedVectors):
+    """Vectors from counts of how often words stand together."""
+
+    weighting: Literal["flat", "dynamic", "harmonic"] = "dynamic"
+    """What a pair at distance d counts in a window of L: 1, or (L − d + 1) / L, or 1 / d."""
+    memory: Positive = 512
+    """MiB for counting; what does not fit goes to disk for a while."""
+
+
+class SvdVectors(CountingVectors):
+    """The largest singular values of scaled counts."""
+
+    kind: Literal["svd"]
+    """How vectors are learned."""
+    scaling: Literal["ppmi", "counts", "sqrt", "log"] = "ppmi"
+    """What is factorized: positive pointwise mutual information, or counts, their square roots or logarithms."""
+    smoothing: Annotated[float, Field(gt=0, le=1)] = 0.75
+    """Power of the counts of contexts in PPMI, which keeps rare ones from weighing too much (Levy et al. 2015)."""
+    shift: Annotated[float, Field(gt=0)] = 1.0
+    """PPMI is lowered by the logarithm of this; k is what skip-gram with k negatives factorizes (Levy et al. 2015)."""
+    power: Amount = 0.5
+    """Vectors are left singular vectors times singular values to this power (Levy et al. 2015)."""
+
+
+class HellingerVectors(CountingVectors):
+    """Principal components of the square roots of P(context | word) (Lebret and Collobert 2014)."""
+
+    kind: Literal["hellinger"]
+    """How vectors are learned."""
+    contexts: Count = 10_000
+    """Words that count as contexts, the most frequent ones; 0 for all."""
+    power: Amount = 1.0
+    """Vectors are left singular vectors times singular values to this power; 1 gives principal components."""
+
+
+class GloveVectors(CountingVectors):
+    """Vectors whose products are logarithms of counts (Pennington et al. 2014)."""
+
+    kind: Literal["glove"]
+    """How vectors are learned."""
+    window: Positive = 10
+    """Words on either side that count as the company of a word."""
+    weighting: Literal["flat", "dynamic", "harmonic"] = "harmonic"
+    """What a pair at distance d counts in a window of L: 1, or (L − d + 1) / L, or 1 / d."""
+    epochs: Positive = 25
+    """How often the counts are gone through."""
+    rate: Annotated[float, Field(gt=0)] = 0.05
+    """Learning rate at the start; it falls by AdaGrad."""
+    ceiling: Annotated[float, Field(gt=0)] = 100.0
+    """Count from which on pairs weigh the same, x_max of the paper; 10 is better for some millions of words."""
+    exponent: Annotated[float, Field(gt=0, le=1)] = 0.75
+    """Power by which the weight of rarer pairs falls, α of the paper."""
+
+
+VectorsMethod = Annotated[
+    SkipgramVectors | CbowVectors | SvdVectors | HellingerVectors | GloveVectors, Field(discriminator="kind")
+]

@@ -6,7 +6,7 @@ pairs at a time. Sums are of whole units, so that the counts are the same to the
 full.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -62,7 +62,7 @@ class Cooccurrence:
         return np.repeat(np.arange(first, first + len(starts) - 1, dtype=np.int32), np.diff(starts))
 
 
-def count_company(
+def counting(
     tokens: Int32[np.ndarray, " N"],
     size: int,
     folder: Path,
@@ -70,20 +70,19 @@ def count_company(
     window: int,
     weighting: Weighting = "flat",
     memory: int = 512,
-    on_progress: Callable[[int], None] = lambda done: None,
-) -> Cooccurrence:
+) -> Iterator[int]:
     """Counts the company of `size` words in a stream of their numbers, with `memory` MiB of buffers, into a folder.
 
-    A negative number ends a text: no window reaches across it. `on_progress` is told how much of the stream is done.
+    A negative number ends a text: no window reaches across it. Yields how much of the stream is done; the counts are
+    whole when there is nothing more to be yielded.
     """
     if size * size * window >= 1 << 63:
         raise UsageError(f"pairs of {size:,} words are too many to be numbered; lower data.most")
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder, prefix="counting-", ignore_cleanup_errors=True) as scratch:
         counter = _Counter(size, window, weighting, memory * MIB // BYTES_A_PAIR, Path(scratch))
-        counter.add(tokens, on_progress)
+        yield from counter.add(tokens)
         _write_rows(counter.parts(), size, counter.scale, folder)
-    return Cooccurrence.load(folder)
 
 
 class _Counter:
@@ -96,15 +95,15 @@ class _Counter:
         self.used = 0
         self.runs: list[Path] = []
 
-    def add(self, tokens: Int32[np.ndarray, " N"], on_progress: Callable[[int], None]) -> None:
-        """Counts the pairs of a stream."""
+    def add(self, tokens: Int32[np.ndarray, " N"]) -> Iterator[int]:
+        """Counts the pairs of a stream; yields how much of it is done."""
         at_once = max(1, min(1 << 20, len(self.buffer) // (2 * self.window)))
         for first in range(0, len(tokens), at_once):
             last = min(len(tokens), first + at_once)
             if self.used + 2 * self.window * (last - first) > len(self.buffer):
                 self._spill()
             self.used = _pairs(tokens, first, last, self.window, self.size, self.buffer, self.used)
-            on_progress(last)
+            yield last
 
     def parts(self) -> Iterator[Run]:
         """All pairs in order, each once, a part after another."""

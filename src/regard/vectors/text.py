@@ -69,7 +69,7 @@ def write_text(stream: IO[bytes], words: Sequence[str], matrix: Float32[np.ndarr
 
 
 class _Rows:
-    """Turns the lines of a block into words and numbers: all at once, and one by one only to say what is wrong."""
+    """Turns the lines of a block into words and numbers: all at once, or one by one if they are not plain."""
 
     def __init__(self, path: Path, first: int, width: int, *, promised: bool) -> None:
         self.path, self.first, self.width = path, first, width
@@ -78,13 +78,12 @@ class _Rows:
     def parse(self, lines: Sequence[bytes], words: list[str]) -> Float32[np.ndarray, "V D"]:
         """The numbers of lines; their words are appended to `words`."""
         cut = [line.partition(b" ") for line in lines]
-        if self.width < 1 or any(rest.count(b" ") != self.width - 1 or not word for word, _, rest in cut):
-            cut = [self._cut(number, line) for number, line in enumerate(lines, start=self.first)]
-        values = self._numbers(b" ".join([rest for _, _, rest in cut]))
+        plain = self.width > 0 and all(word and rest.count(b" ") == self.width - 1 for word, _, rest in cut)
+        values = self._numbers(b" ".join([rest for _, _, rest in cut])) if plain else None
         if values is None or len(values) != len(lines) * self.width or not np.isfinite(values).all():
-            for number, (_, _, rest) in enumerate(cut, start=self.first):
-                self._refuse_numbers(number, rest)
-        assert values is not None
+            cut = [self._cut(number, line) for number, line in enumerate(lines, start=self.first)]
+            numbered = enumerate(cut, start=self.first)
+            values = np.array([self._checked(number, rest) for number, (_, _, rest) in numbered], np.float32)
         try:
             words.extend(b"\n".join([word for word, _, _ in cut]).decode().split("\n"))
         except UnicodeDecodeError:
@@ -117,7 +116,7 @@ class _Rows:
             )
         return word, b" ", b" ".join(fields[len(fields) - self.width :])
 
-    def _refuse_numbers(self, number: int, rest: bytes) -> None:
+    def _checked(self, number: int, rest: bytes) -> list[float]:
         for field in rest.split():
             if not _is_number(field):
                 raise DataError(f"{self.path}:{number}: {_shown(field)} is not a number; mend or remove the line")
@@ -125,6 +124,7 @@ class _Rows:
                 raise DataError(
                     f"{self.path}:{number}: {_shown(field)} is no finite number of 32 bits; mend or remove the line"
                 )
+        return list(map(float, rest.split()))
 
     def _refuse_bytes(self, number: int, word: bytes) -> None:
         try:
