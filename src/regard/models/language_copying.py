@@ -11,10 +11,10 @@ on, `slots` of them: they are read as UNKNOWN, and can be copied.
 """
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attention import SCORES, Attention
+from regard.attention import SCORES, Score, softmax
 from regard.models.copying import CopyReadout
 from regard.models.generator import Readout, State
 from regard.models.language import Reading
@@ -22,6 +22,21 @@ from regard.models.language_recurrent import LookingBack, RecurrentLanguageState
 from regard.models.recent import Recent
 from regard.recipe import CopyingModel
 from regard.tap import Tap
+
+
+class Pointing(nn.Module):
+    """Attention that says where to look and mixes nothing, with taps on `scores` and `weights`."""
+
+    def __init__(self, score: Score) -> None:
+        super().__init__()
+        self.score = score
+        self.scores, self.weights = Tap(), Tap()
+
+    def forward(
+        self, query: Float[Tensor, "N 1 n H"], keys: Float[Tensor, "N 1 K H"], mask: Bool[Tensor, "N 1 n K"]
+    ) -> Float[Tensor, "N 1 n K"]:
+        weights: Tensor = self.weights(softmax(self.scores(self.score(query, keys)), mask))
+        return weights
 
 
 class CopyingLanguageModel(LookingBack):
@@ -32,7 +47,7 @@ class CopyingLanguageModel(LookingBack):
         super().__init__(settings, size)
         self.reach, self.slots, width = settings.reach, settings.slots, self.stack.width
         self.query = nn.Linear(width, width)
-        self.attention = Attention(SCORES[settings.score](width, width, hidden=settings.score_hidden))
+        self.attention = Pointing(SCORES[settings.score](width, width, hidden=settings.score_hidden))
         self.mixture, self.fixed = settings.mixture, settings.share
         self.gate = nn.Linear(width, 1) if settings.mixture == "gate" else None
         self.sentinel = nn.Parameter(torch.randn(width) * width**-0.5) if settings.mixture == "sentinel" else None
@@ -63,7 +78,7 @@ class CopyingLanguageModel(LookingBack):
             last = self.sentinel.to(keys.dtype).expand(len(keys), 1, 1, -1)
             keys = torch.cat([keys, last], 2)
             mask = torch.cat([mask, mask.new_ones(*mask.shape[:-1], 1)], -1)
-        weights = self.attention.weigh(query, keys, mask=mask).squeeze(1)
+        weights = self.attention(query, keys, mask).squeeze(1)
         if self.sentinel is not None:
             copies, share = weights[..., :-1], weights[..., -1:]
         else:

@@ -1,0 +1,92 @@
+"""Language models that look back, against loops over positions: the attentive one and the copying one."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from language_strategies import SIZE, TINY, rows, tiny_language_model
+from torch import Tensor
+
+from regard.models.attentive import AttentiveLanguageModel
+from regard.models.generator import State
+from regard.models.language_copying import CopyingLanguageModel
+from regard.models.language_recurrent import RecurrentLanguageModel, RecurrentLanguageState
+from regard.tap import record
+
+WORDS = st.lists(st.integers(1, SIZE + 1), min_size=1, max_size=7)
+"""Of a text; PAD is no word, and two words lie beyond the vocabulary."""
+
+
+def outputs_of(model: RecurrentLanguageModel, text: Tensor) -> Tensor:
+    state = model.start(rows(len(text)), text.shape[1])
+    assert isinstance(state, RecurrentLanguageState)
+    return model.run(text, state)[0][0]
+
+
+@pytest.mark.parametrize("name", ["attentive-dot", "attentive-scaled_dot", "attentive-additive"])
+@given(words=WORDS)
+def test_a_position_mixes_the_states_before_it(name: str, words: list[int]) -> None:
+    model, text = tiny_language_model(name), torch.tensor([words])
+    assert isinstance(model, AttentiveLanguageModel)
+    outputs = outputs_of(model, text)
+    features, _ = model.advance(text, model.start(rows(1), len(words)))
+    for place in range(len(words)):
+        earlier = outputs[max(0, place - model.reach) : place]
+        context = torch.zeros_like(outputs[0])
+        if len(earlier):
+            scores = model.attention.score(outputs[place, None], earlier)
+            context = (model.attention.normalizer(scores, None) @ earlier)[0]
+        torch.testing.assert_close(features[0, place], model.toward(torch.cat([outputs[place], context])))
+
+
+def mixed(model: CopyingLanguageModel, outputs: Tensor, words: list[int], place: int) -> Tensor:
+    """Probabilities of the vocabulary and the slots after one position, by the equations of the module."""
+    plain = model.readout.logits(model.toward(outputs[place])).softmax(-1)
+    chosen = range(max(0, place - model.reach + 1), place + 1)
+    keys, query = outputs[chosen.start : chosen.stop], torch.tanh(model.query(outputs[place]))
+    if model.sentinel is not None:
+        weights = model.attention.score(query[None], torch.cat([keys, model.sentinel[None]]))[0].softmax(0)
+        share, copies = weights[-1], weights[:-1]
+    else:
+        share = torch.sigmoid(model.gate(outputs[place])) if model.gate else torch.tensor(model.fixed)
+        copies = (1 - share) * model.attention.score(query[None], keys)[0].softmax(0)
+    expected = torch.cat([share * plain, plain.new_zeros(model.slots)])
+    for position, copy in zip(chosen, copies, strict=True):
+        expected[words[position]] += copy
+    return expected
+
+
+@pytest.mark.parametrize("name", [name for name in TINY if name.startswith("copying")])
+@given(words=WORDS)
+def test_what_is_copied_is_what_the_equations_say(name: str, words: list[int]) -> None:
+    model, text = tiny_language_model(name), torch.tensor([words])
+    assert isinstance(model, CopyingLanguageModel)
+    outputs = outputs_of(model, text)
+    features, state = model.advance(text, model.start(rows(1), len(words)))
+    found = model.readout_of(state).logits(features)[0].exp()
+    for place in range(len(words)):
+        torch.testing.assert_close(found[place], mixed(model, outputs, words, place))
+
+
+def test_a_word_outside_the_vocabulary_that_stands_in_the_context_can_be_produced() -> None:
+    model = tiny_language_model("copying-sentinel-dot")
+    unknown, other = SIZE, SIZE + 1
+
+    def after(text: list[int]) -> tuple[Tensor, State]:
+        features, state = model.advance(torch.tensor([text]), model.start(rows(1), len(text)))
+        return model.readout_of(state).logits(features[:, -1]).exp()[0], state
+
+    found, _ = after([4, unknown])
+    assert found[unknown] > 0
+    assert found[other] == 0
+    # It is read as any unknown word is: what else may come is the same whichever of them it was.
+    torch.testing.assert_close(found[:SIZE], after([4, other])[0][:SIZE])
+
+
+def test_shares_and_weights_can_be_looked_at() -> None:
+    model, text = tiny_language_model("copying-sentinel-dot"), torch.tensor([[4, 5, 6]])
+    with record(model) as seen:
+        model.advance(text, model.start(rows(1), 3))
+    weights, share = seen.last("attention.weights"), seen.last("share")
+    assert weights.shape == (1, 1, 3, 4)
+    torch.testing.assert_close(weights[0, 0, :, -1:], share[0])
