@@ -3,11 +3,13 @@
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
 from jaxtyping import Float32, Int32
 
+from regard.errors import UsageError
 from regard.recipe import LearnedVectors, PredictingVectors
 from regard.vectors.averaged import averaged
 from regard.vectors.checkpoints import Checkpoints
@@ -106,13 +108,21 @@ def predict(
 
 
 def make_engine(settings: PredictingVectors, corpus: Corpus, seed: int) -> Engine:
-    """What learns by these settings on the device they name."""
-    if settings.device == "cpu":
+    """What learns by these settings on the device they name; n-grams are learned on the CPU."""
+    if settings.device == "cpu" or (settings.device == "auto" and settings.longest):
         return CpuEngine(settings, corpus, seed)
     from regard.device import choose_device
+
+    device = choose_device(settings.device)
+    if settings.device == "auto" and device.type != "cuda":
+        return CpuEngine(settings, corpus, seed)
+    if device.type != "cuda":
+        raise UsageError(f"vectors.device = {settings.device!r}: vectors are learned on 'cpu' or 'cuda'")
+    if find_spec("triton") is None:
+        raise UsageError("learning vectors on a GPU needs Triton, which is not installed; install the extra 'gpu'")
     from regard.vectors.gpu import CudaEngine
 
-    return CudaEngine(settings, corpus, seed, choose_device(settings.device))
+    return CudaEngine(settings, corpus, seed, device)
 
 
 def initial(settings: PredictingVectors, corpus: Corpus, seed: int) -> Matrices:

@@ -1,0 +1,128 @@
+"""Text becomes a stream of numbers, whatever its size, and nothing of it is lost but what is rare."""
+
+import gzip
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from vector_texts import corpus_of, lines_in
+
+from regard.disk import each_block
+from regard.errors import DataError
+from regard.recipe import VectorsData
+from regard.vectors import corpus as corpora
+from regard.vectors.corpus import Met, load_corpus
+
+WORDS = ["alpha", "beta", "gamma", "delta", "über"]
+LINES = st.lists(st.lists(st.sampled_from(WORDS), max_size=6), min_size=1, max_size=12)
+
+
+@given(LINES, st.integers(1, 3))
+def test_the_stream_is_the_text_without_its_rare_words(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[list[str]], least: int
+) -> None:
+    counts = Counter(word for line in lines for word in line)
+    frequent = {word: count for word, count in counts.items() if count >= least}
+    text = "\n".join(map(" ".join, lines)) + "\n."
+    folder = tmp_path_factory.mktemp("text")
+    if len(frequent) < 2:
+        with pytest.raises(DataError, match="too little to learn from"):
+            corpus_of(text, folder, least=least)
+        return
+    found = corpus_of(text, folder, least=least)
+    assert dict(zip(found.vocabulary.words, found.vocabulary.counts.tolist(), strict=True)) == frequent
+    assert found.vocabulary.counts.tolist() == sorted(frequent.values(), reverse=True)
+    kept = [[word for word in line if word in frequent] for line in lines]
+    assert lines_in(found) == [line for line in kept if line]
+
+
+@given(st.text(alphabet="ab é\n\t", min_size=1), st.integers(1, 9))
+def test_blocks_put_together_are_the_text(tmp_path_factory: pytest.TempPathFactory, text: str, size: int) -> None:
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    path.write_text(text, encoding="utf-8", newline="")
+    blocks = list(each_block(path, size))
+    assert "".join(blocks) == text
+    assert all(block[-1] in " \n" for block in blocks[:-1] if block)
+
+
+def test_what_a_word_is(tmp_path: Path) -> None:
+    text = "The 2nd Café's motto: don't_stop!\n" * 5
+    assert sorted(corpus_of(text, tmp_path).vocabulary.words) == ["café", "don", "motto", "nd", "s", "stop", "t", "the"]
+    spaces = corpus_of(text, tmp_path, words="spaces", lowercase=False)
+    assert sorted(spaces.vocabulary.words) == sorted(text.split("\n")[0].split())
+
+
+def test_a_packed_text_is_the_same_text(tmp_path: Path) -> None:
+    text = "one two three\nfour five\n" * 5
+    plain, packed = corpus_of(text, tmp_path), corpus_of(text, tmp_path, "text.txt.gz")
+    assert plain.fingerprint == packed.fingerprint
+    assert (plain.tokens == packed.tokens).all()
+
+
+def test_only_the_most_frequent_words_if_so_wished(tmp_path: Path) -> None:
+    found = corpus_of("a a a b b c\n", tmp_path, least=1, most=2)
+    assert found.vocabulary.words == ["a", "b"]
+    assert found.tokens[found.tokens >= 0].tolist() == [0, 0, 0, 1, 1]
+    assert found.vocabulary.total == 5
+
+
+def test_pythons_own_help_is_a_text(tmp_path: Path) -> None:
+    found = load_corpus(VectorsData(corpus="topics"), tmp_path)
+    assert {"the", "class", "function"} <= set(found.vocabulary.words)
+    assert (np.bincount(found.tokens[found.tokens >= 0]) == found.vocabulary.counts).all()
+
+
+def test_a_stream_is_made_once_and_anew_when_a_file_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = corpus_of("a b a b\n" * 5, tmp_path)
+    made: list[Path] = []
+    make = corpora.make_corpus
+    monkeypatch.setattr(corpora, "make_corpus", lambda data, folder: (made.append(folder), make(data, folder)))
+    again = load_corpus(VectorsData(train=[str(tmp_path / "text.txt")]), tmp_path / "cache")
+    assert not made
+    assert again.fingerprint == first.fingerprint
+    other = corpus_of("a c a c a\n" * 5, tmp_path)
+    assert len(made) == 1
+    assert other.fingerprint != first.fingerprint
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+
+
+def test_rare_words_are_forgotten_where_there_are_too_many() -> None:
+    met = Met()
+    met.add(["a", "b", "a", "\n", "c"])
+    met.forget(10)
+    assert len(met.numbers) == 4
+    met.forget(2)
+    assert dict(met.numbers) == {"\n": 0, "a": 1}
+    assert met.add(["b", "a"]).tolist() == [4, 1], "a forgotten word that comes again is a new one"
+    assert met.counts.tolist() == [1, 3, 1, 1, 1]
+
+
+def test_what_cannot_be_read_is_named_by_file_and_line(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"good line\nbad \xff line\n")
+    data = VectorsData(train=[str(bad)])
+    with pytest.raises(DataError, match=r"bad\.txt:2: byte 0xff at byte 5 of the line: not valid UTF-8; save the text"):
+        load_corpus(data, tmp_path / "cache")
+    cut_off = tmp_path / "cut.gz"
+    cut_off.write_bytes(gzip.compress(b"words and more words\n" * 100)[:-20])
+    with pytest.raises(DataError, match=r"cut\.gz:1: the gzip data is cut off or damaged here; get or pack"):
+        load_corpus(VectorsData(train=[str(cut_off)]), tmp_path / "cache")
+    with pytest.raises(DataError, match=r"none\.txt: no such file; in that folder are"):
+        load_corpus(VectorsData(train=[str(tmp_path / "none.txt")]), tmp_path / "cache")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_a_word_without_end_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.disk.MOST_BYTES", 100)
+    path = tmp_path / "binary"
+    path.write_bytes(b"x" * 500)
+    with pytest.raises(DataError, match=r"binary:1: a word of more than 100 bytes; is this a file of text\?"):
+        list(each_block(path, 50))
+
+
+def test_too_little_text_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="1 word that occurs 5 times or more; that is too little to learn from: "):
+        corpus_of("a a a a a b\n", tmp_path)
