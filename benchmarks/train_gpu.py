@@ -1,4 +1,4 @@
-"""Training on a GPU, side by side: ours (compiled, captured, eager), and peers in a plain loop.
+"""Training on a GPU, side by side: ours (packed or padded, compiled or not), and peers in a plain loop.
 
     python benchmarks/train_gpu.py --out benchmarks/results/train_gpu.json
 
@@ -117,8 +117,8 @@ class Synthetic(Task):
 
     def batches(self, position: Position) -> Iterator[tuple[PairBatch, Position]]:
         settings = self.recipe.train
-        batches = PairBatches(self.pairs, seed=1, batch_tokens=settings.batch_tokens, shapes=settings.shapes)
-        return batches.from_position(position)
+        how = {"batch_tokens": settings.batch_tokens, "shapes": settings.shapes, "packed": settings.pack}
+        return PairBatches(self.pairs, seed=1, **how).from_position(position)
 
     def objective(self, model: Any, batch: PairBatch, carry: None) -> tuple[Tensor, None]:
         return cross_entropy(model, batch, self.recipe.train.label_smoothing), None
@@ -211,22 +211,18 @@ def plain() -> nn.Module:
 
 
 SYSTEMS: dict[str, Callable[[RandomPairs, int], tuple[list[PairBatch], Step]]] = {
-    "regard, compiled": lambda pairs, tokens: ours(pairs, tokens, TRANSFORMER, compile=True),
-    "regard, captured": lambda pairs, tokens: ours(pairs, tokens, TRANSFORMER, compile=False),
-    "regard, eager": lambda pairs, tokens: ours(pairs, tokens, TRANSFORMER, compile=False, capture=False),
+    "regard": lambda pairs, tokens: ours(pairs, tokens, TRANSFORMER, compile=True, pack=True),
+    "regard, padded": lambda pairs, tokens: ours(pairs, tokens, TRANSFORMER, compile=True),
+    "regard, not compiled": lambda pairs, tokens: ours(pairs, tokens, TRANSFORMER, compile=False, pack=True),
+    "regard, padded, not compiled": lambda pairs, tokens: ours(pairs, tokens, TRANSFORMER, compile=False),
+    "regard, padded, eager": lambda pairs, tokens: ours(pairs, tokens, TRANSFORMER, compile=False, capture=False),
     "MarianMT, eager": lambda pairs, tokens: peer(pairs, tokens, marian(), compiled=False),
     "MarianMT, compiled": lambda pairs, tokens: peer(pairs, tokens, marian(), compiled=True),
-    "regard, recurrent, compiled": lambda pairs, tokens: ours(pairs, tokens, RECURRENT, compile=True),
-    "regard, recurrent, captured": lambda pairs, tokens: ours(pairs, tokens, RECURRENT, compile=False),
+    "regard, recurrent": lambda pairs, tokens: ours(pairs, tokens, RECURRENT, compile=True),
+    "regard, recurrent, not compiled": lambda pairs, tokens: ours(pairs, tokens, RECURRENT, compile=False),
     "plain recurrent loop": lambda pairs, tokens: peer(pairs, tokens, plain(), compiled=False),
 }
-RATIOS = {
-    "regard, compiled": "MarianMT, eager",
-    "regard, captured": "MarianMT, eager",
-    "MarianMT, compiled": "MarianMT, eager",
-    "regard, recurrent, compiled": "plain recurrent loop",
-    "regard, recurrent, captured": "plain recurrent loop",
-}
+RATIOS = {name: "plain recurrent loop" if "recurrent" in name else "MarianMT, eager" for name in SYSTEMS}
 """What is compared with what."""
 
 
@@ -259,7 +255,7 @@ def measured(system: str, batch_tokens: int, batches: Sequence[PairBatch], run: 
         peak_allocated_gibibytes=torch.cuda.max_memory_allocated() / 2**30,
     )
     print(
-        f"{system:28} {batch_tokens:6} {figure.tokens_per_second:10,.0f} tokens/s  {figure.milliseconds_per_step:7.1f} "
+        f"{system:31} {batch_tokens:6} {figure.tokens_per_second:10,.0f} tokens/s  {figure.milliseconds_per_step:7.1f} "
         f"ms/step  real {figure.real_share:.3f}  {figure.shapes:3} shapes  start {start:5.1f} s  "
         f"peak {figure.peak_reserved_gibibytes:.1f} GiB ({figure.peak_allocated_gibibytes:.1f} allocated)",
         flush=True,
@@ -302,8 +298,8 @@ def ratios(figures: Sequence[Figure]) -> dict[str, dict[str, float]]:
     rates = {(figure.system, figure.batch_tokens): figure.tokens_per_second for figure in figures}
     found: dict[str, dict[str, float]] = {}
     for (system, tokens), rate in rates.items():
-        other = rates.get((RATIOS.get(system, ""), tokens))
-        if other:
+        other = rates.get((RATIOS[system], tokens))
+        if other and system != RATIOS[system]:
             found.setdefault(f"{system} / {RATIOS[system]}", {})[str(tokens)] = round(rate / other, 2)
     return found
 

@@ -127,6 +127,10 @@ class PairBatch:
             examples=self.examples[rank::world],
         )
 
+    def apart(self) -> "PairBatch":
+        """The same pairs, each in a row of its own."""
+        return self
+
     def map(self, function: Callable[[Tensor], Tensor]) -> Self:
         """The same batch with other tensors: what `function` makes of each, in an order that never changes."""
         source, given, wanted = (part.map(function) for part in (self.source, self.given, self.wanted))

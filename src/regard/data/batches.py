@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from regard.data.batch import PairBatch
 from regard.data.copying import Copying
+from regard.data.packing import PackedBatch, PackedRows, Packing
 from regard.data.shapes import Shapes
 from regard.errors import DataError
 from regard.tokens.tokenizer import Tokenizer
@@ -67,8 +68,9 @@ class PairBatches:
     Subwords are sampled if a tokenizer is given whose settings say so, from a generator of (seed, epoch, example). A
     sampled text of more than `longest` tokens is replaced by the one that is not sampled.
 
-    With `shapes`, batches have at most that many shapes, whatever is in them (`Shapes` names the exceptions). With
-    `copying`, they know what the words of their sources are in the target.
+    With `shapes`, batches have at most that many shapes, whatever is in them (`Shapes` names the exceptions). `packed`
+    puts several pairs into each row (`Packing`). With `copying`, they know what the words of their sources are in the
+    target.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class PairBatches:
         longest: int | None = None,
         shapes: int = 0,
         copying: Copying | None = None,
+        packed: bool = False,
     ) -> None:
         if not len(pairs):
             raise DataError("there is no training pair; see the report above for those that were dropped")
@@ -95,7 +98,8 @@ class PairBatches:
         longer = np.asarray(pairs.lengths).max(axis=1)
         mean = float(longer.mean()) + 1
         self._shard_size = max(1, int(BATCHES_IN_SHARD * batch_tokens / mean))
-        self._shapes = Shapes(longer + 1, shapes, batch_tokens) if shapes else None
+        self._shapes = Shapes(longer + 1, shapes, batch_tokens) if shapes and not packed else None
+        self._packing = Packing(batch_tokens) if packed else None
         self._planned: dict[tuple[int, int], int] = {}
         """Batches of the last shards that some were taken from, by epoch and shard."""
 
@@ -134,7 +138,11 @@ class PairBatches:
                     raise DataError(no_such(position))
                 for place in range(first, len(plan)):
                     after = self._after(epoch, shard, place, len(plan))
-                    yield _batch(plan[place], sources, targets, examples, self._shapes, words), after
+                    rows = plan[place]
+                    if isinstance(rows, PackedRows):
+                        yield PackedBatch.pack(sources, targets, examples, rows.rows, rows.shape), after
+                    else:
+                        yield _batch(rows, sources, targets, examples, self._shapes, words), after
                 shard, first = shard + 1, 0
             epoch, shard = epoch + 1, 0
 
@@ -181,9 +189,13 @@ class PairBatches:
 
     def _plan(
         self, epoch: int, shard: int, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
-    ) -> list[list[int]]:
+    ) -> Sequence[list[int] | PackedRows]:
         lengths = [len(row) for row in sources], [len(row) for row in targets]
-        plan = plan_batches(*lengths, self._batch_tokens, self._shapes)
+        plan: Sequence[list[int] | PackedRows]
+        if self._packing is not None:
+            plan = self._packing.plan(*lengths)
+        else:
+            plan = plan_batches(*lengths, self._batch_tokens, self._shapes)
         rng = np.random.default_rng((self._seed, epoch, shard, 1))
         return [plan[place] for place in rng.permutation(len(plan))]
 

@@ -75,6 +75,11 @@ class TranslationRecipe(Recipe):
                 f"train.r_drop = {self.train.r_drop} compares two passes with different dropout, but [model] drops "
                 "nothing; set a dropout of the model, or train.r_drop = 0.0"
             )
+        if self.train.pack and (self.model.kind != "transformer" or self.model.copying):
+            raise ValueError(
+                "train.pack = true puts several pairs into a row, which only model.kind = 'transformer' without copying "
+                "keeps apart; set train.pack = false"
+            )
         if self.train.coverage and not self.model.covers:
             raise ValueError(
                 f"train.coverage = {self.train.coverage} needs a recurrent model that knows where it has looked; set "

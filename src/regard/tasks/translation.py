@@ -63,6 +63,7 @@ class TranslationTask(Task):
             longest=recipe.data.longest,
             shapes=recipe.train.shapes,
             copying=self._copying,
+            packed=recipe.train.pack,
         )
 
     @classmethod
@@ -143,6 +144,8 @@ class TranslationTask(Task):
         return found
 
     def describe_batch(self, batch: PairBatch) -> Any:
+        batch = batch.apart()
+
         def texts(tokenizer: Tokenizer, tokens: Tensor) -> list[str]:
             # Words that are copied have a number, but the batch does not know their text.
             known = tokens.where(tokens < tokenizer.size, UNKNOWN)

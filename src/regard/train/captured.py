@@ -169,7 +169,7 @@ def build_runner(
             runner.news.append(obstacle)
     plain = why_plain(settings, device)
     if plain is None:
-        runner.parts = CompiledParts(model)
+        runner.parts = CompiledParts(model, varied=not settings.pack)
     elif plain:
         runner.news.append(plain)
     return runner

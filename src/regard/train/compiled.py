@@ -28,12 +28,17 @@ PLAIN = "the model is not compiled"
 
 
 class CompiledParts:
-    """The parts of a model that can be compiled; they are so when first used, and only within `used`."""
+    """The parts of a model that can be compiled; they are so when first used, and only within `used`.
 
-    def __init__(self, model: nn.Module, parts: tuple[type[nn.Module], ...] = PARTS) -> None:
+    `varied` says that batches will have several shapes; otherwise kernels are made for the one that comes.
+    """
+
+    def __init__(self, model: nn.Module, parts: tuple[type[nn.Module], ...] = PARTS, *, varied: bool = True) -> None:
         found = [module for module in model.modules() if type(module) in parts]
-        kinds = {type(module) for module in found}
-        compiled = {kind: _open(torch.compile(kind.forward, fullgraph=True)) for kind in kinds}
+        compiled: dict[type[nn.Module], Callable[..., Any]] = {}
+        for kind in {type(module) for module in found}:
+            forward = torch.compile(kind.forward, fullgraph=True)
+            compiled[kind] = _open(forward) if varied else forward
         self._forwards: list[tuple[nn.Module, Callable[..., Any]]] = [
             (module, partial(compiled[type(module)], module)) for module in found
         ]

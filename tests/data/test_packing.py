@@ -1,0 +1,110 @@
+"""Packed rows: nothing is lost, the budget holds, hardly anything is padding, and no pair sees another."""
+
+import json
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from pair_strategies import ListedPairs, TokenPair, token_pairs
+from torch import Tensor
+
+from regard.data import PairBatch, PairBatches, Position
+from regard.data.packing import WIDTH, Packed, PackedBatch, Packing
+from regard.models import build_model
+from regard.models.generator import Generator
+from regard.objectives import cross_entropy
+from regard.recipe import TransformerModel
+
+budgets = st.integers(1, 80)
+
+
+def epoch_of(pairs: list[TokenPair], budget: int) -> list[PackedBatch]:
+    found = []
+    batches = PairBatches(ListedPairs(pairs), seed=1, batch_tokens=budget, packed=True)
+    for batch, after in batches.from_position(Position()):
+        assert isinstance(batch, PackedBatch)
+        found.append(batch)
+        if after.epoch:
+            return found
+    raise AssertionError("batches have no end")
+
+
+@given(token_pairs, budgets)
+def test_an_epoch_has_every_pair_once_as_it_is_within_the_budget(pairs: list[TokenPair], budget: int) -> None:
+    seen = {}
+    for batch in epoch_of(pairs, budget):
+        size, longest = batch.wanted.tokens.numel(), int(max(batch.source.lengths.max(), batch.given.lengths.max()))
+        assert size <= budget or (len(batch.wanted.tokens) == 1 and longest > budget)
+        assert batch.source.tokens.shape == batch.given.tokens.shape == batch.wanted.tokens.shape
+        assert batch.count == int(batch.wanted.lengths.sum()) == sum(len(pairs[one][1]) + 1 for one in batch.examples)
+        apart = batch.apart()
+        assert apart.count == batch.count
+        chosen = [pairs[one] for one in batch.examples]
+        expected = PairBatch.of([source for source, _ in chosen], [target for _, target in chosen], [*batch.examples])
+        for mine, theirs in ((apart.source, expected.source), (apart.wanted, expected.wanted)):
+            assert torch.equal(mine.tokens, theirs.tokens)
+            assert torch.equal(mine.lengths, theirs.lengths)
+        for example in batch.examples:
+            seen[example] = seen.get(example, 0) + 1
+    assert seen == dict.fromkeys(range(len(pairs)), 1)
+
+
+@given(token_pairs, budgets, st.integers(1, 8))
+def test_any_position_can_be_gone_on_from(pairs: list[TokenPair], budget: int, skip: int) -> None:
+    def batches() -> PairBatches:
+        return PairBatches(ListedPairs(pairs), seed=2, batch_tokens=budget, packed=True)
+
+    *_, (_, position), (expected, _) = islice(batches().from_position(Position()), skip + 1)
+    again, _ = next(batches().from_position(Position.from_json(json.loads(json.dumps(position.as_json())))))
+    assert again.examples == expected.examples
+    assert torch.equal(again.source.tokens, expected.source.tokens)
+
+
+@given(token_pairs, budgets, st.integers(1, 4))
+def test_ranks_share_the_rows(pairs: list[TokenPair], budget: int, world: int) -> None:
+    for batch in epoch_of(pairs, budget):
+        shares = [batch.rows(rank, world) for rank in range(world)]
+        assert sorted(example for share in shares for example in share.examples) == sorted(batch.examples)
+        assert sum(share.count for share in shares) == batch.count
+        for share in shares:
+            assert share.count == sum(len(pairs[one][1]) + 1 for one in share.examples)
+            assert isinstance(share.source, Packed)
+            assert len(share.source.own.place) == len(share.source.target.place) == len(share.given.tokens)
+
+
+def test_hardly_anything_is_padding_and_there_are_few_shapes() -> None:
+    rng = np.random.default_rng(0)
+    sources = np.exp(rng.normal(3.0, 0.55, 20000)).clip(3, 99).round()
+    targets = (sources * np.exp(rng.normal(0, 0.12, 20000))).clip(3, 99).round()
+    plan = Packing(4096).plan(sources.astype(int).tolist(), targets.astype(int).tolist())
+    assert {rows.shape for rows in plan} == {(32, WIDTH)}
+    assert (targets + 1).sum() / sum(rows.shape[0] * rows.shape[1] for rows in plan) > 0.96
+    assert {rows.shape for rows in Packing(4096).plan([300, 3, 130, 4], [2, 200, 5, 5])} == {(8, 512)}
+    assert [rows.shape for rows in Packing(100).plan([300, 3], [2, 4])] == [(1, 301), (1, 100)]
+
+
+def loss_and_gradients(model: Generator, batch: PairBatch) -> list[Tensor]:
+    model.zero_grad(set_to_none=True)
+    loss = cross_entropy(model, batch, label_smoothing=0.1)
+    loss.backward()  # type: ignore[no-untyped-call]
+    found = [parameter.grad for parameter in model.parameters()]
+    return [loss.detach(), *(tensor for tensor in found if tensor is not None)]
+
+
+SOURCES, TARGETS = [[4, 5, 6], [5], [], [6, 6, 4, 5, 7], [7]], [[5, 6, 7, 8], [], [4, 4], [8], [6, 7]]
+
+
+@pytest.mark.parametrize("changes", [{}, {"position": "learned"}, {"position": "rotary"}, {"position": "relative"}])
+@pytest.mark.parametrize("more", [{}, {"position": "alibi"}, {"window": 2}, {"norm": "post"}])
+def test_packed_pairs_give_the_loss_and_the_gradient_of_padded_ones(changes: dict, more: dict) -> None:
+    settings = {"width": 8, "heads": 2, "feedforward": 12, "encoder_layers": 2, "decoder_layers": 2, "clip": 2}
+    model = build_model(TransformerModel(kind="transformer", **settings | changes | more), 9, 9).double().eval()
+    padded = loss_and_gradients(model, PairBatch.of(SOURCES, TARGETS, [0, 1, 2, 3, 4]))
+    # An empty row, rows of one, two and three pairs, and room left over on both sides.
+    rows = [[0, 2], [1, 4], [3]]
+    packed = loss_and_gradients(model, PackedBatch.pack(SOURCES, TARGETS, range(5), rows, (4, 12)))
+    for one, other in zip(padded, packed, strict=True):
+        torch.testing.assert_close(other, one, rtol=1e-9, atol=1e-11)
