@@ -30,7 +30,9 @@ def factorize(
         matrix = scaled(counts, settings.scaling, smoothing=settings.smoothing, shift=settings.shift)
     else:
         matrix = hellinger(counts, contexts=settings.contexts)
-    yield Vectors(corpus.vocabulary.words, truncated(matrix, settings.dimension, power=settings.power, seed=seed))
+    found = truncated(matrix, settings.dimension, power=settings.power, seed=seed)
+    shutil.rmtree(_folder(checkpoints))
+    yield Vectors(corpus.vocabulary.words, found)
 
 
 def fit_glove(
@@ -55,7 +57,7 @@ def fit_glove(
             if checkpoints.due():
                 checkpoints.save(state.arrays(), done)
             yield Advance(passed + passed * done // len(entries), total, f"loss {loss:.4f}")
-    entries.remove()
+    shutil.rmtree(_folder(checkpoints))
     yield Vectors(corpus.vocabulary.words, state.vectors())
 
 
@@ -80,4 +82,5 @@ def _counted(settings: CountingVectors, corpus: Corpus, checkpoints: Checkpoints
 
 
 def _folder(checkpoints: Checkpoints) -> Path:
-    return checkpoints.folder / "counts"
+    """Counts stand beside the states of a run; they are gone when the vectors are there."""
+    return checkpoints.folder.with_name("counts")

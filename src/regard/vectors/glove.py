@@ -116,11 +116,6 @@ class Shuffled:
             np.random.default_rng((self.seed, epoch, int(place))).shuffle(entries)
             yield entries
 
-    def remove(self) -> None:
-        """Deletes the files."""
-        for path in self.paths:
-            path.unlink(missing_ok=True)
-
     def _deal(self, counts: Cooccurrence) -> None:
         rng = np.random.default_rng(self.seed)
         files = [open(path, "wb") for path in self.paths]  # noqa: SIM115

@@ -6,11 +6,18 @@ from pathlib import Path
 from regard.recipe import VectorsRecipe
 from regard.vectors.checkpoints import Checkpoints
 from regard.vectors.corpus import Corpus
+from regard.vectors.counting import factorize, fit_glove
 from regard.vectors.learner import Advance, Learner
 from regard.vectors.predicting import predict
 from regard.vectors.vectors import Vectors
 
-LEARNERS: dict[str, Learner] = {"skipgram": predict, "cbow": predict}
+LEARNERS: dict[str, Learner] = {
+    "skipgram": predict,
+    "cbow": predict,
+    "svd": factorize,
+    "hellinger": factorize,
+    "glove": fit_glove,
+}
 """How vectors are learned, by the kind in a recipe."""
 
 
