@@ -206,7 +206,7 @@ class _Sums:
         features: Float[Tensor, "R E"],
     ) -> None:
         """Adds what a chunk has to say: the gradient by its logits, and the sum of it if there is a bias."""
-        if self.of_bias is not None:
+        if self.of_bias is not None and summed is not None:
             self.of_bias += summed
         if self.of_weight is not None:
             self.of_weight += by_logits.mT @ features

@@ -69,7 +69,7 @@ def _open(forward: Callable[..., Any]) -> Callable[..., Any]:
         for value in (*given, *named.values()):
             for tensor in (value.keys, value.values) if isinstance(value, Memory) else (value,):
                 if isinstance(tensor, Tensor):
-                    torch._dynamo.maybe_mark_dynamic(tensor, _open_axes(tensor))  # type: ignore[no-untyped-call]
+                    torch._dynamo.maybe_mark_dynamic(tensor, _open_axes(tensor))
         return forward(module, *given, **named)
 
     return opened
