@@ -13,6 +13,7 @@ from regard.cli.check import check
 from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
 from regard.cli.generate import generate
+from regard.cli.ladder import ladder
 from regard.cli.look import look
 from regard.cli.recipes import recipes
 from regard.cli.repeat import repeat
@@ -31,8 +32,12 @@ app = typer.Typer(
     epilog="Every command has help of its own with examples: regard train --help",
 )
 
-for command in (demo, recipes, check, train, repeat, evaluate, translate, back_translate, generate, score, align, look):
-    app.command()(command)
+for commands in (
+    (demo, recipes, check, train, repeat, evaluate),
+    (translate, back_translate, generate, score, align, look, ladder),
+):
+    for command in commands:
+        app.command()(command)
 app.add_typer(vectors, name="vectors")
 
 

@@ -39,7 +39,7 @@ def generate(
     if samples < 1:
         raise UsageError(f"--samples {samples}: ask for at least one")
     writer = load_writer(model, device=device, changes=settings or [])
-    changes = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    changes: dict[str, float | str | None] = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     if temperature == 0:
         changes |= {"temperature": None, "method": "greedy"}
     given = {name: value for name, value in changes.items() if value is not None}

@@ -131,14 +131,16 @@ class StreamSegments(SegmentBatches):
         return 1
 
     def group(self, epoch: int, number: int) -> Rows:
-        if self._planned is None or self._planned[0] != epoch:
+        # Looked at once: batches are made ahead in another thread, which may be in the next epoch already.
+        planned = self._planned
+        if planned is None or planned[0] != epoch:
             starts = np.arange(0, len(self._stream), self._length)
             lengths = np.minimum(starts + self._length, len(self._stream)) - starts
             ends = np.cumsum(self._widths(epoch))
             ends = np.append(ends[ends < self._length], self._length)
             spans = list(zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True))
-            self._planned = epoch, Rows(starts, lengths, spans)
-        return self._planned[1]
+            self._planned = planned = epoch, Rows(starts, lengths, spans)
+        return planned[1]
 
     def _widths(self, epoch: int) -> npt.NDArray[np.int64]:
         """At least as many widths of segments as a pass has."""
@@ -175,17 +177,19 @@ class PieceSegments(SegmentBatches):
 
     def _plan(self, epoch: int) -> list[npt.NDArray[np.int64]]:
         """Which pieces are read side by side: of like length within a shard, so that little is padding."""
-        if self._planned is None or self._planned[0] != epoch:
+        # Looked at once: batches are made ahead in another thread, which may be in the next epoch already.
+        planned = self._planned
+        if planned is None or planned[0] != epoch:
             rng = None if self._seed is None else np.random.default_rng((self._seed, epoch))
             order = np.arange(len(self._lengths))
             order = order if rng is None else rng.permutation(order)
             size = len(order) if rng is None else self._shard
             shards = (self._grouped(order[start : start + size]) for start in range(0, len(order), size))
-            groups = []
+            groups: list[npt.NDArray[np.int64]] = []
             for shard in shards:
                 groups += shard if rng is None else [shard[place] for place in rng.permutation(len(shard))]
-            self._planned = epoch, groups
-        return self._planned[1]
+            self._planned = planned = epoch, groups
+        return planned[1]
 
     def _grouped(self, shard: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
         """Neighbours in length, as many as the budget allows."""

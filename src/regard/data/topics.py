@@ -15,13 +15,27 @@ _WORDS = re.compile(r"\w+|[^\w\s]")
 _UNDERLINE = re.compile(r"^([*=~^-])\1{2,}$", re.MULTILINE)
 
 
-@cache
 def topics_text(split: str) -> tuple[str, ...]:
     """The lines of one split (train, dev or test): for each topic a heading ` = name = `, then its paragraphs, a
-    line each, with spaces around words and signs."""
+    line each, with spaces around words and signs. Topics repeat each other; here no paragraph occurs twice, and what
+    is in dev or test is not in train."""
+    return _texts()[split]
+
+
+@cache
+def _texts() -> dict[str, tuple[str, ...]]:
     # Not imported above: half a megabyte that those who bring their own text need not wait for.
     texts: dict[str, str] = import_module("pydoc_data.topics").topics
-    return tuple(line for name in _splits(texts)[split] for line in (f" = {name} = ", *_paragraphs(texts[name])))
+    seen: set[str] = set()
+    found = {}
+    for split, names in _splits(texts).items():
+        lines: list[str] = []
+        for name in names:
+            new = [part for part in dict.fromkeys(_paragraphs(texts[name])) if part not in seen]
+            seen.update(new)
+            lines += [f" = {name} = ", *new] if new else []
+        found[split] = tuple(lines)
+    return found
 
 
 def _splits(texts: dict[str, str]) -> dict[str, list[str]]:

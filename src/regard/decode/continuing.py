@@ -67,4 +67,5 @@ def _choose(
     log_probs = logits.index_fill(-1, never, -torch.inf).log_softmax(-1)
     if drawing is None:
         return int(log_probs.argmax())
-    return int(drawing.choose(log_probs, log_probs.new_zeros(1, 1), place, None).tokens)
+    never_last = torch.zeros(1, dtype=torch.bool, device=log_probs.device)
+    return int(drawing.choose(log_probs, log_probs.new_zeros(1, 1), place, never_last).tokens)

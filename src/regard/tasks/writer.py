@@ -27,10 +27,10 @@ from regard.device import choose_device
 from regard.errors import UsageError, one_of
 from regard.metrics import Score
 from regard.metrics.likelihood import Likelihood
-from regard.models import ContinuousCache, LanguageModel, build_language_model
+from regard.models import ContinuousCache, LanguageModel
 from regard.models.ngram.generator import NgramLanguageModel
 from regard.recipe import LanguageDecoding, LanguageRecipe, read_recipe
-from regard.tasks.language import TOKENIZER
+from regard.tasks.language import TOKENIZER, build
 from regard.tasks.reading import log_probs_of
 from regard.tokens import BEGIN, END, PAD, UNKNOWN, Tokenizer, load_tokenizer
 from regard.tokens.streaming import TextStream
@@ -82,7 +82,7 @@ class Writer:
                 raise UsageError(f"--set {change!r}: a trained model stays as it is; only decode.* can be changed")
         recipe = read_recipe(folder / "recipe.toml", changes, kind=LanguageRecipe)
         tokenizer = load_tokenizer(folder / TOKENIZER)
-        model, weights = build_language_model(recipe.model, tokenizer.size), load_weights(folder)
+        model, weights = build(recipe, tokenizer.size), load_weights(folder)
         if isinstance(model, NgramLanguageModel):
             model.make_room(weights)
         put_weights(model, weights, folder)

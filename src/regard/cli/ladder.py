@@ -1,0 +1,78 @@
+"""`regard ladder`: every kind of language model on the same text, in one table."""
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard.cli.arguments import Changes
+from regard.cli.table import table
+from regard.cli.train import leave_if_stopped
+from regard.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def ladder(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="[DATA]",
+            help="Training text; or a language model's recipe, whose text is taken; or topics, which is built in.",
+        ),
+    ] = "topics",
+    out: Annotated[Path, typer.Option(help="Folder for the models, the table and the picture.")] = Path("runs/ladder"),
+    dev: Annotated[list[str] | None, typer.Option(help="Development text, with a training text; repeatable.")] = None,
+    test: Annotated[list[str] | None, typer.Option(help="Test text, with a training text; repeatable.")] = None,
+    rungs: Annotated[str, typer.Option(help="Rungs, with commas between them. (default: all)")] = "",
+    minutes: Annotated[float, typer.Option(help="Minutes of training for each rung, at most.")] = 0.5,
+    settings: Changes = None,
+) -> None:
+    """Train each kind of language model on the same text, from counts to a Transformer, and show what each adds.
+
+    The table goes to standard output, and to OUT as ladder.md, ladder.json and ladder.png. A ladder that was stopped
+    goes on with the same command; rungs that are done are not repeated.
+
+    [bold]Examples[/bold]
+
+      regard ladder
+
+      regard ladder --rungs ngram,lstm,copying --minutes 2 --out runs/three
+
+      regard ladder train.txt --dev dev.txt --test test.txt --minutes 10 --out runs/mine --set tokens.unknown="<unk>"
+    """
+    from regard.study.ladder import Ladder
+    from regard.study.ladder_report import rows_of
+    from regard.study.rungs import RUNGS
+
+    chosen = [name.strip() for name in rungs.split(",")] if rungs else list(RUNGS)
+    if minutes <= 0:
+        raise UsageError(f"--minutes {minutes:g}: a rung needs some time; give more than 0")
+    climbed = Ladder(_text(data, dev or [], test or []), chosen, out, minutes=minutes, changes=settings or [])
+    stopped = climbed.climb(partial(typer.echo, err=True))
+    results = climbed.results()
+    for line in table(rows_of(results)) if results else []:
+        typer.echo(line)
+    if stopped is not None:
+        leave_if_stopped(stopped)
+    typer.echo(f"the same, with a picture: {out}/ladder.md, {out}/ladder.png", err=True)
+
+
+def _text(data: str, dev: list[str], test: list[str]) -> "Mapping[str, Any]":
+    """The settings of the text that was named."""
+    from regard.recipe import LanguageRecipe, built_in_recipes, read_recipe
+
+    # Words that occur once teach the model what an unknown word is like.
+    if data == "topics":
+        return {"data.corpus": "topics", "data.documents": "headings", "tokens.least": 2}
+    if data.endswith(".toml") or data in built_in_recipes():
+        recipe = read_recipe(data, kind=LanguageRecipe)
+        parts = {"data": recipe.data.model_dump(exclude={"segment", "context"}), "tokens": recipe.tokens.model_dump()}
+        return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
+    for path in (data, *dev, *test):
+        if not Path(path).exists():
+            raise UsageError(f"{path}: no such file; name a text file, a recipe of a language model, or 'topics'")
+    files = {"data.train": [data], "data.dev": dev, "data.test": test}
+    return {name: paths for name, paths in files.items() if paths} | {"tokens.least": 2}
