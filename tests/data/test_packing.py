@@ -1,7 +1,9 @@
 """Packed rows: nothing is lost, the budget holds, hardly anything is padding, and no pair sees another."""
 
 import json
+import re
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +15,11 @@ from torch import Tensor
 
 from regard.data import PairBatch, PairBatches, Position
 from regard.data.packing import WIDTH, Packed, PackedBatch, Packing
+from regard.errors import RecipeError
 from regard.models import build_model
 from regard.models.generator import Generator
 from regard.objectives import cross_entropy
-from regard.recipe import TransformerModel
+from regard.recipe import TransformerModel, parse_recipe
 
 budgets = st.integers(1, 80)
 
@@ -97,14 +100,23 @@ def loss_and_gradients(model: Generator, batch: PairBatch) -> list[Tensor]:
 SOURCES, TARGETS = [[4, 5, 6], [5], [], [6, 6, 4, 5, 7], [7]], [[5, 6, 7, 8], [], [4, 4], [8], [6, 7]]
 
 
-@pytest.mark.parametrize("changes", [{}, {"position": "learned"}, {"position": "rotary"}, {"position": "relative"}])
-@pytest.mark.parametrize("more", [{}, {"position": "alibi"}, {"window": 2}, {"norm": "post"}])
-def test_packed_pairs_give_the_loss_and_the_gradient_of_padded_ones(changes: dict, more: dict) -> None:
+@pytest.mark.parametrize("position", ["sinusoidal", "learned", "rotary", "relative", "alibi"])
+@pytest.mark.parametrize("changes", [{}, {"window": 2}, {"norm": "post"}])
+def test_packed_pairs_give_the_loss_and_the_gradient_of_padded_ones(position: str, changes: dict[str, Any]) -> None:
     settings = {"width": 8, "heads": 2, "feedforward": 12, "encoder_layers": 2, "decoder_layers": 2, "clip": 2}
-    model = build_model(TransformerModel(kind="transformer", **settings | changes | more), 9, 9).double().eval()
+    model = build_model(TransformerModel(kind="transformer", position=position, **settings | changes), 9, 9).double().eval()
     padded = loss_and_gradients(model, PairBatch.of(SOURCES, TARGETS, [0, 1, 2, 3, 4]))
     # An empty row, rows of one, two and three pairs, and room left over on both sides.
     rows = [[0, 2], [1, 4], [3]]
     packed = loss_and_gradients(model, PackedBatch.pack(SOURCES, TARGETS, range(5), rows, (4, 12)))
     for one, other in zip(padded, packed, strict=True):
         torch.testing.assert_close(other, one, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("model", [{"kind": "recurrent"}, {"kind": "transformer", "copying": True}])
+def test_a_model_that_would_mix_them_up_is_refused(model: dict[str, Any]) -> None:
+    tables = {"data": {"corpus": "copy"}, "tokens": {"shared": True}, "model": model}
+    parse_recipe(tables | {"train": {"steps": 1}})
+    line = "train.pack = true puts several pairs into a row, which only model.kind = 'transformer' without copying"
+    with pytest.raises(RecipeError, match=re.escape(line)):
+        parse_recipe(tables | {"train": {"steps": 1, "pack": True}})
