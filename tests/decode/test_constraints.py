@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from regard.data.batch import Padded
 from regard.decode import decode
-from regard.decode.constraints import Constraints
+from regard.decode.constraints import Constraints, longest_outputs
 from regard.errors import UsageError
 from regard.recipe import Decoding
 from regard.tokens.vocabulary import BEGIN, END, PAD, UNKNOWN
@@ -58,7 +58,7 @@ def test_the_rules_forbid_what_a_loop_forbids_and_nothing_else(
     prefixes = [data.draw(st.lists(written_tokens, max_size=8)) for _ in range(2)]
     how = Decoding(no_repeat=n, least=least)
     log_probs = torch.randn(2, 2, SIZE).log_softmax(-1)
-    rules = Constraints.of(source_of(2), how, prefixes, [0, 1])
+    rules = Constraints.of(source_of(2), how, prefixes, [0, 1], longest_outputs(source_of(2), how))
     allowed = log_probs.clone()
     rules.forbid_(allowed, torch.tensor(rows, dtype=torch.long).reshape(2, 2, length))
     for search in range(2):
@@ -81,7 +81,7 @@ def test_the_rules_forbid_what_a_loop_forbids_and_nothing_else(
 def test_the_limit_counts_source_tokens_without_end(factor: float, extra: int, least: int, expected: list[int]) -> None:
     source = Padded.of([[END], [4, 5, END], [4, 5, 6]])
     how = Decoding(longest_factor=factor, longest_extra=extra, least=least)
-    assert Constraints.of(source, how, None, [0, 1, 2]).longest.tolist() == expected
+    assert longest_outputs(source, how) == expected
 
 
 @pytest.mark.parametrize(

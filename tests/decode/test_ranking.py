@@ -22,8 +22,8 @@ def test_nothing_that_grows_exceeds_the_bound(
     grown = torch.tensor([[total + sum(further)]])
     attention = torch.rand(1, 1, 4) * 2
     score = ranking.score(grown, length + len(further) + 1, attention, torch.ones(1, 4, dtype=torch.bool))
-    bound = ranking.bound(torch.tensor([total]), torch.tensor([longest]))
-    assert float(score) <= float(bound) + 1e-4
+    bound = total / float(ranking.bound(torch.tensor([longest])))
+    assert float(score) <= bound + 1e-4
 
 
 def test_the_score_is_that_of_the_paper() -> None:
@@ -34,30 +34,21 @@ def test_the_score_is_that_of_the_paper() -> None:
     assert scores.tolist() == [pytest.approx([first, -2 / 2 + 0.2 * math.log(0.25)])]
 
 
-two_scores = st.lists(st.sampled_from([-1.0, -2.0, -3.0, -math.inf]), min_size=2, max_size=2)
-
-
-@given(st.lists(two_scores, min_size=1, max_size=5))
-def test_merging_keeps_the_best_and_those_that_came_first(steps: list[list[float]]) -> None:
-    finished = Finished.none(1, 2, 3, torch.device("cpu"))
-    arrived: list[tuple[float, int]] = []
-    for step, scores in enumerate(steps):
-        values = torch.tensor([scores])
-        names = torch.tensor([[[10 * step, 0, 0], [10 * step + 1, 0, 0]]])
-        finished = finished.merge(Finished.of(values, values, names, 1, ended=True))
-        arrived += [(score, 10 * step + place) for place, score in enumerate(scores) if score > -math.inf]
-    expected = sorted(arrived, key=lambda pair: (-pair[0], pair[1]))[:2]
-    assert finished.lists(2) == [[Hypothesis((name,), score, score, True) for score, name in expected]]
-
-
-def test_unfinished_hypotheses_stand_in_where_none_finished() -> None:
-    nothing = Finished.none(2, 2, 1, torch.device("cpu"))
-    names = torch.tensor([[[4], [5]], [[6], [7]]])
-    one = torch.tensor([[-math.inf, -3.0], [-math.inf, -math.inf]])
-    live = torch.tensor([[-1.0, -2.0], [-2.0, -1.0]])
-    finished = nothing.merge(Finished.of(one, one, names, 1, ended=True))
-    lists = finished.or_else(Finished.of(live, live, names, 1, ended=False)).lists(2)
-    assert lists == [
-        [Hypothesis((5,), -3.0, -3.0, True)],
-        [Hypothesis((7,), -1.0, -1.0, False), Hypothesis((6,), -2.0, -2.0, False)],
-    ]
+@given(st.lists(st.sampled_from([-1.0, -2.0, -3.0, -math.inf]), max_size=8), st.integers(1, 4))
+def test_the_best_come_first_and_at_equal_scores_those_that_were_there_first(scores: list[float], n_best: int) -> None:
+    """Two hypotheses at a time come, of which some are none."""
+    finished = Finished.none(1, 8, 1, torch.device("cpu"))
+    arrived = [(score, 10 + name) for name, score in enumerate(scores) if score > -math.inf]
+    for start in range(0, len(scores), 2):
+        row = torch.full((1, 8), -math.inf)
+        row[0, [1, 4]] = torch.tensor([*scores[start : start + 2], -math.inf])[:2]
+        names = torch.full((1, 8, 1), 99)
+        names[0, [1, 4], 0] = torch.tensor([10 + start, 11 + start])
+        finished.add(row, row, 1, names)
+        there = [pair for pair in arrived if pair[1] < 12 + start]
+        assert finished.free.tolist() == [8 - len(there)]
+        ordered = sorted((score for score, _ in there), reverse=True) + [-math.inf] * 8
+        assert float(finished.best(n_best)) == ordered[n_best - 1]
+    expected = sorted(arrived, key=lambda pair: (-pair[0], pair[1]))[:n_best]
+    wanted = [[Hypothesis((name,), score, score, True) for score, name in expected]]
+    assert finished.lists(n_best, finished=True) == wanted

@@ -1,7 +1,7 @@
 """Attention: score, normalize, mix; in one head or many, with masks, positions and memory."""
 
 from regard.attention.attend import Attention, attend
-from regard.attention.cache import KeyValueCache, Memory
+from regard.attention.cache import KeyValueCache, Lineage, Memory, SharedCache
 from regard.attention.heads import Heads
 from regard.attention.masks import causal, combine, padding, window
 from regard.attention.normalizers import (
@@ -57,6 +57,7 @@ __all__ = [
     "InverseDistance",
     "KeyValueCache",
     "Learned",
+    "Lineage",
     "Memory",
     "Multiplicative",
     "Normalizer",
@@ -65,6 +66,7 @@ __all__ = [
     "Rotary",
     "ScaledDot",
     "Score",
+    "SharedCache",
     "Sinusoidal",
     "TreeDistance",
     "as_normalizer",

@@ -103,21 +103,26 @@ class Attention(nn.Module):
         return shown
 
     def look(
-        self, query: Float[Tensor, "N n H Dq"], memory: Memory, *, mask: Bool[Tensor, "..."] | None = None
+        self,
+        query: Float[Tensor, "N n H Dq"],
+        memory: Memory,
+        *,
+        mask: Bool[Tensor, "..."] | None = None,
+        bias: Float[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "N n H Dv"]:
         """Context of queries that look at what was prepared once for a source.
 
-        A memory with fewer rows than there are queries, and its mask "M 1 1 S", serves N / M consecutive rows of
-        queries with each of its own, without being repeated: they are taken for more queries of one row.
+        A memory with fewer rows than there are queries, and its mask and bias "M 1 1 S", serves N / M consecutive rows
+        of queries with each of its own, without being repeated: they are taken for more queries of one row.
         """
         rows, count, heads, width = query.shape
-        places = max(memory.places(query), 1)
+        places = 1 if rows == len(memory.keys) else max(memory.places(query), 1)
         if places > 1 and (self.scores.watched or self.weights.watched or self.context.watched):
             # Whoever looks is shown as many rows of weights as there are rows of queries.
-            mask = None if mask is None else mask.repeat_interleave(places, 0)
+            mask, bias = (None if each is None else each.repeat_interleave(places, 0) for each in (mask, bias))
             memory, places = memory.repeat(places), 1
         folded = query.reshape(rows // places, places * count, heads, width).transpose(1, 2)
-        context: Tensor = self(folded, memory.keys, memory.values, mask=mask, prepared=True)
+        context: Tensor = self(folded, memory.keys, memory.values, mask=mask, bias=bias, prepared=True)
         return context.transpose(1, 2).reshape(rows, count, heads, context.shape[-1])
 
     def _weigh(self, query: Tensor, key: Tensor, mask: Tensor | None, bias: Tensor | None, causal: bool) -> Tensor:
@@ -135,8 +140,10 @@ class Attention(nn.Module):
         query = self.score.transform(query)
         queries, keys = query.shape[-2], key.shape[-2]
         # The kernels' own causal mask counts from the first key, so it serves only when all positions are queries.
-        alone = mask is None and bias is None and queries == keys
-        if causal and not alone:
+        triangle = False
+        if causal and mask is None and bias is None and queries == keys:
+            triangle = True
+        elif causal:
             mask = masks.combine(mask, masks.causal(queries, keys, device=query.device))
         # Masks as 0 and −inf: given booleans, cuDNN's kernel lets a query that may see nothing see everything.
         if bias is None:
@@ -147,9 +154,9 @@ class Attention(nn.Module):
             query,
             key,
             value,
-            attn_mask=None if bias is None else bias.expand(queries, keys) if bias.ndim < 2 else bias,
+            attn_mask=None if bias is None else (bias.expand(queries, keys) if bias.ndim < 2 else bias).to(query.dtype),
             dropout_p=self.dropout if self.training else 0.0,
-            is_causal=causal and alone,
+            is_causal=triangle,
             scale=self.score.scale,
             enable_gqa=query.shape[-3] != key.shape[-3],
         )

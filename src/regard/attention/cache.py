@@ -1,15 +1,16 @@
 """What attention remembers: keys and values of positions read so far, and of a source read once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.attention.masks import additive
 from regard.errors import UsageError
 
 ROOM = 16
-"""A cache takes memory for so many positions at a time."""
+"""A cache takes memory for so many positions at first, and twice as many whenever they are filled."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Memory:
         return Memory(self.keys.repeat_interleave(places, 0), self.values.repeat_interleave(places, 0))
 
 
+@dataclass
 class KeyValueCache:
     """Prepared keys and values of the positions read so far, at most `capacity`.
 
@@ -47,42 +49,32 @@ class KeyValueCache:
     it is (training copies nothing), and pieces that gradients must flow through are joined instead.
     """
 
-    def __init__(self, capacity: int) -> None:
-        self.capacity = capacity
-        self.length = 0
-        self._keys = self._values = _Rows()
+    capacity: int
+    length: int = 0
+    keys: "Rows" = field(default_factory=lambda: Rows())
+    values: "Rows" = field(default_factory=lambda: Rows())
 
     def append(
         self, keys: Float[Tensor, "N Gk n D"], values: Float[Tensor, "N G n Dv"]
     ) -> tuple[Float[Tensor, "N Gk K D"], Float[Tensor, "N G K Dv"]]:
         """Takes n more positions; gives keys and values of all K so far."""
-        end = self.length + keys.shape[-2]
-        if end > self.capacity:
-            raise UsageError(
-                f"a cache of capacity {self.capacity} cannot hold {end} positions; "
-                f"start with a capacity of at least {end}"
-            )
-        self._keys = self._keys.join(keys, self.length, self.capacity)
-        self._values = self._values.join(values, self.length, self.capacity)
+        end = _end(self, keys.shape[-2])
+        self.keys = self.keys.join(keys, self.length, self.capacity)
+        self.values = self.values.join(values, self.length, self.capacity)
         self.length = end
-        return self._keys.filled(end), self._values.filled(end)
+        return self.keys.filled(end), self.values.filled(end)
 
     def select(self, rows: Int[Tensor, " M"]) -> "KeyValueCache":
         """The cache whose row i is row rows[i] of this one; this one is consumed."""
-        return self._with(self._keys.select(rows, self.length), self._values.select(rows, self.length))
+        return replace(self, keys=self.keys.select(rows, self.length), values=self.values.select(rows, self.length))
 
     def copy(self) -> "KeyValueCache":
         """An independent cache with the same content."""
-        return self._with(self._keys.copy(self.length), self._values.copy(self.length))
-
-    def _with(self, keys: "_Rows", values: "_Rows") -> "KeyValueCache":
-        other = KeyValueCache(self.capacity)
-        other.length, other._keys, other._values = self.length, keys, values
-        return other
+        return replace(self, keys=self.keys.copy(self.length), values=self.values.copy(self.length))
 
 
 @dataclass(frozen=True)
-class _Rows:
+class Rows:
     """The keys or the values of a cache, and memory that the next selection of rows may write into.
 
     A beam search selects at every step. Two pieces of memory that take turns spare it asking for a new one each time,
@@ -98,33 +90,171 @@ class _Rows:
         assert self.kept is not None
         return self.kept[:, :, :length]
 
-    def join(self, piece: Float[Tensor, "N G n D"], length: int, capacity: int) -> "_Rows":
+    def join(self, piece: Float[Tensor, "N G n D"], length: int, capacity: int) -> "Rows":
         end = length + piece.shape[2]
         if self.kept is None and end == capacity:
-            return _Rows(piece)
+            return Rows(piece)
         if torch.is_grad_enabled() and (piece.requires_grad or (self.kept is not None and self.kept.requires_grad)):
-            return _Rows(piece if self.kept is None else torch.cat([self.filled(length), piece], dim=2))
+            return Rows(piece if self.kept is None else torch.cat([self.filled(length), piece], dim=2))
         rows = self
         if not self.own or self.kept is None or self.kept.shape[2] < end:
-            # Never much more room than is filled: what lies close together is read, and moved, several times faster.
-            room = min(capacity, -(-end // ROOM) * ROOM)
-            rows = _Rows(piece.new_empty(*piece.shape[:2], room, piece.shape[3]), own=True)
+            # Not more room than needed: what lies close together is read, and moved, several times faster.
+            room = _room(end, capacity)
+            rows = Rows(piece.new_empty(*piece.shape[:2], room, piece.shape[3]), own=True)
             if self.kept is not None:
                 rows.filled(length).copy_(self.filled(length))
         rows.filled(end)[:, :, length:] = piece
         return rows
 
-    def select(self, rows: Int[Tensor, " M"], length: int) -> "_Rows":
+    def select(self, rows: Int[Tensor, " M"], length: int) -> "Rows":
         if self.kept is None:
             return self
         if not self.own:
-            return _Rows(self.filled(length).index_select(0, rows))
+            return Rows(self.filled(length).index_select(0, rows))
         room = self.spare
         if room is None or len(room) < len(rows):
             room = self.kept.new_empty(len(rows), *self.kept.shape[1:])
         # Whole rows, what is not filled included: they are one piece of memory each.
         chosen = torch.index_select(self.kept, 0, rows, out=room[: len(rows)])
-        return _Rows(chosen, own=True, spare=self.kept)
+        return Rows(chosen, own=True, spare=self.kept)
 
-    def copy(self, length: int) -> "_Rows":
-        return self if self.kept is None else _Rows(self.filled(length).clone())
+    def copy(self, length: int) -> "Rows":
+        return self if self.kept is None else Rows(self.filled(length).clone())
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """Who wrote what the hypotheses of a beam have read.
+
+    Hypotheses that continue the same ones have a common past. Each position was written once, by what stood at some
+    place of the beam then; a new beam changes who reads what, and nothing that was written moves.
+    """
+
+    writers: Int[Tensor, "B places room"]
+    """At which place stood what wrote each position that a hypothesis has read."""
+
+    @classmethod
+    def own(cls, sources: int, places: int, room: int, device: torch.device) -> "Lineage":
+        """Of hypotheses each of which has written all it has read."""
+        places_, room = torch.arange(places, dtype=torch.int16, device=device), _rounded(room)
+        return cls(places_[:, None].expand(sources, places, room).clone())
+
+    def branch(self, parents: Int[Tensor, "B places"], length: int) -> "Lineage":
+        """After place j was given to what continues the hypothesis at place parents[i, j]; all are `length` long."""
+        writers = self.writers.gather(1, parents[..., None].expand(self.writers.shape))
+        writers[..., length:] = torch.arange(parents.shape[1], dtype=writers.dtype, device=writers.device)[:, None]
+        return Lineage(writers)
+
+    def select(self, sources: Int[Tensor, " M"]) -> "Lineage":
+        return Lineage(self.writers.index_select(0, sources))
+
+    def bias(self, length: int, dtype: torch.dtype) -> Float[Tensor, "B 1 places K"]:
+        """What hides from each hypothesis those of the length × places positions in a cache that it has not read."""
+        places = self.writers.shape[1]
+        some = torch.arange(places, dtype=self.writers.dtype, device=self.writers.device)
+        # More of it than is asked for, and then cut: kernels want rows that begin at round addresses.
+        read = (self.writers[..., : _rounded(length), None] == some).flatten(2)
+        return additive(read).to(dtype)[:, None, :, : length * places]
+
+
+@dataclass
+class SharedCache:
+    """Prepared keys and values of the positions that `places` hypotheses of each source have written.
+
+    Everything that was written for a source lies there for all its hypotheses to see, position by position, the places
+    side by side; the bias of a `Lineage` hides what a hypothesis has not read.
+    """
+
+    capacity: int
+    places: int
+    length: int = 0
+    keys: Float[Tensor, "B Gk room places D"] | None = None
+    values: Float[Tensor, "B G room places Dv"] | None = None
+
+    @classmethod
+    def of(cls, cache: KeyValueCache, places: int) -> "SharedCache":
+        """Of hypotheses that have read what is in a row of a cache, `places` of them each."""
+        shared = cls(cache.capacity, places)
+        if cache.keys.kept is not None:
+            held = (rows.filled(cache.length).repeat_interleave(places, 0) for rows in (cache.keys, cache.values))
+            shared.append(*held)
+        shared.length = cache.length
+        return shared
+
+    def append(
+        self, keys: Float[Tensor, "N Gk n D"], values: Float[Tensor, "N G n Dv"]
+    ) -> tuple[Float[Tensor, "B Gk K D"], Float[Tensor, "B G K Dv"]]:
+        """Takes n more positions of each hypothesis; gives all keys and values of each source."""
+        end = _end(self, keys.shape[-2])
+        self.keys, self.values = (self._write(*pair, end) for pair in ((self.keys, keys), (self.values, values)))
+        self.length = end
+        return self.keys[:, :, :end].flatten(2, 3), self.values[:, :, :end].flatten(2, 3)
+
+    def select(self, sources: Int[Tensor, " M"]) -> "SharedCache":
+        """The cache of these sources."""
+        keys, values = (None if kept is None else kept.index_select(0, sources) for kept in (self.keys, self.values))
+        return replace(self, keys=keys, values=values)
+
+    def apart(self, lineage: Lineage) -> KeyValueCache:
+        """A cache in which each hypothesis has a row of its own, with all that it has read."""
+        cache = KeyValueCache(self.capacity)
+        if self.keys is not None and self.values is not None:
+            cache.append(*(self._read(kept, lineage) for kept in (self.keys, self.values)))
+        return cache
+
+    def copy(self) -> "SharedCache":
+        """An independent cache with the same content."""
+        keys, values = (None if kept is None else kept.clone() for kept in (self.keys, self.values))
+        return replace(self, keys=keys, values=values)
+
+    def fold(self, rows: Float[Tensor, "N H 1 D"]) -> Float[Tensor, "B H places D"]:
+        """The hypotheses of a source as queries of one row."""
+        return rows.unflatten(0, (-1, self.places)).squeeze(3).transpose(1, 2)
+
+    def unfold(self, folded: Float[Tensor, "B H places D"]) -> Float[Tensor, "N H 1 D"]:
+        return folded.transpose(1, 2).flatten(0, 1).unsqueeze(2)
+
+    def spread(self, bias: Float[Tensor, "*N H 1 K"]) -> Float[Tensor, "*B H places places_K"]:
+        """A bias between hypotheses and positions as one between hypotheses and all that lies here."""
+        if bias.ndim > 3 and len(bias) > 1:
+            bias = self.fold(bias)
+        return bias.repeat_interleave(self.places, -1)
+
+    def _write(self, kept: Tensor | None, piece: Float[Tensor, "N G n D"], end: int) -> Tensor:
+        rows, heads, _, width = piece.shape
+        if kept is None or kept.shape[2] < end:
+            room = _room(end, self.capacity)
+            wider = piece.new_empty(rows // self.places, heads, room, self.places, width)
+            if kept is not None:
+                wider[:, :, : self.length] = kept[:, :, : self.length]
+            kept = wider
+        kept[:, :, self.length : end] = piece.unflatten(0, (-1, self.places)).permute(0, 2, 3, 1, 4)
+        return kept
+
+    def _read(self, kept: Float[Tensor, "B G room places D"], lineage: Lineage) -> Float[Tensor, "N G K D"]:
+        filled = kept[:, :, : self.length]
+        index = lineage.writers[..., : self.length].long()  # "B places K", to "B 1 K places 1"
+        index = index.transpose(1, 2)[:, None, :, :, None].expand(filled.shape)
+        return filled.gather(3, index).permute(0, 3, 1, 2, 4).flatten(0, 1)
+
+
+def _end(cache: KeyValueCache | SharedCache, count: int) -> int:
+    """How many positions there will be with so many more."""
+    end = cache.length + count
+    if end > cache.capacity:
+        raise UsageError(
+            f"a cache of capacity {cache.capacity} cannot hold {end} positions; start with a capacity of at least {end}"
+        )
+    return end
+
+
+def _room(length: int, capacity: int) -> int:
+    """Memory is taken for so many positions."""
+    room = ROOM
+    while room < length:
+        room *= 2
+    return min(room, capacity)
+
+
+def _rounded(length: int) -> int:
+    return -(-length // 8) * 8

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention.attend import Attention
-from regard.attention.cache import KeyValueCache, Memory
+from regard.attention.cache import KeyValueCache, Memory, SharedCache
 from regard.attention.normalizers import Normalizer
 from regard.attention.positions import Position
 from regard.attention.scores import SCORES, Score, ScoreFunction, as_score
@@ -70,6 +70,11 @@ class Heads(nn.Module):
         self.attention = attention
         self.reset()
 
+    @property
+    def watched(self) -> bool:
+        """Whether somebody looks at the scores, the weights or the context."""
+        return self.scores.watched or self.weights.watched or self.context.watched
+
     def reset(self) -> None:
         """Fresh projections: Glorot and Bengio (2010), each head's queries, keys and values alike; biases zero."""
         for linear in filter(None, (self.inward, self.source, self.outward)):
@@ -82,12 +87,14 @@ class Heads(nn.Module):
         x: Float[Tensor, "B Q E"],
         *,
         mask: Bool[Tensor, "..."] | None = None,
-        cache: KeyValueCache | None = None,
+        bias: Float[Tensor, "..."] | None = None,
+        cache: KeyValueCache | SharedCache | None = None,
         distances: Int[Tensor, "B Q K"] | None = None,
     ) -> Float[Tensor, "B Q E"]:
         """Self-attention; with a cache, of positions that follow those in it, which are seen too.
 
-        `mask` is broadcast to "B H Q K", K counting what is in the cache; `distances` are those of a tree.
+        `mask` and `bias` are broadcast to "B H Q K", K counting what is in the cache; `distances` are those of a tree.
+        A cache that hypotheses share takes one position of each at a time, and a bias that hides what is not theirs.
         """
         if self.source is not None:
             raise UsageError(
@@ -101,8 +108,20 @@ class Heads(nn.Module):
         value = vectors[:, -self.groups :]
         if cache is not None:
             key, value = cache.append(key, value)
-        bias = self.position.bias(query, key.shape[-2], offset, distances)
+        if isinstance(cache, SharedCache):
+            placed = self.position.bias(query, cache.length, offset, distances)
+            bias = _sum(bias, None if placed is None else cache.spread(placed))
+            folded = self.attention(cache.fold(query), key, value, mask=mask, bias=bias, prepared=True)
+            return self._join(cache.unfold(folded))
+        bias = _sum(bias, self.position.bias(query, key.shape[-2], offset, distances))
         return self._join(self.attention(query, key, value, mask=mask, bias=bias, causal=self.causal, prepared=True))
+
+    def note(self, x: Float[Tensor, "B T E"], cache: KeyValueCache) -> None:
+        """Puts positions into a cache for later ones to see, without a look from them."""
+        rows = self.heads * self.width
+        vectors = self._split(F.linear(x, self.inward.weight[rows:], self.inward.bias[rows:]))
+        key = self.attention.prepare(self.position.rotate(vectors[:, : self.groups], cache.length))
+        cache.append(key, vectors[:, self.groups :])
 
     def remember(self, source: Float[Tensor, "B S Es"]) -> Memory:
         """Keys and values of a source, once for all queries."""
@@ -114,15 +133,21 @@ class Heads(nn.Module):
         return Memory(self.attention.prepare(vectors[:, : self.groups]), vectors[:, self.groups :])
 
     def look(
-        self, x: Float[Tensor, "B Q E"], memory: Memory, *, mask: Bool[Tensor, "..."] | None = None
+        self,
+        x: Float[Tensor, "B Q E"],
+        memory: Memory,
+        *,
+        mask: Bool[Tensor, "..."] | None = None,
+        bias: Float[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "B Q E"]:
         """Cross-attention to what was remembered. Positions have no say: order in the source is not order here.
 
-        A memory and its mask, "M 1 1 S", may have fewer rows: each then serves B / M consecutive rows of x.
+        A memory and its mask and bias, "M 1 1 S", may have fewer rows: each then serves B / M consecutive rows of x.
         """
         rows = self.heads * self.width
         query = F.linear(x, self.inward.weight[:rows], self.inward.bias[:rows])
-        context = self.attention.look(query.view(*query.shape[:2], self.heads, self.width), memory, mask=mask)
+        queries = query.view(*query.shape[:2], self.heads, self.width)
+        context = self.attention.look(queries, memory, mask=mask, bias=bias)
         joined: Tensor = self.outward(context.flatten(2))
         return joined
 
@@ -141,6 +166,13 @@ def _score(score: str | Score | ScoreFunction, width: int, hidden: int, heads: i
     if score not in SCORES:
         raise UsageError(f"score {score!r} is not known; known are {one_of(SCORES, score)}, or a score or function")
     return SCORES[score](width, width, hidden=hidden, heads=heads)
+
+
+def _sum(bias: Tensor | None, other: Tensor | None) -> Tensor | None:
+    """Of two things added to scores, each of which may be missing."""
+    if bias is None or other is None:
+        return other if bias is None else bias
+    return bias + other
 
 
 def _check_divides(whole: str, number: int, part: str, by: int) -> None:

@@ -5,7 +5,7 @@ whose positions 0 … keys - 1 are the keys; by default they are its last ones, 
 """
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.errors import UsageError
@@ -38,6 +38,16 @@ def window(
 def padding(keep: Bool[Tensor, "B K"]) -> Bool[Tensor, "B 1 1 K"]:
     """Every query sees the real tokens of its own row."""
     return keep[:, None, None, :]
+
+
+def same(queries: Int[Tensor, "B Q"], keys: Int[Tensor, "B K"]) -> Bool[Tensor, "B 1 Q K"]:
+    """Every query sees the keys that have its number: sequences that share a row do not see each other."""
+    return queries[:, None, :, None] == keys[:, None, None, :]
+
+
+def additive(mask: Bool[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """The mask as what is added to scores: nothing where one may attend, −inf elsewhere."""
+    return torch.where(mask, 0.0, -torch.inf)
 
 
 def combine(*masks: Bool[Tensor, "..."] | None) -> Bool[Tensor, "..."] | None:

@@ -23,8 +23,10 @@ class Position(nn.Module):
     embeds = False
     """Whether it acts on embeddings, so that a model has one of it, rather than in the heads of each layer."""
 
-    def embed(self, x: Float[Tensor, "B T E"], offset: int = 0) -> Float[Tensor, "B T E"]:
-        """Embeddings that know their positions."""
+    def embed(
+        self, x: Float[Tensor, "B T E"], offset: int = 0, places: Int[Tensor, "B T"] | None = None
+    ) -> Float[Tensor, "B T E"]:
+        """Embeddings that know their positions; `places` says them where they do not just count from `offset` on."""
         return x
 
     def rotate(self, x: Float[Tensor, "B H T D"], offset: int = 0) -> Float[Tensor, "B H T D"]:
@@ -47,8 +49,11 @@ class Sinusoidal(Position):
         super().__init__()
         self.table = _Angles(width, interleaved=True)
 
-    def embed(self, x: Float[Tensor, "B T E"], offset: int = 0) -> Float[Tensor, "B T E"]:
-        return x + self.table(x, offset, x.shape[-2])
+    def embed(
+        self, x: Float[Tensor, "B T E"], offset: int = 0, places: Int[Tensor, "B T"] | None = None
+    ) -> Float[Tensor, "B T E"]:
+        angles = self.table(x, offset, x.shape[-2])
+        return (x + (angles if places is None else F.embedding(places, angles))).to(x.dtype)
 
 
 class Learned(Position):
@@ -61,7 +66,11 @@ class Learned(Position):
         # As large as the embeddings they are added to; smaller ones take several times longer to be noticed.
         self.weight = nn.Parameter(torch.randn(longest, width))
 
-    def embed(self, x: Float[Tensor, "B T E"], offset: int = 0) -> Float[Tensor, "B T E"]:
+    def embed(
+        self, x: Float[Tensor, "B T E"], offset: int = 0, places: Int[Tensor, "B T"] | None = None
+    ) -> Float[Tensor, "B T E"]:
+        if places is not None:
+            return x + F.embedding(places, self.weight)
         end, longest = offset + x.shape[-2], self.weight.shape[0]
         if end > longest:
             raise UsageError(

@@ -1,4 +1,4 @@
-"""The searches of a batch and the hypotheses they are writing."""
+"""Searches that step together, and the hypotheses they are writing."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -9,55 +9,33 @@ from torch import Tensor
 
 from regard.decode.choosing import Candidates, Choice
 from regard.decode.constraints import Constraints
-from regard.decode.ranking import Finished, Ranking
+from regard.decode.ranking import Finished, Hypothesis, Ranking
+from regard.models.generator import State
 from regard.tokens.vocabulary import BEGIN
 
 
 @dataclass(frozen=True)
-class Searches:
-    """What is known of each of B searches that are not over yet."""
-
-    places: list[int]
-    """Which of all searches these are."""
-    examples: list[int]
-    """Which examples they are for, in the caller's numbering."""
-    rules: Constraints
-    choice: Choice
-    keep: Bool[Tensor, "B S"]
-    finished: Finished
-
-    def select(self, chosen: list[int]) -> Self:
-        rows = torch.tensor(chosen, dtype=torch.long, device=self.keep.device)
-        return replace(
-            self,
-            places=[self.places[row] for row in chosen],
-            examples=[self.examples[row] for row in chosen],
-            rules=self.rules.select(rows),
-            choice=self.choice.select(rows),
-            keep=self.keep[rows],
-            finished=self.finished.select(rows),
-        )
-
-
-@dataclass(frozen=True)
 class Live:
-    """Hypotheses being written, `beam` for each search, all of one length; the total of an empty place is -inf."""
+    """Hypotheses being written, `beam` for each search; the total of an empty place is -inf."""
 
     totals: Float[Tensor, "B beam"]
     tokens: Int[Tensor, "B beam room"]
     """BEGIN, what is written, and room for more."""
     coverage: Float[Tensor, "B beam S"] | None
     """Attention each source token got so far, if the ranking asks for it."""
+    lengths: Int[Tensor, " B"]
+    """How long those of each search are. Those of a search that is over stay as they are; all others are …"""
     length: int
+    """… this long."""
 
     @classmethod
-    def begin(cls, finished: Finished) -> Self:
-        """One empty hypothesis for each search, with as much room as the finished ones have."""
-        searches, beam, longest = finished.tokens.shape
-        tokens = finished.tokens.new_full((searches, beam, longest + 1), BEGIN)
-        totals = torch.full_like(finished.scores, -torch.inf)
+    def begin(cls, searches: int, beam: int, longest: int, device: torch.device) -> Self:
+        """One empty hypothesis for each search, with room for so many tokens."""
+        # One more is written, and never read, in the step in which everything is over.
+        tokens = torch.full((searches, beam, longest + 2), BEGIN, device=device)
+        totals = torch.full((searches, beam), -torch.inf, device=device)
         totals[:, 0] = 0.0
-        return cls(totals, tokens, None, 0)
+        return cls(totals, tokens, None, tokens.new_zeros(searches), 0)
 
     def forced(self, prefixes: Int[Tensor, "B p"], totals: Float[Tensor, " B"], seen: Tensor | None) -> Self:
         """The same after the one hypothesis of each search has got these tokens, of these total log-probabilities;
@@ -65,7 +43,8 @@ class Live:
         count = prefixes.shape[1]
         self.tokens[..., 1 : count + 1] = prefixes[:, None]
         coverage = None if seen is None else seen[:, None].expand(-1, self.beam, -1)
-        return replace(self, totals=self.totals + totals[:, None], coverage=coverage, length=count)
+        totals = (self.totals + totals[:, None]).float()
+        return replace(self, totals=totals, coverage=coverage, lengths=self.lengths + count, length=count)
 
     @property
     def beam(self) -> int:
@@ -87,29 +66,81 @@ class Live:
         seen = attention.reshape(*self.totals.shape, -1)
         return replace(self, coverage=seen if self.coverage is None else self.coverage + seen)
 
-    def finish(self, ending: Candidates, ranking: Ranking, keep: Bool[Tensor, "B S"]) -> Finished:
-        """The hypotheses that are continued with END."""
+    def finish(self, ending: Candidates, ranking: Ranking, keep: Bool[Tensor, "B S"], finished: Finished) -> None:
+        """Adds the hypotheses that are continued with END to the finished ones."""
         parents = ending.parents[..., None]
-        tokens = self.tokens[..., 1:].gather(1, parents.expand(-1, -1, self.tokens.shape[2] - 1))
+        tokens = self.tokens[..., 1:].gather(1, parents.expand(-1, -1, finished.tokens.shape[2]))
         coverage = self.coverage
         if coverage is not None:
             coverage = coverage.gather(1, parents.expand(-1, -1, coverage.shape[2]))
-        scores = ranking.score(ending.totals, self.length + 1, coverage, keep)
-        return Finished.of(scores, ending.totals, tokens, self.length, ended=True)
+        finished.add(ranking.score(ending.totals, self.length + 1, coverage, keep), ending.totals, self.length, tokens)
 
-    def unfinished(self, ranking: Ranking, keep: Bool[Tensor, "B S"]) -> Finished:
-        """The hypotheses as they stand, for searches that can finish none."""
-        scores = ranking.score(self.totals, self.length, self.coverage, keep)
-        return Finished.of(scores, self.totals, self.tokens[..., 1:], self.length, ended=False)
+    def select(self, searches: Int[Tensor, " M"]) -> Self:
+        coverage = None if self.coverage is None else self.coverage[searches]
+        totals, tokens, lengths = self.totals[searches], self.tokens[searches], self.lengths[searches]
+        return replace(self, totals=totals, tokens=tokens, coverage=coverage, lengths=lengths)
 
-    def select(self, rows: Int[Tensor, "M beam"]) -> Self:
-        """The hypotheses of M searches; hypothesis (i, j) is row rows[i, j] of these."""
-        coverage = None if self.coverage is None else self.coverage.flatten(0, 1)[rows]
-        totals, tokens = self.totals.flatten()[rows], self.tokens.flatten(0, 1)[rows]
-        return replace(self, totals=totals, tokens=tokens, coverage=coverage)
-
-    def grow(self, going: Candidates) -> Self:
-        """The hypotheses, each one token longer."""
+    def grow(self, going: Candidates, over: Bool[Tensor, " B"]) -> Self:
+        """The hypotheses, each one token longer, but those of searches that are over as they are."""
+        tokens, coverage = self.tokens, self.coverage
+        if self.beam > 1:
+            parents = going.parents[..., None]
+            tokens = tokens.gather(1, parents.expand(tokens.shape))
+            coverage = None if coverage is None else coverage.gather(1, parents.expand(coverage.shape))
         # The room is there to be written to: a copy each step would cost as much as everything else here.
-        self.tokens[..., self.length + 1] = going.tokens
-        return replace(self, totals=going.totals, length=self.length + 1)
+        tokens[..., self.length + 1] = going.tokens
+        totals = torch.where(over[:, None], self.totals, going.totals)
+        return Live(totals, tokens, coverage, self.lengths + ~over, self.length + 1)
+
+
+@dataclass(frozen=True)
+class Searches:
+    """B searches that step together, with the state of the model that writes for them."""
+
+    rules: Constraints
+    choice: Choice
+    keep: Bool[Tensor, "B S"]
+    bound: Float[Tensor, " B"]
+    """What a log-probability is divided by to bound the score it can lead to."""
+    live: Live
+    finished: Finished
+    over: Bool[Tensor, " B"]
+    broken: Bool[Tensor, " B"]
+    """Where the model gave something that is no number."""
+    state: State
+
+    @property
+    def free(self) -> Int[Tensor, " B"]:
+        """How many hypotheses may go on or finish."""
+        return self.finished.free.masked_fill(self.over, 0)
+
+    def select(self, chosen: Int[Tensor, " M"]) -> Self:
+        """These of the searches; those given up are consumed."""
+        beam = self.live.beam
+        rows = chosen[:, None] * beam + torch.arange(beam, device=chosen.device)
+        return replace(
+            self,
+            rules=self.rules.select(chosen),
+            choice=self.choice.select(chosen),
+            keep=self.keep[chosen],
+            bound=self.bound[chosen],
+            live=self.live.select(chosen),
+            finished=self.finished.select(chosen),
+            over=self.over[chosen],
+            broken=self.broken[chosen],
+            state=self.state.branch(rows, chosen),
+        )
+
+    def lists(self, chosen: Int[Tensor, " M"], ranking: Ranking, n_best: int) -> list[list[Hypothesis]]:
+        """What these searches have found, best first: unfinished hypotheses if they have finished none."""
+        found = self.finished.select(chosen).lists(n_best, finished=True)
+        if all(found):
+            return found
+        live, keep = self.live.select(chosen), self.keep[chosen]
+        scores = ranking.score(live.totals, live.lengths[:, None], live.coverage, keep)
+        room = self.finished.tokens.shape[2]
+        unfinished = Finished.none(len(scores), live.beam, room, scores.device)
+        lengths = live.lengths[:, None].expand(scores.shape)
+        unfinished.add(scores, live.totals, lengths, live.tokens[..., 1 : room + 1])
+        others = unfinished.lists(n_best, finished=False)
+        return [one or other for one, other in zip(found, others, strict=True)]

@@ -30,13 +30,14 @@ class Candidates:
         """Those that END finishes."""
         return replace(self, totals=self.totals.masked_fill(self.tokens != END, -torch.inf))
 
-    def going_on(self, last: Bool[Tensor, " B"] | None) -> Self:
+    def going_on(self, last: Bool[Tensor, " B"]) -> Self:
         """Those that END does not finish, but none in searches where this was the `last` step."""
-        ends = self.tokens == END
-        return replace(self, totals=self.totals.masked_fill(ends if last is None else ends | last[:, None], -torch.inf))
+        return replace(self, totals=self.totals.masked_fill((self.tokens == END) | last[:, None], -torch.inf))
 
-    def select(self, searches: Int[Tensor, " M"]) -> Self:
-        return type(self)(self.totals[searches], self.parents[searches], self.tokens[searches])
+    def unless(self, over: Bool[Tensor, " B"]) -> Self:
+        """The same, but in searches that are over every hypothesis continues itself."""
+        own = torch.arange(self.parents.shape[1], device=over.device)
+        return replace(self, parents=torch.where(over[:, None], own, self.parents))
 
 
 @runtime_checkable
@@ -48,11 +49,11 @@ class Choice(Protocol):
         log_probs: Float[Tensor, "B beam V"],
         totals: Float[Tensor, "B beam"],
         position: int,
-        last: Bool[Tensor, " B"] | None,
+        last: Bool[Tensor, " B"],
     ) -> Candidates:
         """The `beam` best continuations, given the log-probabilities of each next token and of what is written.
 
-        `last` says in which searches nothing but END may follow now; None means in none of them.
+        `last` says in which searches nothing but END may follow now.
         """
         ...
 
@@ -72,18 +73,15 @@ class Likeliest:
         log_probs: Float[Tensor, "B beam V"],
         totals: Float[Tensor, "B beam"],
         position: int,
-        last: Bool[Tensor, " B"] | None,
+        last: Bool[Tensor, " B"],
     ) -> Candidates:
         beam, size = log_probs.shape[1:]
-        if last is not None:
-            end = log_probs[..., END, None]
-            likelier = (log_probs > end).sum(-1, keepdim=True)
-            ends = torch.full_like(log_probs, -torch.inf)
-            ends[..., END, None] = end.masked_fill(likelier >= beam, -torch.inf)
-            log_probs = torch.where(last[:, None, None], ends, log_probs)
         # The best of all are among the best of each row, and only those are worth adding up.
         each, tokens = likeliest(log_probs, min(beam, size))
-        best, places = (totals[..., None] + each).flatten(1).topk(beam)
+        sums = totals[..., None] + each.masked_fill(last[:, None, None] & (tokens != END), -torch.inf)
+        if beam == 1:
+            return Candidates(sums[..., 0], torch.zeros_like(tokens[..., 0]), tokens[..., 0])
+        best, places = sums.flatten(1).topk(beam)
         return Candidates(best, places // each.shape[2], tokens.flatten(1).gather(1, places))
 
     def select(self, searches: Int[Tensor, " M"]) -> Self:
@@ -102,6 +100,8 @@ def likeliest(
     On the CPU `topk` moves every number about. The best `count` of all are in the `count` runs of tokens with the best
     of their own, or among the tokens left over at the end; finding the best of a run is much faster.
     """
+    if count == 1:
+        return log_probs.max(-1, keepdim=True)
     size = log_probs.shape[-1]
     runs = size // RUN
     if log_probs.device.type != "cpu" or runs < 4 * count:

@@ -31,9 +31,6 @@ class Constraints:
     no_repeat: int
     longest: Int[Tensor, " B"]
     """Most tokens of an output of each search."""
-    first: int
-    final: int
-    """The lowest and the highest of these limits when the searches began, so that the device need not be asked."""
     prefixes: Padded
     common: int
     """So many tokens at least are forced in every search."""
@@ -45,8 +42,8 @@ class Constraints:
         settings: Decoding,
         prefixes: Sequence[Sequence[int]] | None,
         examples: Sequence[int],
+        longest: Sequence[int],
     ) -> Self:
-        longest = longest_outputs(source, settings)
         if prefixes is None:
             prefixes = [()] * len(longest)
         _check_prefixes(prefixes, longest, examples)
@@ -55,8 +52,6 @@ class Constraints:
             least=settings.least,
             no_repeat=settings.no_repeat,
             longest=torch.tensor(longest, dtype=torch.long, device=device),
-            first=min(longest, default=0),
-            final=max(longest, default=0),
             prefixes=Padded.of([list(prefix) for prefix in prefixes]).to(device),
             common=min(map(len, prefixes), default=0),
         )
@@ -73,9 +68,9 @@ class Constraints:
                     f"its tokens are 0 to {size - 1}: encode the prefix with this model's tokenizer"
                 )
 
-    def last(self, length: int) -> Bool[Tensor, " B"] | None:
-        """In which searches an output of this length may get no other token than END; None: in none of them."""
-        return None if length < self.first else length >= self.longest
+    def last(self, length: int) -> Bool[Tensor, " B"]:
+        """In which searches an output of this length may get no other token than END."""
+        return self.longest <= length
 
     def forbid_(self, log_probs: Float[Tensor, "B beam V"], written: Int[Tensor, "B beam t"]) -> None:
         """Writes -inf into the log-probabilities of tokens that may not come next, after what is written.

@@ -7,8 +7,10 @@ import torch
 from torch import nn
 
 from regard.data.batch import PairBatch, padded_sources
+from regard.decode.captured import stepping_of
 from regard.decode.ranking import Hypothesis
 from regard.decode.search import decode, evaluating
+from regard.decode.stepping import Stepping
 from regard.errors import UsageError
 from regard.models.generator import Generator
 from regard.recipe import Decoding
@@ -24,19 +26,25 @@ def decode_all(
     *,
     prefixes: Sequence[Sequence[int]] | None = None,
     words: Sequence[Sequence[int]] | None = None,
+    stepping: Stepping | None = None,
     on_progress: Progress | None = None,
 ) -> list[list[Hypothesis]]:
     """The outputs for each source (tokens without special ones), best first, on the device the model is on.
 
-    `words` are what the tokens of each source are in the output, for models that copy them (`data.batch.Worded`)."""
+    `words` are what the tokens of each source are in the output, for models that copy them (`data.batch.Worded`).
+    `stepping` is how searches step, otherwise as fast as they can."""
     if prefixes is not None:
         _check_counts("prefixes", prefixes, sources)
     found: dict[int, list[Hypothesis]] = {}
-    for chosen in batches_by_length([len(source) + 1 for source in sources], settings.batch_tokens):
+    device = device_of(model)
+    stepping = stepping or stepping_of(model, settings, device, forced=prefixes is not None)
+    widths = [stepping.width(len(source) + 1) for source in sources]
+    for chosen in batches_by_length(widths, settings.batch_tokens, stepping.fit):
         copied = None if words is None else [words[example] for example in chosen]
-        batch = padded_sources([sources[example] for example in chosen], copied).to(device_of(model))
+        batch = padded_sources([sources[example] for example in chosen], copied, widths[chosen[0]]).to(device)
         forced = None if prefixes is None else [prefixes[example] for example in chosen]
-        found.update(zip(chosen, decode(model, batch, settings, prefixes=forced, examples=chosen), strict=True))
+        outputs = decode(model, batch, settings, prefixes=forced, examples=chosen, stepping=stepping)
+        found.update(zip(chosen, outputs, strict=True))
         if on_progress is not None:
             on_progress(len(found), len(sources))
     return [found[example] for example in range(len(sources))]
@@ -81,15 +89,18 @@ def pairs_of(
     return PairBatch.of(given, wanted, list(chosen), words=copied)
 
 
-def batches_by_length(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
+def batches_by_length(
+    lengths: Sequence[int], batch_tokens: int, fit: Callable[[int], int] = int
+) -> Iterator[list[int]]:
     """Indices of examples in batches of similar length, whose rows × longest is at most `batch_tokens`.
 
     The longest come first, so that memory that does not suffice is found out at once. An example that is longer than
-    the budget is a batch of its own: whatever a user gives is answered.
+    the budget is a batch of its own: whatever a user gives is answered. `fit` says how many rows there are to be where
+    there is room for so many.
     """
     batch: list[int] = []
     for example in sorted(range(len(lengths)), key=lambda example: -lengths[example]):
-        if batch and (len(batch) + 1) * lengths[batch[0]] > batch_tokens:
+        if batch and len(batch) == fit(max(batch_tokens // lengths[batch[0]], 1)):
             yield batch
             batch = []
         batch.append(example)

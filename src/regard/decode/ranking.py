@@ -1,8 +1,7 @@
-"""What a hypothesis is worth: the length and coverage penalties, and the best finished hypotheses of each search."""
+"""What a hypothesis is worth: the length and coverage penalties, and the finished hypotheses of each search."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import Self, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -40,99 +39,93 @@ class Ranking:
     def score(
         self,
         log_probs: Float[Tensor, "B beam"],
-        length: int,
+        length: int | Int[Tensor, "B 1"],
         coverage: Float[Tensor, "B beam S"] | None,
         keep: Bool[Tensor, "B S"],
     ) -> Float[Tensor, "B beam"]:
-        """Scores of hypotheses that are all `length` long; `coverage` is the attention each source token got in all."""
-        scores = log_probs / float(max(length, 1) ** self.length_penalty)
+        """Scores of hypotheses of these lengths; `coverage` is the attention each source token got in all."""
+        scores = log_probs / self.worth(length)
         if coverage is None:
             return scores
         covered = coverage.clamp(LEAST_COVERAGE, 1.0).log().masked_fill(~keep[:, None], 0.0)
         return scores + self.coverage_penalty * covered.sum(-1)
 
-    def bound(self, log_probs: Float[Tensor, " B"], longest: Int[Tensor, " B"]) -> Float[Tensor, " B"]:
-        """A score that nothing grown from hypotheses of at most these log-probabilities can exceed.
+    def worth(self, length: int | Int[Tensor, "*B"]) -> float | Float[Tensor, "*B"]:
+        """What the log-probability of an output of this length is divided by."""
+        if isinstance(length, int):
+            return float(max(length, 1) ** self.length_penalty)
+        return length.clamp(min=1).double().pow(self.length_penalty).float()
+
+    def bound(self, longest: Int[Tensor, " B"]) -> Float[Tensor, " B"]:
+        """A score that nothing grown from a hypothesis can exceed is its log-probability divided by this.
 
         Each further token has a log-probability of at most 0, so the sum can only fall. A negative sum is divided
         by a power of the length, so it is worth most at the greatest length there can be: `longest` tokens and
         END. The coverage penalty is never positive.
         """
-        return log_probs / (longest + 1).float().pow(self.length_penalty)
+        return cast(Tensor, self.worth(longest + 1))
 
 
 @dataclass(frozen=True)
 class Finished:
-    """The best hypotheses that B searches have finished, best first; places not yet taken have the score -inf."""
+    """The hypotheses that B searches have finished, in the order in which they did, written into the same memory.
 
-    scores: Float[Tensor, "B beam"]
-    log_probs: Float[Tensor, "B beam"]
-    lengths: Int[Tensor, "B beam"]
-    tokens: Int[Tensor, "B beam T"]
-    ended: Bool[Tensor, "B beam"]
+    There is one place more than a beam has. Nobody looks there: what does not finish is written to it.
+    """
 
-    @classmethod
-    def none(cls, searches: int, beam: int, capacity: int, device: torch.device) -> Self:
-        scores = torch.full((searches, beam), -torch.inf, device=device)
-        lengths = torch.zeros(searches, beam, dtype=torch.long, device=device)
-        tokens = torch.zeros(searches, beam, capacity, dtype=torch.long, device=device)
-        return cls(scores, scores, lengths, tokens, torch.zeros_like(scores, dtype=torch.bool))
+    scores: Float[Tensor, "B beam_1"]
+    """-inf where there is none yet."""
+    log_probs: Float[Tensor, "B beam_1"]
+    lengths: Int[Tensor, "B beam_1"]
+    tokens: Int[Tensor, "B beam_1 T"]
 
     @classmethod
-    def of(
-        cls,
-        scores: Float[Tensor, "B beam"],
-        log_probs: Float[Tensor, "B beam"],
-        tokens: Int[Tensor, "B beam T"],
-        length: int,
-        ended: bool,
-    ) -> Self:
-        """Hypotheses of one length, in any order; those with a log-probability of -inf are no hypotheses."""
-        there = log_probs > -torch.inf
-        lengths = torch.full_like(there, length, dtype=torch.long)
-        return cls(scores.masked_fill(~there, -torch.inf), log_probs, lengths, tokens, torch.full_like(there, ended))
+    def none(cls, searches: int, beam: int, room: int, device: torch.device) -> Self:
+        scores = torch.full((searches, beam + 1), -torch.inf, device=device)
+        lengths = torch.zeros(searches, beam + 1, dtype=torch.long, device=device)
+        return cls(scores, scores.clone(), lengths, lengths.new_zeros(searches, beam + 1, room))
 
     @property
     def free(self) -> Int[Tensor, " B"]:
         """How many places are not taken."""
-        return (self.scores == -torch.inf).sum(1)
+        return (self.scores[:, :-1] == -torch.inf).sum(1)
 
-    def merge(self, others: Self) -> Self:
-        """The best of both; at equal scores those that were here first."""
-        both = self._each(lambda mine, theirs: torch.cat([mine, theirs], 1), others)
-        return both._best(self.scores.shape[1])
+    def add(
+        self,
+        scores: Float[Tensor, "B beam"],
+        log_probs: Float[Tensor, "B beam"],
+        length: int | Int[Tensor, "B beam"],
+        tokens: Int[Tensor, "B beam T"],
+    ) -> None:
+        """Takes hypotheses, of which those with a log-probability of -inf are none; the others must find a place."""
+        there = log_probs > -torch.inf
+        beam = there.shape[1]
+        places = (there.cumsum(1) + (beam - 1 - self.free)[:, None]).masked_fill(~there, beam)
+        self.scores.scatter_(1, places, scores)
+        self.log_probs.scatter_(1, places, log_probs)
+        self.lengths.scatter_(1, places, length)
+        self.tokens.scatter_(1, places[..., None].expand(tokens.shape), tokens)
 
-    def or_else(self, unfinished: Self) -> Self:
-        """The same, with unfinished hypotheses, best first, for those searches that have finished none."""
-        empty = self.scores[:, 0] == -torch.inf
-        others = unfinished._best(self.scores.shape[1])
-        return self._each(lambda mine, theirs: torch.where(_like(empty[:, None], mine), theirs, mine), others)
+    def best(self, rank: int) -> Float[Tensor, " B"]:
+        """The score of the hypothesis of this rank, counted from 1."""
+        if rank == 1:
+            return self.scores[:, :-1].amax(1)
+        return self.scores[:, :-1].topk(rank).values[:, -1]
 
     def select(self, searches: Int[Tensor, " M"]) -> Self:
-        return self._each(lambda mine: mine[searches])
+        return type(self)(*(getattr(self, field.name)[searches] for field in fields(self)))
 
-    def _best(self, count: int) -> Self:
+    def lists(self, n_best: int, *, finished: bool) -> list[list[Hypothesis]]:
+        """At most `n_best` hypotheses of each search, best first, at equal scores the first that was finished."""
         # Not topk, which may order equal scores as it likes.
-        order = self.scores.argsort(dim=1, descending=True, stable=True)[:, :count]
-        return self._each(lambda mine: mine.gather(1, _like(order, mine).expand(-1, -1, *mine.shape[2:])))
-
-    def _each(self, function: Callable[..., Tensor], *others: Self) -> Self:
-        """A function of each field and the same field of the others."""
-        return type(self)(*(function(*(getattr(one, field.name) for one in (self, *others))) for field in fields(self)))
-
-    def lists(self, n_best: int) -> list[list[Hypothesis]]:
-        """At most `n_best` hypotheses of each search, off the device."""
-        columns = zip(*(getattr(self, field.name)[:, :n_best].tolist() for field in fields(self)), strict=True)
+        order = self.scores[:, :-1].argsort(dim=1, descending=True, stable=True)[:, :n_best]
+        rows = torch.arange(len(order), device=order.device)[:, None]
+        columns = zip(*(getattr(self, field.name)[rows, order].tolist() for field in fields(self)), strict=True)
         return [
             [
-                Hypothesis(tuple(tokens[:length]), score, log_prob, ended)
-                for score, log_prob, length, tokens, ended in zip(*search, strict=True)
+                Hypothesis(tuple(tokens[:length]), score, log_prob, finished)
+                for score, log_prob, length, tokens in zip(*search, strict=True)
                 if score > -torch.inf
             ]
             for search in columns
         ]
-
-
-def _like(index: Tensor, field: Tensor) -> Tensor:
-    """An index of hypotheses with the axes of a field, which may have one more, for tokens."""
-    return index if field.ndim == 2 else index[..., None]

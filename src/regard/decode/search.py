@@ -13,13 +13,15 @@ Had the finished ones given up their places, as in many toolkits, which end a se
 finished, then improbable short outputs could fill the list while the best one is still being written.
 
 Greedy search is a beam of 1; sampling is a beam of 1 whose candidate is drawn, each sample being a search of its own.
-All searches of a batch step together, as the N = B × beam rows of the model's state. One index a step reorders the
-rows and drops those whose search is over; the host waits for the device once a step, to learn which these are.
+All searches of a batch step together, as the N = B × beam rows of the model's state. A step is made of tensors whose
+shapes depend on nothing that is found, so that it can be captured (`regard.decode.captured`). What belongs to a search
+that is over stays as it is; the host looks from time to time which are, and lets them leave.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 
 import torch
@@ -28,15 +30,16 @@ from torch import Tensor, nn
 
 from regard.data.batch import Padded
 from regard.decode.beams import Live, Searches
-from regard.decode.choosing import Candidates, Choice, Likeliest
-from regard.decode.constraints import Constraints
+from regard.decode.choosing import Choice, Likeliest
+from regard.decode.constraints import Constraints, longest_outputs
 from regard.decode.coverage import attention_reader
 from regard.decode.ranking import Finished, Hypothesis, Ranking
 from regard.decode.sampling import Sampling, uniform_numbers
+from regard.decode.stepping import Stepping
 from regard.errors import ModelError, UsageError
 from regard.models.generator import Generator, State
 from regard.recipe import Decoding
-from regard.tokens.vocabulary import BEGIN, END
+from regard.tokens.vocabulary import BEGIN
 
 
 @torch.inference_mode()
@@ -47,6 +50,7 @@ def decode(
     *,
     prefixes: Sequence[Sequence[int]] | None = None,
     examples: Sequence[int] | None = None,
+    stepping: Stepping | None = None,
 ) -> list[list[Hypothesis]]:
     """The outputs for each source of a batch, best first: `n_best` of them, or as many as the search has found.
 
@@ -56,39 +60,52 @@ def decode(
     examples = range(len(source.tokens)) if examples is None else examples
     if len(examples) != len(source.tokens):
         raise UsageError(f"{len(examples)} example numbers for {len(source.tokens)} sources: give one for each")
-    rules = Constraints.of(source, settings, prefixes, examples)
+    longest = longest_outputs(source, settings)
+    rules = Constraints.of(source, settings, prefixes, examples, longest)
     if not len(examples):
         return []
-    device = source.tokens.device
-    capacity = rules.final + 1  # BEGIN, and all that may be written before END
-    samples, beam, n_best = 1, 1, 1
-    choice: Choice = Likeliest()
-    if settings.method == "beam":
-        beam, n_best = settings.beam, settings.n_best
-    elif settings.method == "sample":
-        samples = settings.n_best
-        choice = Sampling(settings, uniform_numbers(settings.seed, examples, samples, capacity).to(device))
-    copies = torch.arange(len(examples), device=device).repeat_interleave(samples)
-    searches = Searches(
-        places=list(range(len(copies))),
-        examples=[example for example in examples for _ in range(samples)],
-        rules=rules.select(copies),
-        choice=choice,
-        keep=source.keep[copies],
-        finished=Finished.none(len(copies), beam, capacity - 1, device),
-    )
+    stepping = stepping or Stepping(source.tokens.device)
+    beam, n_best = (settings.beam, settings.n_best) if settings.method == "beam" else (1, 1)
+    samples = settings.n_best if settings.method == "sample" else 1
+    room = stepping.room(max(longest) + 1)  # BEGIN, and all that may be written before END
+    numbers = [example for example in examples for _ in range(samples)]
     with evaluating(model), attention_reader(model, settings.coverage_penalty) as attention:
-        read = None
-        if rules.common:
-            read = read_prefixes(model, model.start(source, capacity).select(copies), searches, attention)
-        # Prefixes that are impossible, or make the model give no numbers, are read again, token by token.
-        state, live = read or (model.start(source, capacity).select(copies), Live.begin(searches.finished))
-        if beam > 1:
-            state = state.branch(copies[:, None].expand(-1, beam))
-        ranking = Ranking(settings.length_penalty, settings.coverage_penalty)
-        found = search(model, state, searches, live, ranking, attention, n_best)
+        writer = Writer(model, Ranking(settings.length_penalty, settings.coverage_penalty), beam, n_best, attention)
+        begin = Beginning.of(source, rules, settings, examples, room, stepping.rows(len(examples)))
+        searches = stepping("begin", partial(writer.begin, examples=numbers), begin)
+        found = search(writer, searches, numbers, max(longest), stepping)
     groups = [chain.from_iterable(found[place : place + samples]) for place in range(0, len(found), samples)]
     return [sorted(group, key=lambda hypothesis: hypothesis.score, reverse=True) for group in groups]
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What searches begin with: B sources, and for each of them as many searches as there are `samples`."""
+
+    source: Padded
+    rules: Constraints
+    choice: Choice
+    over: Bool[Tensor, " B"]
+    """True for those that only fill up a shape."""
+    room: int
+    samples: int
+
+    @classmethod
+    def of(
+        cls, source: Padded, rules: Constraints, settings: Decoding, examples: Sequence[int], room: int, rows: int
+    ) -> "Beginning":
+        """Of these sources, filled up to so many rows with the first of them."""
+        device, count = source.tokens.device, len(examples)
+        samples, choice = 1, Likeliest()
+        numbers = [*examples, *[examples[0]] * (rows - count)]
+        if settings.method == "sample":
+            samples = settings.n_best
+            choice = Sampling(settings, uniform_numbers(settings.seed, numbers, samples, room).to(device))
+        places = torch.arange(rows, device=device)
+        if rows > count:
+            filled = places.where(places < count, 0)
+            source, rules = source.select(filled), rules.select(filled)
+        return cls(source, rules, choice, places >= count, room, samples)
 
 
 @contextmanager
@@ -103,88 +120,122 @@ def evaluating(model: nn.Module) -> Iterator[None]:
             module.training = True
 
 
-def read_prefixes(
-    model: Generator, state: State, searches: Searches, attention: Callable[[], Float[Tensor, "N S"] | None]
-) -> tuple[State, Live] | None:
-    """Reads at once what is forced in all searches, but for the last token; None if some of it is impossible.
+@dataclass(frozen=True)
+class Writer:
+    """A model, and how it is made to write."""
 
-    `state` has one row for each search and has read nothing yet.
-    """
-    prefixes = searches.rules.prefixes.tokens[:, : searches.rules.common]
-    features, state = model.advance(torch.full_like(prefixes[:, :1], BEGIN), state)
-    readout = model.readout_of(state)
-    searches.rules.check_vocabulary(readout.logits(features[:, -1]).shape[-1], searches.examples)
-    totals, seen = readout.log_probs(features, prefixes[:, :1])[0].sum(1), attention()
-    if prefixes.shape[1] > 1:
-        features, state = model.advance(prefixes[:, :-1], state)
-        totals += model.readout_of(state).log_probs(features, prefixes[:, 1:])[0].sum(1)
-        further = attention()
-        seen = None if seen is None or further is None else seen + further
-    if not totals.isfinite().all():
-        return None
-    return state, Live.begin(searches.finished).forced(prefixes, totals, seen)
+    model: Generator
+    ranking: Ranking
+    beam: int
+    n_best: int
+    attention: Callable[[], Float[Tensor, "N S"] | None]
+    """What gives the attention that each source token got in the last `advance`, if somebody asks for it."""
+
+    def begin(self, begin: Beginning, examples: Sequence[int]) -> Searches:
+        """Searches that have written nothing, or what is forced in all of them but for the last token."""
+        copies = torch.arange(len(begin.over), device=begin.over.device).repeat_interleave(begin.samples)
+        rules, count = begin.rules.select(copies), len(copies)
+        live = Live.begin(count, self.beam, begin.room, copies.device)
+        read = None
+        if rules.common:
+            state = self.model.start(begin.source, begin.room).select(copies)
+            read = self._read_prefixes(state, rules, live, examples)
+        # Prefixes that are impossible, or make the model give no numbers, are read again, token by token.
+        state, live = read or (self.model.start(begin.source, begin.room).select(copies), live)
+        if self.beam > 1:
+            state = state.branch(torch.arange(count, device=copies.device)[:, None].expand(-1, self.beam))
+        return Searches(
+            rules=rules,
+            choice=begin.choice,
+            keep=begin.source.keep[copies],
+            bound=self.ranking.bound(rules.longest),
+            live=live,
+            finished=Finished.none(count, self.beam, begin.room, copies.device),
+            over=begin.over[copies],
+            broken=torch.zeros_like(begin.over[copies]),
+            state=state,
+        )
+
+    def step(self, searches: Searches, examples: Sequence[int]) -> Searches:
+        """The searches, one token further."""
+        # The model reads the last token of every hypothesis and says how likely each next one is.
+        live, rules = searches.live, searches.rules
+        features, state = self.model.advance(live.last, searches.state)
+        log_probs = self.model.readout_of(state).logits(features[:, -1]).float().log_softmax(-1)
+        log_probs = log_probs.view(*live.totals.shape, -1)
+        live = live.look(self.attention())
+        if live.length == 0:
+            rules.check_vocabulary(log_probs.shape[-1], examples)
+
+        # The best continuations take the places that are free: those with END for good, the others go on.
+        rules.forbid_(log_probs, live.written)
+        last = rules.last(live.length)
+        candidates = searches.choice.choose(log_probs, live.totals, live.length, last).first(searches.free)
+        live.finish(candidates.ending(), self.ranking, searches.keep, searches.finished)
+        going = candidates.going_on(last)
+
+        # A search is over if nothing goes on, or nothing that does can come to be among the `n_best`. One NaN among the
+        # logits has made every log-probability of its row NaN, and what is no number counts as the best.
+        best = going.totals.amax(1)
+        broken = searches.broken | best.isnan()
+        beaten = searches.finished.best(self.n_best) >= best / searches.bound
+        over = searches.over | beaten | ~(best > -torch.inf)
+        going = going.unless(over)
+        if self.beam > 1:
+            rows = going.parents + torch.arange(0, going.parents.numel(), self.beam, device=over.device)[:, None]
+            state = state.branch(rows)
+        return replace(searches, live=live.grow(going, over), over=over, broken=broken, state=state)
+
+    def _read_prefixes(
+        self, state: State, rules: Constraints, live: Live, examples: Sequence[int]
+    ) -> tuple[State, Live] | None:
+        """Reads at once what is forced in all searches, but for the last token; None if some of it is impossible.
+
+        `state` has one row for each search and has read nothing yet.
+        """
+        prefixes = rules.prefixes.tokens[:, : rules.common]
+        features, state = self.model.advance(torch.full_like(prefixes[:, :1], BEGIN), state)
+        readout = self.model.readout_of(state)
+        rules.check_vocabulary(readout.logits(features[:, -1]).shape[-1], examples)
+        totals, seen = readout.log_probs(features, prefixes[:, :1])[0].sum(1), self.attention()
+        if prefixes.shape[1] > 1:
+            features, state = self.model.advance(prefixes[:, :-1], state)
+            totals += self.model.readout_of(state).log_probs(features, prefixes[:, 1:])[0].sum(1)
+            further = self.attention()
+            seen = None if seen is None or further is None else seen + further
+        if not totals.isfinite().all():
+            return None
+        return state, live.forced(prefixes, totals, seen)
 
 
 def search(
-    model: Generator,
-    state: State,
-    searches: Searches,
-    live: Live,
-    ranking: Ranking,
-    attention: Callable[[], Float[Tensor, "N S"] | None],
-    n_best: int,
+    writer: Writer, searches: Searches, examples: Sequence[int], longest: int, stepping: Stepping
 ) -> list[list[Hypothesis]]:
-    """Runs searches to their end; `state` has `beam` rows for each, and has read all of `live` but the last tokens."""
-    left: list[Searches] = []
-    while searches.places:
-        # The model reads the last token of every hypothesis and says how likely each next one is.
-        features, state = model.advance(live.last, state)
-        log_probs = model.readout_of(state).logits(features[:, -1]).float().log_softmax(-1)
-        log_probs = log_probs.view(*live.totals.shape, -1)
-        live = live.look(attention())
-        if live.length == 0:
-            searches.rules.check_vocabulary(log_probs.shape[-1], searches.examples)
-        # One NaN among the logits has made every log-probability of its row NaN.
-        broken = log_probs[..., END].isnan().any(1)
-
-        # The best continuations take the places that are free: those with END for good, the others go on.
-        searches.rules.forbid_(log_probs, live.written)
-        last = searches.rules.last(live.length)
-        candidates = searches.choice.choose(log_probs, live.totals, live.length, last).first(searches.finished.free)
-        ended = live.finish(candidates.ending(), ranking, searches.keep)
-        searches = replace(searches, finished=searches.finished.merge(ended))
-        going = candidates.going_on(last)
-
+    """Runs searches to their end; those after the ones for `examples` only fill up a shape."""
+    device, found = searches.over.device, dict[int, list[Hypothesis]]()
+    # Which search stands in each row, if one does that has not left.
+    rows: list[int | None] = [*range(len(examples)), *[None] * (len(searches.over) - len(examples))]
+    while True:
+        for _ in range(min(stepping.every, longest + 1 - searches.live.length)):
+            searches = stepping("step", partial(writer.step, examples=examples), searches)
         # Here alone the host waits.
-        are_over, are_broken = torch.stack([_over(searches, going, ranking, n_best), broken]).tolist()
-        if any(are_broken):
-            raise _not_a_number(searches.examples[are_broken.index(True)], live.length)
-
-        # One index drops the rows whose search is over and lets every other row continue its parent.
-        rows = going.parents + torch.arange(0, live.totals.numel(), live.beam, device=live.totals.device)[:, None]
-        sources = None
-        if any(are_over):
-            leave = [place for place, over in enumerate(are_over) if over]
-            stay = [place for place, over in enumerate(are_over) if not over]
-            unfinished = live.unfinished(ranking, searches.keep)
-            left.append(replace(searches, finished=searches.finished.or_else(unfinished)).select(leave))
-            if not stay:
-                break
-            sources = torch.tensor(stay, device=rows.device)
-            searches, going, rows = searches.select(stay), going.select(sources), rows[sources]
-        if live.beam > 1 or sources is not None:
-            state, live = state.branch(rows, sources), live.select(rows)
-        live = live.grow(going)
-    places = chain.from_iterable(group.places for group in left)
-    found = chain.from_iterable(group.finished.lists(n_best) for group in left)
-    return [hypotheses for _, hypotheses in sorted(zip(places, found, strict=True), key=lambda pair: pair[0])]
-
-
-def _over(searches: Searches, going: Candidates, ranking: Ranking, n_best: int) -> Bool[Tensor, " B"]:
-    """Which searches are over: nothing goes on, or nothing that does can come to be among the `n_best`."""
-    best = going.totals.amax(1)
-    bound = ranking.bound(best, searches.rules.longest)
-    return (best == -torch.inf) | (searches.finished.scores[:, n_best - 1] >= bound)
+        over, broken = torch.stack([searches.over, searches.broken]).tolist()
+        if any(broken):
+            row = broken.index(True)
+            raise _not_a_number(examples[rows[row] or 0], int(searches.live.lengths[row]))
+        left = over.count(False)
+        size = stepping.smaller(len(rows), left)
+        if left and size == len(rows):
+            continue
+        leave = [row for row, search in enumerate(rows) if over[row] and search is not None]
+        lists = searches.lists(torch.tensor(leave, device=device), writer.ranking, writer.n_best)
+        found.update(zip((search for row in leave if (search := rows[row]) is not None), lists, strict=True))
+        if not left:
+            return [found[search] for search in range(len(examples))]
+        stay = [row for row, is_over in enumerate(over) if not is_over]
+        fill = [row for row, is_over in enumerate(over) if is_over][: size - left]
+        searches = searches.select(torch.tensor([*stay, *fill], device=device))
+        rows = [*(rows[row] for row in stay), *[None] * len(fill)]
 
 
 def _not_a_number(example: int, position: int) -> ModelError:

@@ -1,6 +1,6 @@
 """A Transformer encoder–decoder (Vaswani et al. 2017)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self, cast
@@ -9,16 +9,29 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attention import POSITIONS, Heads, KeyValueCache, Memory, Position, masks
+from regard.attention import POSITIONS, Heads, KeyValueCache, Lineage, Memory, Position, SharedCache, masks
 from regard.data.batch import Padded
-from regard.models.generator import Generator, State
+from regard.data.packing import Layout, Packed
+from regard.models.copying import CopyGate, CopyReadout, Pointer, known_tokens, words_of
+from regard.models.generator import Generator, Readout, State
 from regard.models.readout import LinearReadout
 from regard.nn.blocks import DecoderBlock, EncoderBlock
 from regard.nn.dropout import LayerDrop, WordDropout
 from regard.nn.embedding import TokenEmbedding
 from regard.nn.feedforward import FeedForward
-from regard.recipe import TransformerModel
+from regard.recipe import TransformerBlocks, TransformerModel
 from regard.tap import Tap
+
+
+@dataclass(frozen=True)
+class Copyable:
+    """What can be copied from each of B sources, and the keys by which it is found."""
+
+    words: Int[Tensor, "B S"]
+    keys: Float[Tensor, "B S E"]
+
+    def select(self, rows: Int[Tensor, " M"]) -> Self:
+        return type(self)(self.words[rows], self.keys[rows])
 
 
 @dataclass
@@ -29,45 +42,87 @@ class TransformerState(State):
     """
 
     memories: list[Memory]
-    caches: list[KeyValueCache]
-    source_mask: Bool[Tensor, "B 1 1 S"]
+    caches: list[KeyValueCache] | list[SharedCache]
+    source_mask: Bool[Tensor, "B 1 #n S"]
     places: int = 1
+    lineage: Lineage | None = None
+    """Who wrote what is in the caches, if the rows of a source share them."""
+    copyable: Copyable | None = None
+    layout: Layout | None = None
+    """How targets stand that share a row; they are then read at once."""
 
     @property
     def offset(self) -> int:
         """Number of tokens so far."""
         return self.caches[0].length
 
+    def room(self, count: int) -> Sequence[KeyValueCache | SharedCache | None]:
+        """Where each layer keeps so many more tokens; nowhere, if they are all there will ever be, as in training."""
+        if self.lineage is not None or self.offset or count != self.caches[0].capacity:
+            return self.caches
+        for cache in self.caches:
+            cache.length = count
+        return [None] * len(self.caches)
+
     def select(self, rows: Int[Tensor, " M"]) -> Self:
         return self.branch(rows[:, None], rows // self.places)
 
     def branch(self, rows: Int[Tensor, "M places"], sources: Int[Tensor, " M"] | None = None) -> Self:
-        memories, mask = self.memories, self.source_mask
-        if sources is not None:
-            memories, mask = [memory.select(sources) for memory in memories], mask[sources]
-        caches = [cache.select(rows.flatten()) for cache in self.caches]
-        return type(self)(memories, caches, mask, rows.shape[1])
+        before, places = self.places, rows.shape[1]
+        state = self if sources is None else self._of(sources)
+        if state.lineage is not None and places == before:
+            # What was written stays where it is.
+            return replace(state, lineage=state.lineage.branch(rows % places, self.offset))
+        if before == 1 and places > 1 and not torch.is_grad_enabled():
+            of_sources = self.caches if sources is None else [cache.select(sources) for cache in self.caches]
+            caches = [SharedCache.of(cast(KeyValueCache, cache), places) for cache in of_sources]
+            lineage = Lineage.own(len(rows), places, caches[0].capacity, rows.device)
+            return replace(state, caches=caches, places=places, lineage=lineage)
+        apart = [cache.select(rows.flatten()) for cache in self.apart().caches]
+        return replace(state, caches=apart, places=places, lineage=None)
+
+    def apart(self) -> Self:
+        """The same, with caches that are each row's own."""
+        if self.lineage is None:
+            return self
+        caches = [cache.apart(self.lineage) for cache in cast(list[SharedCache], self.caches)]
+        return replace(self, caches=caches, lineage=None)
+
+    def _of(self, sources: Int[Tensor, " M"]) -> Self:
+        """What belongs to these sources, and not to single rows."""
+        state = replace(
+            self,
+            memories=[memory.select(sources) for memory in self.memories],
+            source_mask=self.source_mask[sources],
+            copyable=None if self.copyable is None else self.copyable.select(sources),
+        )
+        if self.lineage is not None:
+            state.caches = [cache.select(sources) for cache in cast(list[SharedCache], self.caches)]
+            state.lineage = self.lineage.select(sources)
+        return state
 
     def copy(self) -> Self:
         # Nobody writes into memories and masks, so that copies may share them.
         return replace(self, memories=list(self.memories), caches=[cache.copy() for cache in self.caches])
 
 
-class _Input(nn.Module):
+class TokenInput(nn.Module):
     """Token vectors that know their positions, if it is here that positions enter, with dropout."""
 
-    def __init__(self, settings: TransformerModel, size: int, shared: TokenEmbedding | None = None) -> None:
+    def __init__(self, settings: TransformerBlocks, size: int, shared: TokenEmbedding | None = None) -> None:
         super().__init__()
         self.embedding = TokenEmbedding(size, settings.width, scale=settings.width**0.5, shared=shared)
-        position = _position(settings)
+        position = build_position(settings)
         self.position = position if position.embeds else Position()
         self.words = WordDropout(settings.word_dropout)
         self.dropout = nn.Dropout(settings.dropout)
 
-    def forward(self, tokens: Int[Tensor, "B T"], offset: int = 0) -> Float[Tensor, "B T E"]:
+    def forward(
+        self, tokens: Int[Tensor, "B T"], offset: int = 0, places: Int[Tensor, "B T"] | None = None
+    ) -> Float[Tensor, "B T E"]:
         # A word that is dropped still stands somewhere.
         words = self.words(self.embedding(tokens), tokens)
-        features: Tensor = self.dropout(self.position.embed(words, offset))
+        features: Tensor = self.dropout(self.position.embed(words, offset, places))
         return features
 
 
@@ -77,10 +132,10 @@ class Encoder(nn.Module):
     def __init__(self, settings: TransformerModel, size: int, shared: TokenEmbedding | None = None) -> None:
         super().__init__()
         self.window = settings.window
-        self.input = _Input(settings, size, shared)
+        self.input = TokenInput(settings, size, shared)
         self.layers = nn.ModuleList(
             EncoderBlock(
-                _heads(settings, _position(settings)),
+                build_heads(settings, build_position(settings)),
                 FeedForward(settings.width, settings.feedforward, settings.activation),
                 width=settings.width,
                 norm=settings.norm,
@@ -89,14 +144,15 @@ class Encoder(nn.Module):
             for _ in range(settings.encoder_layers)
         )
         self.skip = LayerDrop(settings.layer_drop)
-        self.norm = _last_norm(settings)
+        self.norm = last_norm(settings)
         self.output = Tap()
 
     def forward(self, source: Padded) -> Float[Tensor, "B S E"]:
         width = source.tokens.shape[1]
         near = masks.window(width, size=self.window, device=source.tokens.device) if self.window else None
-        mask = masks.combine(masks.padding(source.keep), near)
-        stream = self.input(source.tokens)
+        alike = masks.same(source.own.sequence, source.own.sequence) if isinstance(source, Packed) else None
+        mask = masks.combine(masks.padding(source.keep) if alike is None else alike, near)
+        stream = self.input(source.tokens, places=source.own.place if isinstance(source, Packed) else None)
         for layer in self.layers:
             stream = self.skip(stream, partial(layer, mask=mask))
         result: Tensor = self.output(self.norm(stream))
@@ -109,12 +165,12 @@ class Decoder(nn.Module):
     def __init__(self, settings: TransformerModel, size: int) -> None:
         super().__init__()
         self.window = settings.window
-        self.input = _Input(settings, size)
+        self.input = TokenInput(settings, size)
         self.layers = nn.ModuleList(
             DecoderBlock(
                 # A window hides later positions by itself.
-                _heads(settings, _position(settings), causal=not settings.window),
-                _heads(settings),
+                build_heads(settings, build_position(settings), causal=not settings.window),
+                build_heads(settings),
                 FeedForward(settings.width, settings.feedforward, settings.activation),
                 width=settings.width,
                 norm=settings.norm,
@@ -123,7 +179,7 @@ class Decoder(nn.Module):
             for _ in range(settings.decoder_layers)
         )
         self.skip = LayerDrop(settings.layer_drop)
-        self.norm = _last_norm(settings)
+        self.norm = last_norm(settings)
         self.output = Tap()
 
     def remember(self, source: Float[Tensor, "B S E"]) -> list[Memory]:
@@ -131,13 +187,33 @@ class Decoder(nn.Module):
         return [layer.cross.remember(source) for layer in cast(Iterable[DecoderBlock], self.layers)]
 
     def forward(self, tokens: Int[Tensor, "N n"], state: TransformerState) -> Float[Tensor, "N n E"]:
-        mask = self._mask(tokens.shape[1], state.offset, tokens.device)
-        stream = self.input(tokens, state.offset)
-        for layer, memory, cache in zip(self.layers, state.memories, state.caches, strict=True):
-            block = partial(layer, memory=memory, mask=mask, source_mask=state.source_mask, cache=cache)
-            stream = self.skip(stream, block)
+        stream = self.input(tokens, state.offset, None if state.layout is None else state.layout.place)
+        look = self._look(stream, state)
+        for layer, memory, cache in zip(self.layers, state.memories, state.room(tokens.shape[1]), strict=True):
+            stream = self.skip(stream, partial(layer, memory=memory, cache=cache, **look))
         result: Tensor = self.output(self.norm(stream))
         return result
+
+    @property
+    def watched(self) -> bool:
+        """Whether somebody looks at what the heads do."""
+        layers = cast(Iterable[DecoderBlock], self.layers)
+        return any(layer.attention.watched or layer.cross.watched for layer in layers)
+
+    def _look(self, stream: Float[Tensor, "N n E"], state: TransformerState) -> dict[str, Tensor | None]:
+        """The masks and biases of every layer."""
+        count, offset = stream.shape[1], state.offset
+        alike = None if state.layout is None else masks.same(state.layout.sequence, state.layout.sequence)
+        mask = masks.combine(self._mask(count, offset, stream.device), alike)
+        look = {"mask": mask, "source_mask": state.source_mask}
+        if not (torch.is_grad_enabled() or self.watched):
+            # Once for all layers, what each would make of the mask.
+            look |= {"source_mask": None, "source_bias": masks.additive(state.source_mask).to(stream.dtype)}
+        if state.lineage is not None:
+            mask = look["mask"]
+            look["mask"] = None if mask is None else mask.repeat_interleave(state.places, -1)
+            look["bias"] = state.lineage.bias(offset + count, stream.dtype)
+        return look
 
     def _mask(self, count: int, offset: int, device: torch.device) -> Tensor | None:
         """A window, if there is one; that nobody sees later positions is left to the heads."""
@@ -147,7 +223,11 @@ class Decoder(nn.Module):
 
 
 class TransformerTranslator(Generator):
-    """An encoder, and a decoder that looks at what the encoder made of the source."""
+    """An encoder, and a decoder that looks at what the encoder made of the source.
+
+    To copy words it has one more head, above the decoder, that looks for them: the heads of its blocks have other
+    things to do, and keep their fast kernels.
+    """
 
     def __init__(self, settings: TransformerModel, source_size: int, target_size: int) -> None:
         super().__init__()
@@ -158,15 +238,34 @@ class TransformerTranslator(Generator):
             settings.width, target_size, shared=embedding if settings.tie != "none" else None, bias=False
         )
         self.cross_taps = tuple(f"decoder.layers.{layer}.cross.weights" for layer in range(settings.decoder_layers))
+        self.copies = settings.copying
+        if settings.copying:
+            self.pointer, self.gate = Pointer(settings.width), CopyGate(settings.width)
+            self.cross_taps += ("pointer.weights",)
 
     def start(self, source: Padded, capacity: int) -> TransformerState:
-        memories = self.decoder.remember(self.encoder(source))
-        return TransformerState(memories, [KeyValueCache(capacity) for _ in memories], masks.padding(source.keep))
+        encoded = self.encoder(source)
+        memories = self.decoder.remember(encoded)
+        copyable = Copyable(words_of(source), self.pointer.keys(encoded)) if self.copies else None
+        caches = [KeyValueCache(capacity) for _ in memories]
+        if isinstance(source, Packed):
+            mask = masks.same(source.target.sequence, source.own.sequence)
+            return TransformerState(memories, caches, mask, copyable=copyable, layout=source.target)
+        return TransformerState(memories, caches, masks.padding(source.keep), copyable=copyable)
 
     def advance(self, tokens: Int[Tensor, "N n"], state: State) -> tuple[Float[Tensor, "N n E"], State]:
         assert isinstance(state, TransformerState)
         # The caches grow in place.
-        return self.decoder(tokens, state), state
+        if state.copyable is None:
+            return self.decoder(tokens, state), state
+        hidden = self.decoder(known_tokens(tokens, self.readout.size), state)
+        return self.gate(hidden, self.pointer(hidden, state.copyable.keys, state.source_mask)), state
+
+    def readout_of(self, state: State) -> Readout:
+        assert isinstance(state, TransformerState)
+        if state.copyable is None:
+            return self.readout
+        return CopyReadout.of(self.readout, state.copyable.words, state.places)
 
 
 def build(settings: TransformerModel, source_size: int, target_size: int) -> TransformerTranslator:
@@ -174,11 +273,13 @@ def build(settings: TransformerModel, source_size: int, target_size: int) -> Tra
     return TransformerTranslator(settings, source_size, target_size)
 
 
-def _position(settings: TransformerModel) -> Position:
+def build_position(settings: TransformerBlocks) -> Position:
+    """How self-attention knows order."""
     return POSITIONS[settings.position](settings.width, settings.heads, longest=settings.longest, clip=settings.clip)
 
 
-def _heads(settings: TransformerModel, position: Position | None = None, *, causal: bool = False) -> Heads:
+def build_heads(settings: TransformerBlocks, position: Position | None = None, *, causal: bool = False) -> Heads:
+    """Attention of a block; positions that act on embeddings have no say in it."""
     return Heads(
         settings.width,
         settings.heads,
@@ -191,6 +292,6 @@ def _heads(settings: TransformerModel, position: Position | None = None, *, caus
     )
 
 
-def _last_norm(settings: TransformerModel) -> nn.Module:
+def last_norm(settings: TransformerBlocks) -> nn.Module:
     """Blocks normalized beforehand leave their sum unnormalized."""
     return nn.LayerNorm(settings.width) if settings.norm == "pre" else nn.Identity()

@@ -1,12 +1,13 @@
 """Transformer blocks (Vaswani et al. 2017), normalized before each part or after each sum."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attention import Heads, KeyValueCache, Memory
+from regard.attention import Heads, KeyValueCache, Memory, SharedCache
 from regard.nn.feedforward import FeedForward
 from regard.tap import Tap
 
@@ -50,11 +51,18 @@ class EncoderBlock(nn.Module):
         *,
         mask: Bool[Tensor, "..."] | None = None,
         distances: Int[Tensor, "B T T"] | None = None,
+        cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "B T E"]:
-        """`distances` are those between words of a tree, for heads whose position is `TreeDistance`."""
-        stream = self.around_attention(stream, lambda x: self.attention(x, mask=mask, distances=distances))
+        """`distances` are those between words of a tree, for heads whose position is `TreeDistance`; `cache` holds the
+        positions before these, in a decoder without a source."""
+        stream = self.around_attention(stream, lambda x: self.attention(x, mask=mask, cache=cache, distances=distances))
         result: Tensor = self.output(self.around_feedforward(stream, self.feedforward))
         return result
+
+    def note(self, stream: Float[Tensor, "B T E"], cache: KeyValueCache) -> None:
+        """Puts positions into a cache for later ones to see, given what this block was given there."""
+        around = self.around_attention
+        self.attention.note(around.norm(stream) if around.before else stream, cache)
 
 
 class DecoderBlock(nn.Module):
@@ -83,11 +91,14 @@ class DecoderBlock(nn.Module):
         memory: Memory,
         *,
         mask: Bool[Tensor, "..."] | None = None,
+        bias: Float[Tensor, "..."] | None = None,
         source_mask: Bool[Tensor, "..."] | None = None,
-        cache: KeyValueCache | None = None,
+        source_bias: Float[Tensor, "..."] | None = None,
+        cache: KeyValueCache | SharedCache | None = None,
     ) -> Float[Tensor, "N n E"]:
         """`memory` is what `cross.remember` made of the source; `cache` holds the positions before these."""
-        stream = self.around_attention(stream, lambda x: self.attention(x, mask=mask, cache=cache))
-        stream = self.around_cross(stream, lambda x: self.cross.look(x, memory, mask=source_mask))
+        stream = self.around_attention(stream, lambda x: self.attention(x, mask=mask, bias=bias, cache=cache))
+        look = partial(self.cross.look, memory=memory, mask=source_mask, bias=source_bias)
+        stream = self.around_cross(stream, look)
         result: Tensor = self.output(self.around_feedforward(stream, self.feedforward))
         return result

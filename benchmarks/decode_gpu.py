@@ -1,0 +1,261 @@
+"""Translation on a GPU, side by side: our own search (captured and not) and Hugging Face's `generate`.
+
+    python benchmarks/decode_gpu.py --out benchmarks/results/decode_gpu.json
+
+A Transformer of the usual IWSLT shape (6 + 6 layers, width 512, feed-forward 1024, 4 heads, 10,000 tokens, all
+embeddings tied) with random weights, on sources of 27 tokens; every output is made to have 32, END included. MarianMT
+has the same shape, in bfloat16; ours is run in float32, in float32 with products in TF32, and in bfloat16. All are
+warmed, then take turns; the median of the rounds counts. Captured outputs are compared with those of the same steps
+done one by one. A text of sentences of all lengths is translated too, from nothing: all is captured on the way.
+"""
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+
+from regard.decode import Hypothesis, decode_all
+from regard.decode.captured import CapturedStepping
+from regard.decode.corpus import batches_by_length
+from regard.decode.stepping import Stepping
+from regard.models import Generator, build_model
+from regard.recipe import Decoding, TransformerModel
+from regard.tokens import BEGIN, END, PAD
+
+VOCABULARY, SOURCE, TOKENS = 10_000, 27, 32
+SHAPE = {"encoder_layers": 6, "decoder_layers": 6, "width": 512, "feedforward": 1024, "heads": 4, "tie": "all"}
+PRECISIONS = ("float32", "tf32", "bfloat16")
+DEVICE = torch.device("cuda")
+PEER = "MarianMT generate, bfloat16"
+Sources = list[list[int]]
+Found = list[list[Hypothesis]]
+
+
+def sources_of(count: int, seed: int = 1) -> Sources:
+    return np.random.default_rng(seed).integers(4, VOCABULARY, (count, SOURCE - 1)).tolist()
+
+
+def text_of(count: int, seed: int = 2) -> Sources:
+    """Sources whose lengths are distributed as those of a corpus are."""
+    rng = np.random.default_rng(seed)
+    lengths = np.exp(rng.normal(np.log(25) - 0.15, 0.55, count)).clip(4, 100).round().astype(int)
+    return [rng.integers(4, VOCABULARY, length).tolist() for length in lengths]
+
+
+def own_model(precision: str) -> Generator:
+    torch.manual_seed(1)
+    model = build_model(TransformerModel.model_validate({"kind": "transformer", **SHAPE}), VOCABULARY, VOCABULARY)
+    return model.to(DEVICE, torch.bfloat16 if precision == "bfloat16" else torch.float32).eval()
+
+
+def how_of(beam: int, rows: int) -> Decoding:
+    """What makes every output TOKENS long, END included."""
+    exactly = {"least": TOKENS - 1, "longest_factor": 0.0, "longest_extra": TOKENS - 1}
+    return Decoding.model_validate({"beam": beam, "batch_tokens": 32 * rows, **exactly})
+
+
+@contextmanager
+def products_in(precision: str) -> Iterator[None]:
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+
+
+def marian(precision: str) -> Any:
+    from transformers import MarianConfig, MarianMTModel
+
+    config = MarianConfig(
+        vocab_size=VOCABULARY,
+        d_model=SHAPE["width"],
+        encoder_layers=6,
+        decoder_layers=6,
+        encoder_ffn_dim=1024,
+        decoder_ffn_dim=1024,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        max_position_embeddings=256,
+        pad_token_id=PAD,
+        eos_token_id=END,
+        decoder_start_token_id=BEGIN,
+        forced_eos_token_id=None,
+        scale_embedding=True,
+    )
+    dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
+    return MarianMTModel(config).to(DEVICE, dtype).eval()
+
+
+def generate(model: Any, sources: Sources, beam: int, tokens: int = TOKENS) -> Any:
+    width = max(map(len, sources)) + 1
+    batch = torch.tensor([[*source, END, *[PAD] * (width - len(source) - 1)] for source in sources], device=DEVICE)
+    with torch.inference_mode():
+        return model.generate(
+            input_ids=batch,
+            attention_mask=(batch != PAD).long(),
+            num_beams=beam,
+            do_sample=False,
+            min_new_tokens=tokens,
+            max_new_tokens=tokens,
+        ).tolist()
+
+
+def seconds(system: Callable[[], Any]) -> float:
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    system()
+    torch.cuda.synchronize()
+    return time.perf_counter() - begin
+
+
+def batches(rounds: int) -> Iterator[dict[str, Any]]:
+    """Figures of one batch again and again."""
+    models = {precision: own_model(precision) for precision in PRECISIONS}
+    peer = marian("bfloat16")
+    for rows, beam in ((128, 5), (128, 1), (1, 5), (1, 1)):
+        sources, how = sources_of(rows), how_of(beam, rows)
+        systems: dict[str, Callable[[], Any]] = {PEER: partial(generate, peer, sources, beam)}
+        for precision, model in models.items():
+            systems[f"own, {precision}"] = partial(own, model, precision, sources, how)
+        first = {name: seconds(system) for name, system in systems.items()}
+        times: dict[str, list[float]] = {name: [seconds(system)] for name, system in systems.items()}
+        for number in range(rounds):
+            for name, system in systems.items():
+                # One of the peer's takes as long as many of ours.
+                if name != PEER or number % 3 == 0:
+                    times[name] += [seconds(system) for _ in range(1 if name == PEER else 4)]
+        yield from _figures(rows, beam, first, times)
+
+
+def own(model: Generator, precision: str, sources: Sources, how: Decoding, stepping: Stepping | None = None) -> Found:
+    with products_in(precision):
+        return decode_all(model, sources, how, stepping=stepping)
+
+
+def _figures(
+    rows: int, beam: int, first: dict[str, float], times: dict[str, list[float]]
+) -> Iterator[dict[str, Any]]:
+    peer = median(times[PEER])
+    for name, each in times.items():
+        yield {
+            "system": name,
+            "batch": rows,
+            "beam": beam,
+            "sentences_per_second": round(rows / median(each), 1),
+            "slowest": round(rows / max(each), 1),
+            "fastest": round(rows / min(each), 1),
+            "first_seconds": round(first[name], 2),
+            "times_marian": round(peer / median(each), 2),
+        }
+
+
+def equal_outputs(count: int) -> Iterator[dict[str, Any]]:
+    """Whether captured steps give what the same steps give one by one, and what steps in other shapes give."""
+    for precision in PRECISIONS:
+        model, text = own_model(precision), text_of(count)
+        for beam in (5, 1):
+            how = Decoding(beam=beam, n_best=beam, longest_factor=1.0, longest_extra=2)
+            captured = own(model, precision, text, how)
+            uncaptured = own(model, precision, text, how, CapturedStepping(DEVICE, capture=None))
+            plain = own(model, precision, text, how, Stepping(DEVICE))
+            yield {
+                "precision": precision,
+                "beam": beam,
+                "outputs": sum(map(len, captured)),
+                "same_tokens_and_scores_uncaptured": captured == uncaptured,
+                "same_tokens_in_other_shapes": _share(captured, plain),
+            }
+
+
+def _share(found: Found, others: Found) -> float:
+    pairs = [(a, b) for row, other in zip(found, others, strict=True) for a, b in zip(row, other, strict=True)]
+    return round(sum(a.tokens == b.tokens for a, b in pairs) / len(pairs), 4)
+
+
+def files(count: int) -> Iterator[dict[str, Any]]:
+    """Figures of a text, twice: the first time everything is captured."""
+    text = text_of(count)
+    for beam in (5, 1):
+        how = Decoding(beam=beam, longest_factor=1.0, longest_extra=0)
+        for precision in PRECISIONS:
+            model = own_model(precision)
+            torch.cuda.reset_peak_memory_stats()
+            cold, warm = (seconds(partial(own, model, precision, text, how)) for _ in range(2))
+            peak = torch.cuda.max_memory_allocated() / 2**30
+            yield _file(f"own, {precision}", beam, count, cold, warm, peak)
+            del model
+        peer = marian("bfloat16")
+        some = text[: count // 8]
+        torch.cuda.reset_peak_memory_stats()
+        by_length = list(batches_by_length([len(source) + 1 for source in some], how.batch_tokens))
+
+        def translate(peer: Any = peer, beam: int = beam, some: Sources = some, chosen: Any = by_length) -> None:
+            for batch in chosen:
+                rows = [some[example] for example in batch]
+                generate(peer, rows, beam, max(map(len, rows)) + 1)
+
+        cold, warm = (seconds(translate) for _ in range(2))
+        peak = torch.cuda.max_memory_allocated() / 2**30
+        yield _file(PEER, beam, len(some), cold, warm, peak)
+
+
+def _file(name: str, beam: int, count: int, cold: float, warm: float, peak: float) -> dict[str, Any]:
+    rates = {"first_time": round(count / cold, 1), "second_time": round(count / warm, 1)}
+    return {"system": name, "beam": beam, "sentences": count, **rates, "peak_gibibytes": round(peak, 2)}
+
+
+def installed(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def conditions(arguments: argparse.Namespace) -> dict[str, Any]:
+    head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    packages = ("regard", "torch", "transformers", "numpy")
+    return {
+        "command": " ".join(["python", *sys.argv]),
+        "commit": arguments.commit or head,
+        "device": torch.cuda.get_device_name(),
+        "versions": {"python": platform.python_version()} | {name: installed(name) for name in packages},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="JSON file for the figures")
+    parser.add_argument("--rounds", type=int, default=9, help="rounds of which the median counts")
+    parser.add_argument("--sentences", type=int, default=4000, help="of the text")
+    parser.add_argument("--commit", default="", help="commit of the code, where there is no repository to ask")
+    arguments = parser.parse_args()
+    record: dict[str, Any] = conditions(arguments)
+    parts: dict[str, Iterator[dict[str, Any]]] = {
+        "batches": batches(arguments.rounds),
+        "equal": equal_outputs(arguments.sentences // 16),
+        "text": files(arguments.sentences),
+    }
+    for name, figures in parts.items():
+        record[name] = []
+        for figure in figures:
+            record[name].append(figure)
+            print(json.dumps(figure), flush=True)
+            arguments.out.parent.mkdir(parents=True, exist_ok=True)
+            arguments.out.write_text(json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

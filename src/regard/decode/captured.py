@@ -1,0 +1,228 @@
+"""Searches whose steps are captured as CUDA graphs.
+
+A step of a small model is bound by the time it takes to launch its kernels; a graph launches them all at once. It is
+made for one length of what is written, so that attention sees exactly what is there and the kernels are those of a step
+that is not captured, with the same numbers; and for one shape, so that shapes are kept few: sources are padded to round
+widths, searches are filled up to round numbers, and leave only when a quarter of them is left.
+
+What a graph reads and writes lies at fixed places. Whatever is made of tensors in dataclasses, lists, tuples and
+dictionaries can be given to it: all tensors are copied to where they belong, unless they are there already.
+"""
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeVar, cast
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+
+from regard.decode.stepping import Given, Made, Stepping
+from regard.graphs import CudaGraphs, Work
+from regard.models.generator import Generator
+from regard.recipe import Decoding
+from regard.tap import Tap
+
+WIDTH, ROOM, QUARTER = 16, 32, 4
+"""Sources are padded to a multiple of so many tokens, outputs have room for a multiple of so many, and …"""
+MOST = 4096
+"""Graphs that are kept for a model. When there are more, all are made anew: the texts have changed their nature."""
+
+FAILURES = 3
+"""After so many captures that failed nothing is captured any more."""
+
+Structure = TypeVar("Structure")
+Place = tuple[str, torch.Size, torch.dtype]
+Signature = tuple[Hashable, ...]
+
+
+@dataclass
+class Captured:
+    """A function's graph for one shape."""
+
+    replay: Work
+    made: Any
+    """What it makes, at fixed places."""
+    signature: Signature
+
+
+class CapturedStepping(Stepping):
+    """Replays what it has done in the same shape before, and captures it otherwise.
+
+    `capture` makes a graph of some work without doing it, and gives what does it. Without it, all is done in the same
+    shapes, one call after another.
+    """
+
+    def __init__(self, device: torch.device, capture: Callable[[Work], Work] | None, every: int = 8) -> None:
+        super().__init__(device)
+        self.every = every
+        self.memory: dict[Place, Tensor] = {}
+        self._capture = capture
+        self._captured: dict[tuple[str, Signature], Captured] = {}
+        self._last: Captured | None = None
+        self._warm: set[str] = set()
+        self._failures = 0
+        self.reason = ""
+        """Why the last capture that failed did."""
+
+    def width(self, tokens: int) -> int:
+        return -(-tokens // WIDTH) * WIDTH
+
+    def room(self, positions: int) -> int:
+        return -(-positions // ROOM) * ROOM
+
+    def fit(self, rows: int) -> int:
+        return 1 << (rows.bit_length() - 1)
+
+    def rows(self, searches: int) -> int:
+        return 1 << (searches - 1).bit_length()
+
+    def smaller(self, searches: int, left: int) -> int:
+        return searches // QUARTER if left * QUARTER <= searches else searches
+
+    def __call__(self, name: str, function: Callable[[Given], Made], given: Given) -> Made:
+        if self._capture is None:
+            return function(given)
+        if self._last is not None and self._last.made is given:
+            signature = self._last.signature
+        else:
+            given, signature = self._place(given)
+        captured = self._captured.get((name, signature))
+        if captured is None and self._failures < FAILURES:
+            captured = self._make(name, function, given)
+        if captured is None:
+            self._last = None
+            return function(rebuilt(given, lambda _, tensor: tensor))
+        self._captured[name, signature] = self._last = captured
+        captured.replay()
+        return cast(Made, captured.made)
+
+    def _place(self, given: Structure) -> tuple[Structure, Signature]:
+        """The same, copied to its places."""
+        placed = rebuilt(given, lambda path, tensor: self._place_of(path, tensor))
+        _copy(list(tensors_of(given)), list(tensors_of(placed)))
+        return placed, signature_of(placed)
+
+    def _place_of(self, path: str, tensor: Tensor) -> Tensor:
+        place = path, tensor.shape, tensor.dtype
+        if place not in self.memory:
+            self.memory[place] = torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
+        return self.memory[place]
+
+    def _make(self, name: str, function: Callable[[Given], Made], given: Given) -> Captured | None:
+        """Captures a function of what is at its places; None if that fails."""
+        if name not in self._warm:
+            # Whatever is made on first use (tables, handles of libraries) is made here, of what is given up afterwards.
+            function(rebuilt(given, lambda _, tensor: tensor.clone()))
+            self._warm.add(name)
+        if len(self._captured) >= MOST:
+            self._captured.clear()
+        assert self._capture is not None
+        made: Any = None
+
+        def work() -> None:
+            nonlocal made
+            # A function may consume what it is given: a structure of its own each time.
+            result = function(rebuilt(given, lambda _, tensor: tensor))
+            made = rebuilt(result, self._place_of)
+            _copy(list(tensors_of(result)), list(tensors_of(made)))
+
+        try:
+            replay = self._capture(work)
+        except RuntimeError as error:
+            self._failures += 1
+            self.reason = str(error).strip().partition("\n")[0]
+            return None
+        return Captured(replay, made, signature_of(made))
+
+
+def rebuilt(structure: Structure, function: Callable[[str, Tensor], Tensor], path: str = "") -> Structure:
+    """The same structure with another tensor in the place of each."""
+    made: Any = structure
+    if isinstance(structure, Tensor):
+        made = function(path, structure)
+    elif is_dataclass(structure) and not isinstance(structure, type):
+        parts = {field.name: getattr(structure, field.name) for field in fields(structure) if field.init}
+        made = replace(structure, **{name: rebuilt(part, function, f"{path}.{name}") for name, part in parts.items()})
+    elif isinstance(structure, list | tuple):
+        made = type(structure)(rebuilt(part, function, f"{path}.{i}") for i, part in enumerate(structure))
+    elif isinstance(structure, dict):
+        made = {name: rebuilt(part, function, f"{path}.{name}") for name, part in structure.items()}
+    return cast(Structure, made)
+
+
+def tensors_of(structure: object) -> Iterator[Tensor]:
+    """All tensors of a structure, in order."""
+    for part in _leaves(structure):
+        if isinstance(part, Tensor):
+            yield part
+
+
+def signature_of(structure: object) -> Signature:
+    """What must be the same for a graph to serve: all that is no tensor, and the shapes of those."""
+    return tuple(
+        (part.shape, part.dtype) if isinstance(part, Tensor) else part if isinstance(part, Hashable) else repr(part)
+        for part in _leaves(structure)
+    )
+
+
+def _leaves(structure: object) -> Iterator[object]:
+    if is_dataclass(structure) and not isinstance(structure, type):
+        for field in fields(structure):
+            yield from _leaves(getattr(structure, field.name))
+    elif isinstance(structure, list | tuple):
+        yield len(structure)
+        for part in structure:
+            yield from _leaves(part)
+    elif isinstance(structure, dict):
+        yield tuple(structure)
+        for part in structure.values():
+            yield from _leaves(part)
+    else:
+        yield structure
+
+
+def _copy(given: list[Tensor], places: list[Tensor]) -> None:
+    """Copies tensors to their places, those of one format in one call."""
+    storages = {place.untyped_storage().data_ptr() for place in places}
+    pairs: dict[torch.dtype, tuple[list[Tensor], list[Tensor]]] = {}
+    for tensor, place in zip(given, places, strict=True):
+        if tensor is not place:
+            if tensor.untyped_storage().data_ptr() in storages:
+                tensor = tensor.clone()  # a view of what may be written over before it is read
+            lists = pairs.setdefault(tensor.dtype, ([], []))
+            lists[0].append(tensor)
+            lists[1].append(place)
+    for tensors, targets in pairs.values():
+        torch._foreach_copy_(targets, tensors)
+
+
+_STEPPINGS: WeakKeyDictionary[Generator, dict[Hashable, Stepping]] = WeakKeyDictionary()
+
+
+def stepping_of(model: Generator, settings: Decoding, device: torch.device, *, forced: bool) -> Stepping:
+    """The fastest way for the searches of a model to step."""
+    if why_not(model, settings, device, forced=forced) is not None:
+        return Stepping(device)
+    # Graphs read the weights where they were, and hold what stood in the settings.
+    weights = tuple(tensor.data_ptr() for tensor in (*model.parameters(), *model.buffers()))
+    key = (weights, torch.backends.cuda.matmul.allow_tf32, settings.model_dump_json(exclude={"batch_tokens", "seed"}))
+    known = _STEPPINGS.setdefault(model, {})
+    if key not in known:
+        if any(weights != other[0] for other in known if isinstance(other, tuple)):
+            known.clear()
+        known[key] = CapturedStepping(device, CudaGraphs(device))
+    return known[key]
+
+
+def why_not(model: Generator, settings: Decoding, device: torch.device, *, forced: bool) -> str | None:
+    """Why steps are not captured; None if they are."""
+    if device.type != "cuda":
+        return f"on {device.type} there are no CUDA graphs"
+    if settings.coverage_penalty:
+        return "the coverage penalty looks at the attention"
+    if forced:
+        return "outputs begin with forced tokens"
+    if any(module.watched for module in model.modules() if isinstance(module, Tap)):
+        return "a tap is watched"
+    return None

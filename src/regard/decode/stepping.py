@@ -1,0 +1,44 @@
+"""How searches step: one call after another, or captured and replayed (`regard.decode.captured`)."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
+LEAVE = 8
+"""Searches that are over leave when they are one in so many."""
+
+
+class Stepping:
+    """Does each step when it is asked to, in the shapes that are asked for."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.every = 1 if device.type == "cpu" else 4
+        """So many steps are done between two times that the host waits for the device."""
+
+    def width(self, tokens: int) -> int:
+        """To how many tokens sources of so many are padded."""
+        return tokens
+
+    def room(self, positions: int) -> int:
+        """For how many positions there is room if so many are needed."""
+        return positions
+
+    def fit(self, rows: int) -> int:
+        """How many sources are taken together, of at most so many."""
+        return rows
+
+    def rows(self, searches: int) -> int:
+        """How many searches step together if there are so many: the others are over from the beginning."""
+        return searches
+
+    def smaller(self, searches: int, left: int) -> int:
+        """How many step together from now on, when of so many only `left` are not over."""
+        return left if left <= searches - max(searches // LEAVE, 1) else searches
+
+    def __call__(self, name: str, function: Callable[[Given], Made], given: Given) -> Made:
+        """What the function makes of what it is given, which is consumed; `name` tells it from other functions."""
+        return function(given)
