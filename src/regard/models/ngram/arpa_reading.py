@@ -224,7 +224,7 @@ def _unigrams(section: _Section, size: int) -> tuple[Float32[np.ndarray, " V"], 
     return log_probs, back_offs
 
 
-def _nodes(keys: Int64[np.ndarray, " M"], size: int, grams: Grams) -> Int64[np.ndarray, " M"]:
+def _nodes(keys: Int64[np.ndarray, " keys"], size: int, grams: Grams) -> Int64[np.ndarray, " M"]:
     """The nodes of n-grams, −1 where there is none."""
     nodes = grams[:, 0]
     for words in grams.T[1:]:

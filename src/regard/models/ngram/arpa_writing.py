@@ -99,7 +99,7 @@ def _format(
     end: int,
     order: int,
     size: int,
-    keys: Int64[np.ndarray, " nodes-V+1"],
+    keys: Int64[np.ndarray, " keys"],
     log_probs: Float32[np.ndarray, " nodes"],
     back_offs: Float32[np.ndarray, " contexts"],
     text: UInt8[np.ndarray, " bytes"],

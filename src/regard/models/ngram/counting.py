@@ -32,7 +32,7 @@ Tokens = Sequence[int] | np.ndarray
 class Level:
     """The n-grams of one length, sorted by the shorter one they go on from, then by their last word."""
 
-    first: Int32[np.ndarray, " shorter+1"]
+    first: Int32[np.ndarray, " ends"]
     """Where those that go on from each n-gram of one word less begin, and where the last ones end."""
     words: Int32[np.ndarray, " nodes"]
     """Their last words."""
@@ -95,7 +95,15 @@ def count_ngrams(
 
 def count_piece(tokens: Int32[np.ndarray, " n"], order: int, size: int) -> Counts:
     """The n-grams of some texts, one after another, each between BEGIN and END."""
-    inner = tokens[(tokens != BEGIN) & (tokens != END)]
+    begins, ends = tokens == BEGIN, tokens == END
+    inside = np.flatnonzero(ends[:-1] != begins[1:])
+    if len(inside):
+        token, does = (END, "ends") if ends[inside[0]] else (BEGIN, "begins")
+        raise UsageError(
+            f"counting n-grams: {token} stands inside a text, but it marks where one {does}; "
+            "give each line as a text of its own, without such marks"
+        )
+    inner = tokens[~(begins | ends)]
     wrong = inner[(inner >= size) | ((inner < len(SPECIAL_NAMES)) & (inner != UNKNOWN))]
     if len(wrong):
         raise UsageError(
@@ -221,10 +229,10 @@ def _extend(
 @njit(nogil=True, cache=True)
 @no_type_check
 def _merge_level(
-    a_first: Int32[np.ndarray, " a+1"],
+    a_first: Int32[np.ndarray, " a_ends"],
     a_words: Int32[np.ndarray, " A"],
     a_counts: Int64[np.ndarray, " A"],
-    b_first: Int32[np.ndarray, " b+1"],
+    b_first: Int32[np.ndarray, " b_ends"],
     b_words: Int32[np.ndarray, " B"],
     b_counts: Int64[np.ndarray, " B"],
     a_shorter: Int32[np.ndarray, " nodes"],

@@ -23,9 +23,9 @@ HALF = 2**20
 class Trie(nn.Module):
     """The arrays of a table as tensors, under the names that `NgramTable` explains."""
 
-    bounds: Int64[Tensor, " order+1"]
-    keys: Int64[Tensor, " nodes-V+1"]
-    first: Int[Tensor, " contexts+1"]
+    bounds: Int64[Tensor, " bounds"]
+    keys: Int64[Tensor, " keys"]
+    first: Int[Tensor, " ends"]
     links: Int[Tensor, " nodes"]
     log_probs: Float[Tensor, " nodes"]
     back_offs: Float[Tensor, " contexts"]

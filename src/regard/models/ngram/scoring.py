@@ -52,8 +52,8 @@ def perplexity(table: NgramTable, texts: Iterable[Tokens]) -> float:
 def _score(
     tokens: Int32[np.ndarray, " n"],
     size: int,
-    keys: Int64[np.ndarray, " nodes-V+1"],
-    first: Int32[np.ndarray, " contexts+1"],
+    keys: Int64[np.ndarray, " keys"],
+    first: Int32[np.ndarray, " ends"],
     links: Int32[np.ndarray, " nodes"],
     log_probs: Float32[np.ndarray, " nodes"],
     back_offs: Float32[np.ndarray, " contexts"],

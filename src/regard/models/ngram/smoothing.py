@@ -1,6 +1,7 @@
 """From counts to probabilities: modified Kneser–Ney, add-k, and stupid back-off."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import no_type_check
 
 import numpy as np
@@ -15,9 +16,9 @@ from regard.tokens.vocabulary import BEGIN
 FALLBACK = (0.0, 0.5, 1.0, 1.5)
 """Discounts of counts 0, 1, 2 and more where a text is too small or too strange to tell them, as KenLM has them."""
 
-Probabilities = Float64[np.ndarray, " nodes"]
-Factors = Float64[np.ndarray, " contexts"]
-Links = Int32[np.ndarray, " nodes"]
+Probabilities = Float64[np.ndarray, " _"]
+Factors = Float64[np.ndarray, " _"]
+Links = Int32[np.ndarray, " _"]
 
 
 def discounts(counts: Int64[np.ndarray, " nodes"]) -> Float64[np.ndarray, "4"]:
@@ -67,7 +68,7 @@ def add_k(counts: Counts, settings: NgramModel) -> NgramTable:
     words = counts.words.copy()
     words[BEGIN] = 0
     alone = counts.order == 1
-    probabilities = [(words + settings.k) / (words.sum() + settings.k * width) if alone else even * np.ones(len(words))]
+    probabilities = [(words + settings.k) / (words.sum() + settings.k * width) if alone else np.full(len(words), even)]
     factors = []
     for order, level in enumerate(counts.levels, start=1):
         full = slice(0, len(level.first) - 1) if order == counts.order - 1 else _begun(counts, order)
@@ -88,7 +89,7 @@ def stupid_backoff(counts: Counts, settings: NgramModel) -> NgramTable:
     """
     words = counts.words.astype(float)
     words[BEGIN] = 0
-    probabilities, factors = [words / max(words.sum(), 1)], []
+    probabilities, factors = [words / words.sum() if words.any() else np.full(len(words), _even(counts))], []
     for level in counts.levels:
         found, _ = _relative(level.first, level.counts, 0.0, 0)
         probabilities.append(found)
@@ -112,12 +113,9 @@ def _even(counts: Counts) -> float:
 def _links(counts: Counts) -> list[Links]:
     """For the n-grams of two words, three and so on: the number, among those one word shorter, of each one without its
     first word."""
-    links: list[Links] = []
-    for level, shorter in zip(counts.levels, [None, *counts.levels[:-1]], strict=True):
-        if shorter is None:
-            links.append(level.words)
-        else:
-            links.append(_link_level(level.first, level.words, shorter.first, shorter.words, links[-1]))
+    links = [level.words for level in counts.levels[:1]]
+    for shorter, level in pairwise(counts.levels):
+        links.append(_link_level(level.first, level.words, shorter.first, shorter.words, links[-1]))
     return links
 
 
@@ -160,9 +158,9 @@ def _log10(numbers: Float64[np.ndarray, " n"]) -> Float32[np.ndarray, " n"]:
 @njit(nogil=True, cache=True)
 @no_type_check
 def _link_level(
-    first: Int32[np.ndarray, " contexts+1"],
+    first: Int32[np.ndarray, " ends"],
     words: Int32[np.ndarray, " nodes"],
-    shorter_first: Int32[np.ndarray, " shorter+1"],
+    shorter_first: Int32[np.ndarray, " ends"],
     shorter_words: Int32[np.ndarray, " contexts"],
     links: Int32[np.ndarray, " contexts"],
 ) -> Int32[np.ndarray, " nodes"]:
@@ -186,7 +184,7 @@ def _link_level(
 @njit(nogil=True, cache=True)
 @no_type_check
 def _interpolate(
-    first: Int32[np.ndarray, " contexts+1"],
+    first: Int32[np.ndarray, " ends"],
     counts: Int64[np.ndarray, " nodes"],
     taken: Float64[np.ndarray, "4"],
     links: Int32[np.ndarray, " nodes"],
@@ -210,7 +208,7 @@ def _interpolate(
 @njit(nogil=True, cache=True)
 @no_type_check
 def _relative(
-    first: Int32[np.ndarray, " contexts+1"], counts: Int64[np.ndarray, " nodes"], k: float, width: int
+    first: Int32[np.ndarray, " ends"], counts: Int64[np.ndarray, " nodes"], k: float, width: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """The share of each word after each context if all of `width` words occurred k times more; and what a word that was
     never seen there has of an equal share."""

@@ -31,11 +31,11 @@ class NgramTable:
 
     size: int
     """Tokens of the vocabulary, V, the special ones included."""
-    bounds: Int64[np.ndarray, " order+1"]
+    bounds: Int64[np.ndarray, " bounds"]
     """Nodes of n words are those from bounds[n − 1] to bounds[n]."""
-    keys: Int64[np.ndarray, " nodes-V+1"]
+    keys: Int64[np.ndarray, " keys"]
     """Key of node i at i − V, and after the last one a key that no node has."""
-    first: Int32[np.ndarray, " contexts+1"]
+    first: Int32[np.ndarray, " ends"]
     """First child of each context, with the end of the last one's children."""
     links: Int32[np.ndarray, " nodes"]
     """Node of the n-gram without its first word; −1 for unigrams."""
