@@ -7,6 +7,7 @@ from typing import get_args
 
 import pytest
 import torch
+from hypothesis import settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -22,6 +23,9 @@ from regard.recipe import (
     names,
 )
 from regard.recipe.language_models import DISTANCES
+
+few = settings(max_examples=max(3, settings().max_examples // 10))
+"""There are many models, so that each sees few examples of every day."""
 
 SIZE, SLOTS = 11, 2
 MEMORY = 16

@@ -6,13 +6,14 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from language_strategies import CACHED, SIZE, rows, tiny_language_model, words_of
+from language_strategies import CACHED, SIZE, few, rows, tiny_language_model, words_of
 
 from regard.errors import UsageError
 from regard.models import ContinuousCache
 
 
 @pytest.mark.parametrize("name", CACHED)
+@few
 @given(seed=st.integers(0, 99), size=st.integers(1, 6), theta=st.floats(0, 3), share=st.floats(0, 0.9))
 def test_it_is_what_the_paper_says(name: str, seed: int, size: int, theta: float, share: float) -> None:
     model = tiny_language_model(name)

@@ -4,14 +4,16 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from language_strategies import SIZE, TINY, rows, tiny_language_model
+from language_strategies import SIZE, TINY, few, rows, tiny_language_model
 from torch import Tensor
 
+from regard.models import ContinuousCache
 from regard.models.attentive import AttentiveLanguageModel
 from regard.models.generator import State
 from regard.models.language_copying import CopyingLanguageModel
 from regard.models.language_recurrent import RecurrentLanguageModel, RecurrentLanguageState
 from regard.tap import record
+from regard.tokens.vocabulary import UNKNOWN
 
 WORDS = st.lists(st.integers(1, SIZE + 1), min_size=1, max_size=7)
 """Of a text; PAD is no word, and two words lie beyond the vocabulary."""
@@ -24,6 +26,7 @@ def outputs_of(model: RecurrentLanguageModel, text: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("name", ["attentive-dot", "attentive-scaled_dot", "attentive-additive"])
+@few
 @given(words=WORDS)
 def test_a_position_mixes_the_states_before_it(name: str, words: list[int]) -> None:
     model, text = tiny_language_model(name), torch.tensor([words])
@@ -57,6 +60,7 @@ def mixed(model: CopyingLanguageModel, outputs: Tensor, words: list[int], place:
 
 
 @pytest.mark.parametrize("name", [name for name in TINY if name.startswith("copying")])
+@few
 @given(words=WORDS)
 def test_what_is_copied_is_what_the_equations_say(name: str, words: list[int]) -> None:
     model, text = tiny_language_model(name), torch.tensor([words])
@@ -90,3 +94,19 @@ def test_shares_and_weights_can_be_looked_at() -> None:
     weights, share = seen.last("attention.weights"), seen.last("share")
     assert weights.shape == (1, 1, 3, 4)
     torch.testing.assert_close(weights[0, 0, :, -1:], share[0])
+
+
+@given(words=st.lists(st.integers(1, SIZE + 1), min_size=2, max_size=7))
+def test_words_beyond_the_vocabulary_and_all_others_have_together_one(words: list[int]) -> None:
+    """What is left of a text's words when each that is new counts as unknown is still a distribution."""
+    text, every = torch.tensor([words]), torch.arange(SIZE + 2)
+    inner = tiny_language_model("copying-sentinel-dot")
+    in_reach = words[-inner.reach :]
+    for model, seen in ((inner, in_reach), (ContinuousCache(inner, size=9, share=0.4), in_reach + words[1:])):
+        features, state = model.advance(text, model.start(rows(1), len(words)))
+        last = features[:, -1:].expand(-1, len(every), -1)
+        found = model.readout_of(state).log_probs(last, every[None])[0].exp()[0]
+        new = [one for one in (SIZE, SIZE + 1) if one not in seen]
+        kept = [one for one in every.tolist() if one not in new]
+        torch.testing.assert_close(found[kept].sum(), torch.ones((), dtype=torch.float64))
+        torch.testing.assert_close(found[new], found[UNKNOWN].expand(len(new)))

@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from language_strategies import SIZE, rows, tiny_language_model
+from language_strategies import SIZE, few, rows, tiny_language_model
 from torch import Tensor
 
 from regard.data.batch import Padded, SegmentBatch
@@ -27,6 +27,7 @@ def text(seed: int, length: int) -> tuple[Tensor, Tensor]:
 
 
 @of_each_kind
+@few
 @given(seed=st.integers(0, 99), short=st.integers(0, 4), smoothing=st.sampled_from([0.0, 0.2]))
 def test_it_is_the_sum_of_what_each_wanted_token_costs(name: str, seed: int, short: int, smoothing: float) -> None:
     model, (given_, wanted) = tiny_language_model(name), text(seed, 4)
@@ -38,6 +39,7 @@ def test_it_is_the_sum_of_what_each_wanted_token_costs(name: str, seed: int, sho
 
 
 @of_each_kind
+@few
 @given(seed=st.integers(0, 99), cut=st.integers(1, 5))
 def test_segments_one_after_another_cost_what_the_whole_costs(name: str, seed: int, cut: int) -> None:
     model, (given_, wanted) = tiny_language_model(name), text(seed, 6)

@@ -20,6 +20,7 @@ from regard.errors import UsageError
 from regard.models.copying import CopyReadout
 from regard.models.generator import Readout, State
 from regard.models.language import Carry, LanguageModel, Reading
+from regard.models.language_copying import OpenReadout
 from regard.models.recent import Recent
 from regard.tap import Tap
 from regard.tokens.vocabulary import PAD
@@ -77,7 +78,7 @@ class ContinuousCache(LanguageModel):
 
     def readout_of(self, state: State) -> Readout:
         assert isinstance(state, CacheState)
-        return CopyReadout(self.model.readout_of(state.inner), state.recent.words, 0)
+        return OpenReadout(self.model.readout_of(state.inner), state.recent.words, 0)
 
     def read(self, tokens: Int[Tensor, "N n"], state: State) -> Reading:
         assert isinstance(state, CacheState)

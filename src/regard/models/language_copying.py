@@ -7,7 +7,7 @@ With h the output at the present word, h_k those at the last words, itself inclu
     sentinel  [c; s] = softmax([score(q, h_k); score(q, sentinel)])                Merity et al. 2017
 
 and p(w) = s · p_vocabulary(w) + Σ over last words k = w of c(k). Words beyond the vocabulary have numbers from its size
-on, `slots` of them: they are read as UNKNOWN, and can be copied.
+on, `slots` of them: they are read as UNKNOWN, and can be copied. One that stands nowhere in the context is unknown.
 """
 
 import torch
@@ -22,6 +22,7 @@ from regard.models.language_recurrent import LookingBack, RecurrentLanguageState
 from regard.models.recent import Recent
 from regard.recipe import CopyingModel
 from regard.tap import Tap
+from regard.tokens.vocabulary import UNKNOWN
 
 
 class Pointing(nn.Module):
@@ -37,6 +38,37 @@ class Pointing(nn.Module):
     ) -> Float[Tensor, "N 1 n K"]:
         weights: Tensor = self.weights(softmax(self.scores(self.score(query, keys)), mask))
         return weights
+
+
+class OpenReadout(CopyReadout):
+    """A readout for text that has words beyond the vocabulary everywhere: a target that stands nowhere in the context
+    is unknown, and has the probability of UNKNOWN; unless it is `strict`, as inside of another one."""
+
+    def __init__(self, vocabulary: Readout, words: Int[Tensor, "N K"], slots: int, *, strict: bool = False) -> None:
+        inner = vocabulary.strictly() if isinstance(vocabulary, OpenReadout) else vocabulary
+        super().__init__(inner, words, slots)
+        self.strict = strict
+
+    def strictly(self) -> "OpenReadout":
+        return OpenReadout(self.vocabulary, self.words, self.slots, strict=True)
+
+    def select(self, rows: Int[Tensor, " M"]) -> "OpenReadout":
+        return OpenReadout(self.vocabulary.select(rows), self.words[rows], self.slots, strict=self.strict)
+
+    def log_probs(
+        self, features: Float[Tensor, "*rows F"], targets: Int[Tensor, "*rows"]
+    ) -> tuple[Float[Tensor, "*rows"], Float[Tensor, "*rows"]]:
+        if not self.strict:
+            targets = targets.where(self.has(features, targets), UNKNOWN)
+        return super().log_probs(features, targets)
+
+    def has(self, features: Float[Tensor, "*rows F"], targets: Int[Tensor, "*rows"]) -> Bool[Tensor, "*rows"]:
+        """Whether each target is in the vocabulary or stands in the context."""
+        hidden, _, copies = self._parts(features)
+        inside = targets < self.vocabulary.size
+        if isinstance(self.vocabulary, OpenReadout):
+            inside = self.vocabulary.has(hidden, targets)
+        return inside | ((self._beside(features) == targets[..., None]) & (copies > 0)).any(-1)
 
 
 class CopyingLanguageModel(LookingBack):
@@ -56,7 +88,7 @@ class CopyingLanguageModel(LookingBack):
     def readout_of(self, state: State) -> Readout:
         assert isinstance(state, RecurrentLanguageState)
         assert state.recent is not None
-        return CopyReadout(self.readout, state.recent.words, self.slots)
+        return OpenReadout(self.readout, state.recent.words, self.slots)
 
     def read(self, tokens: Int[Tensor, "N n"], state: State) -> Reading:
         assert isinstance(state, RecurrentLanguageState)
