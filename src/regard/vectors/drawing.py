@@ -1,6 +1,8 @@
 """Drawing at random within compiled loops: a linear congruential generator of 64 bits (Knuth), of which the upper bits
 are used."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float32, Int32, Int64, UInt32
 from numba import float32, int64, njit, uint64
@@ -25,20 +27,20 @@ def logistic_table() -> Float32[np.ndarray, " C"]:
 
 
 @njit(nogil=True, cache=True)
-def logistic(at: float, table: Float32[np.ndarray, " C"]) -> float:
+def logistic(at: Any, table: Float32[np.ndarray, " C"]) -> Any:
     """The logistic function, from the table."""
     cell = int64((at + float32(REACH)) * float32(CELLS / (2 * REACH)))
     return table[min(max(cell, 0), CELLS - 1)]
 
 
 @njit(nogil=True, cache=True)
-def advance(state: int) -> int:
+def advance(state: Any) -> Any:
     """The next state."""
     return state * _MULTIPLIER + _INCREMENT
 
 
 @njit(nogil=True, cache=True)
-def below(state: int, bound: int) -> int:
+def below(state: Any, bound: int) -> Any:
     """A number from 0 to bound − 1."""
     return int64(((state >> _UPPER) * uint64(bound)) >> _LOWER)
 
@@ -49,8 +51,8 @@ def choose(
     chosen: Int64[np.ndarray, " T"],
     odds: UInt32[np.ndarray, " V"],
     alias: Int32[np.ndarray, " V"],
-    state: int,
-) -> int:
+    state: Any,
+) -> Any:
     """Puts a word and negatives from an alias table, never the word itself, into `chosen`; gives the state after."""
     chosen[0] = word
     for target in range(1, len(chosen)):
@@ -66,7 +68,7 @@ def choose(
 
 
 @njit(nogil=True, cache=True)
-def window_around(place: int, length: int, window: int, dynamic: bool, state: int) -> tuple[int, int, int]:
+def window_around(place: int, length: int, window: int, dynamic: bool, state: Any) -> tuple[int, int, Any]:
     """Where the company of a word begins and ends, and the state after."""
     if dynamic:
         state = advance(state)
@@ -80,8 +82,8 @@ def next_line(
     place: int,
     keep: UInt32[np.ndarray, " V"],
     line: Int32[np.ndarray, " L"],
-    state: int,
-) -> tuple[int, int, int]:
+    state: Any,
+) -> tuple[int, int, Any]:
     """Puts the words of the line that begins at `place` into `line`, but for those that are skipped; gives how many
     there are, the place after them, and the state after."""
     length = 0

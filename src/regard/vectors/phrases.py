@@ -80,7 +80,7 @@ def _pieces(stream: Int32[np.ndarray, " N"]) -> Iterator[Int32[np.ndarray, " n"]
     begin = 0
     while begin < len(stream):
         piece = stream[begin : begin + PIECE]
-        ends = np.flatnonzero(piece == 0) if begin + PIECE < len(stream) else ()
-        cut = int(ends[-1]) + 1 if len(ends) else len(piece)
+        ends = np.flatnonzero(piece == 0)
+        cut = int(ends[-1]) + 1 if len(ends) and begin + PIECE < len(stream) else len(piece)
         yield piece[:cut]
         begin += cut

@@ -145,7 +145,9 @@ def cut(tokens: Int32[np.ndarray, " N"], place: int) -> int:
     if place <= 0 or place >= len(tokens):
         return min(max(place, 0), len(tokens))
     ends = np.flatnonzero(tokens[place - 1 : place - 1 + MOST_LINE] == LINE_END)
-    return place + int(ends[0]) if len(ends) else place
+    if len(ends):
+        return place + int(ends[0])
+    return place if place + MOST_LINE < len(tokens) else len(tokens)
 
 
 def rows_of(settings: PredictingVectors, corpus: Corpus) -> Any:
