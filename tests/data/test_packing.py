@@ -103,8 +103,9 @@ SOURCES, TARGETS = [[4, 5, 6], [5], [], [6, 6, 4, 5, 7], [7]], [[5, 6, 7, 8], []
 @pytest.mark.parametrize("position", ["sinusoidal", "learned", "rotary", "relative", "alibi"])
 @pytest.mark.parametrize("changes", [{}, {"window": 2}, {"norm": "post"}])
 def test_packed_pairs_give_the_loss_and_the_gradient_of_padded_ones(position: str, changes: dict[str, Any]) -> None:
-    settings = {"width": 8, "heads": 2, "feedforward": 12, "encoder_layers": 2, "decoder_layers": 2, "clip": 2}
-    model = build_model(TransformerModel(kind="transformer", position=position, **settings | changes), 9, 9).double().eval()
+    sizes = {"width": 8, "heads": 2, "feedforward": 12, "encoder_layers": 2, "decoder_layers": 2, "clip": 2}
+    settings = TransformerModel(kind="transformer", position=position, **sizes | changes)
+    model = build_model(settings, 9, 9).double().eval()
     padded = loss_and_gradients(model, PairBatch.of(SOURCES, TARGETS, [0, 1, 2, 3, 4]))
     # An empty row, rows of one, two and three pairs, and room left over on both sides.
     rows = [[0, 2], [1, 4], [3]]
