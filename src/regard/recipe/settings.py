@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 from regard.recipe.data import Data, Tokens
 from regard.recipe.decoding import Decoding, Drawing, LanguageDecoding
 from regard.recipe.language import LanguageData, LanguageTokenizer, LanguageTraining
-from regard.recipe.language_models import LanguageModel
+from regard.recipe.language_models import LanguageModel, NgramModel
 from regard.recipe.model import Model
 from regard.recipe.names import RecipeTaskName, TaskName
 from regard.recipe.section import Section, Seed
@@ -123,6 +123,8 @@ class LanguageRecipe(Recipe):
         for name, weight in {"r_drop": train.r_drop, "coverage": train.coverage}.items():
             if weight:
                 raise ValueError(f"train.{name} = {weight} is for translation alone; leave it out")
+        if isinstance(self.model, NgramModel) and self.data.context != "lines":
+            raise ValueError("an n-gram model is counted line by line; set data.context = 'lines'")
         if self.data.segment > train.batch_tokens:
             raise ValueError(
                 f"a batch of train.batch_tokens = {train.batch_tokens} tokens has no room for a row of data.segment = "
