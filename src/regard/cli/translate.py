@@ -34,6 +34,11 @@ def translate(
         typer.Option(metavar="MODEL", help="Another model, to rank the outputs of --n-best anew.", show_default=False),
     ] = None,
     weight: Annotated[float, typer.Option(help="With --rescore: the other model's share of the score.")] = 0.5,
+    glossary: Annotated[
+        Path | None,
+        typer.Option(help="File of tab-separated terms, source and target: the output has them.", show_default=False),
+    ] = None,
+    ignore_case: Annotated[bool, typer.Option("--ignore-case", help="Find terms of --glossary in any case.")] = False,
     engine: Engine = "own",
     device: Device = "auto",
 ) -> None:
@@ -59,9 +64,13 @@ def translate(
       regard translate runs/mine --n-best 10 --rescore runs/other < new.de
 
       regard translate runs/mine --set decode.risk=chrf --set decode.candidates=16 < new.de
+
+      regard translate runs/mine --glossary terms.tsv < new.de > new.en
     """
     from regard.tasks import load_translator
+    from regard.tasks.glossary import Glossary
 
+    terms = None if glossary is None else Glossary.read(glossary, ignore_case=ignore_case)
     translator = load_translator(model, *(ensemble or []), device=device, changes=settings or [], engine=engine)
     rescoring = None if rescore is None else _rescoring(translator, rescore, weight, n_best, device)
     # A person at a terminal wants each line answered; a file is faster in large pieces.
@@ -69,7 +78,9 @@ def translate(
     lines = read_lines(sys.stdin.buffer)
     count = 0
     while piece := list(islice(lines, at_once)):
-        found = translator.translate([line for line in piece if line.strip()], beam=beam, n_best=n_best)
+        texts = [line for line in piece if line.strip()]
+        forced = None if terms is None else [[entry.target for entry in terms.find(text)] for text in texts]
+        found = translator.translate(texts, beam=beam, n_best=n_best, terms=forced)
         answers = _answers(translator, rescoring.rank(found) if rescoring else found, scores, alignments)
         for number, line in enumerate(piece, start=count):
             for columns in next(answers) if line.strip() else [[""] * (1 + scores + alignments)]:

@@ -36,7 +36,7 @@ class Copying:
         if UNKNOWN not in words:
             return Copied(words, ())
         slots: dict[str, int] = {}
-        names = self._names(self._source, tokens, text)
+        names = _names(self._source, tokens, text)
         for place, (word, name) in enumerate(zip(words, names, strict=True)):
             if word == UNKNOWN and name:
                 # A token that is unknown to the source is not always unknown to the target.
@@ -49,7 +49,7 @@ class Copying:
         if not beyond or UNKNOWN not in tokens:
             return list(tokens)
         slots = {name: self._size + place for place, name in enumerate(beyond)}
-        names = self._names(self._target, tokens, text)
+        names = _names(self._target, tokens, text)
         both = zip(tokens, names, strict=True)
         return [slots.get(name, token) if token == UNKNOWN else token for token, name in both]
 
@@ -68,13 +68,25 @@ class Copying:
             wanted.append(self.target(target, target_text, found.beyond))
         return words, wanted
 
-    def _names(self, tokenizer: Tokenizer, tokens: Sequence[int], text: str) -> list[str]:
-        """The text of each token; empty where that cannot be told.
 
-        However subwords are drawn, unknown characters are unknown, in the same order.
-        """
-        unknown = iter(tokenizer.unknown(text))
-        return [next(unknown, "") if token == UNKNOWN else tokenizer.vocabulary[token] for token in tokens]
+def with_new_words(tokenizer: Tokenizer, text: str, beyond: list[str]) -> list[int]:
+    """The tokens of a target text of which nothing stays unknown: what is not in the vocabulary of V tokens is V + its
+    place in `beyond`, where it is put if it is not there."""
+    tokens = tokenizer.encode(text)
+    for place, name in enumerate(_names(tokenizer, tokens, text)):
+        if tokens[place] == UNKNOWN and name:
+            beyond += [] if name in beyond else [name]
+            tokens[place] = tokenizer.size + beyond.index(name)
+    return tokens
+
+
+def _names(tokenizer: Tokenizer, tokens: Sequence[int], text: str) -> list[str]:
+    """The text of each token; empty where that cannot be told.
+
+    However subwords are drawn, unknown characters are unknown, in the same order.
+    """
+    unknown = iter(tokenizer.unknown(text))
+    return [next(unknown, "") if token == UNKNOWN else tokenizer.vocabulary[token] for token in tokens]
 
 
 def words_in(copied: Sequence[Copied] | None) -> list[list[int]] | None:

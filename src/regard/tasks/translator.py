@@ -5,6 +5,7 @@
     best.text, best.score, best.alignment
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,9 +18,10 @@ from torch import nn
 
 from regard.checkpoint import load_weights, put_weights
 from regard.data import Pair, Span
-from regard.data.copying import Copied, Copying, words_in
+from regard.data.copying import Copied, Copying, with_new_words, words_in
 from regard.decode import Hypothesis, score_all
 from regard.decode.bayes import least_risk
+from regard.decode.forcing import check_can_force, decode_forced
 from regard.device import choose_device
 from regard.errors import UsageError
 from regard.inspect import END_LABEL, Links, Look, choose, fold, link, watch
@@ -28,7 +30,8 @@ from regard.models.generator import Generator
 from regard.recipe import Decoding, TranslationRecipe, change_section, read_recipe
 from regard.tasks.engines import Engine, OwnEngine, check_engine, make_engine
 from regard.tasks.vocabularies import load_tokenizers
-from regard.tokens import Tokenizer
+from regard.tokens import END, Tokenizer
+from regard.tokens.subwords import Subwords
 
 WATCHED_AT_ONCE = 1000
 """Pairs whose attention is held at a time: many enough to sort by length, few enough for memory."""
@@ -114,15 +117,19 @@ class Translator:
         n_best: int | None = None,
         decoding: Decoding | None = None,
         prefixes: Sequence[str] | None = None,
+        terms: Sequence[Sequence[str]] | None = None,
         on_progress: Callable[[int, int], None] | None = None,
     ) -> list[Translation]:
         """The best translation of each text; the next `n_best - 1` are its `others`.
 
-        Settings are the recipe's unless given. A translation begins with its `prefix` if there are any.
+        Settings are the recipe's unless given. A translation begins with its `prefix` if there are any, and contains
+        all of its `terms` (see `Glossary`), each as often as it is given.
         """
         if isinstance(texts, str):
             raise UsageError("translate takes a list of texts; put brackets around a single one: translate([text])")
         decoding = _changed(decoding or self.recipe.decode, beam, n_best)
+        if terms is not None:
+            return self._translate_forced(texts, terms, decoding, prefixes, on_progress)
         read = self._read(texts)
         forced = None if prefixes is None else self._targets(prefixes, read)
         found = self.engine.decode_all(
@@ -130,6 +137,48 @@ class Translator:
         )
         rows = zip(texts, found, read.beyond, strict=True)
         return [self._translation(text, hypotheses, beyond, decoding) for text, hypotheses, beyond in rows]
+
+    def _translate_forced(
+        self,
+        texts: Sequence[str],
+        terms: Sequence[Sequence[str]],
+        decoding: Decoding,
+        prefixes: Sequence[str] | None,
+        on_progress: Callable[[int, int], None] | None,
+    ) -> list[Translation]:
+        """Those texts that have terms are searched for apart; the others are translated as ever."""
+        if len(terms) != len(texts):
+            raise UsageError(f"{len(terms)} lists of terms for {len(texts)} texts: give one for each, empty if need be")
+        if prefixes is not None:
+            raise UsageError("prefixes and terms cannot be forced together; leave one of them out")
+        check_can_force(decoding)
+        chosen = [place for place, each in enumerate(terms) if each]
+        others = [place for place, each in enumerate(terms) if not each]
+        free = self.translate([texts[place] for place in others], decoding=decoding, on_progress=on_progress)
+        read = self._read([texts[place] for place in chosen])
+        beyond = [list(words) for words in read.beyond]
+        rows = [
+            [with_new_words(self.target_tokenizer, term, words) for term in terms[place]]
+            for place, words in zip(chosen, beyond, strict=True)
+        ]
+        found = decode_forced(
+            self.model, read.tokens, decoding.search(), rows, continuing=self._continuing, words=read.words
+        )
+        bound = [
+            self._translation(texts[place], hypotheses, words, decoding)
+            for place, hypotheses, words in zip(chosen, found, beyond, strict=True)
+        ]
+        whole = dict(zip([*others, *chosen], [*free, *bound], strict=True))
+        return [whole[place] for place in range(len(texts))]
+
+    @cached_property
+    def _continuing(self) -> frozenset[int]:
+        """Tokens that continue the word before them: subwords that begin with a letter. Characters and bytes are not
+        asked, since every term of theirs would need a space."""
+        if not isinstance(self.target_tokenizer, Subwords):
+            return frozenset()
+        tokens = enumerate(self.target_tokenizer.vocabulary)
+        return frozenset(token for token, text in tokens if token > END and re.match(r"\w", text))
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Scored]:
         """The log-probabilities of given translations."""

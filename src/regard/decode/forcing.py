@@ -1,0 +1,267 @@
+"""Outputs that must contain given terms: beam search in which every number of tokens that are still to come has its
+share of the beam (Post and Vilar 2018), so that hypotheses which have begun to satisfy the terms are not crowded out by
+those which have not.
+
+A hypothesis may only go on as long as there is room for the tokens that it lacks, and END may only come when it lacks
+none. So whatever is given back contains every term, even if the length limit ends it.
+
+Which hypotheses go on is decided on the host, with lists: few texts have forced terms, and the model's own work, which
+is done for all of them together, takes most of the time.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.data.batch import Padded, padded_sources
+from regard.decode.constraints import NEVER, longest_outputs
+from regard.decode.corpus import batches_by_length, device_of
+from regard.decode.ranking import Hypothesis
+from regard.decode.search import evaluating
+from regard.errors import UsageError
+from regard.models.generator import Generator
+from regard.recipe import Decoding
+from regard.tokens.vocabulary import BEGIN, END, UNKNOWN
+
+Term = Sequence[int]
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A hypothesis being written, and what it lacks."""
+
+    tokens: tuple[int, ...]
+    total: float
+    lacking: tuple[tuple[int, ...], ...]
+    """The terms that are not there yet."""
+    since: int = 0
+    """Where the last of those that are there ends: no token is part of two."""
+    begun: int = 0
+    """How many tokens of a lacking term were written last."""
+
+    @property
+    def needs(self) -> int:
+        """Least number of tokens before everything is there."""
+        return sum(map(len, self.lacking)) - self.begun
+
+    def wanted(self) -> set[int]:
+        """The tokens that bring it nearer to that."""
+        return {token for term in self.lacking for token in (term[0], term[self._begun(term) % len(term)])}
+
+    def grown(self, token: int, log_prob: float) -> Iterator["Partial"]:
+        """The hypothesis with one more token. Where that ends a term and is the beginning of a longer one too, there
+        are two: one for which the term is there, and one that still waits to see."""
+        longer = replace(self, tokens=(*self.tokens, token), total=self.total + log_prob, begun=0)
+        begun = {term: longer._begun(term) for term in self.lacking}
+        whole = max((term for term, count in begun.items() if count == len(term)), key=len, default=None)
+        part = max((count for term, count in begun.items() if count < len(term)), default=0)
+        if whole is not None:
+            place = self.lacking.index(whole)
+            rest = self.lacking[:place] + self.lacking[place + 1 :]
+            yield replace(longer, lacking=rest, since=len(longer.tokens))
+        if whole is None or part:
+            yield replace(longer, begun=part)
+
+    def _begun(self, term: Term) -> int:
+        """How many tokens of a term stand at the end."""
+        most = min(len(term), len(self.tokens) - self.since)
+        ends = (count for count in range(most, 0, -1) if self.tokens[-count:] == tuple(term[:count]))
+        return next(ends, 0)
+
+    def breaks_a_term(self, token: int, continuing: Collection[int]) -> bool:
+        """Whether a token would make a term that has just ended the beginning of a longer word."""
+        return 0 < self.since == len(self.tokens) and token in continuing
+
+    def repeats(self, token: int, n: int) -> bool:
+        """Whether a token would end a sequence of n tokens that is there already."""
+        if not 0 < n <= len(self.tokens):
+            return False
+        gram = (*self.tokens[len(self.tokens) - n + 1 :], token)
+        return any(self.tokens[place : place + n] == gram for place in range(len(self.tokens) - n + 1))
+
+
+@dataclass
+class ForcedSearch:
+    """The search for one example."""
+
+    example: int
+    settings: Decoding
+    terms: tuple[tuple[int, ...], ...]
+    longest: int
+    continuing: Collection[int]
+    """Tokens that do not begin a word."""
+    live: list[Partial]
+    finished: list[Partial] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls, example: int, settings: Decoding, terms: Sequence[Term], longest: int, continuing: Collection[int]
+    ) -> "ForcedSearch":
+        tuples = tuple(map(tuple, terms))
+        # The terms must be said, however short the source is; and they are not all there is to say.
+        longest = max(longest, 2 * sum(map(len, tuples)))
+        return cls(example, settings, tuples, longest, continuing, [Partial((), 0.0, tuples)])
+
+    @property
+    def width(self) -> int:
+        """Places for hypotheses: at least one for every number of tokens that may still be to come."""
+        beam = self.settings.beam if self.settings.method == "beam" else 1
+        return max(beam, sum(map(len, self.terms)) + 1)
+
+    def step(self, rows: Sequence[dict[int, float]]) -> list[int]:
+        """Goes on by one token, given log-probabilities of some tokens after each hypothesis. Gives the place of the
+        hypothesis that each new one continues; none if the search is over."""
+        length = len(self.live[0].tokens)
+        chosen = self._shared(sorted(self._candidates(rows), key=lambda pair: -pair[1].total))
+        self.finished += [partial for _, partial in chosen if len(partial.tokens) == length]
+        going = [pair for pair in chosen if len(pair[1].tokens) > length]
+        if not going or self._nothing_can_win(max(partial.total for _, partial in going)):
+            return []
+        self.live = [partial for _, partial in going]
+        return [place for place, _ in going]
+
+    def hypotheses(self) -> list[Hypothesis]:
+        """What was found, best first; if nothing was finished, what the length limit ended."""
+        ended = bool(self.finished)
+        every = {
+            partial.tokens: Hypothesis(partial.tokens, self._score(partial, ended), partial.total, ended)
+            for partial in self.finished or self.live
+        }
+        n_best = self.settings.n_best if self.settings.method == "beam" else 1
+        return sorted(every.values(), key=lambda one: -one.score)[:n_best]
+
+    def _candidates(self, rows: Sequence[dict[int, float]]) -> Iterator[tuple[int, Partial]]:
+        """The continuations that are allowed; those with END are as long as before."""
+        for place, (partial, tokens) in enumerate(zip(self.live, rows, strict=True)):
+            wanted = partial.wanted()
+            for token, log_prob in tokens.items():
+                if log_prob == -torch.inf:
+                    continue
+                if token == END:
+                    if not partial.lacking and len(partial.tokens) >= self.settings.least:
+                        yield place, replace(partial, total=partial.total + log_prob)
+                    continue
+                repeats = token not in wanted and partial.repeats(token, self.settings.no_repeat)
+                if not repeats and not partial.breaks_a_term(token, self.continuing):
+                    for grown in partial.grown(token, log_prob):
+                        if len(grown.tokens) + grown.needs <= self.longest:
+                            yield place, grown
+
+    def _shared(self, found: Sequence[tuple[int, Partial]]) -> list[tuple[int, Partial]]:
+        """The best, but so that every number of tokens that are still to come has its share."""
+        room = self.width - len(self.finished)
+        share = max(1, room // (sum(map(len, self.terms)) + 1))
+        taken: dict[int, int] = {}
+        first: list[tuple[int, Partial]] = []
+        others: list[tuple[int, Partial]] = []
+        for candidate in found:
+            needs = candidate[1].needs
+            taken[needs] = taken.get(needs, 0) + 1
+            (first if taken[needs] <= share else others).append(candidate)
+        first = sorted(first, key=lambda pair: pair[1].needs)[:room]
+        return first + others[: room - len(first)]
+
+    def _nothing_can_win(self, best: float) -> bool:
+        """As in every search: nothing that goes on can come to be among those that are given back."""
+        n_best = self.settings.n_best
+        different = {partial.tokens: self._score(partial, True) for partial in self.finished}
+        scores = sorted(different.values(), reverse=True)
+        return len(scores) >= n_best and scores[n_best - 1] >= best / (self.longest + 1) ** self.settings.length_penalty
+
+    def _score(self, partial: Partial, ended: bool) -> float:
+        return float(partial.total / max(len(partial.tokens) + ended, 1) ** self.settings.length_penalty)
+
+
+def decode_forced(
+    model: Generator,
+    sources: Sequence[Sequence[int]],
+    settings: Decoding,
+    terms: Sequence[Sequence[Term]],
+    *,
+    continuing: Collection[int] = (),
+    words: Sequence[Sequence[int]] | None = None,
+) -> list[list[Hypothesis]]:
+    """The outputs for each source, best first, that contain all of its terms, each at a place of its own.
+
+    A token of a term that the model has no number for is written all the same: for the model it is UNKNOWN. After a
+    term none of the tokens follows that are `continuing` a word. `words` are those of `decode_all`.
+    """
+    check_can_force(settings)
+    found: dict[int, list[Hypothesis]] = {}
+    with evaluating(model), torch.inference_mode():
+        for chosen in batches_by_length([len(source) + 1 for source in sources], settings.batch_tokens):
+            copied = None if words is None else [words[example] for example in chosen]
+            batch = padded_sources([sources[example] for example in chosen], copied).to(device_of(model))
+            limits = longest_outputs(batch, settings)
+            searches = [
+                ForcedSearch.of(example, settings, terms[example], limit, continuing)
+                for example, limit in zip(chosen, limits, strict=True)
+            ]
+            _search(model, batch, searches)
+            found.update((search.example, search.hypotheses()) for search in searches)
+    return [found[example] for example in range(len(sources))]
+
+
+def check_can_force(settings: Decoding) -> None:
+    """Refuses what a search for forced terms cannot do."""
+    if settings.method == "sample":
+        raise UsageError("forced terms need a search, but decode.method is 'sample'; use 'beam' or 'greedy'")
+    if settings.coverage_penalty:
+        raise UsageError(
+            f"decode.coverage_penalty = {settings.coverage_penalty} is not counted where terms are forced; set it to 0"
+        )
+
+
+def _search(model: Generator, source: Padded, searches: Sequence[ForcedSearch]) -> None:
+    """Runs searches to their end. Each has the same number of rows; those it does not need repeat its first."""
+    width = max(search.width for search in searches)
+    state = model.start(source, max(search.longest for search in searches) + 1)
+    state = state.branch(torch.arange(len(searches), device=source.tokens.device)[:, None].expand(-1, width))
+    running = list(searches)
+    last = [[BEGIN] * width for _ in running]
+    size = 0
+    while running:
+        rows = [token if not size or token < size else UNKNOWN for row in last for token in row]
+        features, state = model.advance(torch.tensor(rows, device=source.tokens.device)[:, None], state)
+        log_probs = model.readout_of(state).logits(features[:, -1]).float().log_softmax(-1)
+        size = log_probs.shape[-1]
+        likely = _likely(log_probs.view(len(running), width, -1), running)
+        parents = [search.step(rows) for search, rows in zip(running, likely, strict=True)]
+        stay = [place for place, going in enumerate(parents) if going]
+        filled = [[*parents[place], *[parents[place][0]] * (width - len(parents[place]))] for place in stay]
+        running = [running[place] for place in stay]
+        last = [
+            [*(partial.tokens[-1] for partial in search.live), *[UNKNOWN] * (width - len(search.live))]
+            for search in running
+        ]
+        if running:
+            kept = torch.tensor(stay, device=source.tokens.device)
+            state = state.branch(kept[:, None] * width + torch.tensor(filled, device=kept.device), kept)
+
+
+def _likely(log_probs: Float[Tensor, "B width V"], searches: Sequence[ForcedSearch]) -> list[list[dict[int, float]]]:
+    """For each hypothesis the log-probabilities of the likeliest tokens, and of those that it is to contain."""
+    size = log_probs.shape[-1]
+    log_probs[..., list(NEVER)] = -torch.inf
+    count = min(log_probs.shape[1], size)
+    best, tokens = (side.tolist() for side in log_probs.topk(count))
+    wanted = [
+        (row, place, token, token if token < size else UNKNOWN)
+        for row, search in enumerate(searches)
+        for place, partial in enumerate(search.live)
+        for token in sorted(partial.wanted())
+    ]
+    index = torch.tensor([(row, place, known) for row, place, _, known in wanted], dtype=torch.long)
+    rows, places, known = index.view(-1, 3).to(log_probs.device).unbind(1)
+    values, instead = log_probs[rows, places, known].tolist(), log_probs[rows, places, UNKNOWN].tolist()
+    found = [
+        [dict(zip(tokens[row][place], best[row][place], strict=True)) for place in range(len(search.live))]
+        for row, search in enumerate(searches)
+    ]
+    for (row, place, token, _), value, other in zip(wanted, values, instead, strict=True):
+        # A word that cannot be copied from the source is for the model as unknown as one without a number.
+        found[row][place][token] = value if value > -torch.inf else other
+    return found

@@ -1,0 +1,161 @@
+"""Forced terms: whatever is given back contains all of them, at places of their own."""
+
+import math
+
+import pytest
+import torch
+from decoding_toys import TableGenerator, UniformGenerator, every_output, plain_score, random_table
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.decode import decode_all, score_all
+from regard.decode.forcing import ForcedSearch, Partial, decode_forced
+from regard.errors import UsageError
+from regard.recipe import Decoding
+from regard.tokens.vocabulary import END, UNKNOWN
+
+SIZE = 8
+sources = st.lists(st.integers(4, SIZE - 1), max_size=4)
+terms = st.lists(st.lists(st.integers(4, SIZE + 1), min_size=1, max_size=3), min_size=1, max_size=3)
+
+
+def apart(tokens: tuple[int, ...], wanted: list[tuple[int, ...]]) -> bool:
+    """Whether tokens contain all of these, none of them within another; by trying everything."""
+    if not wanted:
+        return True
+    for number, term in enumerate(wanted):
+        for place in range(len(tokens) - len(term) + 1):
+            if tokens[place : place + len(term)] == term:
+                rest = wanted[:number] + wanted[number + 1 :]
+                if apart(tokens[place + len(term) :], rest):
+                    return True
+    return False
+
+
+def decoding(**changes: object) -> Decoding:
+    return Decoding.model_validate({"longest_factor": 1.0, "longest_extra": 3, **changes})
+
+
+@given(
+    some=st.lists(st.tuples(sources, terms), min_size=1, max_size=3),
+    beam=st.integers(1, 5),
+    no_repeat=st.integers(0, 2),
+    least=st.integers(0, 4),
+    seed=st.integers(0, 99),
+)
+def test_every_output_contains_every_term(
+    some: list[tuple[list[int], list[list[int]]]], beam: int, no_repeat: int, least: int, seed: int
+) -> None:
+    model = TableGenerator(random_table(seed, SIZE))
+    given_sources, given_terms = [source for source, _ in some], [each for _, each in some]
+    how = decoding(beam=beam, n_best=min(beam, 2), no_repeat=no_repeat, least=least)
+    found = decode_forced(model, given_sources, how, given_terms)
+    for source, wanted, hypotheses in zip(given_sources, given_terms, found, strict=True):
+        assert 1 <= len(hypotheses) <= how.n_best
+        limit = max(how.longest_output(len(source)), 2 * sum(map(len, wanted)))
+        for one in hypotheses:
+            assert apart(one.tokens, [tuple(term) for term in wanted]), (one.tokens, wanted)
+            assert len(one.tokens) <= limit
+            assert len(one.tokens) >= (least if one.finished else 0)
+            assert not {0, 2, 3} & set(one.tokens)
+            assert math.isfinite(one.log_prob)
+        assert [one.score for one in hypotheses] == sorted((one.score for one in hypotheses), reverse=True)
+
+
+@given(some=st.lists(sources, min_size=1, max_size=3), seed=st.integers(0, 99))
+@settings(max_examples=15)
+def test_what_else_is_decoded_changes_nothing(some: list[list[int]], seed: int) -> None:
+    model = TableGenerator(random_table(seed, SIZE))
+    wanted = [[[5, 6]], [[4], [7, 7]], [[6]]][: len(some)]
+    together = decode_forced(model, some, decoding(beam=4), wanted)
+    for source, each, found in zip(some, wanted, together, strict=True):
+        (alone,) = decode_forced(model, [source], decoding(beam=4), [each])
+        assert [one.tokens for one in alone] == [one.tokens for one in found]
+
+
+@pytest.mark.parametrize("length_penalty", [0.0, 1.0])
+@given(source=sources, term=st.lists(st.integers(4, 6), min_size=1, max_size=2), seed=st.integers(0, 99))
+@settings(max_examples=8)
+def test_with_a_place_for_everything_the_best_output_is_found(
+    length_penalty: float, source: list[int], term: list[int], seed: int
+) -> None:
+    model = TableGenerator(random_table(seed, 7))
+    how = decoding(beam=300, n_best=1, longest_factor=0.0, longest_extra=4, length_penalty=length_penalty)
+    (best,) = decode_forced(model, [source], how, [[term]])[0]
+    possible = [tokens for tokens in every_output(7, 4) if apart(tokens, [tuple(term)])]
+    key = [*source, END]
+    wanted = max(plain_score(model, key, tokens, length_penalty=length_penalty) for tokens in possible)
+    assert best.score == pytest.approx(wanted, abs=1e-4)
+
+
+def test_log_probs_are_those_of_the_model() -> None:
+    model = TableGenerator(random_table(7, SIZE))
+    found = decode_forced(model, [[4, 5], [6]], decoding(beam=3), [[[5, 6]], [[7], [4]]])
+    outputs = [hypotheses[0] for hypotheses in found]
+    for one, scores in zip(outputs, score_all(model, [[4, 5], [6]], [one.tokens for one in outputs]), strict=True):
+        assert one.log_prob == pytest.approx(sum(scores if one.finished else scores[:-1]), abs=1e-4)
+
+
+def test_a_term_that_the_model_would_write_anyway_changes_nothing() -> None:
+    model = TableGenerator(random_table(3, SIZE))
+    how = decoding(beam=8)
+    (free,) = decode_all(model, [[4, 5, 6]], how)[0]
+    (forced,) = decode_forced(model, [[4, 5, 6]], how, [[list(free.tokens[1:3])]])[0]
+    assert (forced.tokens, forced.score) == (free.tokens, pytest.approx(free.score, abs=1e-5))
+
+
+def test_words_without_a_number_are_unknown_for_the_model() -> None:
+    model = UniformGenerator(SIZE)
+    (one,) = decode_forced(model, [[4]], decoding(beam=2), [[[SIZE + 3, 5]]])[0]
+    assert (SIZE + 3, 5) in zip(one.tokens, one.tokens[1:], strict=False)
+    assert one.log_prob == pytest.approx(-(len(one.tokens) + one.finished) * math.log(SIZE), abs=1e-4)
+
+
+def test_what_would_continue_the_word_does_not_follow_a_term() -> None:
+    table = torch.zeros(1, SIZE, SIZE, SIZE)
+    table[..., 5, 6] = 5.0  # after 5 the model wants 6
+    table[..., 7, END] = 5.0
+    (free,) = decode_forced(TableGenerator(table), [[4, 4]], decoding(beam=3), [[[5]]])[0]
+    (kept,) = decode_forced(TableGenerator(table), [[4, 4]], decoding(beam=3), [[[5]]], continuing={6})[0]
+    assert (5, 6) in zip(free.tokens, free.tokens[1:], strict=False)
+    assert (5, 6) not in zip(kept.tokens, kept.tokens[1:], strict=False)
+
+
+def test_terms_are_told_apart_however_they_overlap() -> None:
+    def written(tokens: list[int], wanted: list[list[int]]) -> list[tuple[tuple[int, ...], ...]]:
+        """What may be lacking after these tokens, the least first."""
+        partials = [Partial((), 0.0, tuple(map(tuple, wanted)))]
+        for token in tokens:
+            partials = [grown for partial in partials for grown in partial.grown(token, -1.0)]
+        return sorted((partial.lacking for partial in partials), key=len)
+
+    assert written([4, 4, 4, 5], [[4, 4, 5]]) == [()]
+    assert written([4, 5, 6], [[4, 5], [5, 6]])[0] == ((5, 6),)
+    assert written([4, 5, 5, 6], [[4, 5], [5, 6]])[0] == ()
+    assert written([4], [[4], [4]]) == [((4,),)]
+    assert written([4, 5, 4], [[4], [4, 5]])[0] == ()
+    assert set(written([4, 5], [[4], [4, 5]])) == {((4,),), ((4, 5),)}
+    (begun,) = Partial((4,), 0.0, ((4, 5, 6), (5, 7))).grown(5, -1.0)
+    assert (begun.begun, begun.needs, begun.wanted()) == (2, 3, {4, 5, 6, 7})
+
+
+def test_the_beam_is_as_wide_as_the_terms_need() -> None:
+    assert ForcedSearch.of(0, decoding(beam=2), [[4, 5], [6, 6, 6]], 9, ()).width == 6
+    assert ForcedSearch.of(0, decoding(beam=8), [[4]], 9, ()).width == 8
+    assert ForcedSearch.of(0, decoding(method="greedy", beam=8), [[4]], 9, ()).width == 2
+    assert ForcedSearch.of(0, decoding(), [[4, 5], [6, 6, 6]], 3, ()).longest == 10
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"method": "sample"}, r"^forced terms need a search, but decode\.method is 'sample'; use 'beam' or 'greedy'$"),
+        (
+            {"coverage_penalty": 0.2},
+            r"^decode\.coverage_penalty = 0\.2 is not counted where terms are forced; set it to 0$",
+        ),
+    ],
+)
+def test_what_cannot_be_forced_is_refused(how: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        decode_forced(UniformGenerator(SIZE), [[4]], decoding(**how), [[[UNKNOWN]]])

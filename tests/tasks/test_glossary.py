@@ -1,0 +1,129 @@
+"""A glossary: terms are found where they stand, and the output has what they become."""
+
+import re
+from pathlib import Path
+
+import pytest
+from command_line import Trained, regard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import regard as library
+from regard.errors import DataError, UsageError
+from regard.recipe import Decoding
+from regard.tasks import Translator
+from regard.tasks.glossary import Entry, Glossary
+from regard.tokens import UNKNOWN
+
+SOURCES = ["eins", "zwei", "rot", "blau", "und", "Haus"]
+texts = st.lists(st.sampled_from(SOURCES), min_size=1, max_size=4).map(" ".join)
+wanted_terms = st.lists(st.sampled_from(["house", "red house", "Käsekuchen", "one", "blue Tür red"]), max_size=3)
+
+
+@pytest.fixture(scope="module")
+def translator(trained: Trained) -> Translator:
+    return library.load(trained.folder)
+
+
+def read(tmp_path: Path, content: str, **options: bool) -> Glossary:
+    path = tmp_path / "terms.tsv"
+    path.write_text(content, encoding="utf-8")
+    return Glossary.read(path, **options)
+
+
+def found(glossary: Glossary, text: str) -> list[str]:
+    return [entry.target for entry in glossary.find(text)]
+
+
+def test_terms_are_whole_words_and_the_longest_is_meant(tmp_path: Path) -> None:
+    glossary = read(tmp_path, "Haus\tbuilding\nrotes Haus\tred building\n\nC++\tC plus plus\n")
+    assert len(glossary) == 3
+    assert found(glossary, "Das rotes  Haus, ein Haus.") == ["red building", "building"]
+    assert found(glossary, "Rathaus Haustür haus rotes") == []
+    assert found(glossary, "Haus/Haus (C++)") == ["building", "building", "C plus plus"]
+    assert found(glossary, "") == []
+
+
+def test_case_is_ignored_on_demand(tmp_path: Path) -> None:
+    content = "Haus\tBuilding\nSTRASSE\tstreet\n"
+    assert found(read(tmp_path, content), "HAUS haus Straße") == []
+    assert found(read(tmp_path, content, ignore_case=True), "HAUS haus Straße") == ["Building", "Building", "street"]
+
+
+@given(st.dictionaries(st.text("ab", min_size=1, max_size=2), st.just("x"), min_size=1), st.text("ab ,", max_size=12))
+def test_what_is_found_stands_in_the_text_as_words(terms: dict[str, str], text: str) -> None:
+    glossary = Glossary([Entry(source, target) for source, target in terms.items()])
+    words = [word for word in re.findall(r"\w+", text) if word in terms]
+    assert [entry.source for entry in glossary.find(text)] == words
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("Haus\thouse\nTür\n", r":2: 1 column instead of 2; a line is a term of the source, one tab character "),
+        ("a\tb\tc\n", r":1: 3 columns instead of 2; a line is a term of the source, one tab character "),
+        ("a\t \n", r":1: there is no target term; write one, or remove the line$"),
+        ("\tb\n", r":1: there is no source term; write one, or remove the line$"),
+        (
+            "Haus\thouse\n\nHaus\thome\n",
+            r":3: 'Haus' is to become 'home', but line 1 has 'house'; decide for one of them$",
+        ),
+    ],
+)
+def test_lines_that_say_nothing_are_named(tmp_path: Path, content: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read(tmp_path, content)
+
+
+@given(st.lists(st.tuples(texts, wanted_terms), min_size=1, max_size=4), st.integers(1, 5))
+@settings(max_examples=10)
+def test_outputs_contain_every_term(
+    translator: Translator, some: list[tuple[str, list[str]]], beam: int
+) -> None:
+    given_texts, terms = [text for text, _ in some], [each for _, each in some]
+    for best, each in zip(translator.translate(given_texts, beam=beam, terms=terms), terms, strict=True):
+        words = f" {best.text} "
+        for term in each:
+            assert f" {term} " in words
+            words = words.replace(f" {term} ", " | ", 1) if each.count(term) > 1 else words
+
+
+def test_without_terms_nothing_changes(translator: Translator) -> None:
+    plain = translator.translate(["eins zwei", "Haus"])
+    for terms in ([[], []], [[], ["blue"]]):
+        forced = translator.translate(["eins zwei", "Haus"], terms=terms)
+        assert forced[0] == plain[0]
+    assert "blue" in forced[1].text.split()
+
+
+def test_words_that_the_model_does_not_know_are_written(translator: Translator) -> None:
+    assert translator.target_tokenizer.encode("Käsekuchen") == [UNKNOWN]
+    best = translator.translate(["eins und zwei"], beam=3, n_best=2, terms=[["Käsekuchen two"]])[0]
+    assert all("Käsekuchen two" in output.text for output in (best, *best.others))
+
+
+def test_what_does_not_go_together_is_refused(translator: Translator) -> None:
+    with pytest.raises(UsageError, match=r"^1 lists of terms for 2 texts: give one for each, empty if need be$"):
+        translator.translate(["eins", "zwei"], terms=[["x"]])
+    with pytest.raises(UsageError, match=r"^prefixes and terms cannot be forced together; leave one of them out$"):
+        translator.translate(["eins"], terms=[["x"]], prefixes=["one"])
+    with pytest.raises(UsageError, match=r"^forced terms need a search, but decode\.method is 'sample'"):
+        translator.translate(["eins"], terms=[["x"]], decoding=Decoding(method="sample"))
+
+
+def test_the_command(trained: Trained, tmp_path: Path) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_text("haus\tcastle Neuschwanstein\n", encoding="utf-8")
+    stdin = b"eins Haus\n\neins zwei\n"
+    plain = regard("translate", trained.folder, stdin=stdin).out.split("\n")
+    told = regard("translate", trained.folder, "--glossary", path, stdin=stdin)
+    assert told.out.split("\n") == plain
+    told = regard("translate", trained.folder, "--glossary", path, "--ignore-case", stdin=stdin)
+    assert (told.code, told.err) == (0, "")
+    lines = told.out.split("\n")
+    assert "castle Neuschwanstein" in lines[0]
+    assert lines[1:] == plain[1:]
+    path.write_text("haus\n", encoding="utf-8")
+    told = regard("translate", trained.folder, "--glossary", path, stdin=stdin)
+    assert told.code == 2
+    assert told.err.startswith(f"regard: {path}:1: 1 column instead of 2; ")
