@@ -7,9 +7,9 @@ same numbers. `<unk>`, `<s>` and `</s>` are the special tokens; `<s>`, which is 
 import gzip
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, no_type_check
+from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float32, Int64, UInt8
@@ -47,10 +47,10 @@ def write_arpa(table: NgramTable, words: Sequence[str], path: Path) -> None:
     try:
         with open(unfinished, "wb") as file:
             if path.suffix == ".gz":
-                with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed:
-                    _write(table, words, packed)  # type: ignore[arg-type]
+                with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                    _write(table, words, packed.write)
             else:
-                _write(table, words, file)
+                _write(table, words, file.write)
             file.flush()
             os.fsync(file.fileno())
         os.replace(unfinished, path)
@@ -71,16 +71,16 @@ def _check_words(words: Sequence[str], size: int, path: Path) -> None:
         seen.add(word)
 
 
-def _write(table: NgramTable, words: Sequence[str], file: IO[bytes]) -> None:
+def _write(table: NgramTable, words: Sequence[str], write: Callable[[bytes], object]) -> None:
     sizes = np.diff(table.bounds)
     sizes[0] -= 1  # PAD
-    file.write(b"\\data\\\n" + b"".join(b"ngram %d=%d\n" % entry for entry in enumerate(sizes, start=1)))
+    write(b"\\data\\\n" + b"".join(b"ngram %d=%d\n" % entry for entry in enumerate(sizes, start=1)))
     names = [word.encode() for word in words]
     ends = np.cumsum([len(name) for name in names])
     text = np.frombuffer(b"".join(names), np.uint8)
     longest = max(map(len, names))
     for order in range(1, table.order + 1):
-        file.write(b"\n\\%d-grams:\n" % order)
+        write(b"\n\\%d-grams:\n" % order)
         block = max(1, _BLOCK // (order * (longest + 1) + _NUMBERS))
         level = table.level(order)
         back_offs = table.back_offs if order < table.order else np.empty(0, np.float32)
@@ -88,8 +88,8 @@ def _write(table: NgramTable, words: Sequence[str], file: IO[bytes]) -> None:
             end = min(start + block, level.stop)
             buffer = np.empty((end - start) * (order * (longest + 1) + _NUMBERS), np.uint8)
             used = _format(start, end, order, table.size, table.keys, table.log_probs, back_offs, text, ends, buffer)
-            file.write(buffer[:used].tobytes())
-    file.write(b"\n\\end\\\n")
+            write(buffer[:used].tobytes())
+    write(b"\n\\end\\\n")
 
 
 @njit(nogil=True, cache=True)
