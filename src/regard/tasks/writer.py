@@ -20,6 +20,7 @@ from torch import nn
 
 from regard.checkpoint import load_weights, put_weights
 from regard.data.segments import first_token
+from regard.data.slots import Slots, slotted
 from regard.data.stream import TokenText, encoded
 from regard.data.text import Text
 from regard.decode.continuing import go_on
@@ -45,6 +46,8 @@ class ScoredText:
     """Natural logarithms, one for each token, in the order of the text."""
     text: TokenText
     tokenizer: Tokenizer
+    beyond: Sequence[str] = ()
+    """Text of the tokens beyond the vocabulary."""
 
     @cached_property
     def scores(self) -> tuple[Score, Score, Score]:
@@ -54,9 +57,10 @@ class ScoredText:
     def surprisals(self) -> Iterator[tuple[int, str, float]]:
         """For each token: the number of its line from 1, its text, and its surprisal in bits."""
         lines = np.searchsorted(self.text.lines, np.arange(len(self.text)), side="right") + 1
-        names = self.tokenizer.vocabulary
+        names, size = self.tokenizer.vocabulary, self.tokenizer.size
         for line, token, value in zip(lines.tolist(), self.text.stream.tolist(), self.log_probs.tolist(), strict=True):
-            yield line, names[token], -value / np.log(2)
+            name = names[token] if token < size else self.beyond[token - size]
+            yield line, name, -value / np.log(2)
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,8 @@ class Writer:
 
     def __init__(self, recipe: LanguageRecipe, model: LanguageModel, tokenizer: Tokenizer) -> None:
         self.recipe, self.model, self.tokenizer = recipe, model.eval(), tokenizer
+        self.encoder = slotted(tokenizer, recipe.model)
+        self.beyond = self.encoder.beyond if isinstance(self.encoder, Slots) else ()
 
     @classmethod
     def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Self:
@@ -101,7 +107,7 @@ class Writer:
         """What the model reads before it writes: all lines of a text, the last of which goes on."""
         *whole, last = text.split("\n")
         end = [END] if self.recipe.data.end_of_line else []
-        rows = self.tokenizer.encode_all([*whole, last])
+        rows = self.encoder.encode_all([*whole, last])
         tokens = [token for row in rows[:-1] for token in (*row, *end)] + rows[-1]
         unknown = tuple(
             line[piece.start : piece.end]
@@ -154,7 +160,7 @@ class Writer:
         `rows` stretches of a stream are read side by side, which is faster, but each begins without its past."""
         data = self.recipe.data
         context = context or data.context
-        tokens = TokenText.of(encoded(text.lines(), self.tokenizer, data.end_of_line))
+        tokens = TokenText.of(encoded(text.lines(), self.encoder, data.end_of_line))
         found = log_probs_of(
             self.model, tokens, context, segment=data.segment, rows=rows, on_progress=on_progress
         )
@@ -164,18 +170,18 @@ class Writer:
             words=text.found["words"],
             characters=text.found["characters"],
             lines=len(tokens.lines),
-            unknown=int((tokens.stream == UNKNOWN).sum()),
+            unknown=int(((tokens.stream == UNKNOWN) | (tokens.stream >= self.tokenizer.size)).sum()),
             ends=data.end_of_line,
             conditions=self._conditions(context, rows),
         )
-        return ScoredText(likelihood, found, tokens, self.tokenizer)
+        return ScoredText(likelihood, found, tokens, self.tokenizer, self.beyond)
 
     def surprisal(self, text: str) -> list[tuple[str, float]]:
         """Each token of a text with its surprisal in bits."""
         return [(token, bits) for _, token, bits in self.score(text).surprisals()]
 
     def _shown(self, tokens: Iterator[int], before: Sequence[int]) -> Iterator[str]:
-        stream = TextStream(self.tokenizer, before)
+        stream = TextStream(self.tokenizer, before, self.beyond)
         for token in tokens:
             yield stream.add(token)
         yield stream.rest()
@@ -183,9 +189,10 @@ class Writer:
     def _conditions(self, context: str, rows: int) -> str:
         """What scores depend on besides the text, for their signature."""
         data, tokenizer = self.recipe.data, self.tokenizer
-        parts = [f"vocabulary:{tokenizer.size} {tokenizer.kind}", f"context:{context}, carried", f"rows:{rows}"]
-        if not self.model.blank(1):
-            parts[1] = f"context:{context}, segments of {data.segment} apart"
+        seen = "" if context == "lines" else ", carried"
+        if context != "lines" and not self.model.blank(1):
+            seen = f", segments of {data.segment} apart"
+        parts = [f"vocabulary:{tokenizer.size} {tokenizer.kind}", f"context:{context}{seen}", f"rows:{rows}"]
         if isinstance(self.model, ContinuousCache):
             cache = self.model
             parts.append(f"cache:{cache.size} words, theta {cache.theta:g}, share {cache.share:g}")

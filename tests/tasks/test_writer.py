@@ -1,0 +1,192 @@
+"""Trained language models in use: they write, and say how likely they find a text."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from language_runs import MODELS, language_recipe
+
+import regard
+from regard.data.text import Text
+from regard.errors import ModelError, UsageError
+from regard.models.language import LanguageModel
+from regard.recipe import LanguageDecoding
+from regard.tasks import load_translator, load_writer
+from regard.tasks.writer import Writer
+from regard.tokens import BEGIN, END
+from regard.train import run
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    place = tmp_path_factory.mktemp("writers")
+    for kind in MODELS:
+        run(language_recipe(place, kind), place / kind, reporter=lambda event: None)
+    return {kind: place / kind for kind in MODELS}
+
+
+@pytest.fixture(scope="module")
+def writers(folders: dict[str, Path]) -> dict[str, Writer]:
+    return {kind: load_writer(folder, device="cpu") for kind, folder in folders.items()}
+
+
+LINES = ["the cat sees a dog .", "", "a red dog", "an unheard thing"]
+
+
+@torch.no_grad()
+def token_by_token(model: LanguageModel, tokens: list[int], first: int) -> list[float]:
+    """Log-probabilities by advancing one token at a time over all logits."""
+    from regard.data import Padded
+
+    nothing = torch.zeros(1, 0, dtype=torch.long)
+    state = model.start(Padded(nothing, nothing.new_zeros(1)), len(tokens))
+    found = []
+    for before, token in zip([first, *tokens], tokens, strict=False):
+        features, state = model.advance(torch.tensor([[before]]), state)
+        logits = model.readout_of(state).logits(features).double()[0, 0]
+        found.append(logits.log_softmax(-1)[token].item())
+    return found
+
+
+@pytest.mark.parametrize("kind", ["window", "recurrent", "attentive", "copying"])
+def test_a_score_is_that_of_one_token_after_another(writers: dict[str, Writer], kind: str) -> None:
+    writer = writers[kind]
+    scored = writer.score(LINES)
+    expected = token_by_token(writer.model, scored.text.stream.tolist(), END)
+    assert scored.log_probs.tolist() == pytest.approx(expected, abs=1e-5)
+    assert scored.likelihood.log_prob == pytest.approx(sum(expected), abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_line_by_line_nothing_before_counts(writers: dict[str, Writer], kind: str) -> None:
+    writer = writers[kind]
+    text = Text("test", writer.recipe.data, LINES)
+    scored = writer.score_text(text, context="lines", rows=3)
+    expected = [
+        value
+        for line in LINES
+        for value in token_by_token(writer.model, [*writer.tokenizer.encode(line), END], BEGIN)
+    ]
+    assert scored.log_probs.tolist() == pytest.approx(expected, abs=1e-5)
+    assert "context:lines|" in scored.scores[0].signature
+
+
+def test_what_is_counted(writers: dict[str, Writer]) -> None:
+    scored = writers["recurrent"].score(LINES)
+    found = scored.likelihood
+    assert (found.tokens, found.words, found.lines, found.unknown, found.ends) == (12 + 4, 12, 4, 3, True)
+    assert found.characters == sum(map(len, LINES))
+    assert scored.scores[0].value == pytest.approx(math.exp(-scored.log_probs.sum() / 16), rel=1e-5)
+    assert "vocabulary:14 words|context:stream, carried|rows:1|regard:" in scored.scores[0].signature
+    assert writers["recurrent"].score("\n".join(LINES)).likelihood == found
+
+
+def test_segments_that_are_apart_are_said(tmp_path: Path) -> None:
+    recipe = language_recipe(tmp_path, "transformer", model={"memory": 0}, train={"steps": 1})
+    run(recipe, tmp_path / "model", reporter=lambda event: None)
+    signature = load_writer(tmp_path / "model", device="cpu").score(LINES).scores[0].signature
+    assert "context:stream, segments of 7 apart" in signature
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_surprisals_go_with_tokens(writers: dict[str, Writer], kind: str) -> None:
+    found = writers[kind].surprisal("the cat\na thing")
+    assert [token for token, _ in found] == ["the", "cat", "</s>", "a", "<unk>", "</s>"]
+    scored = writers[kind].score("the cat\na thing")
+    assert sum(bits for _, bits in found) == pytest.approx(-scored.likelihood.log_prob / math.log(2))
+    assert [line for line, _, _ in scored.surprisals()] == [1, 1, 1, 2, 2, 2]
+
+
+def test_more_rows_are_the_same_but_for_their_beginnings(writers: dict[str, Writer]) -> None:
+    one = writers["ngram"].score(LINES * 5, rows=1)
+    several = writers["ngram"].score(LINES * 5, rows=4)
+    np.testing.assert_allclose(one.log_probs, several.log_probs, atol=1e-6)
+    told: list[tuple[int, int]] = []
+    writers["recurrent"].score(LINES, on_progress=lambda done, of: told.append((done, of)))
+    assert told[-1] == (16, 16)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_writing_is_a_function_of_seed_and_sample(writers: dict[str, Writer], kind: str) -> None:
+    writer = writers[kind]
+
+    def written(tokens: int, sample: int = 0, **changes: object) -> str:
+        decoding = LanguageDecoding(**changes)  # type: ignore[arg-type]
+        return "".join(writer.generate("the cat", tokens=tokens, sample=sample, decoding=decoding))
+
+    whole = written(30)
+    assert whole == written(30)
+    assert whole.startswith(written(12))
+    assert len({written(30), written(30, sample=1), written(30, seed=2)}) == 3
+    assert written(8, method="greedy") == written(8, top_k=1) == written(8, temperature=1e-6)
+    tokens = whole.replace("\n", " \n ").split(" ")
+    assert set(tokens) <= {*writer.tokenizer.vocabulary.tokens, "\n", ""}
+
+
+@settings(max_examples=10)
+@given(st.integers(1, 40))
+def test_as_many_tokens_as_were_asked_for(writers: dict[str, Writer], count: int) -> None:
+    text = "".join(writers["recurrent"].generate("the", tokens=count))
+    assert len(text.replace("\n", " </s> ").split()) == count
+
+
+def test_a_greedy_text_is_the_likeliest_at_every_step(writers: dict[str, Writer]) -> None:
+    writer = writers["recurrent"]
+    greedy = LanguageDecoding(method="greedy")
+    text = "".join(writer.generate("a", tokens=1, decoding=greedy)).strip() or "</s>"
+    likely = {
+        token: token_by_token(writer.model, [*writer.prompt("a").tokens, token], END)[-1]
+        for token in range(3, writer.tokenizer.size)
+    }
+    assert writer.tokenizer.vocabulary[max(likely, key=likely.__getitem__)] == text
+
+
+def test_lines_apart_begin_anew(writers: dict[str, Writer], folders: dict[str, Path]) -> None:
+    writer = load_writer(folders["recurrent"], device="cpu")
+    recipe = writer.recipe.model_copy(update={"data": writer.recipe.data.model_copy(update={"context": "lines"})})
+    lines = "".join(Writer(recipe, writer.model, writer.tokenizer).generate(tokens=60)).split("\n")
+    assert len(lines) > 1
+
+
+def test_prompts_of_unknown_words(writers: dict[str, Writer]) -> None:
+    writer = writers["recurrent"]
+    assert writer.prompt("the zebra sees").unknown == ("zebra",)
+    assert writer.prompt("").tokens == []
+    assert writer.prompt("the cat\na") == writer.prompt("the cat\na")
+    assert writer.prompt("the\na").tokens == [*writer.tokenizer.encode("the"), END, *writer.tokenizer.encode("a")]
+    with pytest.raises(UsageError, match="prompt 'Cat': the model knows none of its words; near 'Cat' are 'cat'"):
+        writer.generate("Cat")
+    with pytest.raises(UsageError, match=r"prompt 'q w': the model knows none of its words\. Write it as"):
+        writer.generate("q w")
+    with pytest.raises(UsageError, match="tokens = 0: ask for at least one"):
+        writer.generate(tokens=0)
+
+
+def test_a_cache_prefers_what_was_said_before(writers: dict[str, Writer]) -> None:
+    plain = writers["recurrent"]
+    cached = plain.with_cache(20, theta=0.0, share=0.3)
+    text = ["red red red red red red red red"]
+    assert cached.score(text).likelihood.log_prob > plain.score(text).likelihood.log_prob
+    assert "cache:20 words, theta 0, share 0.3" in cached.score(text).scores[0].signature
+    assert "".join(cached.generate("the", tokens=5))
+
+
+def test_a_model_is_loaded_as_what_it_is_for(folders: dict[str, Path]) -> None:
+    assert isinstance(regard.load(folders["recurrent"], device="cpu"), Writer)
+    with pytest.raises(ModelError, match="this model is for language, and a model for translation is needed here"):
+        load_translator(folders["recurrent"])
+    with pytest.raises(UsageError, match="is a language model, which runs alone, and by our own engine"):
+        regard.load(folders["recurrent"], folders["window"])
+    with pytest.raises(UsageError, match=r"a trained model stays as it is; only decode\.\* can be changed"):
+        load_writer(folders["recurrent"], changes=["seed=2"])
+    assert load_writer(folders["recurrent"], device="cpu", changes=["decode.top_k=3"]).recipe.decode.top_k == 3
+
+
+def test_what_passes_can_be_recorded(writers: dict[str, Writer]) -> None:
+    with regard.record(writers["copying"], "share") as seen:
+        writers["copying"].score(["the cat"])
+    assert seen
