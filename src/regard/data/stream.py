@@ -24,10 +24,11 @@ from regard.data.cache import (
     write_numbers,
 )
 from regard.data.report import Report
+from regard.data.slots import Slots, slotted
 from regard.data.text import Split, Text, check_text, load_text
 from regard.data.topics import topics_text
 from regard.errors import DataError, counted
-from regard.recipe import LanguageData, LanguageRecipe
+from regard.recipe import CopyingModel, LanguageData, LanguageRecipe
 from regard.tokens import END, UNKNOWN, Tokenizer, load_tokenizer, save_tokenizer, train_tokenizer
 
 _FORMAT = 1
@@ -128,7 +129,7 @@ def prepare_text(
 
 
 def encoded(
-    lines: Iterable[tuple[str, bool]], tokenizer: Tokenizer, end_of_line: bool
+    lines: Iterable[tuple[str, bool]], tokenizer: Tokenizer | Slots, end_of_line: bool
 ) -> Iterator[tuple[list[int], bool]]:
     """The tokens of each line, END after them if the end of a line is a token, and whether a document begins there."""
     end = [END] if end_of_line else []
@@ -138,7 +139,7 @@ def encoded(
             yield tokens + end, begins
 
 
-def text_of(data: LanguageData, split: Split, tokenizer: Tokenizer) -> TokenText:
+def text_of(data: LanguageData, split: Split, tokenizer: Tokenizer | Slots) -> TokenText:
     """One part of the text that settings name, in memory; empty if they name none."""
     text = load_text(data).get(split)
     return TokenText.of(encoded(text.lines(), tokenizer, data.end_of_line) if text else [])
@@ -147,6 +148,7 @@ def text_of(data: LanguageData, split: Split, tokenizer: Tokenizer) -> TokenText
 def _fingerprint(recipe: LanguageRecipe, parts: dict[Split, Text], tokenizer: Tokenizer | None) -> str:
     learned = None if tokenizer is None else [tokenizer.settings.model_dump(), tokenizer.state()]
     facts: list[Any] = [_FORMAT, recipe.data.model_dump(exclude=_FILES | _UNITS), recipe.tokens.model_dump(), learned]
+    facts += [recipe.model.slots] if isinstance(recipe.model, CopyingModel) and recipe.model.slots else []
     for split, text in parts.items():
         built_in = [] if text.files else [digest_of(list(topics_text(split)))]
         facts.append([split, *built_in, *(digest_of_file(file.path) for file in text.files)])
@@ -166,10 +168,11 @@ def _build(
         tokenizer = train_tokenizer(recipe.tokens, parts["train"], lambda count: on_progress("learning tokens", count))
         save_tokenizer(tokenizer, folder / "tokenizer.json")
     notes = [f"a vocabulary of {tokenizer.size:,} ({tokenizer.kind})"]
+    encoder, size = slotted(tokenizer, recipe.model), tokenizer.size
+    small = size + (encoder.count if isinstance(encoder, Slots) else 0) <= np.iinfo(np.uint16).max
     for split, text in parts.items():
-        rows = encoded(text.lines(), tokenizer, recipe.data.end_of_line)
-        small = tokenizer.size <= np.iinfo(np.uint16).max
-        tokens, unknown = _write(folder, split, rows, np.uint16 if small else np.uint32, on_progress)
+        rows = encoded(text.lines(), encoder, recipe.data.end_of_line)
+        tokens, unknown = _write(folder, split, rows, size, np.uint16 if small else np.uint32, on_progress)
         share = f"{unknown:,} of them unknown ({unknown / max(1, tokens):.2%})" if unknown else "none of them unknown"
         notes.append(f"{split}: {counted(tokens, 'token')}, {share}")
     report = report.extended(notes=notes)
@@ -178,7 +181,12 @@ def _build(
 
 
 def _write(
-    folder: Path, name: str, rows: Iterable[tuple[list[int], bool]], dtype: npt.DTypeLike, on_progress: OnProgress
+    folder: Path,
+    name: str,
+    rows: Iterable[tuple[list[int], bool]],
+    size: int,
+    dtype: npt.DTypeLike,
+    on_progress: OnProgress,
 ) -> tuple[int, int]:
     """Writes a text to be read by `TokenText.open`; how many tokens it has, and how many of them are unknown."""
     total, unknown, documents = 0, 0, array("I")
@@ -187,7 +195,7 @@ def _write(
             if begins:
                 documents.append(number)
             writer.append(tokens)
-            total, unknown = total + len(tokens), unknown + tokens.count(UNKNOWN)
+            total, unknown = total + len(tokens), unknown + sum(token == UNKNOWN or token >= size for token in tokens)
             if (number + 1) % _LINES_AT_ONCE == 0:
                 on_progress(f"tokenizing {name}", number + 1)
     write_numbers(folder, f"{name}.documents", documents)

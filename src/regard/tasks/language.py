@@ -22,7 +22,7 @@ from regard.recipe import LanguageRecipe, NgramModel
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.ranks import gathered
 from regard.tasks.task import CountingTask, Task
-from regard.tokens import Tokenizer, load_tokenizer, save_tokenizer
+from regard.tokens import UNKNOWN, Tokenizer, load_tokenizer, save_tokenizer
 
 SAY_EVERY = 500_000
 """Lines between two lines that say how far a long preparation has come."""
@@ -113,7 +113,8 @@ class LanguageTask(Task):
 
     def describe_batch(self, batch: SegmentBatch) -> Any:
         rows = zip(batch.wanted.tokens.tolist(), batch.wanted.lengths.tolist(), strict=True)
-        return [{"text": self.tokenizer.decode(tokens[:length])} for tokens, length in rows]
+        known = [[token if token < self.tokenizer.size else UNKNOWN for token in row[:length]] for row, length in rows]
+        return [{"text": self.tokenizer.decode(row)} for row in known]
 
 
 class NgramTask(LanguageTask, CountingTask):

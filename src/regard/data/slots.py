@@ -1,0 +1,43 @@
+"""Numbers for words outside the vocabulary, by which a model that copies tells them apart.
+
+To a tokenizer of V tokens all of them are UNKNOWN. Here a word has the number V + s, with s from the word itself: so it
+has the same number wherever it stands, in text that was seen and in text that was not, and nothing is learned or kept.
+Two words may have the same number; with a few hundred of them, seldom within a model's reach.
+"""
+
+import zlib
+from collections.abc import Sequence
+
+from regard.recipe import CopyingModel
+from regard.recipe.language_models import LanguageModel
+from regard.tokens import UNKNOWN, Tokenizer
+from regard.tokens.tokenizer import UNKNOWN_TEXT
+
+
+class Slots:
+    """Numbers unknown words, `count` numbers in all, and knows which word had a number last."""
+
+    def __init__(self, tokenizer: Tokenizer, count: int) -> None:
+        self.tokenizer, self.count = tokenizer, count
+        self.beyond: list[str] = [UNKNOWN_TEXT] * count
+        """The word that had each number last."""
+
+    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of each text, with unknown words numbered."""
+        rows = self.tokenizer.encode_all(texts)
+        return [self._numbered(row, text) if UNKNOWN in row else row for row, text in zip(rows, texts, strict=True)]
+
+    def _numbered(self, row: list[int], text: str) -> list[int]:
+        words = iter(self.tokenizer.unknown(text))
+        return [self._number(next(words)) if token == UNKNOWN else token for token in row]
+
+    def _number(self, word: str) -> int:
+        slot = zlib.crc32(word.encode()) % self.count
+        self.beyond[slot] = word
+        return self.tokenizer.size + slot
+
+
+def slotted(tokenizer: Tokenizer, settings: LanguageModel) -> Tokenizer | Slots:
+    """What encodes text for a model of these settings: the tokenizer, unless the model tells unknown words apart."""
+    count = settings.slots if isinstance(settings, CopyingModel) else 0
+    return Slots(tokenizer, count) if count else tokenizer
