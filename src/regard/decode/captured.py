@@ -61,9 +61,14 @@ class CapturedStepping(Stepping):
         self._captured: dict[tuple[str, Signature], Captured] = {}
         self._last: Captured | None = None
         self._warm: set[str] = set()
-        self._failures = 0
+        self.failures = 0
         self.reason = ""
         """Why the last capture that failed did."""
+
+    @property
+    def count(self) -> int:
+        """How many graphs there are."""
+        return len(self._captured)
 
     def width(self, tokens: int) -> int:
         return -(-tokens // WIDTH) * WIDTH
@@ -88,7 +93,7 @@ class CapturedStepping(Stepping):
         else:
             given, signature = self._place(given)
         captured = self._captured.get((name, signature))
-        if captured is None and self._failures < FAILURES:
+        if captured is None and self.failures < FAILURES:
             captured = self._make(name, function, given)
         if captured is None:
             self._last = None
@@ -130,7 +135,7 @@ class CapturedStepping(Stepping):
         try:
             replay = self._capture(work)
         except RuntimeError as error:
-            self._failures += 1
+            self.failures += 1
             self.reason = str(error).strip().partition("\n")[0]
             return None
         return Captured(replay, made, signature_of(made))

@@ -1,0 +1,245 @@
+"""Captured steps: what is captured, replayed and copied about gives what the same steps give one by one.
+
+Graphs need a CUDA device; everything around them is tested anywhere, with work that is done again in place of graphs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+import torch
+from decoding_toys import SmallGenerator, TableGenerator, random_table
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY
+from torch import Tensor
+
+from regard.decode import Hypothesis, decode_all
+from regard.decode.captured import (
+    FAILURES,
+    CapturedStepping,
+    rebuilt,
+    signature_of,
+    stepping_of,
+    tensors_of,
+    why_not,
+)
+from regard.decode.stepping import Stepping
+from regard.errors import ModelError
+from regard.graphs import Work
+from regard.models import Ensemble, Generator, build_model
+from regard.recipe import Decoding
+from regard.tap import record
+from regard.tokens.vocabulary import END
+
+CPU = torch.device("cpu")
+SOURCES = [[4, 5, 6, 4], [], [6, 6], [5, 4, 4], [6], [4, 4, 5, 5, 6], [5] * 18]
+KINDS = [
+    "transformer-scaled_dot-sinusoidal",
+    "transformer-scaled_dot-relative",
+    "transformer-additive-sinusoidal",
+    "recurrent-none-before",
+    "recurrent-additive-before",
+    "recurrent-dot-feed",
+]
+few = settings(max_examples=max(3, settings().max_examples // 10))
+METHODS = [("beam", 4, 3), ("greedy", 1, 1), ("sample", 1, 2)]
+
+
+def model_of(name: str) -> Generator:
+    torch.manual_seed(len(name))
+    if name == "ensemble":
+        return Ensemble([model_of(KINDS[0]), model_of(KINDS[4])]).eval()
+    return build_model(TINY[name], SOURCE_SIZE, TARGET_SIZE).eval()
+
+
+def how_of(method: str, beam: int, n_best: int, **changes: object) -> Decoding:
+    limits = {"longest_factor": 1.0, "longest_extra": 3, "batch_tokens": 64}
+    return Decoding.model_validate({"method": method, "beam": beam, "n_best": n_best, **limits, **changes})
+
+
+def repeating(every: int = 3, refused: str = "") -> CapturedStepping:
+    """Captures without graphs: work is done and undone, and done again by what replays it; or refused after that."""
+
+    def capture(work: Work) -> Work:
+        before = {place: tensor.clone() for place, tensor in stepping.memory.items()}
+        work()
+        for place, tensor in before.items():
+            stepping.memory[place].copy_(tensor)
+        if refused:
+            raise RuntimeError(refused)
+        return work
+
+    stepping = CapturedStepping(CPU, capture, every)
+    return stepping
+
+
+def tokens_of(found: list[list[Hypothesis]]) -> list[list[tuple[int, ...]]]:
+    return [[hypothesis.tokens for hypothesis in hypotheses] for hypotheses in found]
+
+
+@pytest.mark.parametrize("name", [*KINDS, "ensemble"])
+@pytest.mark.parametrize(("method", "beam", "n_best"), METHODS)
+def test_captured_is_uncaptured_bit_for_bit_and_again(name: str, method: str, beam: int, n_best: int) -> None:
+    model, how, captured = model_of(name), how_of(method, beam, n_best), repeating()
+    uncaptured = decode_all(model, SOURCES, how, stepping=CapturedStepping(CPU, None, every=3))
+    assert decode_all(model, SOURCES, how, stepping=captured) == uncaptured
+    graphs = captured.count
+    assert graphs > 0
+    assert decode_all(model, SOURCES, how, stepping=captured) == uncaptured
+    assert captured.count == graphs
+
+
+@pytest.mark.parametrize(("method", "beam", "n_best"), METHODS)
+@few
+@given(seed=st.integers(0, 999), every=st.integers(1, 5), least=st.integers(0, 3), no_repeat=st.integers(0, 2))
+def test_shapes_and_when_the_host_looks_change_nothing(
+    method: str, beam: int, n_best: int, seed: int, every: int, least: int, no_repeat: int
+) -> None:
+    torch.manual_seed(seed)
+    model = SmallGenerator(31).double()
+    how = how_of(method, beam, n_best, least=least, no_repeat=no_repeat)
+    usual = decode_all(model, SOURCES, how, stepping=Stepping(CPU))
+    for stepping in (CapturedStepping(CPU, None, every), repeating(every=every)):
+        found = decode_all(model, SOURCES, how, stepping=stepping)
+        assert tokens_of(found) == tokens_of(usual)
+        scores = [one.score for row in usual for one in row]
+        assert [one.score for row in found for one in row] == pytest.approx(scores, abs=1e-5)
+        assert [one.finished for row in found for one in row] == [one.finished for row in usual for one in row]
+
+
+def test_shapes_are_few() -> None:
+    stepping = CapturedStepping(CPU, None)
+    assert [stepping.width(tokens) for tokens in (1, 16, 17)] == [16, 16, 32]
+    assert [stepping.room(positions) for positions in (1, 32, 33)] == [32, 32, 64]
+    assert [stepping.fit(rows) for rows in (1, 3, 128, 200)] == [1, 2, 128, 128]
+    assert [stepping.rows(searches) for searches in (1, 3, 128, 200)] == [1, 4, 128, 256]
+    assert [stepping.smaller(128, left) for left in (128, 33, 32, 1)] == [128, 128, 32, 32]
+    plain = Stepping(CPU)
+    assert (plain.width(17), plain.room(33), plain.fit(3), plain.rows(3)) == (17, 33, 3, 3)
+    assert [plain.smaller(16, left) for left in (16, 15, 14, 1)] == [16, 16, 14, 1]
+
+
+@pytest.mark.parametrize("method", ["greedy", "beam", "sample"])
+def test_what_is_no_number_is_found_later_and_said_alike(method: str) -> None:
+    table = torch.zeros(1, 6, 6, 6)
+    table[..., END] = -9.0
+    table[0, 4:, 4:, 5] = torch.nan
+    table[0, :, 2, 4] = table[0, 2, 4, 4] = 30.0
+    how = how_of(method, 2 if method == "beam" else 1, 1, longest_extra=9)
+    with pytest.raises(ModelError, match=r"^example 0, position 2: the model's output is not a number \(NaN\)"):
+        decode_all(TableGenerator(table), [[4], [4, 4], [5]], how, stepping=repeating(every=5))
+
+
+def test_where_capturing_fails_steps_are_done_one_by_one() -> None:
+    model, how = model_of(KINDS[0]), how_of("beam", 3, 2)
+    stepping = repeating(refused="operation not permitted when stream is capturing\nand much more")
+    usual = decode_all(model, SOURCES, how, stepping=Stepping(CPU))
+    assert tokens_of(decode_all(model, SOURCES, how, stepping=stepping)) == tokens_of(usual)
+    assert stepping.failures == FAILURES
+    assert stepping.reason == "operation not permitted when stream is capturing"
+
+
+def test_why_steps_are_not_captured() -> None:
+    model, cuda = TableGenerator(random_table(1, 6)), torch.device("cuda")
+    assert why_not(model, Decoding(), CPU, forced=False) == "on cpu there are no CUDA graphs"
+    penalized = Decoding(coverage_penalty=0.1)
+    assert why_not(model, penalized, cuda, forced=False) == "the coverage penalty looks at the attention"
+    assert why_not(model, Decoding(), cuda, forced=True) == "outputs begin with forced tokens"
+    assert why_not(model, Decoding(), cuda, forced=False) is None
+    with record(model, "weights"):
+        assert why_not(model, Decoding(), cuda, forced=False) == "a tap is watched"
+    assert type(stepping_of(model, Decoding(), CPU, forced=False)) is Stepping
+
+
+@dataclass
+class Pair:
+    left: Tensor
+    right: object
+    number: int = 3
+
+
+def test_a_structure_is_rebuilt_from_its_tensors() -> None:
+    inner = Pair(torch.zeros(2), None)
+    structure = Pair(torch.ones(1), [inner, (torch.ones(3), 5), {"name": torch.ones(4)}])
+    paths: dict[str, Tensor] = {}
+
+    def seen(path: str, tensor: Tensor) -> Tensor:
+        paths[path] = tensor
+        return tensor + 1
+
+    changed = rebuilt(structure, seen)
+    assert list(paths) == [".left", ".right.0.left", ".right.1.0", ".right.2.name"]
+    assert [tensor.tolist() for tensor in tensors_of(changed)] == [[2.0], [1.0] * 2, [2.0] * 3, [2.0] * 4]
+    assert all(one is other for one, other in zip(paths.values(), tensors_of(structure), strict=True))
+    assert changed.right[0] is not inner
+    assert signature_of(changed) == signature_of(structure)
+    for other in (
+        Pair(torch.ones(2), structure.right),
+        Pair(torch.ones(1, dtype=torch.double), structure.right),
+        Pair(torch.ones(1), structure.right, 4),
+        Pair(torch.ones(1), structure.right[:2]),
+    ):
+        assert signature_of(other) != signature_of(structure)
+
+
+def views(pair: Pair) -> Pair:
+    """Each becomes a part of the other."""
+    assert isinstance(pair.right, Tensor)
+    return Pair(pair.right[:2], pair.left.repeat(2))
+
+
+def test_views_of_what_is_written_over_are_read_before() -> None:
+    stepping = repeating()
+    pair = Pair(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0, 5.0, 6.0]))
+    pair = stepping("swap", views, pair)
+    pair = stepping("swap", views, pair)
+    assert pair.left.tolist() == [1.0, 2.0]
+    assert pair.right.tolist() == [3.0, 4.0, 3.0, 4.0]
+
+
+gpu = pytest.mark.gpu
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+
+@gpu
+@needs_cuda
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", [KINDS[0], KINDS[4]])
+@pytest.mark.parametrize(("method", "beam", "n_best"), METHODS)
+def test_graphs_give_the_bits_of_steps_one_by_one(
+    name: str, method: str, beam: int, n_best: int, dtype: torch.dtype
+) -> None:
+    if dtype == torch.bfloat16 and "recurrent" in name:
+        pytest.skip("recurrent cells are computed in float32")
+    model, how = model_of(name).to("cuda", dtype), how_of(method, beam, n_best, longest_factor=2.0)
+    device = torch.device("cuda")
+    captured = stepping_of(model, how, device, forced=False)
+    assert isinstance(captured, CapturedStepping)
+    uncaptured = decode_all(model, SOURCES, how, stepping=CapturedStepping(device, None))
+    for _ in range(2):
+        assert decode_all(model, SOURCES, how) == uncaptured
+    assert stepping_of(model, how, device, forced=False) is captured
+    assert captured.count > 0
+    assert captured.reason == ""
+
+
+@gpu
+@needs_cuda
+def test_other_weights_at_the_same_place_are_read_and_at_another_captured_anew() -> None:
+    model, how, device = model_of(KINDS[0]).cuda(), how_of("beam", 3, 1), torch.device("cuda")
+
+    def uncaptured() -> list[list[Hypothesis]]:
+        return decode_all(model, SOURCES, how, stepping=CapturedStepping(device, None))
+
+    before = decode_all(model, SOURCES, how)
+    first = stepping_of(model, how, device, forced=False)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1.5)
+    assert decode_all(model, SOURCES, how) == uncaptured() != before
+    assert stepping_of(model, how, device, forced=False) is first
+    replaced: Callable[[Tensor], Tensor] = lambda tensor: tensor.clone()  # noqa: E731
+    model._apply(replaced)
+    assert decode_all(model, SOURCES, how) == uncaptured()
+    assert stepping_of(model, how, device, forced=False) is not first
