@@ -13,10 +13,12 @@ from torch import Tensor
 
 from regard.data.batch import Padded
 from regard.models import ContinuousCache, LanguageModel, build_language_model
+from regard.models.ngram.building import count
 from regard.recipe import (
     AttentiveModel,
     CopyingModel,
     NeuralModel,
+    NgramModel,
     RecurrentLanguageModel,
     TransformerLanguageModel,
     WindowModel,
@@ -99,7 +101,14 @@ def _transformers() -> dict[str, TransformerLanguageModel]:
 
 
 TINY: dict[str, NeuralModel] = {**_windows(), **_recurrent(), **_looking_back(), **_transformers()}
-"""Settings of a tiny language model of every kind, by name."""
+"""Settings of a tiny language model of every kind that is trained, by name."""
+COUNTED = {
+    f"ngram-{smoothing}": NgramModel(kind="ngram", order=order, smoothing=smoothing)
+    for order, smoothing in ((4, "kneser_ney"), (2, "add_k"), (3, "stupid_backoff"))
+}
+"""The same for those that are counted."""
+LINES = ((5, 6, 5, 9), (6, 5, 9), (10, 5, 6, 7, 5, 6, 8), (), (1, 4, 5, 6), (5, 6, 5, 9, 10, 4))
+"""What they have counted."""
 CACHED = (
     "window-plain-own",
     "recurrent-lstm-none",
@@ -111,6 +120,7 @@ FORGETS = tuple(name for name, model in TINY.items() if model.kind == "transform
 """Those that know nothing of earlier segments."""
 
 EVERY_DAY = {
+    *COUNTED,
     *("window-direct-tied", "window-plain-own", "window-one"),
     *("recurrent-rnn-dense", "recurrent-gru-highway", "recurrent-lstm-none"),
     *("attentive-dot", "attentive-additive", "attentive-gaussian"),
@@ -126,10 +136,10 @@ def _named(names: Iterable[str]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("name", marked)
 
 
-_EVERY = [*TINY, *(f"cache {name}" for name in CACHED)]
+_EVERY = [*TINY, *COUNTED, *(f"cache {name}" for name in CACHED)]
 every_language_model = _named(TINY)
 every_language_generator = _named(_EVERY)
-"""The same and continuous caches on top of one model of each kind."""
+"""The same, those that are counted, and continuous caches on top of one model of each kind."""
 every_that_carries = _named(name for name in _EVERY if name not in FORGETS)
 
 
@@ -138,6 +148,8 @@ def tiny_language_model(name: str) -> LanguageModel:
     """The model of these settings, in float64 and eval mode, with the same weights each time."""
     if name.startswith("cache "):
         return ContinuousCache(tiny_language_model(name.removeprefix("cache ")), size=3, theta=0.5, share=0.3).eval()
+    if name in COUNTED:
+        return count(LINES, COUNTED[name], SIZE).double().eval()
     with torch.random.fork_rng():
         torch.manual_seed(len(name))
         model = build_language_model(TINY[name], SIZE).double().eval()

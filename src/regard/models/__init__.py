@@ -18,10 +18,12 @@ from regard.models.copying import CopyReadout
 from regard.models.ensemble import Ensemble
 from regard.models.generator import Generator, Readout, State
 from regard.models.language import LanguageModel
+from regard.models.ngram import generator as ngram
+from regard.models.ngram.generator import NgramLanguageModel
 from regard.models.readout import LinearReadout
 from regard.models.recurrent import RecurrentTranslator
 from regard.models.transformer import TransformerTranslator
-from regard.recipe import NeuralModel, RecurrentModel, TransformerModel
+from regard.recipe import NeuralModel, NgramModel, RecurrentModel, TransformerModel
 
 MODELS: dict[str, Callable[[Any, int, int], Generator]] = {
     "recurrent": recurrent.build,
@@ -30,13 +32,14 @@ MODELS: dict[str, Callable[[Any, int, int], Generator]] = {
 """Builds the model of a recipe's `[model]` table, by its `kind`, for source and target vocabularies of given sizes."""
 
 LANGUAGE_MODELS: dict[str, Callable[[Any, int], LanguageModel]] = {
+    "ngram": ngram.build,
     "window": window.build,
     "recurrent": language_recurrent.build,
     "attentive": attentive.build,
     "copying": language_copying.build,
     "transformer": language_transformer.build,
 }
-"""The same for the language models that are trained, for a vocabulary of a given size."""
+"""The same for language models, for a vocabulary of a given size."""
 
 
 def build_model(settings: RecurrentModel | TransformerModel, source_size: int, target_size: int) -> Generator:
@@ -44,8 +47,9 @@ def build_model(settings: RecurrentModel | TransformerModel, source_size: int, t
     return MODELS[settings.kind](settings, source_size, target_size)
 
 
-def build_language_model(settings: NeuralModel, size: int) -> LanguageModel:
-    """A new language model with initial weights drawn from torch's global generator, on the CPU, in float32."""
+def build_language_model(settings: NeuralModel | NgramModel, size: int) -> LanguageModel:
+    """A new language model with initial weights drawn from torch's global generator, on the CPU, in float32; an n-gram
+    model has counted nothing yet."""
     return LANGUAGE_MODELS[settings.kind](settings, size)
 
 
@@ -59,6 +63,7 @@ __all__ = [
     "Generator",
     "LanguageModel",
     "LinearReadout",
+    "NgramLanguageModel",
     "Readout",
     "RecurrentTranslator",
     "State",

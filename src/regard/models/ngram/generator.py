@@ -14,6 +14,7 @@ from regard.models.generator import Readout, State
 from regard.models.language import Carry, LanguageModel, Reading
 from regard.models.ngram.table import LN10, NgramTable, unread_table
 from regard.recipe import NgramModel
+from regard.tap import Tap
 from regard.tokens.vocabulary import BEGIN, END
 
 HALF = 2**20
@@ -54,13 +55,13 @@ class Trie(nn.Module):
 
     def find(self, parents: Int[Tensor, "*rows"], words: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
         """The children of these nodes by these words, −1 where there is none or no parent."""
-        wanted = parents * self.size + words
+        wanted = (parents * self.size + words).contiguous()
         places = torch.searchsorted(self.keys, wanted)
         return torch.where((self.keys[places] == wanted) & (parents >= 0), places + self.size, -1)
 
     def contexts(self, nodes: Int[Tensor, "*rows"]) -> list[Int[Tensor, "*rows"]]:
         """The last word of each node's n-gram, the last two, and so on below the order; −1 where it is shorter."""
-        lengths = torch.bucketize(nodes, self.bounds[1:-1], right=True) + (nodes >= 0)
+        lengths = torch.bucketize(nodes.contiguous(), self.bounds[1:-1], right=True) + (nodes >= 0)
         found = []
         for words in range(self.order - 1, 0, -1):
             here = lengths == words
@@ -129,7 +130,9 @@ class NgramState(State):
 
 
 class NgramLanguageModel(LanguageModel):
-    """A table of n-grams that writes. Lines are apart: after END comes what follows BEGIN.
+    """A table of n-grams that writes; the tap `contexts` shows the number of the context that each position has.
+
+    Lines are apart: after END comes what follows BEGIN.
 
     What it says always sums to one; scores that do not, such as those of stupid back-off, are divided by their sum.
     """
@@ -140,6 +143,7 @@ class NgramLanguageModel(LanguageModel):
     def __init__(self, table: NgramTable) -> None:
         super().__init__()
         self.readout = NgramReadout(table)
+        self.contexts = Tap()
 
     @property
     def table(self) -> NgramTable:
@@ -181,7 +185,7 @@ class NgramLanguageModel(LanguageModel):
         for before in trie.contexts(state.nodes)[:-1]:
             ending = trie.find(torch.cat((before[:, None], ending[:, :-1]), 1), tokens)
             longest = torch.where(ending >= 0, ending, longest)
-        features = self.readout.features(longest)
+        features = self.readout.features(self.contexts(longest))
         return Reading(features, NgramState(longest[:, -1]), features, features)
 
 
