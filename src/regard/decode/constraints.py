@@ -61,6 +61,8 @@ class Constraints:
 
     def check_vocabulary(self, size: int, examples: Sequence[int]) -> None:
         """Refuses prefixes with tokens the model does not know."""
+        if not self.prefixes.tokens.shape[1]:
+            return
         for example, row in zip(examples, self.prefixes.tokens.tolist(), strict=True):
             if max(row, default=0) >= size:
                 raise UsageError(
