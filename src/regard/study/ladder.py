@@ -62,14 +62,13 @@ class Ladder:
         self, text: Settings, rungs: Sequence[str], out: Path, *, minutes: float, changes: Sequence[str] = ()
     ) -> None:
         self.rungs, self.out = _chosen(rungs), out
+        for split in ("dev", "test"):
+            if text.get("data.corpus", "files") == "files" and not text.get(f"data.{split}"):
+                raise UsageError(f"a ladder needs development and test text; name it with --{split} FILE")
         # All recipes are made now, so that what is wrong with one is said before any is trained.
         self.recipes = {
             name: rung_recipe(name, text, minutes, list(changes)) for name in self.rungs if RUNGS[name].trained
         }
-        for recipe in self.recipes.values():
-            for split in ("dev", "test"):
-                if not Text(split, recipe.data).is_there:
-                    raise UsageError(f"a ladder needs development and test text; name it with --{split} FILE")
 
     def climb(self, say: Callable[[str], None] = print) -> Ended | None:
         """Trains and scores the rungs that have no result yet; the end of the training that was stopped, if one was."""

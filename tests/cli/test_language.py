@@ -1,0 +1,165 @@
+"""`regard train`, `generate`, `score`, `check` and `ladder` of language models, through the real command."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from command_line import Trained, regard, untouched
+from language_runs import language_recipe, write_text
+
+from regard.recipe import write_recipe
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("language")
+    (place / "my.toml").write_text(write_recipe(language_recipe(place)), encoding="utf-8")
+    told = regard("train", place / "my.toml", "--out", place / "model")
+    assert told.code == 0, told.err
+    assert "step 12: validation: loss " in told.err
+    assert ", perplexity " in told.err
+    return place / "model"
+
+
+def test_generate_writes_on(model: Path) -> None:
+    with untouched(model):
+        told = regard("generate", model, "--prompt", "the cat", "--tokens", 6, "--seed", 3)
+        assert (told.code, told.err) == (0, "")
+        assert told.out.startswith("the cat")
+        assert told.out.endswith("\n")
+        by_pipe = regard("generate", model, "--prompt", "-", "--tokens", 6, "--seed", 3, stdin=b"the cat\n")
+        assert told.out == by_pipe.out
+        assert told.out != regard("generate", model, "--prompt", "the cat", "--tokens", 6, "--seed", 4).out
+        several = regard("generate", model, "--prompt", "the cat", "--tokens", 6, "--seed", 3, "--samples", 2).out
+        assert several.startswith(told.out)
+        assert several.count("the cat") >= 2
+        cold = regard("generate", model, "--prompt", "a", "--tokens", 4, "--temperature", 0).out
+        assert cold == regard("generate", model, "--prompt", "a", "--tokens", 4, "--top-k", 1, "--seed", 9).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--prompt", "Cat"], "prompt 'Cat': the model knows none of its words; near 'Cat' are 'cat'"),
+        (["--tokens", 0], "tokens = 0: ask for at least one"),
+        (["--samples", 0], "--samples 0: ask for at least one"),
+        (["--top-p", 1.5], "languagedecoding: top_p = 1.5: must be less than or equal to 1"),
+        (["--temperature", -1], "temperature = -1.0: must be greater than 0"),
+        (["--set", "decode.beam=3"], "unknown setting 'decode.beam'"),
+    ],
+)
+def test_generate_refuses_in_words(model: Path, arguments: list[object], words: str) -> None:
+    with untouched(model):
+        told = regard("generate", model, *arguments)
+    assert told.code == 2
+    assert words in told.err
+    assert told.out == ""
+
+
+def test_generate_says_what_it_does_not_know(model: Path) -> None:
+    told = regard("generate", model, "--prompt", "the zebra", "--tokens", 2)
+    assert told.code == 0
+    assert told.err == "the model does not know 'zebra', and reads an unknown word there\n"
+
+
+def test_score_of_the_test_text_and_of_a_file(model: Path, tmp_path: Path) -> None:
+    told = regard("score", model)
+    assert told.code == 0
+    assert told.out.startswith("perplexity per token ")
+    assert "|ends of lines:14|unknown:0 as one|vocabulary:14 words|context:stream, carried|rows:1|regard:" in told.out
+    (tmp_path / "new.txt").write_text("the cat\na zebra\n")
+    numbers = json.loads(regard("score", model, tmp_path / "new.txt", "--json").out)
+    assert numbers["likelihood"]["tokens"] == 6
+    assert numbers["likelihood"]["unknown"] == 1
+    assert [score["name"] for score in numbers["scores"]] == [
+        "perplexity per token",
+        "perplexity per word",
+        "bits per character",
+    ]
+    assert regard("score", model, "--split", "dev").out != told.out
+    assert "context:lines|" in regard("score", model, "--context", "lines").out
+    assert "cache:9 words, theta 0.5, share 0.2" in regard(
+        "score", model, "--cache", 9, "--cache-theta", 0.5, "--cache-share", 0.2
+    ).out
+
+
+def test_score_of_every_token(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.txt").write_text("the cat\na zebra\n")
+    told = regard("score", model, tmp_path / "new.txt", "--tokens")
+    rows = [line.split("\t") for line in told.out.splitlines()]
+    assert [(line, token) for line, token, _ in rows] == [
+        ("1", "the"),
+        ("1", "cat"),
+        ("1", "</s>"),
+        ("2", "a"),
+        ("2", "<unk>"),
+        ("2", "</s>"),
+    ]
+    assert told.err.startswith("perplexity per token ")
+    whole = json.loads(regard("score", model, tmp_path / "new.txt", "--tokens", "--json").out)
+    assert [row["token"] for row in whole["tokens"]] == [token for _, token, _ in rows]
+    bits = sum(float(row[2]) for row in rows)
+    assert bits == pytest.approx(-whole["likelihood"]["log_prob"] / math.log(2), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "words"),
+    [
+        (b"", [], "new.txt: the file is empty"),
+        (b"\n\n", [], "there is no line of text in"),
+        (b"a\0b", [], "new.txt:1: a NUL byte at byte 2 of the line, so this is no text"),
+        (b"\xff", [], "new.txt:1: byte 0xff at byte 1 of the line: not valid UTF-8"),
+        (b"a\n", ["--context", "line"], "--context 'line' is not known; known are 'lines'"),
+        (b"a\n", ["--split", "train"], "--split 'train' is not known; known are 'test' or 'dev'"),
+        (b"a\n", ["--cache", -1], "a cache of size = -1 words holds nothing"),
+    ],
+)
+def test_score_refuses_in_words(
+    model: Path, tmp_path: Path, content: bytes, arguments: list[object], words: str
+) -> None:
+    (tmp_path / "new.txt").write_bytes(content)
+    with untouched(model):
+        told = regard("score", model, tmp_path / "new.txt", *arguments)
+    assert (told.code, told.out) == (2, "")
+    assert words in told.err
+
+
+def test_commands_say_which_model_they_need(model: Path, trained: Trained, tmp_path: Path) -> None:
+    told = regard("translate", model, stdin=b"eins\n")
+    assert told.code == 2
+    assert "this model is for language, and a model for translation is needed here; it can generate or" in told.err
+    told = regard("generate", trained.folder)
+    assert "this model is for translation, and a model for language is needed here; it can translate" in told.err
+    assert "is a translator; give two files, source and target, not 0" in regard("score", trained.folder).err
+    refused = regard("score", trained.folder, "--json")
+    assert "is a translator; --json, --cache and --context are for language models" in refused.err
+    recipe = language_recipe(tmp_path, data={"test": []})
+    (tmp_path / "my.toml").write_text(write_recipe(recipe), encoding="utf-8")
+    regard("train", tmp_path / "my.toml", "--out", tmp_path / "model", "--set", "train.steps=1")
+    told = regard("score", tmp_path / "model")
+    assert "the model's recipe names no test text (data.test); name the files to score" in told.err
+
+
+def test_check_of_one_text_and_of_a_recipe(tmp_path: Path) -> None:
+    files = write_text(tmp_path)
+    told = regard("check", files["train"][0], "--dev", files["dev"][0])
+    assert told.code == 0
+    assert told.out.startswith(f"train: 119 lines in {files['train'][0]}, ")
+    (tmp_path / "my.toml").write_text(write_recipe(language_recipe(tmp_path)), encoding="utf-8")
+    told = regard("check", tmp_path / "my.toml")
+    assert "train: 119 lines in " in told.out
+    assert ", 20 documents, " in told.out
+    (tmp_path / "train.txt").write_bytes(b"a\0")
+    told = regard("check", tmp_path / "my.toml")
+    assert told.code == 2
+    assert "train.txt:1: a NUL byte" in told.err
+
+
+def test_a_recipe_of_another_task_is_refused_where_it_cannot_work(tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_text(write_recipe(language_recipe(tmp_path)), encoding="utf-8")
+    told = regard("repeat", tmp_path / "my.toml", "--out", tmp_path / "out")
+    assert "task = 'language', but a recipe with task = 'translation' is needed here" in told.err
+    (tmp_path / "bad.toml").write_text('task = "speech"\n', encoding="utf-8")
+    told = regard("check", tmp_path / "bad.toml")
+    assert "task = 'speech' is not known; known are 'translation'" in told.err

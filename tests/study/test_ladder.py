@@ -1,0 +1,113 @@
+"""The ladder: all rungs on one text, in one table, gone on with where it was stopped."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import regard
+from language_runs import write_text
+
+from regard.errors import UsageError
+from regard.recipe import LanguageRecipe
+from regard.study.ladder import Ladder, Result
+from regard.study.ladder_report import markdown, rows_of
+from regard.study.rungs import RUNGS, rung_recipe
+
+TINY = ["train.batch_tokens=64", "train.validation.every=5", "data.segment=8", "train.steps=5", "train.threads=1"]
+MODELS = [*RUNGS]
+
+
+def text(folder: Path) -> dict[str, object]:
+    return {f"data.{part}": files for part, files in write_text(folder).items()}
+
+
+def test_every_rung_is_a_recipe_and_has_one_below_it() -> None:
+    for place, (name, rung) in enumerate(RUNGS.items()):
+        assert rung.against in [*RUNGS][:place] or place == 0
+        if rung.trained:
+            assert isinstance(rung_recipe(name, {"data.corpus": "topics"}, 1.0, []), LanguageRecipe)
+    kinds = {rung.settings["model.kind"] for rung in RUNGS.values() if rung.trained}
+    assert kinds == {"ngram", "window", "recurrent", "attentive", "copying", "transformer"}
+
+
+def test_all_rungs_in_one_table_and_none_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.study.ladder.CACHES", ((20, 0.3, 0.1), (5, 0.3, 0.1)))
+    said: list[str] = []
+    ladder = Ladder(text(tmp_path), MODELS, tmp_path / "out", minutes=5, changes=TINY)
+    assert ladder.climb(said.append) is None
+    results = ladder.results()
+    assert [result.rung for result in results] == MODELS
+    assert all(result.perplexity > 1 and result.parameters > 0 for result in results)
+    assert all(result.tokens_per_second > 0 for result in results if RUNGS[result.rung].trained)
+    by_name = {result.rung: result for result in results}
+    lstm, copying = by_name["lstm"], by_name["copying"]
+    assert copying.against == "lstm"
+    assert copying.added == pytest.approx(100 * (copying.perplexity / lstm.perplexity - 1))
+    assert by_name["cache"].parameters == lstm.parameters
+    assert "cache:" in by_name["cache"].signature
+    stored = json.loads((tmp_path / "out/ladder.json").read_text())
+    assert [row["rung"] for row in stored["rungs"]] == MODELS
+    assert stored["recipes"]["lstm"]["model"]["cell"] == "lstm"
+    assert (tmp_path / "out/ladder.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "out/ladder.md").read_text() == markdown(results)
+
+    said.clear()
+    again = Ladder(text(tmp_path), MODELS, tmp_path / "out", minutes=5, changes=TINY)
+    again.climb(said.append)
+    assert said == [f"{name} ({place} of {len(MODELS)}): done before" for place, name in enumerate(MODELS, start=1)]
+    assert again.results() == results
+    other = Ladder(text(tmp_path), ["lstm"], tmp_path / "out", minutes=6, changes=TINY)
+    with pytest.raises(UsageError, match=r"this run was begun with train\.minutes = 5.*, but the recipe now says 6"):
+        other.climb(said.append)
+    (tmp_path / "out/lstm/result.json").write_text("{")
+    with pytest.raises(UsageError, match="delete it, and the rung is scored again"):
+        again.results()
+
+
+def result(rung: str, against: str = "", added: float | None = None) -> Result:
+    return Result(rung, "an idea", against, 1000, 61.0, 2000.0, 50.0, "tokens:5|x:1", "why", added)
+
+
+def test_the_table_in_words() -> None:
+    results = [result("ngram"), result("window", "ngram", -12.34)]
+    assert rows_of(results)[1] == ["ngram", "1,000", "1:01 min", "2,000", "50.00", "", ""]
+    assert rows_of(results)[2][-2:] == ["-12.3 %", "ngram"]
+    lines = markdown(results).splitlines()
+    assert lines[0] == "| rung | parameters | time | tokens/s | perplexity | added | against |"
+    assert lines[3] == "| window | 1,000 | 1:01 min | 2,000 | 50.00 | -12.3 % | ngram |"
+    assert "- ngram: tokens:5|x:1" in lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--rungs", "ngram,lstn"], "--rungs: 'lstn' is not a rung; rungs are 'lstm'"),
+        (["--rungs", "cache"], "--rungs: 'cache' is put on top of 'lstm'; name that too"),
+        (["--minutes", 0], "--minutes 0: a rung needs some time; give more than 0"),
+        (["none.txt"], "none.txt: no such file; name a text file, a recipe of a language model, or 'topics'"),
+        (["train.txt"], "a ladder needs development and test text; name it with --dev FILE"),
+        (["train.txt", "--dev", "dev.txt"], "a ladder needs development and test text; name it with --test FILE"),
+        (["dates"], "task = 'translation', but a recipe with task = 'language' is needed here"),
+    ],
+)
+def test_the_command_refuses_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[object], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_text(tmp_path)
+    told = regard("ladder", *arguments, "--out", tmp_path / "out")
+    assert told.code == 2
+    assert words in told.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command(tmp_path: Path) -> None:
+    files = write_text(tmp_path)
+    changes = [part for change in TINY for part in ("--set", change)]
+    named = [files["train"][0], "--dev", files["dev"][0], "--test", files["test"][0]]
+    told = regard("ladder", *named, "--rungs", "window,ngram", "--out", tmp_path / "out", *changes)
+    assert told.code == 0, told.err
+    heading, first, second = told.out.splitlines()
+    assert heading.split() == ["rung", "parameters", "time", "tokens/s", "perplexity", "added", "against"]
+    assert (first.split()[0], second.split()[0], second.split()[-1]) == ("ngram", "window", "ngram")
+    assert "window (2 of 2): words have vectors; a network sees the last four" in told.err
