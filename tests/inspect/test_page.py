@@ -2,10 +2,6 @@
 
 import html
 import json
-import re
-import shutil
-import subprocess
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -13,46 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from look_strategies import random_look, some_looks
+from pages import CHROMIUM, Elements, check_fetches_nothing, dom_after, reported
 
 from regard.errors import UsageError
 from regard.inspect import Look, page, save_page
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--virtual-time-budget=5000",
-]
-
-
-class Elements(HTMLParser):
-    """Every element with its attributes, and the text of scripts."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-        self.scripts: list[str] = []
-        self._in_script = False
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
-        self._in_script = tag == "script"
-        if self._in_script:
-            self.scripts.append("")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._in_script = self._in_script and tag != "script"
-
-    def handle_data(self, data: str) -> None:
-        if self._in_script:
-            self.scripts[-1] += data
 
 
 @given(some_looks(), st.sampled_from(["a title", "</title><script>x()</script>", "{{data}}"]))
@@ -69,15 +29,7 @@ def test_no_label_breaks_out(look: Look, title: str) -> None:
 
 def test_nothing_is_fetched() -> None:
     text = page([random_look(["a", "b"], ["c"], layers=2, heads=2)])
-    references = [
-        value
-        for _, attributes in Elements(text).found
-        for name, value in attributes.items()
-        if name in {"src", "href", "srcset", "action", "data", "poster"}
-    ]
-    assert references == ["data:,"]
-    assert not re.search(r"https?:|@import|url\(|fetch\(|XMLHttpRequest|import\s*\(|WebSocket|sendBeacon", text)
-    assert "default-src 'none'" in text
+    check_fetches_nothing(text)
 
 
 def test_looks_of_several_models_do_not_share_a_page() -> None:
@@ -102,24 +54,6 @@ def test_a_page_that_cannot_be_written_says_so(tmp_path: Path) -> None:
 def test_text_that_is_no_unicode_is_written_all_the_same(tmp_path: Path) -> None:
     save_page([random_look(["a"], ["b"], title="caf\udce9")], tmp_path / "look.html")
     assert "caf�" in (tmp_path / "look.html").read_text(encoding="utf-8")
-
-
-def dom_after(script: str, looks: list[Look], folder: Path) -> str:
-    """What Chromium makes of a page after a script ran in it; `report` puts what it is given into the page."""
-    path = folder / "look.html"
-    save_page(looks, path)
-    report = "const report = (value) => document.body.dataset.report = JSON.stringify(value);"
-    text = path.read_text(encoding="utf-8").replace("</body>", f"<script>{report}{script}</script></body>")
-    path.write_text(text, encoding="utf-8")
-    command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={folder / 'profile'}", "--dump-dom", path.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, stdin=subprocess.DEVNULL)
-    return done.stdout
-
-
-def reported(dom: str) -> object:
-    body = next(attributes for tag, attributes in Elements(dom).found if tag == "body")
-    assert body.get("data-report"), "the script did not run to its end"
-    return json.loads(str(body["data-report"]))
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
@@ -150,7 +84,7 @@ def test_in_a_browser(tmp_path: Path) -> None:
     seen.themes = [before, document.documentElement.dataset.theme];
     report(seen);
     """
-    seen = reported(dom_after(script, looks, tmp_path))
+    seen = reported(dom_after(script, page(looks), tmp_path))
     mean, chosen = looks[0].matrix()[1, 2], looks[0].matrix("decoder.layers.1.cross.weights", 2)[1, 2]
     assert seen == {
         "articles": 2,

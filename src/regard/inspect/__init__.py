@@ -21,6 +21,8 @@ from regard.inspect.page import page, save_page
 from regard.inspect.pharaoh import GoldLinks, parse_gold, parse_pharaoh, pharaoh, read_gold, read_pharaoh
 from regard.inspect.terminal import print_look, terminal_picture
 from regard.inspect.watch import Weights, watch
+from regard.inspect.wordmap import draw_map, save_map
+from regard.inspect.wordmap_page import map_page, save_map_page
 
 __all__ = [
     "END_LABEL",
@@ -33,8 +35,10 @@ __all__ = [
     "choose",
     "draw",
     "draw_lengths",
+    "draw_map",
     "fold",
     "link",
+    "map_page",
     "page",
     "parse_gold",
     "parse_pharaoh",
@@ -44,6 +48,8 @@ __all__ = [
     "read_pharaoh",
     "reverse",
     "save_lengths",
+    "save_map",
+    "save_map_page",
     "save_page",
     "save_picture",
     "save_pictures",

@@ -1,4 +1,4 @@
-"""Looks as one HTML file that fetches nothing: its style, script and numbers are inside."""
+"""Pages as one HTML file that fetches nothing: style, script and numbers are inside; and the page of looks."""
 
 import json
 import re
@@ -16,11 +16,7 @@ DIGITS = 4
 
 def save_page(looks: Sequence[Look], path: Path, *, title: str = "Where the model looks") -> None:
     """Writes the page into a file."""
-    text = page(looks, title=title)
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror}); choose a folder that exists") from None
+    write_page(page(looks, title=title), path)
 
 
 def page(looks: Sequence[Look], *, title: str = "Where the model looks") -> str:
@@ -33,14 +29,27 @@ def page(looks: Sequence[Look], *, title: str = "Where the model looks") -> str:
             raise UsageError(
                 f"looks of one page must come from one model: look 0 has heads {first}, look {place} has {_heads(look)}"
             )
+    return assembled("page", title, [_plain(look) for look in looks])
+
+
+def assembled(name: str, title: str, data: object) -> str:
+    """A page of a kind as one text: its HTML, style and script, with the data that the script shows."""
     parts = {
         "title": escape(title),
-        "style": _part("page.css"),
-        "script": _part("page.js"),
-        "data": _safe_json([_plain(look) for look in looks]),
+        "style": _part(f"{name}.css"),
+        "script": _part(f"{name}.js"),
+        "data": _safe_json(data),
     }
     # In one pass, so that nothing inside of a part is taken for the place of another.
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _part("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _part(f"{name}.html"))
+
+
+def write_page(text: str, path: Path) -> None:
+    """Writes a page into a file."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror}); choose a folder that exists") from None
 
 
 def _part(name: str) -> str:

@@ -4,6 +4,7 @@ import typer
 
 from regard.cli.vectors.convert import convert, info
 from regard.cli.vectors.evaluate import evaluate
+from regard.cli.vectors.map import draw_map
 from regard.cli.vectors.neighbors import analogy, odd_one_out, similar
 from regard.cli.vectors.train import train
 
@@ -15,3 +16,4 @@ vectors = typer.Typer(
 
 for command in (train, similar, analogy, odd_one_out, evaluate, info, convert):
     vectors.command()(command)
+vectors.command("map")(draw_map)

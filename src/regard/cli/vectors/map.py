@@ -1,0 +1,70 @@
+"""`regard vectors map`: words as points of a plane."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from regard.cli.vectors.arguments import VectorsPath
+from regard.errors import UsageError
+
+PAGES = (".html", ".htm")
+FREQUENT = 300
+"""Words of a map of which nothing is named."""
+
+
+def draw_map(
+    vectors: VectorsPath,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[WORD...]", help="Words to place.", show_default=False)
+    ] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option("--group", metavar="NAME=WORD,WORD,…", help="Words with a color of their own; repeatable."),
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(min=0, help=f"Place the most frequent words too. (default: {FREQUENT} if no word is named)"),
+    ] = None,
+    method: Annotated[
+        Literal["tsne", "pca", "umap"], typer.Option(help="t-SNE, principal components, or UMAP (if installed).")
+    ] = "tsne",
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of what is random in t-SNE and UMAP.")] = 1,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option("-o", "--out", help="A .png, .svg, .pdf or .html file; repeatable. (default: map.html)"),
+    ] = None,
+) -> None:
+    """Draw words as points of a plane, near ones near: a picture, or a page to zoom, pan, point at and search in.
+
+    [bold]Examples[/bold]
+
+      regard vectors map runs/wiki --top 500
+
+      regard vectors map runs/wiki --group numbers=one,two,three --group months=may,june,july -o map.png -o map.html
+
+      regard vectors map runs/wiki man woman king queen --method pca -o royal.svg
+    """
+    from regard.inspect import check_picture_name, save_map, save_map_page
+    from regard.vectors import Vectors
+    from regard.vectors.mapping import word_map
+
+    files = out or [Path("map.html")]
+    for path in files:
+        if path.suffix.lower() not in PAGES:
+            check_picture_name(path)
+    groups = dict(_group(text) for text in group or [])
+    frequent = FREQUENT if top is None and not words and not groups else top or 0
+    found = word_map(Vectors.load(vectors), words or [], groups=groups, top=frequent, method=method, seed=seed)
+    for path in files:
+        (save_map_page if path.suffix.lower() in PAGES else save_map)(found, path)
+        typer.echo(path)
+
+
+def _group(text: str) -> tuple[str, Sequence[str]]:
+    name, _, members = text.partition("=")
+    words = [word for word in members.replace(",", " ").split() if word]
+    if not name or not words:
+        raise UsageError(f"--group {text!r}: write a name, =, and words with commas between, as in colors=red,green")
+    return name, words

@@ -1,0 +1,113 @@
+"""Words as points of a plane, near ones near: by principal components, t-SNE or UMAP."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import numpy as np
+from jaxtyping import Float32, Float64
+
+from regard.errors import UsageError, counted, one_of
+from regard.vectors.vectors import Vectors
+
+NEIGHBORS = 6
+"""Words of the map that are named with each word: those nearest to it before it was flattened."""
+LEAST = 3
+"""Words a map needs."""
+
+
+@dataclass(frozen=True)
+class WordMap:
+    """Words with places in a plane."""
+
+    words: tuple[str, ...]
+    places: Float64[np.ndarray, "N 2"]
+    """From −1 to 1 along the longer side."""
+    groups: tuple[str, ...]
+    """The group of each word; empty for none."""
+    neighbors: tuple[tuple[int, ...], ...]
+    """For each word, the nearest others of the map, by the cosine of their whole vectors."""
+    conditions: str
+    """How it was made."""
+
+
+def word_map(
+    vectors: Vectors,
+    words: Sequence[str] = (),
+    *,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    top: int = 0,
+    method: str = "tsne",
+    seed: int = 1,
+) -> WordMap:
+    """Places the words that are named, those of named groups, and the `top` most frequent ones.
+
+    A word that is named twice belongs to the group that names it first.
+    """
+    if method not in METHODS:
+        raise UsageError(f"method = {method!r}: choose {one_of(METHODS, method)}")
+    chosen: dict[str, str] = {}
+    for name, members in (groups or {}).items():
+        for word in members:
+            chosen.setdefault(word, name)
+    for word in (*words, *vectors.words[:top]):
+        chosen.setdefault(word, "")
+    if len(chosen) < LEAST:
+        raise UsageError(f"a map needs at least {LEAST} words, not {len(chosen)}; name more, or ask for more by top")
+    unit = vectors.unit(list(chosen))
+    places = _framed(METHODS[method](unit, seed))
+    name = {"pca": "PCA", "tsne": "t-SNE", "umap": "UMAP"}[method]
+    said = f"{name} of {counted(len(chosen), 'word')}, by cosine, seed {seed}"
+    return WordMap(tuple(chosen), places, tuple(chosen.values()), _neighbors(unit), said)
+
+
+def pca(unit: Float32[np.ndarray, "N D"], seed: int) -> Float64[np.ndarray, "N 2"]:
+    """The two directions in which words differ most, each pointing to where its largest part is."""
+    centered = (unit - unit.mean(0)).astype(np.float64)
+    if centered.shape[1] < 2:
+        centered = np.pad(centered, ((0, 0), (0, 1)))
+    left, values, _ = np.linalg.svd(centered, full_matrices=False)
+    places = left[:, :2] * values[:2]
+    signs = np.sign(places[np.abs(places).argmax(0), [0, 1]])
+    return places * np.where(signs == 0, 1, signs)
+
+
+def tsne(unit: Float32[np.ndarray, "N D"], seed: int) -> Float64[np.ndarray, "N 2"]:
+    """Keeps neighbors together (van der Maaten and Hinton 2008); distances between far groups say little."""
+    from sklearn.manifold import TSNE
+
+    # Between vectors of length 1, Euclidean distances order words as cosines do.
+    perplexity = min(30.0, (len(unit) - 1) / 3)
+    start = pca(unit, seed) / (pca(unit, seed).std() or 1.0) * 1e-4
+    model = TSNE(2, perplexity=perplexity, init=start.astype(np.float32), random_state=seed)
+    return np.asarray(model.fit_transform(unit), dtype=np.float64)
+
+
+def umap(unit: Float32[np.ndarray, "N D"], seed: int) -> Float64[np.ndarray, "N 2"]:
+    """Keeps neighbors together, and more of the large picture (McInnes et al. 2018); needs the package umap-learn."""
+    if find_spec("umap") is None:
+        raise UsageError(
+            "method = 'umap' needs the package umap-learn, which is not installed; "
+            "install it (pip install umap-learn), or choose 'tsne' or 'pca'"
+        )
+    from umap import UMAP
+
+    model = UMAP(n_neighbors=min(15, len(unit) - 1), init=pca(unit, seed), random_state=seed, n_jobs=1)
+    return np.asarray(model.fit_transform(unit), dtype=np.float64)
+
+
+METHODS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {"pca": pca, "tsne": tsne, "umap": umap}
+
+
+def _framed(places: Float64[np.ndarray, "N 2"]) -> Float64[np.ndarray, "N 2"]:
+    """Moved and scaled, both axes alike, into the square from −1 to 1."""
+    low, high = places.min(0), places.max(0)
+    framed: np.ndarray = (places - (low + high) / 2) / (float((high - low).max()) / 2 or 1.0)
+    return framed
+
+
+def _neighbors(unit: Float32[np.ndarray, "N D"]) -> tuple[tuple[int, ...], ...]:
+    cosines = unit @ unit.T
+    np.fill_diagonal(cosines, -np.inf)
+    order = np.argsort(-cosines, axis=1, kind="stable")[:, : min(NEIGHBORS, len(unit) - 1)]
+    return tuple(map(tuple, order.tolist()))
