@@ -13,7 +13,7 @@ from regard.vectors import Vectors
 
 @pytest.fixture(scope="module")
 def royal(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    matrix = [[1, 0, 0], [1, 1, 0], [1, 0.1, 1], [1, 1.1, 1], [0, 0, 1], [-1, 0, 0]]
+    matrix = [[1, 0, 0], [1, 1, 0], [1, 0.1, 1], [1, 1.1, 1], [0, 0, 1], [0.2, -1, -1]]
     words = ["man", "woman", "king", "queen", "crown", "stone"]
     folder = tmp_path_factory.mktemp("royal") / "vectors"
     Vectors(words, np.array(matrix, np.float32), {"made by": "hand"}).save(folder)
@@ -116,7 +116,7 @@ def test_info(royal: Path, tmp_path: Path) -> None:
         "words        6",
         "width        3",
         "first words  man woman king queen crown stone",
-        "mean length  1.271",
+        "mean length  1.342",
         "made by      hand",
     ]
     regard("vectors", "convert", royal, tmp_path / "a.bin")
