@@ -83,10 +83,7 @@ def learn(tokens, inputs, outputs, keep, table, rows, window, dynamic, rates, st
 def predict(inputs, members, outputs, targets, rate):
     """The average of some rows predicts the first of the targets, and not the others."""
     hidden = inputs[members].mean(axis=0)
-    change = np.zeros_like(hidden)
-    if outputs is not None:
-        for number, target in enumerate(targets):
-            gradient = ((number == 0) - logistic(hidden @ outputs[target])) * rate
-            change += gradient * outputs[target]
-            outputs[target] += gradient * hidden
-    np.add.at(inputs, members, change)
+    before = outputs[list(targets)]
+    gradients = [((number == 0) - logistic(hidden @ output)) * rate for number, output in enumerate(before)]
+    np.add.at(outputs, list(targets), np.outer(gradients, hidden))
+    np.add.at(inputs, members, gradients @ before)

@@ -30,7 +30,8 @@ def averaged(dimension: int, targets: int, cbow: bool) -> Callable[..., None]:
     ) -> None:  # fmt: skip
         line, chosen = np.empty(MOST_LINE, dtype=np.int32), np.empty(targets, dtype=np.int64)
         members = np.empty(2 * window * np.max(starts[1:] - starts[:-1]), dtype=np.int32)
-        hidden, learned = np.empty(dimension, dtype=np.float32), np.empty(dimension, dtype=np.float32)
+        hidden, gradients = np.empty(dimension, dtype=np.float32), np.empty(targets, dtype=np.float32)
+        now = np.empty((targets, dimension), dtype=np.float32)
         total = np.empty(dimension, dtype=np.float32)
         after = 0
         while after < len(tokens):
@@ -45,34 +46,30 @@ def averaged(dimension: int, targets: int, cbow: bool) -> Callable[..., None]:
                     begin, end = place, place + 1
                 else:
                     count = _gather(line, place, place + 1, -1, rows, starts, members)
+                _average(inputs, members, count, hidden)
                 total[:] = 0
-                hidden[:] = 0
-                for member in range(count):
-                    row = members[member]
-                    for number in range(dimension):
-                        hidden[number] += inputs[row, number] / count
                 for predicted in range(begin, end):
                     if predicted == place and not cbow:
                         continue
                     state = choose(line[predicted], chosen, odds, alias, state)
-                    learned[:] = 0
                     for target in range(targets):
                         row, at = chosen[target], float32(0)
                         for number in range(dimension):
-                            at += hidden[number] * outputs[row, number]
-                        gradient = (float32(target == 0) - logistic(at, table)) * rate
+                            value = outputs[row, number]
+                            now[target, number] = value
+                            at += hidden[number] * value
+                        gradients[target] = (float32(target == 0) - logistic(at, table)) * rate
+                    for target in range(targets):
+                        row, gradient = chosen[target], gradients[target]
                         for number in range(dimension):
-                            was = outputs[row, number]
-                            learned[number] += gradient * was
-                            outputs[row, number] = was + gradient * hidden[number]
-                    # Every row gets all of what was learned, so that their average moves by as much.
+                            outputs[row, number] += gradient * hidden[number]
                     for number in range(dimension):
-                        hidden[number] += learned[number]
-                        total[number] += learned[number]
-                for member in range(count):
-                    row = members[member]
-                    for number in range(dimension):
-                        inputs[row, number] += total[number]
+                        learned = float32(0)
+                        for target in range(targets):
+                            learned += gradients[target] * now[target, number]
+                        hidden[number] += learned
+                        total[number] += learned
+                _add(inputs, members, count, total)
 
     compiled: Callable[..., None] = learn
     return compiled
@@ -92,3 +89,23 @@ def _gather(
                 members[count] = rows[entry]
                 count += 1
     return count
+
+
+@njit(nogil=True, fastmath=True, error_model="numpy", cache=True)
+def _average(inputs: Matrix, members: Int32[np.ndarray, " M"], count: int, hidden: Float32[np.ndarray, " D"]) -> None:
+    hidden[:] = 0
+    for member in range(count):
+        row = inputs[members[member]]
+        for number in range(len(hidden)):
+            hidden[number] += row[number]
+    share = float32(1) / float32(count)
+    for number in range(len(hidden)):
+        hidden[number] *= share
+
+
+@njit(nogil=True, fastmath=True, cache=True)
+def _add(inputs: Matrix, members: Int32[np.ndarray, " M"], count: int, total: Float32[np.ndarray, " D"]) -> None:
+    for member in range(count):
+        row = inputs[members[member]]
+        for number in range(len(total)):
+            row[number] += total[number]

@@ -1,0 +1,206 @@
+"""Word vectors, ours and gensim's side by side: how good, how fast, how much memory.
+
+    python benchmarks/vectors.py --text wiki2018.txt.gz --wordsim wordsim --out benchmarks/results/vectors.json
+    python benchmarks/vectors.py --text wiki2018.txt.gz --wordsim wordsim --methods skipgram cbow gensim-skipgram \\
+        --devices cpu cuda --seeds 1 2 3 --out benchmarks/results/vectors_gpu.json
+
+Every measurement is a process of its own, one after the other, on the same stream of the same words (lower-cased runs
+of letters that occur five times). Words per second are words of the text gone through in all epochs, by the clock, from
+when learning begins until vectors are there: neither reading and counting the text nor compiling is in it. gensim reads
+the words from a file (`corpus_file`), its fastest way that does not hold them in memory. Memory is the most that the
+process held, and what it held after its imports. `--cores` keeps all measurements on as many processors. Scores are
+of all words of the vocabulary: Google's analogies (additive; the three given words are left out), and Spearman's rank
+correlation on rated pairs.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from conditions import conditions
+
+from regard.recipe import VectorsData, VectorsRecipe, read_recipe, toml
+from regard.vectors import Vectors, evaluate
+from regard.vectors.analogies import AnalogyScore
+from regard.vectors.checkpoints import Checkpoints
+from regard.vectors.corpus import Corpus, load_corpus
+from regard.vectors.learning import learn
+
+METHODS = ("skipgram", "cbow", "svd", "hellinger", "glove", "gensim-skipgram", "gensim-cbow")
+PREDICTING = ("skipgram", "cbow", "gensim-skipgram", "gensim-cbow")
+FILES = {
+    "analogies": "questions-words.txt",
+    "WordSim-353": "EN-WS-353-ALL.txt",
+    "SimLex-999": "EN-SIMLEX-999.txt",
+    "MEN": "EN-MEN-TR-3k.txt",
+    "RG-65": "EN-RG-65.txt",
+}
+
+
+def main() -> None:
+    arguments = parse()
+    if arguments.measure:
+        print(json.dumps(measure(json.loads(arguments.measure))))
+        return
+    record = conditions(("regard", "numpy", "numba", "scipy", "torch", "triton", "gensim"), arguments.commit)
+    record["settings"] = {"workers": arguments.workers, "epochs": arguments.epochs, "cores": arguments.cores}
+    with tempfile.TemporaryDirectory() as folder:
+        task = {"text": str(arguments.text.absolute()), "cache": folder, "wordsim": str(arguments.wordsim.absolute())}
+        corpus = corpus_of(task)
+        record["text"] = {"words": corpus.vocabulary.total, "different": len(corpus.vocabulary), "least": 5}
+        record["figures"] = rows = []
+        for method, dimension, device, seed in combinations(arguments):
+            chosen = {"method": method, "dimension": dimension, "device": device, "seed": seed}
+            chosen |= {"workers": arguments.workers, "epochs": arguments.epochs, "set": arguments.set}
+            rows.append(chosen | run(task | chosen, arguments.cores))
+            print(json.dumps(rows[-1]), flush=True)
+            arguments.out.parent.mkdir(parents=True, exist_ok=True)
+            arguments.out.write_text(json.dumps(record | {"load_average_after": os.getloadavg()[0]}, indent=1) + "\n")
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--text", type=Path, default=Path("wiki2018.txt.gz"), help="running text")
+    parser.add_argument("--wordsim", type=Path, default=Path("wordsim"), help="folder of analogies and rated pairs")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--dimensions", nargs="+", type=int, default=[100])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
+    parser.add_argument("--devices", nargs="+", default=["cpu"], help="of our skip-gram and CBOW")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--epochs", type=int, default=5, help="of methods that predict")
+    parser.add_argument("--cores", default="", help="processors to use, such as 0,1 (default: all)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a change of our settings")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/vectors.json"))
+    parser.add_argument("--commit", default="", help="commit of the code, where there is no repository to ask")
+    parser.add_argument("--measure", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def combinations(arguments: argparse.Namespace) -> list[tuple[str, int, str, int]]:
+    """What is measured, seed after seed, so that a busy hour of the machine hits all methods alike. Methods that count
+    have nothing random but GloVe's beginning, and are measured once."""
+    return [
+        (method, dimension, device, seed)
+        for seed in arguments.seeds
+        for dimension in arguments.dimensions
+        for method in arguments.methods
+        for device in (arguments.devices if method in ("skipgram", "cbow") else ["cpu"])
+        if method in (*PREDICTING, "glove") or seed == arguments.seeds[0]
+    ]
+
+
+def run(task: dict[str, Any], cores: str) -> dict[str, Any]:
+    """One measurement, in a process of its own."""
+    command = [sys.executable, __file__, "--measure", json.dumps(task)]
+    if cores:
+        command = ["taskset", "-c", cores, *command]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return {"failed": done.stderr.strip().splitlines()[-1:]}
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def corpus_of(task: dict[str, Any]) -> Corpus:
+    return load_corpus(VectorsData(train=[task["text"]]), Path(task["cache"]))
+
+
+def measure(task: dict[str, Any]) -> dict[str, Any]:
+    learner = by_gensim if task["method"].startswith("gensim") else by_us
+    if learner is by_gensim:
+        import gensim.models  # noqa: F401
+    imported = held()
+    corpus = corpus_of(task)
+    vectors, seconds = learner(task, corpus)
+    # Methods that count go through the text once.
+    passes = task["epochs"] if task["method"] in PREDICTING else 1
+    speed = {"words_per_second": round(passes * corpus.vocabulary.total / seconds), "seconds": round(seconds, 2)}
+    return speed | {"most_memory": held(), "memory_after_imports": imported, "scores": scores(vectors, task["wordsim"])}
+
+
+def by_us(task: dict[str, Any], corpus: Corpus) -> tuple[Vectors, float]:
+    with tempfile.TemporaryDirectory() as folder:
+
+        def learned(epochs: int, corpus: Corpus) -> Vectors:
+            recipe = recipe_of(task, epochs)
+            *_, vectors = learn(recipe, corpus, Checkpoints(Path(folder), 1e9, corpus.fingerprint))
+            assert isinstance(vectors, Vectors)
+            return vectors
+
+        # Compiled before it is timed.
+        learned(1, Corpus(corpus.vocabulary, np.array(corpus.tokens[:2000]), corpus.fingerprint))
+        begin = time.perf_counter()
+        vectors = learned(task["epochs"], corpus)
+        return vectors, time.perf_counter() - begin
+
+
+def recipe_of(task: dict[str, Any], epochs: int) -> VectorsRecipe:
+    changes = ["task=vectors", f"seed={task['seed']}", f"data.train={toml([task['text']])}"]
+    changes += [
+        f"vectors.kind={task['method']}",
+        *(f"vectors.{name}={task[name]}" for name in ("dimension", "workers")),
+    ]
+    if task["method"] in PREDICTING:
+        changes += [f"vectors.epochs={epochs}", f"vectors.device={task['device']}"]
+    return read_recipe(None, [*changes, *task["set"]], kind=VectorsRecipe)
+
+
+def by_gensim(task: dict[str, Any], corpus: Corpus) -> tuple[Vectors, float]:
+    from gensim.models import Word2Vec
+
+    words = corpus.vocabulary.words
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
+        for line in np.split(corpus.tokens, np.flatnonzero(corpus.tokens < 0)):
+            if len(line) > 1:
+                file.write(" ".join(words[number] for number in line if number >= 0) + "\n")
+        file.flush()
+        kind = int(task["method"] == "gensim-skipgram")
+        model = Word2Vec(
+            vector_size=task["dimension"],
+            window=5,
+            negative=5,
+            sample=1e-3,
+            min_count=5,
+            epochs=task["epochs"],
+            sg=kind,
+            workers=task["workers"],
+            seed=task["seed"],
+        )
+        model.build_vocab(corpus_file=file.name)
+        begin = time.perf_counter()
+        model.train(
+            corpus_file=file.name,
+            total_examples=model.corpus_count,
+            total_words=model.corpus_total_words,
+            epochs=task["epochs"],
+        )
+        seconds = time.perf_counter() - begin
+    return Vectors(words, np.stack([model.wv[word] for word in words]).astype(np.float32)), seconds
+
+
+def scores(vectors: Vectors, folder: str) -> dict[str, float | None]:
+    found = {}
+    for name, score in zip(FILES, evaluate(vectors, [Path(folder) / file for file in FILES.values()]), strict=True):
+        if isinstance(score, AnalogyScore):
+            parts = {"semantic": score.semantic, "syntactic": score.syntactic, "analogies": score.total}
+            found |= {part: answers.plain() for part, answers in parts.items()}
+        else:
+            found[name] = None if score.spearman is None else round(score.spearman, 4)
+    return found
+
+
+def held() -> int:
+    """The most memory this process has held, in bytes; kilobytes are what Linux counts."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+if __name__ == "__main__":
+    main()
