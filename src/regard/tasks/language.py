@@ -16,7 +16,6 @@ from regard.data.segments import reading_segments, training_segments
 from regard.data.stream import TokenText, prepare_text
 from regard.errors import ModelError
 from regard.models import LanguageModel, build_language_model
-from regard.models.ngram import generator as ngram
 from regard.objectives.language import segment_loss
 from regard.recipe import LanguageRecipe, NgramModel
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
@@ -75,7 +74,7 @@ class LanguageTask(Task):
         write_fingerprint(folder, self.fingerprint)
 
     def build_model(self) -> LanguageModel:
-        return build(self.recipe, self.tokenizer.size)
+        return build_language_model(self.recipe.model, self.tokenizer.size)
 
     def batches(self, position: Position) -> Iterator[tuple[SegmentBatch, Position]]:
         return self._batches.from_position(position)
@@ -139,12 +138,6 @@ def prepare_language(recipe: LanguageRecipe, folder: Path, say: Callable[[str], 
     """The task of a recipe, ready to be trained or counted."""
     kind = NgramTask if isinstance(recipe.model, NgramModel) else LanguageTask
     return kind.prepare(recipe, folder, say)
-
-
-def build(recipe: LanguageRecipe, size: int) -> LanguageModel:
-    """A new model for a vocabulary of a given size: with initial weights, or with nothing counted yet."""
-    settings = recipe.model
-    return ngram.build(settings, size) if isinstance(settings, NgramModel) else build_language_model(settings, size)
 
 
 def _tokenizer_of(start_from: str, folder: Path) -> Tokenizer:

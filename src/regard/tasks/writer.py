@@ -28,10 +28,10 @@ from regard.device import choose_device
 from regard.errors import UsageError, one_of
 from regard.metrics import Score
 from regard.metrics.likelihood import Likelihood
-from regard.models import ContinuousCache, LanguageModel
+from regard.models import ContinuousCache, LanguageModel, build_language_model
 from regard.models.ngram.generator import NgramLanguageModel
 from regard.recipe import LanguageDecoding, LanguageRecipe, read_recipe
-from regard.tasks.language import TOKENIZER, build
+from regard.tasks.language import TOKENIZER
 from regard.tasks.reading import log_probs_of
 from regard.tokens import BEGIN, END, PAD, UNKNOWN, Tokenizer, load_tokenizer
 from regard.tokens.streaming import TextStream
@@ -88,7 +88,7 @@ class Writer:
                 raise UsageError(f"--set {change!r}: a trained model stays as it is; only decode.* can be changed")
         recipe = read_recipe(folder / "recipe.toml", changes, kind=LanguageRecipe)
         tokenizer = load_tokenizer(folder / TOKENIZER)
-        model, weights = build(recipe, tokenizer.size), load_weights(folder)
+        model, weights = build_language_model(recipe.model, tokenizer.size), load_weights(folder)
         if isinstance(model, NgramLanguageModel):
             model.make_room(weights)
         put_weights(model, weights, folder)
@@ -115,7 +115,8 @@ class Writer:
             for piece in self.tokenizer.pieces(line)
             if piece.token == UNKNOWN
         )
-        if unknown and len(unknown) == len([token for token in tokens if token != END]):
+        words = [token for token in tokens if token != END]
+        if unknown and len(unknown) == len(words) and not self.beyond:
             near = one_of(get_close_matches(unknown[0], self.tokenizer.vocabulary.tokens))
             raise UsageError(
                 f"prompt {text!r}: the model knows none of its words{near and f'; near {unknown[0]!r} are {near}'}. "
@@ -135,9 +136,8 @@ class Writer:
         # An unknown word is no text that could be written, unless the text itself has a word for it.
         never = [PAD, BEGIN] if self.tokenizer.settings.unknown else [PAD, BEGIN, UNKNOWN]
         begin = first if context == "lines" else None
-        written = go_on(
-            self.model, [first, *read], decoding, tokens=tokens, sample=sample, never=never, begin=begin
-        )
+        given = [first, *read]
+        written = go_on(self.model, given, decoding, tokens=tokens, sample=sample, never=never, begin=begin)
         return self._shown(written, read)
 
     def score(
@@ -192,7 +192,10 @@ class Writer:
         seen = "" if context == "lines" else ", carried"
         if context != "lines" and not self.model.blank(1):
             seen = f", segments of {data.segment} apart"
-        parts = [f"vocabulary:{tokenizer.size} {tokenizer.kind}", f"context:{context}{seen}", f"rows:{rows}"]
+        vocabulary = f"vocabulary:{tokenizer.size} {tokenizer.kind}"
+        if self.beyond:
+            vocabulary += ", unknown words told apart where they can be copied"
+        parts = [vocabulary, f"context:{context}{seen}", f"rows:{rows}"]
         if isinstance(self.model, ContinuousCache):
             cache = self.model
             parts.append(f"cache:{cache.size} words, theta {cache.theta:g}, share {cache.share:g}")
