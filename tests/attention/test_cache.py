@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from regard.attention import KeyValueCache, Memory
+from regard.attention import KeyValueCache, Lineage, Memory, SharedCache, attend
 from regard.attention.cache import ROOM
 from regard.errors import UsageError
 
@@ -141,3 +141,73 @@ def test_room_is_added_as_it_is_needed_and_rows_go_on(lengths: list[int], spare:
         found = cache.append(*part)
         torch.testing.assert_close(list(found), [torch.cat(side, 2) for side in zip(*so_far, strict=True)])
         cache, so_far = cache.select(rows), [[tensor[rows] for tensor in earlier] for earlier in so_far]
+
+
+@given(
+    places=st.integers(2, 4),
+    begun=st.integers(0, 2),
+    steps=st.integers(1, ROOM + 2),
+    groups=st.sampled_from([1, 2]),
+    data=st.data(),
+)
+def test_what_hypotheses_share_is_what_each_would_have_copied(
+    places: int, begun: int, steps: int, groups: int, data: st.DataObject
+) -> None:
+    """Two sources, perhaps with something read before the hypotheses part; one may leave on the way."""
+    generator = torch.Generator().manual_seed(data.draw(st.integers(0, 99), "seed"))
+
+    def piece(rows: int, heads: int, length: int, width: int) -> Tensor:
+        return torch.randn(rows, heads, length, width, generator=generator, dtype=torch.double)
+
+    sources, copied = 2, KeyValueCache(begun + steps)
+    if begun:
+        copied.append(piece(2, groups, begun, 3), piece(2, groups, begun, 5))
+    shared = SharedCache.of(copied, places)
+    lineage = Lineage.own(2, places, shared.capacity, torch.device("cpu"))
+    copied = copied.copy().select(torch.arange(2).repeat_interleave(places))
+    for step in range(steps):
+        query = piece(sources * places, 2, 1, 3)
+        added = piece(sources * places, groups, 1, 3), piece(sources * places, groups, 1, 5)
+        keys, values = shared.append(*added)
+        folded, _ = attend(shared.fold(query), keys, values, bias=lineage.bias(shared.length, torch.double))
+        own_keys, own_values = copied.append(*added)
+        expected, _ = attend(query, own_keys, own_values)
+        torch.testing.assert_close(shared.unfold(folded), expected)
+        apart = shared.copy().apart(lineage)
+        assert torch.equal(apart.keys.filled(shared.length), own_keys)
+        assert torch.equal(apart.values.filled(shared.length), own_values)
+        if sources == 2 and data.draw(st.integers(0, steps)) == step:
+            stay = torch.tensor([data.draw(st.integers(0, 1))])
+            shared, lineage, sources = shared.select(stay), lineage.select(stay), 1
+            copied = copied.select(stay * places + torch.arange(places))
+        drawn = [[data.draw(st.integers(0, places - 1)) for _ in range(places)] for _ in range(sources)]
+        parents = torch.tensor(drawn)
+        lineage = lineage.branch(parents, shared.length)
+        copied = copied.select((parents + torch.arange(0, sources * places, places)[:, None]).flatten())
+
+
+def test_what_is_written_stays_where_it_is() -> None:
+    cache, lineage = SharedCache(8, places=2), Lineage.own(1, 2, 8, torch.device("cpu"))
+    addresses = set()
+    for _ in range(8):
+        keys, _ = cache.append(normal(2, 1, 1, 4), normal(2, 1, 1, 4))
+        lineage = lineage.branch(torch.tensor([[1, 1]]), cache.length)
+        addresses.add(keys.data_ptr())
+    assert len(addresses) == 1
+
+
+def test_a_bias_is_spread_over_all_that_lies_in_a_shared_cache() -> None:
+    cache = SharedCache(4, places=3)
+    for_all = torch.tensor([[[1.0, 2.0]]])
+    assert torch.equal(cache.spread(for_all), torch.tensor([[[1.0, 1.0, 1.0, 2.0, 2.0, 2.0]]]))
+    for_each = normal(6, 2, 1, 2)
+    spread = cache.spread(for_each)
+    assert spread.shape == (2, 2, 3, 6)
+    assert torch.equal(spread[1, 0, 2], for_each[5, 0, 0].repeat_interleave(3))
+
+
+def test_a_shared_cache_has_a_capacity_too() -> None:
+    cache = SharedCache(1, places=2)
+    cache.append(normal(2, 1, 1, 4), normal(2, 1, 1, 4))
+    with pytest.raises(UsageError, match=r"^a cache of capacity 1 cannot hold 2 positions; start with a capacity of"):
+        cache.append(normal(2, 1, 1, 4), normal(2, 1, 1, 4))
