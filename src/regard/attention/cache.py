@@ -209,7 +209,8 @@ class SharedCache:
 
     def fold(self, rows: Float[Tensor, "N H 1 D"]) -> Float[Tensor, "B H places D"]:
         """The hypotheses of a source as queries of one row."""
-        return rows.unflatten(0, (-1, self.places)).squeeze(3).transpose(1, 2)
+        _, heads, _, width = rows.shape
+        return rows.reshape(-1, self.places, heads, width).transpose(1, 2)
 
     def unfold(self, folded: Float[Tensor, "B H places D"]) -> Float[Tensor, "N H 1 D"]:
         return folded.transpose(1, 2).flatten(0, 1).unsqueeze(2)
@@ -221,14 +222,15 @@ class SharedCache:
         return bias.repeat_interleave(self.places, -1)
 
     def _write(self, kept: Tensor | None, piece: Float[Tensor, "N G n D"], end: int) -> Tensor:
-        rows, heads, _, width = piece.shape
+        rows, heads, count, width = piece.shape
         if kept is None or kept.shape[2] < end:
             room = _room(end, self.capacity)
             wider = piece.new_empty(rows // self.places, heads, room, self.places, width)
             if kept is not None:
                 wider[:, :, : self.length] = kept[:, :, : self.length]
             kept = wider
-        kept[:, :, self.length : end] = piece.unflatten(0, (-1, self.places)).permute(0, 2, 3, 1, 4)
+        places = piece.reshape(-1, self.places, heads, count, width)
+        kept[:, :, self.length : end] = places.permute(0, 2, 3, 1, 4)
         return kept
 
     def _read(self, kept: Float[Tensor, "B G room places D"], lineage: Lineage) -> Float[Tensor, "N G K D"]:

@@ -90,7 +90,7 @@ class Live:
         # The room is there to be written to: a copy each step would cost as much as everything else here.
         tokens[..., self.length + 1] = going.tokens
         totals = torch.where(over[:, None], self.totals, going.totals)
-        return Live(totals, tokens, coverage, self.lengths + ~over, self.length + 1)
+        return type(self)(totals, tokens, coverage, self.lengths + ~over, self.length + 1)
 
 
 @dataclass(frozen=True)

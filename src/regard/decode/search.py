@@ -96,7 +96,8 @@ class Beginning:
     ) -> "Beginning":
         """Of these sources, filled up to so many rows with the first of them."""
         device, count = source.tokens.device, len(examples)
-        samples, choice = 1, Likeliest()
+        samples = 1
+        choice: Choice = Likeliest()
         numbers = [*examples, *[examples[0]] * (rows - count)]
         if settings.method == "sample":
             samples = settings.n_best

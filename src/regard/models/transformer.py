@@ -42,7 +42,7 @@ class TransformerState(State):
     """
 
     memories: list[Memory]
-    caches: list[KeyValueCache] | list[SharedCache]
+    caches: Sequence[KeyValueCache | SharedCache]
     source_mask: Bool[Tensor, "B 1 #n S"]
     places: int = 1
     lineage: Lineage | None = None
@@ -85,7 +85,7 @@ class TransformerState(State):
         """The same, with caches that are each row's own."""
         if self.lineage is None:
             return self
-        caches = [cache.apart(self.lineage) for cache in cast(list[SharedCache], self.caches)]
+        caches = [cache.apart(self.lineage) for cache in cast(Sequence[SharedCache], self.caches)]
         return replace(self, caches=caches, lineage=None)
 
     def _of(self, sources: Int[Tensor, " M"]) -> Self:
@@ -97,7 +97,7 @@ class TransformerState(State):
             copyable=None if self.copyable is None else self.copyable.select(sources),
         )
         if self.lineage is not None:
-            state.caches = [cache.select(sources) for cache in cast(list[SharedCache], self.caches)]
+            state.caches = [cache.select(sources) for cache in cast(Sequence[SharedCache], self.caches)]
             state.lineage = self.lineage.select(sources)
         return state
 
