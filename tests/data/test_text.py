@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.text import TEXT_CORPORA, Text, check_text
+from regard.data.text import Text, check_text
 from regard.data.topics import HELD_OUT, topics_text
 from regard.errors import DataError
 from regard.recipe import LanguageData
@@ -121,11 +121,3 @@ def test_the_help_of_python_in_three_splits_by_topic() -> None:
     assert all(line.strip() for lines in splits.values() for line in lines)
     found = Text("dev", LanguageData(corpus="topics", documents="headings"))
     assert sum(starts for _, starts in found.lines()) == len(headings["dev"])
-
-
-def test_every_corpus_of_the_recipes_is_there() -> None:
-    from typing import get_args
-
-    from regard.recipe import names
-
-    assert set(get_args(names.TextCorpusName)) == set(TEXT_CORPORA)

@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 
 from regard.models import build_model
-from regard.recipe import RecurrentModel, TransformerModel, built_in_recipes, read_recipe
+from regard.recipe import LanguageRecipe, RecurrentModel, TransformerModel, built_in_recipes, read_recipe
+from regard.tokens import load_tokenizer
 from regard.train import Ended, run
 
 MULTI30K = Path(os.environ.get("MULTI30K", Path(__file__).parents[3] / "shared" / "data" / "multi30k"))
 """Where the text may lie, as its README has it: data/task1/raw, unpacked."""
 NEED_FILES = ["europarl-recurrent", "europarl-transformer", "multi30k-recurrent", "multi30k-transformer"]
+PTB = ["attentive", "awd-lstm", "copying", "lstm", "ngram", "rnn", "transformer", "window"]
+LANGUAGE = [*(f"ptb-{rung}" for rung in PTB), "wikitext2-awd-lstm"]
 EVERY_DAY = [pytest.param(name, marks=pytest.mark.long if "recurrent" in name else ()) for name in NEED_FILES]
 TINY = {
     "transformer": ["model.width=16", "model.heads=2", "model.feedforward=16"],
@@ -27,7 +30,7 @@ def tiny(name: str) -> list[str]:
 
 
 def test_the_list() -> None:
-    assert list(built_in_recipes()) == ["dates", *NEED_FILES]
+    assert list(built_in_recipes()) == sorted(["dates", *NEED_FILES, *LANGUAGE])
 
 
 @pytest.mark.parametrize("name", NEED_FILES)
@@ -80,3 +83,30 @@ def test_they_train_on_some_lines_of_multi30k(name: str, tmp_path: Path, monkeyp
             (tmp_path / file.name).write_text("".join(line for line, _ in zip(lines, range(100), strict=False)))
     ended = run(read_recipe(name, tiny(name)), tmp_path / "model", reporter=lambda event: None)
     assert ended.best is not None
+
+
+SMALL = {
+    "ngram": ["model.order=2"],
+    "transformer": ["model.width=12", "model.feedforward=16", "model.layers=2", "model.memory=4"],
+}
+TINY_TEXT = ["data.segment=8", "train.batch_tokens=64", "train.epochs=1", "train.device=cpu"]
+
+
+@pytest.mark.parametrize("name", LANGUAGE)
+def test_recipes_of_language_models_train_on_files_of_those_names(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "github.com/" in built_in_recipes()[name]
+    monkeypatch.chdir(tmp_path)
+    recipe = read_recipe(name, kind=LanguageRecipe)
+    for files in (recipe.data.train, recipe.data.dev, recipe.data.test):
+        (Path(files[0])).write_text("".join(f" the <unk> has c{number % 5} . \n" for number in range(40)))
+    kind = recipe.model.kind
+    small = SMALL.get(kind, ["model.embedding=6", "model.hidden=7"])
+    end = ["train.epochs=0"] if kind == "ngram" else []
+    chosen = read_recipe(name, [*TINY_TEXT, *end, *small], kind=LanguageRecipe)
+    ended = run(chosen, tmp_path / "model", reporter=lambda event: None)
+    assert ended.reason == ("steps" if kind == "ngram" else "epochs")
+    assert ended.best is not None
+    # All words of the text are known, and what stands for unknown ones is no word.
+    assert len(load_tokenizer(tmp_path / "model/tokenizer.json").vocabulary.tokens) == 8

@@ -44,7 +44,8 @@ def test_names_of_settings_are_unique_within_a_model() -> None:
 def test_names_agree_with_dictionaries() -> None:
     from regard.attention import NORMALIZERS, POSITIONS, SCORES
     from regard.data import CORPORA
-    from regard.models import MODELS
+    from regard.data.text import TEXT_CORPORA
+    from regard.models import LANGUAGE_MODELS, MODELS
     from regard.nn import CELLS, CONNECTIONS
     from regard.tasks import TASKS
     from regard.tokens import TOKENIZERS
@@ -53,6 +54,7 @@ def test_names_agree_with_dictionaries() -> None:
     pairs = {
         names.TaskName: TASKS,
         names.CorpusName: CORPORA,
+        names.TextCorpusName: TEXT_CORPORA,
         names.TokenizerName: TOKENIZERS,
         names.ScoreName: SCORES,
         names.NormalizerName: NORMALIZERS,
@@ -65,6 +67,7 @@ def test_names_agree_with_dictionaries() -> None:
     for literal, dictionary in pairs.items():
         assert set(get_args(literal)) == set(dictionary)
     assert {setting.only_for for setting in settings("translation")} - {""} == set(MODELS)
+    assert {setting.only_for for setting in settings("language")} - {""} == set(LANGUAGE_MODELS)
 
 
 def test_a_language_code_stays_text() -> None:
