@@ -1,0 +1,130 @@
+"""Puts tables made from `results/*.json` into the documentation, between `<!-- generated: NAME -->` and `<!-- end -->`.
+
+    python benchmarks/tables.py            # writes them
+    python benchmarks/tables.py --check    # says which are not what the results say, and fails if any is
+
+A table is a function in TABLES that makes lines of Markdown of one result; its block stays as it is while the file of
+results is not there.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+HERE = Path(__file__).parent
+DOCUMENTS = HERE.parent / "docs"
+BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+Record = dict[str, Any]
+PAIRS = ("WordSim-353", "SimLex-999", "MEN", "RG-65")
+
+
+def vectors(record: Record) -> list[str]:
+    """Ways to learn word vectors: a row for each method, dimension and device, means over seeds."""
+    groups: dict[tuple[str, int, str], list[Record]] = defaultdict(list)
+    for row in record["figures"]:
+        if "failed" not in row:
+            groups[row["method"], row["dimension"], row["device"]].append(row)
+    titles = ["method", "dimension", "seeds", "semantic %", "syntactic %", *PAIRS, "1,000 words/s", "memory, MiB"]
+    rows = [
+        [
+            METHODS.get(method, method) + (" on the GPU" if device.startswith("cuda") else ""),
+            str(dimension),
+            str(len(group)),
+            *(spread([100 * row["scores"][part]["share"] for row in group], 1) for part in ("semantic", "syntactic")),
+            *(spread([row["scores"][name] for row in group], 3) for name in PAIRS),
+            spread([row["words_per_second"] / 1000 for row in group], 0),
+            spread([row["most_memory"] / 2**20 for row in group], 0),
+        ]
+        for (method, dimension, device), group in groups.items()
+    ]
+    text, settings = record["text"], record["settings"]
+    said = (
+        f"{text['words']:,} words of text, {text['different']:,} of them different; {settings['workers']} workers, "
+        f"{settings['epochs']} epochs of the methods that predict. {conditions(record)}"
+    )
+    return [*markdown(titles, rows), "", said]
+
+
+METHODS = {
+    "skipgram": "skip-gram",
+    "cbow": "CBOW",
+    "svd": "PPMI and SVD",
+    "hellinger": "Hellinger PCA",
+    "glove": "GloVe",
+    "gensim-skipgram": "gensim, skip-gram",
+    "gensim-cbow": "gensim, CBOW",
+}
+
+TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
+    "vectors": ("vectors.json", vectors),
+    "vectors-gpu": ("vectors_gpu.json", vectors),
+}
+"""The file of results and the function of each table."""
+
+
+def spread(values: Sequence[float | None], digits: int) -> str:
+    """`12.3`, or `12.3 ± 0.4` with the standard deviation where there are several."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return "–"
+    middle = f"{mean(known):,.{digits}f}"
+    return f"{middle} ± {stdev(known):,.{digits}f}" if len(known) > 1 else middle
+
+
+def markdown(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table whose columns but the first are set to the right."""
+    bars = ["---", *("---:" for _ in titles[1:])]
+    return [f"| {' | '.join(cells)} |" for cells in (titles, bars, *rows)]
+
+
+def conditions(record: Record) -> str:
+    """What a figure was measured with, in a line."""
+    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items() if version)
+    changed = " with changes" if record["uncommitted_changes"] else ""
+    load = f"load before {record['load_average_before']}, after {record['load_average_after']:.1f}"
+    return (
+        f"Measured {record['date']} at {record['commit'][:10]}{changed} on {record['processor']} "
+        f"({record['cpus']} processors; {load}) with {versions}: `{record['command']}`"
+    )
+
+
+def with_tables(text: str, results: Path) -> str:
+    """A document with its blocks made anew."""
+
+    def made(block: re.Match[str]) -> str:
+        if block["name"] not in TABLES:
+            raise SystemExit(f"unknown table {block['name']!r}; known are {', '.join(TABLES)}")
+        file, table = TABLES[block["name"]]
+        if not (results / file).exists():
+            return block[0]
+        lines = table(json.loads((results / file).read_text()))
+        return "\n".join([block[1], *lines, "", block[3]])
+
+    return BLOCK.sub(made, text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing, and fail if anything would change")
+    arguments = parser.parse_args()
+    stale = []
+    for path in sorted(DOCUMENTS.glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        made = with_tables(text, HERE / "results")
+        if made != text:
+            stale.append(path.name)
+            if not arguments.check:
+                path.write_text(made, encoding="utf-8")
+    print(f"{'to be made anew' if arguments.check else 'made anew'}: {', '.join(stale) or 'nothing'}")
+    sys.exit(bool(arguments.check and stale))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""Tables in the documentation are what the results say."""
+
+import json
+import subprocess
+import sys
+from importlib import util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def tables() -> ModuleType:
+    spec = util.spec_from_file_location("tables", BENCHMARKS / "tables.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_they_are_made_of_the_newest_results() -> None:
+    command = [sys.executable, str(BENCHMARKS / "tables.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}; run python benchmarks/tables.py"
+
+
+def test_a_block_is_replaced_and_all_else_stays(tables: ModuleType, tmp_path: Path) -> None:
+    text = "before\n<!-- generated: vectors -->\nold\n<!-- end -->\nafter\n"
+    assert tables.with_tables(text, tmp_path) == text, "without results nothing changes"
+    scores = {"semantic": {"share": 0.5}, "syntactic": {"share": 0.25}, "WordSim-353": 0.5, "SimLex-999": None}
+    row = {"method": "skipgram", "dimension": 100, "device": "cuda", "words_per_second": 1234567, "most_memory": 2**20}
+    rows = [row | {"scores": scores | {"MEN": men, "RG-65": 0.1}} for men in (0.4, 0.6)]
+    record = {
+        "figures": [*rows, {"method": "cbow", "failed": ["no"]}],
+        "text": {"words": 1000, "different": 10},
+        "settings": {"workers": 2, "epochs": 5},
+        "versions": {"python": "3.12", "gensim": None},
+        "uncommitted_changes": False,
+        "load_average_before": 0.1,
+        "load_average_after": 0.2,
+        "date": "2026-01-01",
+        "commit": "0123456789abcdef",
+        "processor": "a processor",
+        "cpus": 2,
+        "command": "python benchmarks/vectors.py",
+    }
+    (tmp_path / "vectors.json").write_text(json.dumps(record))
+    made = tables.with_tables(text, tmp_path).splitlines()
+    assert (made[0], made[-1]) == ("before", "after")
+    assert "old" not in made
+    assert "| skip-gram on the GPU | 100 | 2 | 50.0 ± 0.0 | 25.0 ± 0.0 | 0.500 ± 0.000 | – | 0.500 ± 0.141 |" in made[5]
+    assert made[5].endswith("| 0.100 ± 0.000 | 1,235 ± 0 | 1 ± 0 |")
+    assert not any("CBOW" in line for line in made)
+    assert any("at 0123456789 on a processor (2 processors; load before 0.1, after 0.2)" in line for line in made)
+
+
+def test_an_unknown_table_is_refused(tables: ModuleType, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="unknown table 'vector'; known are vectors, vectors-gpu"):
+        tables.with_tables("<!-- generated: vector -->\n<!-- end -->", tmp_path)
