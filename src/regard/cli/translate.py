@@ -39,6 +39,9 @@ def translate(
         typer.Option(help="File of tab-separated terms, source and target: the output has them.", show_default=False),
     ] = None,
     ignore_case: Annotated[bool, typer.Option("--ignore-case", help="Find terms of --glossary in any case.")] = False,
+    markup: Annotated[
+        bool, typer.Option("--markup", help="Carry tags such as <b> and placeholders such as {name} through.")
+    ] = False,
     engine: Engine = "own",
     device: Device = "auto",
 ) -> None:
@@ -66,10 +69,15 @@ def translate(
       regard translate runs/mine --set decode.risk=chrf --set decode.candidates=16 < new.de
 
       regard translate runs/mine --glossary terms.tsv < new.de > new.en
+
+      echo "Klick <b>hier</b>, {name}!" | regard translate runs/mine --markup
     """
     from regard.tasks import load_translator
     from regard.tasks.glossary import Glossary
+    from regard.tasks.markup import MarkedTexts
 
+    if markup and alignments:
+        raise UsageError("--alignments are of words alone, --markup gives text with tags; choose one of them")
     terms = None if glossary is None else Glossary.read(glossary, ignore_case=ignore_case)
     translator = load_translator(model, *(ensemble or []), device=device, changes=settings or [], engine=engine)
     rescoring = None if rescore is None else _rescoring(translator, rescore, weight, n_best, device)
@@ -79,9 +87,13 @@ def translate(
     count = 0
     while piece := list(islice(lines, at_once)):
         texts = [line for line in piece if line.strip()]
+        marked = MarkedTexts(texts) if markup else None
+        texts = texts if marked is None else marked.plain
         forced = None if terms is None else [[entry.target for entry in terms.find(text)] for text in texts]
         found = translator.translate(texts, beam=beam, n_best=n_best, terms=forced)
-        answers = _answers(translator, rescoring.rank(found) if rescoring else found, scores, alignments)
+        found = rescoring.rank(found) if rescoring else found
+        found = found if marked is None else marked.restored(found)
+        answers = _answers(translator, found, scores, alignments)
         for number, line in enumerate(piece, start=count):
             for columns in next(answers) if line.strip() else [[""] * (1 + scores + alignments)]:
                 print("\t".join([str(number), *columns] if n_best is not None else columns))

@@ -336,7 +336,9 @@ def _units(tokenizer: Tokenizer, text: str, spans: Callable[[str], list[Span]] |
     if spans is None:
         return [*(piece.word for piece in pieces), None]
     unit_of = {place: unit for unit, (start, end) in enumerate(spans(text)) for place in range(start, end)}
-    return [*(unit_of.get(piece.start) for piece in pieces), None]
+    # A subword may begin with the space before its word.
+    places = ((place for place in range(piece.start, piece.end) if place in unit_of) for piece in pieces)
+    return [*(unit_of.get(next(those, -1)) for those in places), None]
 
 
 def _labels(tokenizer: Tokenizer, text: str) -> tuple[str, ...]:

@@ -1,0 +1,283 @@
+"""Inline tags and placeholders, carried through a translation by the alignment of its words.
+
+    marked = MarkedTexts(["Klick <b>hier</b>, {name}!"])
+    marked.restored(translator.translate(marked.plain))[0].text      # "Click <b>here</b>, {name}!"
+
+The model reads the text without its tags. A pair of tags encloses what the words it encloses became; of several such
+places it takes the longest. What stood inside a pair is inside it again, and every tag comes back once, even if nothing
+became of its words. Placeholders and addresses stay in the text that the model reads. Where it wrote them, they stay;
+where it made something else of one, that is replaced by it, and where it made nothing, it is put beside what its
+neighbors became. So the output has the tags and the placeholders of the source, each as often.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from regard.data import Span
+from regard.inspect import Links
+from regard.tasks.translator import Translation
+
+TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--[^<>]*-->")
+PLACEHOLDER = re.compile(
+    r"""(?<!\w)https?://[^\s<>"']*[^\s<>"'.,;:!?()\[\]{}]"""  # addresses, without the punctuation after them
+    r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"|\{\{[^{}\s<>]*\}\}|\$?\{[^{}\s<>]*\}"  # {0}, {name}, ${name}, {{name}}
+    r"|%(?:\d+\$|\(\w+\))?[-+#0]*\d*(?:\.\d+)?[sdifgexXc](?!\w)"  # %s, %1$s, %(name)s, %.2f
+    r"|(?<!\w)__\w+?__(?!\w)"
+)
+_UNIT = re.compile(rf"{PLACEHOLDER.pattern}|\w+|[^\w\s]")
+_VOID = {"area", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+_BEFORE, _AFTER = frozenset("([„“«\"'"), frozenset(")].,;:!?”“»\"'")
+"""What may stand right before or after a placeholder, unless it is an address, without becoming part of it."""
+
+Kind = Literal["opens", "closes", "alone"]
+
+
+@dataclass
+class Element:
+    """A pair of tags, or a single one without an end, and what stands inside."""
+
+    opening: str
+    closing: str
+    start: int
+    end: int
+    """Where it begins and ends in the text without tags."""
+    inside: list["Element"] = field(default_factory=list)
+
+    @property
+    def flat(self) -> str:
+        """All of its tags, with no text between them."""
+        return self.opening + "".join(element.flat for element in self.inside) + self.closing
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A text and its marks."""
+
+    text: str
+    plain: str
+    """Without tags: what the model reads."""
+    root: Element
+
+    @classmethod
+    def of(cls, text: str) -> "Marked":
+        plain, end = "", 0
+        open_elements = [Element("", "", 0, 0)]
+        for tag in TAG.finditer(text):
+            plain, end = plain + text[end : tag.start()], tag.end()
+            kind, name = _kind(tag[0])
+            if kind == "opens":
+                open_elements.append(Element(tag[0], "", len(plain), len(plain)))
+            elif kind == "closes" and any(name == _kind(element.opening)[1] for element in open_elements[1:]):
+                while _kind(open_elements[-1].opening)[1] != name:
+                    _leave_open(open_elements)
+                closed = open_elements.pop()
+                closed.closing, closed.end = tag[0], len(plain)
+                open_elements[-1].inside.append(closed)
+            else:
+                open_elements[-1].inside.append(Element(tag[0], "", len(plain), len(plain)))
+                # A line break separates words, bold letters do not.
+                plain += " " if kind == "alone" else ""
+        while len(open_elements) > 1:
+            _leave_open(open_elements)
+        return cls(text, plain + text[end:], open_elements[0])
+
+
+def _leave_open(open_elements: list[Element]) -> None:
+    """A tag that nothing closes stands alone, before what came after it."""
+    element = open_elements.pop()
+    alone = replace(element, inside=[])
+    open_elements[-1].inside += [alone, *element.inside]
+
+
+def _kind(tag: str) -> tuple[Kind, str]:
+    name = re.match(r"</?([A-Za-z][^\s/>]*)", tag)
+    if name is None or tag.endswith("/>") or name[1].lower() in _VOID:
+        return "alone", ""
+    return ("closes" if tag.startswith("</") else "opens"), name[1].lower()
+
+
+def units(text: str) -> list[Span]:
+    """What is aligned: placeholders, words, and every other character by itself."""
+    return [unit.span() for unit in _UNIT.finditer(text)]
+
+
+def placeholders(text: str) -> list[str]:
+    """The placeholders of a text without tags."""
+    return [text[start:end] for start, end in units(text) if _is_placeholder(text[start:end])]
+
+
+def _is_placeholder(text: str) -> bool:
+    return PLACEHOLDER.fullmatch(text) is not None
+
+
+class MarkedTexts:
+    """Texts with tags and placeholders, which are put back into their translations."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._marked = [Marked.of(text) for text in texts]
+
+    @property
+    def plain(self) -> list[str]:
+        """The texts without tags, for a model to translate."""
+        return [marked.plain for marked in self._marked]
+
+    def restored(self, found: Sequence[Translation]) -> list[Translation]:
+        """Translations of the plain texts and their `others`, with the tags and placeholders of the texts."""
+        outputs = [output for best in found for output in (best, *best.others)]
+        marked = [one for one, best in zip(self._marked, found, strict=True) for _ in (best, *best.others)]
+        clean = [without_tags(output.text) for output in outputs]
+        links: Iterable[Links] = []
+        if outputs:
+            # All at once, because attention is read in batches.
+            links = outputs[0].translator.align([one.plain for one in marked], clean, units=units)
+        texts = [restore(*each) for each in zip(marked, clean, links, strict=True)]
+        rows = zip(outputs, marked, texts, strict=True)
+        new = iter([replace(output, source=one.text, text=text, others=()) for output, one, text in rows])
+        return [replace(next(new), others=tuple(next(new) for _ in best.others)) for best in found]
+
+
+def restore(marked: Marked, output: str, links: Links) -> str:
+    """An output without tags, with the tags and placeholders of its source; `links` are those of their units."""
+    if not marked.plain.strip():
+        return marked.text
+    return _Arrangement(marked, _with_placeholders(marked.plain, output, links)).text()
+
+
+def without_tags(output: str) -> str:
+    """What a model writes may look like tags; and without these, again."""
+    while TAG.search(output):
+        output = TAG.sub(" ", output)
+    return output
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit of an output, with the space before it and the unit of the source that it comes from."""
+
+    text: str
+    space: str
+    origin: int | None
+    put: bool = False
+    """True for a placeholder that the model did not write."""
+
+    def after(self, before: "Unit") -> str:
+        """The space between two units, so that neither becomes part of the other."""
+        apart = self.put and not before.text.endswith(tuple(_BEFORE))
+        apart |= before.put and not (self.text.startswith(tuple(_AFTER)) and not re.search("@|://", before.text))
+        return self.space or (" " if apart else "")
+
+
+def _with_placeholders(plain: str, output: str, links: Links) -> list[Unit]:
+    """The units of an output, among them every placeholder of the source."""
+    origins = {target: source for source, target in sorted(links, reverse=True)}
+    sources = [plain[start:end] for start, end in units(plain)]
+    lacking = {place: text for place, text in enumerate(sources) if _is_placeholder(text)}
+    written: list[Unit] = []
+    last, dropped = 0, False
+    for place, (start, end) in enumerate(units(output)):
+        text, origin = output[start:end], origins.get(place)
+        space, last = output[last:start] or " " * dropped, end
+        dropped = False
+        if _is_placeholder(text):
+            same = [source for source, other in lacking.items() if other == text]
+            if not same:
+                dropped = True  # the source has none, or no more, of this
+                continue
+            origin = origin if origin in same else same[0]
+            del lacking[origin]
+        written.append(Unit(text, space, origin))
+    for source, text in lacking.items():
+        written = _put(text, source, written)
+    return written
+
+
+def _put(placeholder: str, source: int, written: list[Unit]) -> list[Unit]:
+    """The units with a placeholder in place of what its source became, or where that should stand."""
+    own = [unit.origin == source and not unit.put for unit in written]
+    start, end = _longest_run(own, [False] * len(own))
+    space = written[start].space if start < end else " "
+    if start == end:
+        start = end = _place(source, written, 0, len(written))
+        if end < len(written) and not written[end].space:
+            written[end] = replace(written[end], space=" ")
+    return [*written[:start], Unit(placeholder, space, source, put=True), *written[end:]]
+
+
+def _longest_run(own: Sequence[bool], free: Sequence[bool]) -> Span:
+    """Where most of one's own stand side by side, with nothing but free ones between them; the first of equals."""
+    best, most, start, count = (0, 0), 0, 0, 0
+    for place, mine in enumerate(own):
+        if mine:
+            start, count = (start if count else place), count + 1
+            if count > most:
+                best, most = (start, place + 1), count
+        elif not free[place]:
+            count = 0
+    return best
+
+
+def _place(source: int, written: Sequence[Unit], start: int, end: int) -> int:
+    """Where something should stand that stood before a unit of the source: before the next that became something, or
+    else after the last."""
+    known = [(unit.origin, place) for place, unit in enumerate(written[start:end], start) if unit.origin is not None]
+    later = [pair for pair in known if pair[0] >= source]
+    return min(later)[1] if later else max(known)[1] + 1 if known else end
+
+
+class _Arrangement:
+    """The units of an output among the tags of its source."""
+
+    def __init__(self, marked: Marked, written: Sequence[Unit]) -> None:
+        self._spans, self._written = units(marked.plain), written
+        self._before, self._after = [""] * (len(written) + 1), [""] * (len(written) + 1)
+        self._arrange(marked.root, 0, len(written))
+
+    def text(self) -> str:
+        found = ""
+        for place, unit in enumerate(self._written):
+            found += unit.after(self._written[place - 1]) if place else ""
+            found += self._before[place] + unit.text + self._after[place]
+        return found + self._before[-1]
+
+    def _arrange(self, element: Element, start: int, end: int) -> None:
+        """Puts what is inside an element around and between units of the output, from `start` to `end`."""
+        taken: set[int] = set()
+        pairs = [(inner, *self._around(inner, start, end, taken)) for inner in element.inside]
+        filled = [pair for pair in pairs if pair[1] < pair[2]]
+        empty = [(inner, self._beside(inner, filled, start, end)) for inner, first, last in pairs if first == last]
+        # In this order, so that at one place what stands alone is outside of its neighbors.
+        for inner, place in empty:
+            if place < end or start == end:
+                self._before[place] += inner.flat
+        for inner, first, last in filled:
+            self._before[first] += inner.opening
+            self._arrange(inner, first, last)
+            self._after[last - 1] += inner.closing
+        for inner, place in empty:
+            if start < place == end:
+                self._after[end - 1] += inner.flat
+
+    def _around(self, element: Element, start: int, end: int, taken: set[int]) -> Span:
+        """The longest run of units that what a pair of tags encloses became; a word belongs to the first neighbor that
+        has a part of it."""
+        if not element.closing:
+            return start, start
+        spans = enumerate(self._spans)
+        enclosed = {place for place, (first, last) in spans if first < element.end and last > element.start} - taken
+        taken |= enclosed
+        units_here = self._written[start:end]
+        own = [unit.origin in enclosed for unit in units_here]
+        first, last = _longest_run(own, [unit.origin is None for unit in units_here])
+        return start + first, start + last
+
+    def _beside(self, element: Element, filled: Sequence[tuple[Element, int, int]], start: int, end: int) -> int:
+        """Where something stands that encloses nothing: not inside a neighbor."""
+        source = next((place for place, span in enumerate(self._spans) if span[0] >= element.start), len(self._spans))
+        place = _place(source, self._written, start, end)
+        for _, first, last in filled:
+            if first < place < last:
+                return last
+        return place
