@@ -193,6 +193,12 @@ def test_recipes_that_contradict_themselves(tmp_path: Path, tables: dict[str, ob
     assert words in str(refusal.value)
 
 
+def test_learned_positions_must_hold_a_segment(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError) as refusal:
+        language_recipe(tmp_path, "transformer", model={"memory": 0, "position": "learned", "longest": 5})
+    assert "model.longest = 5 learned positions are too few for data.segment = 7; raise" in str(refusal.value)
+
+
 def test_an_ngram_model_is_counted_line_by_line(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=r"an n-gram model is counted line by line; set data\.context = 'lines'"):
         language_recipe(tmp_path, "ngram", data={"context": "stream"})

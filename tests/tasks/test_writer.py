@@ -92,6 +92,16 @@ def test_segments_that_are_apart_are_said(tmp_path: Path) -> None:
     assert "context:stream, segments of 7 apart" in signature
 
 
+def test_learned_positions_end_somewhere(tmp_path: Path) -> None:
+    model = {"memory": 0, "position": "learned", "longest": 9}
+    run(language_recipe(tmp_path, "transformer", model=model, train={"steps": 1}), tmp_path / "model")
+    writer = load_writer(tmp_path / "model", device="cpu")
+    assert "".join(writer.generate("the cat", tokens=7))
+    with pytest.raises(UsageError, match="a prompt of 2 tokens and 8 more need 10 positions, but this model has"):
+        writer.generate("the cat", tokens=8)
+    assert writer.score(LINES).likelihood.tokens == 16
+
+
 @pytest.mark.parametrize("kind", MODELS)
 def test_surprisals_go_with_tokens(writers: dict[str, Writer], kind: str) -> None:
     found = writers[kind].surprisal("the cat\na thing")

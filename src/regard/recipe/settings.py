@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 from regard.recipe.data import Data, Tokens
 from regard.recipe.decoding import Decoding, Drawing, LanguageDecoding
 from regard.recipe.language import LanguageData, LanguageTokenizer, LanguageTraining
-from regard.recipe.language_models import LanguageModel, NgramModel
+from regard.recipe.language_models import LanguageModel, NgramModel, TransformerLanguageModel
 from regard.recipe.model import Model
 from regard.recipe.names import RecipeTaskName, TaskName
 from regard.recipe.section import Section, Seed
@@ -70,6 +70,11 @@ class TranslationRecipe(Recipe):
     def _parts_agree(self) -> Self:
         if self.model.tie == "all" and not self.tokens.shared:
             raise ValueError("model.tie = 'all' shares one embedding between both sides; it needs tokens.shared = true")
+        if self.model.tie == "all" and len(self.model.vectors.files) > 1:
+            raise ValueError(
+                "model.tie = 'all' shares one embedding between both sides, but model.vectors names a file for each; "
+                "leave one of them out"
+            )
         if self.train.r_drop and not self.model.drops:
             raise ValueError(
                 f"train.r_drop = {self.train.r_drop} compares two passes with different dropout, but [model] drops "
@@ -125,6 +130,12 @@ class LanguageRecipe(Recipe):
                 raise ValueError(f"train.{name} = {weight} is for translation alone; leave it out")
         if isinstance(self.model, NgramModel) and self.data.context != "lines":
             raise ValueError("an n-gram model is counted line by line; set data.context = 'lines'")
+        learned = self.model.learned_positions if isinstance(self.model, TransformerLanguageModel) else None
+        if learned is not None and learned < self.data.segment:
+            raise ValueError(
+                f"model.longest = {learned} learned positions are too few for data.segment = {self.data.segment}; "
+                "raise model.longest, or lower data.segment"
+            )
         if self.data.segment > train.batch_tokens:
             raise ValueError(
                 f"a batch of train.batch_tokens = {train.batch_tokens} tokens has no room for a row of data.segment = "

@@ -79,8 +79,9 @@ class Ladder:
                 say(f"{where}: done before")
                 continue
             say(f"{where}: {RUNGS[name].idea}")
-            stopped = self._train(name) if RUNGS[name].trained else self._put_on_top(name, say)
-            if stopped is not None:
+            if not RUNGS[name].trained:
+                self._put_on_top(name, say)
+            elif (stopped := self._train(name)) is not None:
                 return stopped
             say(f"{where}: perplexity {self._record(name)['perplexity']:.2f}")
             self.write()

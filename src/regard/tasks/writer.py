@@ -25,7 +25,7 @@ from regard.data.stream import TokenText, encoded
 from regard.data.text import Text
 from regard.decode.continuing import go_on
 from regard.device import choose_device
-from regard.errors import UsageError, one_of
+from regard.errors import UsageError, counted, one_of
 from regard.metrics import Score
 from regard.metrics.likelihood import Likelihood
 from regard.models import ContinuousCache, LanguageModel, build_language_model
@@ -137,6 +137,14 @@ class Writer:
         never = [PAD, BEGIN] if self.tokenizer.settings.unknown else [PAD, BEGIN, UNKNOWN]
         begin = first if context == "lines" else None
         given = [first, *read]
+        learned = getattr(self.recipe.model, "learned_positions", None)
+        # The last token is written, but no longer read.
+        positions = len(given) + tokens - 1
+        if learned is not None and positions > learned:
+            raise UsageError(
+                f"a prompt of {counted(len(read), 'token')} and {tokens:,} more need {positions:,} positions, but this "
+                f"model has learned {learned:,} (model.longest); ask for fewer tokens"
+            )
         written = go_on(self.model, given, decoding, tokens=tokens, sample=sample, never=never, begin=begin)
         return self._shown(written, read)
 

@@ -1,10 +1,10 @@
 """Models that are counted out of the training text, not trained by steps: one pass, one checkpoint."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import torch
-from torch import nn
+from torch import Tensor
 
 from regard.checkpoint import (
     Checkpoint,
@@ -38,8 +38,9 @@ def count(
     ranks = ranks or Ranks()
     name, _ = find_checkpoint(folder)
     if name is not None:
-        progress = load_checkpoint(folder, name).progress
-        yield Started(progress.step, 0, "cpu", ranks.world, f"goes on from {name}")
+        before = load_checkpoint(folder, name)
+        progress = before.progress
+        yield Started(progress.step, numbers_of(before.weights), "cpu", ranks.world, f"goes on from {name}")
         yield _ended(progress, "it has been counted before")
         return
     begun, progress = time.monotonic(), Progress()
@@ -53,7 +54,8 @@ def count(
     except _InterruptionError:
         yield Ended(0, "interrupted", "asked to stop while counting, which begins anew with --resume", None, 0, 0.0)
         return
-    parameters = numbers_of(model)
+    weights = weights_of(model)
+    parameters = numbers_of(weights)
     yield Started(0, parameters, "cpu", ranks.world, "counts the training text")
     progress.step, progress.seconds = 1, time.monotonic() - begun
     with torch.no_grad():
@@ -62,16 +64,16 @@ def count(
     if metrics:
         yield Validated(1, metrics, improved, progress.seconds)
     if ranks.leads:
-        name = save_checkpoint(folder, Checkpoint(weights_of(model), {}, None, None, progress))
+        name = save_checkpoint(folder, Checkpoint(weights, {}, None, None, progress))
         folder.set_chosen(name, MODEL)
         folder.set_current(name)
         yield Saved(1, folder.checkpoints / name)
     yield _ended(progress, f"counted, {parameters:,} numbers")
 
 
-def numbers_of(model: nn.Module) -> int:
-    """What a counted model has learned, as trained ones have parameters."""
-    return sum(buffer.numel() for name, buffer in model.named_buffers() if name.endswith(("log_probs", "back_offs")))
+def numbers_of(weights: Mapping[str, Tensor]) -> int:
+    """How many numbers a counted model has learned, as trained ones have parameters: all that are no indices."""
+    return sum(tensor.numel() for name, tensor in weights.items() if name.endswith(("log_probs", "back_offs")))
 
 
 def _ended(progress: Progress, message: str) -> Ended:
