@@ -20,6 +20,7 @@ from regard.models.generator import Generator, Readout, State
 from regard.models.language import LanguageModel
 from regard.models.ngram import generator as ngram
 from regard.models.ngram.generator import NgramLanguageModel
+from regard.models.pretrained import freeze_embeddings, start_from_vectors
 from regard.models.readout import LinearReadout
 from regard.models.recurrent import RecurrentTranslator
 from regard.models.transformer import TransformerTranslator
@@ -44,13 +45,18 @@ LANGUAGE_MODELS: dict[str, Callable[[Any, int], LanguageModel]] = {
 
 def build_model(settings: RecurrentModel | TransformerModel, source_size: int, target_size: int) -> Generator:
     """A new model with initial weights drawn from torch's global generator, on the CPU, in float32."""
-    return MODELS[settings.kind](settings, source_size, target_size)
+    model = MODELS[settings.kind](settings, source_size, target_size)
+    freeze_embeddings(model, settings.vectors)
+    return model
 
 
 def build_language_model(settings: NeuralModel | NgramModel, size: int) -> LanguageModel:
     """A new language model with initial weights drawn from torch's global generator, on the CPU, in float32; an n-gram
     model has counted nothing yet."""
-    return LANGUAGE_MODELS[settings.kind](settings, size)
+    model = LANGUAGE_MODELS[settings.kind](settings, size)
+    if not isinstance(settings, NgramModel):
+        freeze_embeddings(model, settings.vectors)
+    return model
 
 
 __all__ = [
@@ -70,4 +76,5 @@ __all__ = [
     "TransformerTranslator",
     "build_language_model",
     "build_model",
+    "start_from_vectors",
 ]

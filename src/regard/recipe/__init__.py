@@ -23,6 +23,7 @@ from regard.recipe.loading import (
     write_recipe,
 )
 from regard.recipe.model import Attention, RecurrentDropout, RecurrentModel, TransformerBlocks, TransformerModel
+from regard.recipe.pretrained import PairVectors, PretrainedVectors, TextVectors
 from regard.recipe.settings import (
     RECIPES,
     AnyRecipe,
@@ -69,8 +70,10 @@ __all__ = [
     "NeuralModel",
     "NgramModel",
     "Optimizer",
+    "PairVectors",
     "Penalty",
     "PredictingVectors",
+    "PretrainedVectors",
     "Recipe",
     "RecurrentDropout",
     "RecurrentLanguageModel",
@@ -80,6 +83,7 @@ __all__ = [
     "Setting",
     "SkipgramVectors",
     "SvdVectors",
+    "TextVectors",
     "Tokenizer",
     "Tokens",
     "Training",

@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from regard.recipe.model import RecurrentDropout, TransformerBlocks
 from regard.recipe.names import CellName, ConnectionName, NormalizerName, ScoreName
+from regard.recipe.pretrained import TextVectors
 from regard.recipe.section import Count, Positive, Section, Share
 
 DISTANCES = ("none", "relative", "rotary", "alibi")
@@ -52,6 +53,8 @@ class NeuralModel(Section):
     """Adaptive softmax: factor by which vectors are narrower in each further part."""
     penalty: Penalty = Penalty()
     """What is added to the loss."""
+    vectors: TextVectors = TextVectors()
+    """Word vectors that the embedding starts from."""
 
     @model_validator(mode="after")
     def _cuts_rise(self) -> Self:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from regard.recipe.names import CellName, ConnectionName, NormalizerName, PlacementName, PositionName, ScoreName
+from regard.recipe.pretrained import PairVectors
 from regard.recipe.section import Count, Positive, Section, Share
 
 
@@ -67,6 +68,8 @@ class RecurrentModel(Section):
     """Embeddings that share weights: none, the target's input and output, or the source's too (needs tokens.shared)."""
     copying: bool = False
     """Whether words of the source can be copied (pointer–generator, See et al. 2017), also unknown ones."""
+    vectors: PairVectors = PairVectors()
+    """Word vectors that embeddings start from."""
 
     @model_validator(mode="after")
     def _attention_is_there(self) -> Self:
@@ -167,6 +170,8 @@ class TransformerModel(TransformerBlocks):
     """Embeddings that share weights: none, the target's input and output, or the source's too (needs tokens.shared)."""
     copying: bool = False
     """Whether words of the source can be copied (pointer–generator, See et al. 2017), also unknown ones."""
+    vectors: PairVectors = PairVectors()
+    """Word vectors that embeddings start from."""
 
     @property
     def covers(self) -> bool:

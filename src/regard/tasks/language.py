@@ -15,7 +15,7 @@ from regard.data.cache import remove_other_caches
 from regard.data.segments import reading_segments, training_segments
 from regard.data.stream import TokenText, prepare_text
 from regard.errors import ModelError
-from regard.models import LanguageModel, build_language_model
+from regard.models import LanguageModel, build_language_model, start_from_vectors
 from regard.objectives.language import segment_loss
 from regard.recipe import LanguageRecipe, NgramModel
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
@@ -75,6 +75,10 @@ class LanguageTask(Task):
 
     def build_model(self) -> LanguageModel:
         return build_language_model(self.recipe.model, self.tokenizer.size)
+
+    def start(self, model: nn.Module) -> list[str]:
+        assert not isinstance(self.recipe.model, NgramModel)
+        return start_from_vectors(model, self.recipe.model.vectors, {"file": self.tokenizer})
 
     def batches(self, position: Position) -> Iterator[tuple[SegmentBatch, Position]]:
         return self._batches.from_position(position)

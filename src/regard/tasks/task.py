@@ -41,6 +41,12 @@ class Task(ABC):
     def build_model(self) -> nn.Module:
         """A new model with initial weights drawn from torch's global generator, on the CPU, in float32."""
 
+    def start(self, model: nn.Module) -> list[str]:
+        """Puts into a new model what it starts from besides random numbers; says in lines what that is.
+
+        A run that is resumed, and a model that is loaded, do without: they have their weights."""
+        return []
+
     @abstractmethod
     def batches(self, position: Position) -> Iterator[tuple[Any, Position]]:
         """Training batches from a position on, without end, each with the position after it; a pure function of

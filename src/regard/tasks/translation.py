@@ -14,7 +14,7 @@ from regard.data.copying import Copied, Copying, words_in
 from regard.decode import decode_all
 from regard.errors import DataError, ModelError
 from regard.metrics import accuracy, bleu, chrf
-from regard.models import build_model
+from regard.models import build_model, start_from_vectors
 from regard.models.generator import Generator
 from regard.objectives import cross_entropy, r_drop
 from regard.recipe import TranslationRecipe, read_recipe
@@ -117,6 +117,10 @@ class TranslationTask(Task):
 
     def build_model(self) -> Generator:
         return build_model(self.recipe.model, self.source.size, self.target.size)
+
+    def start(self, model: nn.Module) -> list[str]:
+        tokenizers = {"source": self.source, "target": self.target}
+        return start_from_vectors(model, self.recipe.model.vectors, tokenizers)
 
     def batches(self, position: Position) -> Iterator[tuple[PairBatch, Position]]:
         return self._batches.from_position(position)

@@ -43,6 +43,13 @@ class Learner:
         for model in {self.model, self.used}:
             put_weights(model, weights, folder)
 
+    def start_new(self, task: Task) -> list[str]:
+        """Takes over what a new model of the task starts from; says in lines what that is."""
+        said = task.start(self.model)
+        if self.used is not self.model:
+            put_weights(self.used, weights_of(self.model), Path())
+        return said
+
     def capture(self, progress: Progress) -> Checkpoint:
         """All that is needed to go on; every process must call this, since each has a carry of its own."""
         carries = self.ranks.gather(self.carry and {name: value.cpu() for name, value in self.carry.items()})

@@ -83,7 +83,8 @@ def put_optimizer_state(model: nn.Module, optimizer: Optimizer, state: dict[str,
             raise ModelError(f"{where}: the optimizer's {key!r} does not fit the model; the recipe must have changed")
         kept = cast(dict[str, Tensor], optimizer.state[parameters[name]])
         kept[entry] = value.to(parameters[name].device, copy=True)
-    entries = {name: len(optimizer.state.get(parameter, {})) for name, parameter in parameters.items()}
+    trained = {name: parameter for name, parameter in parameters.items() if parameter.requires_grad}
+    entries = {name: len(optimizer.state.get(parameter, {})) for name, parameter in trained.items()}
     for name, count in entries.items():
         if count < max(entries.values()):
             raise ModelError(f"{where}: the optimizer's state of {name!r} is not complete; the checkpoint is damaged")

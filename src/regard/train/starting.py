@@ -29,7 +29,8 @@ def begin(task: Task, learner: Learner, keeper: Keeper) -> tuple[Progress, str, 
         progress.batches_in_pass = count_pass(task.batches(progress.position))
     if other:
         learner.start_from(Path(other))
-    return progress, f"begins with the weights of {other}" if other else "begins with new weights", True
+        return progress, f"begins with the weights of {other}", True
+    return progress, "\n".join([*learner.start_new(task), "begins with new weights"]), True
 
 
 def check_same_run(before: AnyRecipe, now: AnyRecipe, where: Path, free: tuple[str, ...] = FREE) -> None:

@@ -1,0 +1,133 @@
+"""Embeddings that start from word vectors learned elsewhere."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.errors import ModelError, RegardError, UsageError, counted
+from regard.nn.embedding import TokenEmbedding, TokenVectors
+from regard.recipe import PretrainedVectors
+from regard.tokens import Tokenizer
+from regard.tokens.subwords import Subwords
+from regard.tokens.vocabulary import SPECIAL_NAMES
+from regard.vectors import Vectors
+
+PARTS = {"source": "encoder", "target": "decoder", "file": ""}
+"""The part of a model in which the embedding is that a setting is about."""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many tokens have a vector."""
+
+    tokens: int
+    """Tokens of text in the vocabulary."""
+    exact: int
+    """Those whose word has a vector."""
+    folded: int
+    """Those whose word has one only in lower case."""
+
+    def __str__(self) -> str:
+        covered = self.exact + self.folded
+        folded = f", {self.folded:,} of them in lower case," if self.folded else ""
+        return f"{covered:,} of {counted(self.tokens, 'token')} ({100 * covered / max(1, self.tokens):.1f} %){folded}"
+
+
+def embed_from(
+    vectors: Vectors, tokenizer: Tokenizer, new: Float[Tensor, "V E"]
+) -> tuple[Float[Tensor, "V E"], Coverage]:
+    """The matrix `new` with the vectors of known words in their tokens' rows, and how many these are.
+
+    Subwords have a vector if they begin a word and the rest of it is a word as it stands. All vectors are multiplied by
+    one number, so that on the average they are as long as new ones: a model reads features of variance one.
+    """
+    rows, places, folded = [], [], 0
+    for index in range(len(SPECIAL_NAMES), tokenizer.size):
+        word = _word(tokenizer, index)
+        if word in vectors:
+            known = word
+        elif word.lower() in vectors:
+            known, folded = word.lower(), folded + 1
+        else:
+            continue
+        rows.append(index)
+        places.append(vectors.places[known])
+    coverage = Coverage(tokenizer.size - len(SPECIAL_NAMES), len(rows) - folded, folded)
+    if not rows:
+        return new.clone(), coverage
+    found = torch.from_numpy(vectors.matrix[places]).to(new)
+    length = found.square().sum(1).mean().sqrt()
+    matrix = new.clone()
+    matrix[rows] = found / length.clamp(min=1e-12)
+    return matrix, coverage
+
+
+@torch.no_grad()
+def start_from_vectors(model: nn.Module, settings: PretrainedVectors, tokenizers: Mapping[str, Tokenizer]) -> list[str]:
+    """Puts the vectors of the files that settings name into a new model; what became of them, a line for each file."""
+    lines = []
+    for setting, file in settings.files.items():
+        embedding = embedding_of(model, setting)
+        vectors = _load(file, setting, embedding.width)
+        matrix, coverage = embed_from(vectors, tokenizers[setting], embedding.weight)
+        if not coverage.exact + coverage.folded:
+            raise ModelError(
+                f"model.vectors.{setting} = {file!r}: not one of {counted(coverage.tokens, 'token')} is among its "
+                f"{counted(len(vectors), 'word')}; choose vectors of the language and the kind of tokens of the model"
+            )
+        embedding.weight.copy_(matrix)
+        rest = "" if coverage.exact + coverage.folded == coverage.tokens else "; the others start at random"
+        frozen = "; all of them stay as they are" if settings.freeze else ""
+        shared = _sharing(model, embedding)
+        lines.append(f"{_name(setting)}: {coverage} start from {file}{rest}{frozen}{shared}")
+    return lines
+
+
+def freeze_embeddings(model: nn.Module, settings: PretrainedVectors) -> None:
+    """Keeps embeddings that start from a file from being trained, if the settings say so; the file is not needed."""
+    for setting in settings.files if settings.freeze else ():
+        embedding_of(model, setting).weight.requires_grad_(False)
+
+
+def embedding_of(model: nn.Module, setting: str) -> TokenEmbedding:
+    """The embedding that a setting is about."""
+    part = model.get_submodule(PARTS[setting])
+    return next(module for module in part.modules() if isinstance(module, TokenEmbedding))
+
+
+def _word(tokenizer: Tokenizer, index: int) -> str:
+    """What a token stands for if it stands for a word, and otherwise nothing."""
+    token = tokenizer.vocabulary[index]
+    if not isinstance(tokenizer, Subwords):
+        return token
+    # A space marks the beginning of a word; what does not begin one may look like another word by accident.
+    return token[1:] if token.startswith(" ") else ""
+
+
+def _load(file: str, setting: str, width: int) -> Vectors:
+    try:
+        vectors = Vectors.load(Path(file))
+    except RegardError as error:
+        raise type(error)(f"model.vectors.{setting}: {error}") from None
+    if vectors.width != width:
+        raise UsageError(
+            f"model.vectors.{setting} = {file!r}: its vectors have width {vectors.width}, but the model's embedding "
+            f"has width {width}; set the width of the embedding to {vectors.width}, or choose other vectors"
+        )
+    return vectors
+
+
+def _name(setting: str) -> str:
+    return "vectors" if setting == "file" else f"{setting} vectors"
+
+
+def _sharing(model: nn.Module, embedding: TokenEmbedding) -> str:
+    """Which other parts of a model read the same weights, in words."""
+    others = [module for module in model.modules() if isinstance(module, TokenVectors) and module is not embedding]
+    kinds = {isinstance(other, TokenEmbedding) for other in others if other.weight is embedding.weight}
+    shared = [name for kind, name in ((True, "the other side"), (False, "the readout")) if kind in kinds]
+    return f" (shared with {' and '.join(shared)})" if shared else ""

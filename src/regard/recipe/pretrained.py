@@ -1,0 +1,41 @@
+"""`[model.vectors]`: files of word vectors that embeddings start from."""
+
+from typing import Self
+
+from pydantic import model_validator
+
+from regard.recipe.section import Section
+
+
+class PretrainedVectors(Section):
+    """What every table of vectors to start from has."""
+
+    freeze: bool = False
+    """Whether embeddings that start from a file stay as they are, those of tokens the file does not have included."""
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files that are named, by setting."""
+        return {name: value for name, value in self if isinstance(value, str) and value}
+
+    @model_validator(mode="after")
+    def _something_is_frozen(self) -> Self:
+        if self.freeze and not self.files:
+            raise ValueError("freeze = true, but no vectors are named to start from; name some, or set freeze = false")
+        return self
+
+
+class PairVectors(PretrainedVectors):
+    """Vectors for both sides of a translator."""
+
+    source: str = ""
+    """Word vectors that the source's embedding starts from, as `regard vectors` reads them; none means at random."""
+    target: str = ""
+    """The same for the target's embedding, and for the readout if it shares weights with it."""
+
+
+class TextVectors(PretrainedVectors):
+    """Vectors for a language model."""
+
+    file: str = ""
+    """Word vectors that the embedding starts from, as `regard vectors` reads them; none means at random."""
