@@ -41,8 +41,7 @@ class Listed(Tokenizer):
         return cls(settings, Vocabulary(state["tokens"]))
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
-        find = self.vocabulary.find
-        return [[find(unit) for unit in self.split(text)] for text in texts]
+        return [self.vocabulary.find_all(self.split(text)) for text in texts]
 
 
 def frequent(counts: Counter[str], settings: recipe.Tokenizer) -> list[str]:

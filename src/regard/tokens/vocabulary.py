@@ -1,6 +1,6 @@
 """The tokens of a tokenizer by index: four special ones, the same everywhere, and then what the text is made of."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import overload
 
 PAD, UNKNOWN, BEGIN, END = range(4)
@@ -27,6 +27,11 @@ class Vocabulary(Sequence[str]):
     def find(self, token: str) -> int:
         """The index of a token of text, UNKNOWN if it has none."""
         return self._indices.get(token, UNKNOWN)
+
+    def find_all(self, tokens: Iterable[str]) -> list[int]:
+        """The same for each of many, in a fraction of the time."""
+        get = self._indices.get
+        return [get(token, UNKNOWN) for token in tokens]
 
     def __contains__(self, token: object) -> bool:
         return token in self._indices

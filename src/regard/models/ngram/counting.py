@@ -71,12 +71,7 @@ def count_ngrams(
     found: list[Counts] = []
     buffer, read, told = array("i"), 0, 0
     for text in texts:
-        buffer.append(BEGIN)
-        if isinstance(text, np.ndarray):
-            buffer.frombytes(text.astype(np.int32).tobytes())
-        else:
-            buffer.extend(text)
-        buffer.append(END)
+        _append(buffer, text)
         if on_progress and read + len(buffer) - told >= _REPORT_EVERY:
             told = read + len(buffer)
             on_progress(told)
@@ -91,6 +86,14 @@ def count_ngrams(
     if on_progress:
         on_progress(read + len(buffer))
     return found[0]
+
+
+def joined(texts: Iterable[Tokens]) -> Int32[np.ndarray, " n"]:
+    """Texts one after another, each between BEGIN and END."""
+    buffer = array("i")
+    for text in texts:
+        _append(buffer, text)
+    return np.frombuffer(buffer, np.int32)
 
 
 def count_piece(tokens: Int32[np.ndarray, " n"], order: int, size: int) -> Counts:
@@ -130,6 +133,15 @@ def merge(one: Counts, other: Counts) -> Counts:
         )
         levels.append(Level(first, words, counts))
     return Counts(one.words + other.words, tuple(levels))
+
+
+def _append(buffer: "array[int]", text: Tokens) -> None:
+    buffer.append(BEGIN)
+    if isinstance(text, np.ndarray):
+        buffer.frombytes(text.astype(np.int32).tobytes())
+    else:
+        buffer.extend(text)
+    buffer.append(END)
 
 
 def _bytes_per_position(order: int) -> int:

@@ -1,7 +1,6 @@
 """Scoring whole texts on the CPU, one token after another, as fast as memory allows."""
 
 from collections.abc import Iterable
-from itertools import chain
 from typing import no_type_check
 
 import numpy as np
@@ -9,7 +8,7 @@ from jaxtyping import Float32, Int32, Int64
 from numba import njit
 
 from regard.errors import DataError, UsageError
-from regard.models.ngram.counting import Tokens
+from regard.models.ngram.counting import Tokens, joined
 from regard.models.ngram.table import NgramTable
 from regard.tokens.vocabulary import BEGIN, END
 
@@ -41,7 +40,7 @@ def perplexity(table: NgramTable, texts: Iterable[Tokens]) -> float:
             "contexts, not to 1, as with stupid back-off; scores have no perplexity: choose another smoothing, or "
             "score with NgramLanguageModel, which divides by the sum"
         )
-    tokens = np.array(list(chain.from_iterable((BEGIN, *text, END) for text in texts)), np.int32)
+    tokens = joined(texts)
     if not len(tokens):
         raise DataError("perplexity: there is no text; give at least one line, which may be empty")
     return float(10 ** -log10_probs(table, tokens).mean(dtype=float, where=tokens != BEGIN))
