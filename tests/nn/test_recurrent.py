@@ -248,3 +248,28 @@ def test_cudnn_gives_the_same_without_a_word(cell: str, weight_drop: float) -> N
     keep = torch.arange(4).cuda() < lengths[:, None]
     torch.testing.assert_close(watched[keep], outputs[keep])
     torch.testing.assert_close(flat(watched_final), flat(final))
+
+
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+@pytest.mark.parametrize("connection", ["none", "dense"])
+def test_layers_side_by_side_compute_what_they_compute_one_after_another(cell: str, connection: str) -> None:
+    stack = RecurrentStack(cell, 3, 4, 3, connection=connection, top=5 if connection == "none" else None).double()
+    x = torch.randn(2, 13, 3, dtype=torch.float64, requires_grad=True)
+    before = RecurrentState(tuple(tuple(torch.randn_like(part) for part in layer) for layer in stack.initial(x).layers))
+    found = []
+    for read in (lambda: stack(x, state=before), lambda: stack._side_by_side(x, before)):
+        outputs, after = read()
+        gradients = torch.autograd.grad(outputs.square().sum(), [x, *stack.parameters()])
+        found.append((outputs, after.layers, gradients))
+    torch.testing.assert_close(*found)
+
+
+def test_layers_side_by_side_draw_weights_and_features_once_for_a_sequence() -> None:
+    x = torch.randn(2, 13, 3)
+    for kind in ("between", "weight_drop"):
+        stack = RecurrentStack("lstm", 3, 4, 2, **{kind: 0.5})
+        torch.manual_seed(1)
+        apart, _ = stack(x)
+        torch.manual_seed(1)
+        together, _ = stack._side_by_side(x, stack.initial(x))
+        torch.testing.assert_close(together, apart)
