@@ -64,7 +64,6 @@ METHODS = {
 
 TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "vectors": ("vectors.json", vectors),
-    "vectors-gpu": ("vectors_gpu.json", vectors),
 }
 """The file of results and the function of each table."""
 

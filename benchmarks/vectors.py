@@ -1,16 +1,17 @@
 """Word vectors, ours and gensim's side by side: how good, how fast, how much memory.
 
-    python benchmarks/vectors.py --text wiki2018.txt.gz --wordsim wordsim --out benchmarks/results/vectors.json
-    python benchmarks/vectors.py --text wiki2018.txt.gz --wordsim wordsim --methods skipgram cbow gensim-skipgram \\
-        --devices cpu cuda --seeds 1 2 3 --out benchmarks/results/vectors_gpu.json
+    python benchmarks/vectors.py --text wiki2018.txt.gz --wordsim wordsim
+    python benchmarks/vectors.py --devices cpu cuda --cores 0,1 2,3 4,5 --out benchmarks/results/vectors_gpu.json
 
-Every measurement is a process of its own, one after the other, on the same stream of the same words (lower-cased runs
-of letters that occur five times). Words per second are words of the text gone through in all epochs, by the clock, from
-when learning begins until vectors are there: neither reading and counting the text nor compiling is in it. gensim reads
-the words from a file (`corpus_file`), its fastest way that does not hold them in memory. Memory is the most that the
-process held, and what it held after its imports. `--cores` keeps all measurements on as many processors. Scores are
-of all words of the vocabulary: Google's analogies (additive; the three given words are left out), and Spearman's rank
-correlation on rated pairs.
+Every measurement is a process of its own, on the same stream of the same words (lower-cased runs of letters that occur
+five times). With --cores, each has those processors for itself, and as many run at once as there are sets of them;
+measurements on a GPU come last, one by one. The first dimension is measured with every seed, the others with the first.
+
+Words per second are words of the text gone through in all epochs, by the clock, from when learning begins until vectors
+are there: neither reading and counting the text nor compiling is in it. gensim reads the words from a file
+(`corpus_file`), its fastest way that does not hold them in memory. Memory is the most that the process held, and what
+it held after its imports. Scores are of all words of the vocabulary: Google's analogies (additive; the three given
+words are left out), and Spearman's rank correlation on rated pairs.
 """
 
 import argparse
@@ -21,7 +22,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import numpy as np
@@ -34,7 +38,8 @@ from regard.vectors.checkpoints import Checkpoints
 from regard.vectors.corpus import Corpus, load_corpus
 from regard.vectors.learning import learn
 
-METHODS = ("skipgram", "cbow", "svd", "hellinger", "glove", "gensim-skipgram", "gensim-cbow")
+METHODS = ("skipgram", "gensim-skipgram", "cbow", "gensim-cbow", "glove", "svd", "hellinger")
+SLOW = {"skipgram": 2, "gensim-skipgram": 4, "cbow": 1, "gensim-cbow": 2, "glove": 4, "svd": 3, "hellinger": 3}
 PREDICTING = ("skipgram", "cbow", "gensim-skipgram", "gensim-cbow")
 FILES = {
     "analogies": "questions-words.txt",
@@ -56,14 +61,16 @@ def main() -> None:
         task = {"text": str(arguments.text.absolute()), "cache": folder, "wordsim": str(arguments.wordsim.absolute())}
         corpus = corpus_of(task)
         record["text"] = {"words": corpus.vocabulary.total, "different": len(corpus.vocabulary), "least": 5}
-        record["figures"] = rows = []
-        for method, dimension, device, seed in combinations(arguments):
-            chosen = {"method": method, "dimension": dimension, "device": device, "seed": seed}
-            chosen |= {"workers": arguments.workers, "epochs": arguments.epochs, "set": arguments.set}
-            rows.append(chosen | run(task | chosen, arguments.cores))
-            print(json.dumps(rows[-1]), flush=True)
+        every = combinations(arguments)
+        begun = [chosen | {"workers": arguments.workers, "epochs": arguments.epochs} for chosen in every]
+        done: dict[int, dict[str, Any]] = {}
+        for number, figures in measure_all(task, begun, arguments.cores, arguments.set):
+            done[number] = begun[number] | figures
+            print(json.dumps(done[number]), flush=True)
+            record["figures"] = [done[number] for number in sorted(done)]
+            record["load_average_after"] = round(os.getloadavg()[0], 2)
             arguments.out.parent.mkdir(parents=True, exist_ok=True)
-            arguments.out.write_text(json.dumps(record | {"load_average_after": os.getloadavg()[0]}, indent=1) + "\n")
+            arguments.out.write_text(json.dumps(record, indent=1) + "\n")
 
 
 def parse() -> argparse.Namespace:
@@ -76,7 +83,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--devices", nargs="+", default=["cpu"], help="of our skip-gram and CBOW")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--epochs", type=int, default=5, help="of methods that predict")
-    parser.add_argument("--cores", default="", help="processors to use, such as 0,1 (default: all)")
+    parser.add_argument("--cores", nargs="+", default=[""], help="sets of processors, such as 0,1 2,3 (default: all)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a change of our settings")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/vectors.json"))
     parser.add_argument("--commit", default="", help="commit of the code, where there is no repository to ask")
@@ -84,17 +91,42 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def combinations(arguments: argparse.Namespace) -> list[tuple[str, int, str, int]]:
-    """What is measured, seed after seed, so that a busy hour of the machine hits all methods alike. Methods that count
-    have nothing random but GloVe's beginning, and are measured once."""
+def combinations(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """What is measured, in the order of the table. But for GloVe's beginning, methods that count have nothing random,
+    and are measured once."""
     return [
-        (method, dimension, device, seed)
-        for seed in arguments.seeds
+        {"method": method, "dimension": dimension, "device": device, "seed": seed}
         for dimension in arguments.dimensions
         for method in arguments.methods
         for device in (arguments.devices if method in ("skipgram", "cbow") else ["cpu"])
-        if method in (*PREDICTING, "glove") or seed == arguments.seeds[0]
+        for seed in arguments.seeds
+        if seed == arguments.seeds[0] or (dimension == arguments.dimensions[0] and method in (*PREDICTING, "glove"))
     ]
+
+
+def measure_all(
+    task: dict[str, Any], every: list[dict[str, Any]], cores: list[str], changes: list[str]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Measures on every set of processors at once, what takes longest first, and then on the GPU."""
+    free: Queue[str] = Queue()
+    for one in cores:
+        free.put(one)
+
+    def on_some_cores(number: int) -> tuple[int, dict[str, Any]]:
+        mine = free.get()
+        try:
+            return number, run(task | every[number] | {"set": changes}, mine)
+        finally:
+            free.put(mine)
+
+    order = sorted(range(len(every)), key=lambda number: (-every[number]["dimension"], -SLOW[every[number]["method"]]))
+    on_gpu = [number for number in order if every[number]["device"] != "cpu"]
+    with ThreadPoolExecutor(len(cores)) as pool:
+        waited = [pool.submit(on_some_cores, number) for number in order if number not in on_gpu]
+        for future in as_completed(waited):
+            yield future.result()
+    for number in on_gpu:
+        yield on_some_cores(number)
 
 
 def run(task: dict[str, Any], cores: str) -> dict[str, Any]:
@@ -123,7 +155,12 @@ def measure(task: dict[str, Any]) -> dict[str, Any]:
     # Methods that count go through the text once.
     passes = task["epochs"] if task["method"] in PREDICTING else 1
     speed = {"words_per_second": round(passes * corpus.vocabulary.total / seconds), "seconds": round(seconds, 2)}
-    return speed | {"most_memory": held(), "memory_after_imports": imported, "scores": scores(vectors, task["wordsim"])}
+    memory = {"most_memory": held(), "memory_after_imports": imported}
+    if task["device"] != "cpu":
+        import torch
+
+        memory["most_gpu_memory"] = torch.cuda.max_memory_allocated()
+    return speed | memory | {"scores": scores(vectors, task["wordsim"])}
 
 
 def by_us(task: dict[str, Any], corpus: Corpus) -> tuple[Vectors, float]:

@@ -59,5 +59,5 @@ def test_a_block_is_replaced_and_all_else_stays(tables: ModuleType, tmp_path: Pa
 
 
 def test_an_unknown_table_is_refused(tables: ModuleType, tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="unknown table 'vector'; known are vectors, vectors-gpu"):
+    with pytest.raises(SystemExit, match="unknown table 'vector'; known are vectors"):
         tables.with_tables("<!-- generated: vector -->\n<!-- end -->", tmp_path)

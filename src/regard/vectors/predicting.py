@@ -66,7 +66,8 @@ class CpuEngine:
         return {"inputs": self._inputs, "outputs": self._outputs}
 
     def learn(self, begin: int, end: int, epoch: int, rates: tuple[float, float]) -> None:
-        tokens = np.ascontiguousarray(self.corpus.tokens[begin:end])
+        # A copy, so that the loop is compiled for one kind of array, whether it was mapped from a file or not.
+        tokens = np.array(self.corpus.tokens[begin:end])
         state = start(self.seed, epoch, begin)
         window, dynamic = self.settings.window, self.settings.dynamic
         self._loop(tokens, self._inputs, self._outputs, *self._drawn, window, dynamic, rates, state)
