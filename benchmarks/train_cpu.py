@@ -1,0 +1,191 @@
+"""Training on a CPU, side by side: ours, MarianMT of Hugging Face, and plain loops over torch's own layers.
+
+    python benchmarks/train_cpu.py --threads 2 --out benchmarks/results/train_cpu.json
+
+Transformer: 3 + 3 layers, width 256, feed-forward 1024, 4 heads, 10,000 tokens. Recurrent: LSTM 512 with additive
+attention before the cell. All get the same pairs of random tokens, with lengths as captions have them, in batches of at
+most 4,096 tokens on the longer side. The systems take turns, so that a busy neighbour slows all of them; a rate is real
+target tokens a second, the median over rounds. Some processors multiply bfloat16 many times faster than float32, others
+slower: --bfloat16 adds ours in that format, the peers stay at their default.
+"""
+
+import argparse
+import json
+import resource
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+from conditions import conditions
+from plain_recurrent import PlainRecurrent
+from torch import nn
+from torch.nn import functional as F
+from train_gpu import VOCABULARY, RandomPairs, Synthetic
+
+from regard.data import PairBatch
+from regard.tokens import PAD
+from regard.train.learner import Learner
+from regard.train.ranks import Ranks
+from regard.train.runtime import Plan
+
+WIDTH, HEADS, LAYERS, FEEDFORWARD, HIDDEN, DROPOUT = 256, 4, 3, 1024, 512, 0.1
+TRANSFORMER = {"kind": "transformer", "width": WIDTH, "feedforward": FEEDFORWARD, "heads": HEADS, "dropout": DROPOUT}
+TRANSFORMER |= {"encoder_layers": LAYERS, "decoder_layers": LAYERS, "tie": "all"}
+RECURRENT = {"kind": "recurrent", "embedding": WIDTH, "hidden": HIDDEN, "dropout": {"output": DROPOUT}}
+RECURRENT |= {"attention": {"score": "additive", "placement": "before", "hidden": HIDDEN}}
+CPU = torch.device("cpu")
+
+Step = Callable[[PairBatch], None]
+
+
+def captions(pairs: int = 20_000, seed: int = 0) -> np.ndarray:
+    """Lengths of sources and targets: log-normal, with a median of 14 tokens."""
+    rng = np.random.default_rng(seed)
+    sources = np.exp(rng.normal(np.log(14), 0.35, pairs)).clip(4, 45)
+    targets = (sources * np.exp(rng.normal(0, 0.15, pairs))).clip(3, 45)
+    return np.stack([sources, targets], axis=1).round().astype(np.int32)
+
+
+def task_of(model: Mapping[str, Any], precision: str = "float32") -> Synthetic:
+    return Synthetic(RandomPairs(captions()), model, batch_tokens=4096, precision=precision, device="cpu")
+
+
+def ours(model: Mapping[str, Any], precision: str) -> Step:
+    learner, step = Learner(task_of(model, precision), CPU, Ranks()), 0
+
+    def run(batch: PairBatch) -> None:
+        nonlocal step
+        step += 1
+        learner.runner.run([batch], Plan(step, batch.count, 1e-4, interrupted=False, seconds=0.0), None)
+
+    return run
+
+
+class PlainTransformer(nn.Module):
+    """`nn.Transformer` between an embedding and itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(VOCABULARY, WIDTH, padding_idx=PAD)
+        self.places = nn.Embedding(64, WIDTH)
+        self.blocks = nn.Transformer(WIDTH, HEADS, LAYERS, LAYERS, FEEDFORWARD, DROPOUT, batch_first=True)
+
+    def forward(self, source: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
+        later = nn.Transformer.generate_square_subsequent_mask(given.shape[1], dtype=torch.bool)
+        vectors = [self.embedding(side) + self.places.weight[: side.shape[1]] for side in (source, given)]
+        hidden = source.eq(PAD)
+        padded = {"src_key_padding_mask": hidden, "memory_key_padding_mask": hidden}
+        features = self.blocks(*vectors, tgt_mask=later, tgt_key_padding_mask=given.eq(PAD), **padded)
+        return F.linear(features, self.embedding.weight)
+
+
+class Marian(nn.Module):
+    """MarianMT of the same shape."""
+
+    def __init__(self) -> None:
+        from transformers import MarianConfig, MarianMTModel
+
+        super().__init__()
+        sides = {"layers": LAYERS, "ffn_dim": FEEDFORWARD, "attention_heads": HEADS}
+        config = MarianConfig(
+            vocab_size=VOCABULARY,
+            d_model=WIDTH,
+            **{f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in sides.items()},
+            max_position_embeddings=64,
+            pad_token_id=PAD,
+            eos_token_id=3,
+            decoder_start_token_id=2,
+            forced_eos_token_id=None,
+            dropout=DROPOUT,
+            activation_function="relu",
+            scale_embedding=True,
+        )
+        self.model = MarianMTModel(config)
+
+    def forward(self, source: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
+        return self.model(input_ids=source, attention_mask=source.ne(PAD), decoder_input_ids=given).logits
+
+
+def peer(model: nn.Module) -> Step:
+    model.train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+
+    def run(batch: PairBatch) -> None:
+        optimizer.zero_grad()
+        logits = model(batch.source.tokens, batch.given.tokens)
+        wanted = batch.wanted.tokens.flatten()
+        F.cross_entropy(logits.flatten(0, 1), wanted, ignore_index=PAD, label_smoothing=0.1).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+    return run
+
+
+def systems(bfloat16: bool) -> dict[str, dict[str, Callable[[], Step]]]:
+    formats = ["float32", "bfloat16"] if bfloat16 else ["float32"]
+    kinds = {"transformer": TRANSFORMER, "recurrent": RECURRENT}
+    found = {
+        kind: {f"regard, {form}": lambda model=model, form=form: ours(model, form) for form in formats}
+        for kind, model in kinds.items()
+    }
+    found["transformer"] |= {"nn.Transformer": lambda: peer(PlainTransformer()), "MarianMT": lambda: peer(Marian())}
+    found["recurrent"] |= {"plain loop": lambda: peer(PlainRecurrent(VOCABULARY, WIDTH, HIDDEN, DROPOUT, PAD))}
+    return found
+
+
+def measured(kind: str, contestants: Mapping[str, Callable[[], Step]], count: int, rounds: int) -> list[dict[str, Any]]:
+    batches = task_of(TRANSFORMER if kind == "transformer" else RECURRENT).first(count)
+    steps = {name: make() for name, make in contestants.items()}
+    seconds: dict[str, list[float]] = {name: [] for name in steps}
+    for turn in range(rounds + 1):
+        for name, step in steps.items():
+            begun = time.perf_counter()
+            for batch in batches if turn else batches[:1]:  # the first turn only warms up
+                step(batch)
+            if turn:
+                seconds[name].append(time.perf_counter() - begun)
+    targets = sum(batch.count for batch in batches)
+    best = min(median(times) for name, times in seconds.items() if not name.startswith("regard"))
+    return [
+        {
+            "model": kind,
+            "system": name,
+            "tokens_per_second": targets / median(times),
+            "slowest": targets / max(times),
+            "fastest": targets / min(times),
+            "times_best_peer": best / median(times),
+        }
+        for name, times in seconds.items()
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="JSON file for the figures")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--batches", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--bfloat16", action="store_true", help="ours in bfloat16 too")
+    parser.add_argument("--commit", default="", help="commit of the code, where there is no repository to ask")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    record = conditions(["torch", "transformers", "numpy"], arguments.commit)
+    record |= {"threads": arguments.threads, "batches": arguments.batches, "rounds": arguments.rounds, "figures": []}
+    for kind, contestants in systems(arguments.bfloat16).items():
+        for figure in measured(kind, contestants, arguments.batches, arguments.rounds):
+            record["figures"].append(figure)
+            print(
+                f"{kind:12} {figure['system']:18} {figure['tokens_per_second']:8,.0f} target tokens/s, "
+                f"{figure['times_best_peer']:.2f} of the best peer",
+                flush=True,
+            )
+    record["peak_mebibytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    arguments.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
