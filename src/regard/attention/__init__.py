@@ -1,7 +1,7 @@
 """Attention: score, normalize, mix; in one head or many, with masks, positions and memory."""
 
 from regard.attention.attend import Attention, attend
-from regard.attention.cache import KeyValueCache, Lineage, Memory, SharedCache
+from regard.attention.cache import KeyValueCache, Lineage, Memory, SharedCache, Unprepared
 from regard.attention.heads import Heads
 from regard.attention.masks import causal, combine, padding, window
 from regard.attention.normalizers import (
@@ -69,6 +69,7 @@ __all__ = [
     "SharedCache",
     "Sinusoidal",
     "TreeDistance",
+    "Unprepared",
     "as_normalizer",
     "as_score",
     "attend",

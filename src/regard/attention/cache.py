@@ -41,6 +41,24 @@ class Memory:
         return Memory(self.keys.repeat_interleave(places, 0), self.values.repeat_interleave(places, 0))
 
 
+@dataclass(frozen=True)
+class Unprepared:
+    """A source whose keys and values are made by whoever looks at it.
+
+    In training, where it is looked at once, they are made where they are used: as one with what is done with them.
+    """
+
+    source: Float[Tensor, "N S E"]
+
+    def select(self, rows: Int[Tensor, " M"]) -> "Unprepared":
+        """The source whose row i is row rows[i] of this one."""
+        return Unprepared(self.source.index_select(0, rows))
+
+    def copy(self) -> "Unprepared":
+        """Itself: nothing ever writes into a source."""
+        return self
+
+
 @dataclass
 class KeyValueCache:
     """Prepared keys and values of the positions read so far, at most `capacity`.

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attention import POSITIONS, Heads, KeyValueCache, Lineage, Memory, Position, SharedCache, masks
+from regard.attention import POSITIONS, Heads, KeyValueCache, Lineage, Memory, Position, SharedCache, Unprepared, masks
 from regard.data.batch import Padded
 from regard.data.packing import Layout, Packed
 from regard.models.copying import CopyGate, CopyReadout, Pointer, known_tokens, words_of
@@ -41,7 +41,7 @@ class TransformerState(State):
     `places` rows side by side have one source: there are B = N / places memories.
     """
 
-    memories: list[Memory]
+    memories: Sequence[Memory | Unprepared]
     caches: Sequence[KeyValueCache | SharedCache]
     source_mask: Bool[Tensor, "B 1 #n S"]
     places: int = 1
@@ -182,8 +182,10 @@ class Decoder(nn.Module):
         self.norm = last_norm(settings)
         self.output = Tap()
 
-    def remember(self, source: Float[Tensor, "B S E"]) -> list[Memory]:
-        """The source as keys and values of each layer."""
+    def remember(self, source: Float[Tensor, "B S E"]) -> Sequence[Memory | Unprepared]:
+        """The source as keys and values of each layer; in training each layer makes them when it looks."""
+        if self.training and torch.is_grad_enabled():
+            return [Unprepared(source)] * len(self.layers)
         return [layer.cross.remember(source) for layer in cast(Iterable[DecoderBlock], self.layers)]
 
     def forward(self, tokens: Int[Tensor, "N n"], state: TransformerState) -> Float[Tensor, "N n E"]:

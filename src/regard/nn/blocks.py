@@ -7,7 +7,7 @@ from typing import Literal
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attention import Heads, KeyValueCache, Memory, SharedCache
+from regard.attention import Heads, KeyValueCache, Memory, SharedCache, Unprepared
 from regard.nn.feedforward import FeedForward
 from regard.tap import Tap
 
@@ -88,7 +88,7 @@ class DecoderBlock(nn.Module):
     def forward(
         self,
         stream: Float[Tensor, "N n E"],
-        memory: Memory,
+        memory: Memory | Unprepared,
         *,
         mask: Bool[Tensor, "..."] | None = None,
         bias: Float[Tensor, "..."] | None = None,
@@ -96,7 +96,10 @@ class DecoderBlock(nn.Module):
         source_bias: Float[Tensor, "..."] | None = None,
         cache: KeyValueCache | SharedCache | None = None,
     ) -> Float[Tensor, "N n E"]:
-        """`memory` is what `cross.remember` made of the source; `cache` holds the positions before these."""
+        """`memory` is what `cross.remember` made of the source, or is to make of it; `cache` holds the positions before
+        these."""
+        if isinstance(memory, Unprepared):
+            memory = self.cross.remember(memory.source)
         stream = self.around_attention(stream, lambda x: self.attention(x, mask=mask, bias=bias, cache=cache))
         look = partial(self.cross.look, memory=memory, mask=source_mask, bias=source_bias)
         stream = self.around_cross(stream, look)

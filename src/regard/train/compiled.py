@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.attention import Memory
+from regard.attention import Memory, Unprepared
 from regard.models.readout import LogitSlopes, LogitTotals
 from regard.nn.blocks import DecoderBlock, EncoderBlock
 from regard.recipe import Training
@@ -67,7 +67,7 @@ def _open(forward: Callable[..., Any]) -> Callable[..., Any]:
 
     def opened(module: nn.Module, *given: Any, **named: Any) -> Any:
         for value in (*given, *named.values()):
-            for tensor in (value.keys, value.values) if isinstance(value, Memory) else (value,):
+            for tensor in vars(value).values() if isinstance(value, Memory | Unprepared) else (value,):
                 if isinstance(tensor, Tensor):
                     torch._dynamo.maybe_mark_dynamic(tensor, _open_axes(tensor))
         return forward(module, *given, **named)
