@@ -4,8 +4,8 @@
     python benchmarks/vectors.py --devices cpu cuda --cores 0,1 2,3 4,5 --out benchmarks/results/vectors_gpu.json
 
 Every measurement is a process of its own, on the same stream of the same words (lower-cased runs of letters that occur
-five times). With --cores, each has those processors for itself, and as many run at once as there are sets of them;
-measurements on a GPU come last, one by one. The first dimension is measured with every seed, the others with the first.
+five times). With --cores, each has those processors for itself, and as many run at once as there are sets of them, but
+on a GPU one by one. The first dimension is measured with every seed, the others with the first.
 
 Words per second are words of the text gone through in all epochs, by the clock, from when learning begins until vectors
 are there: neither reading and counting the text nor compiling is in it. gensim reads the words from a file
@@ -92,22 +92,22 @@ def parse() -> argparse.Namespace:
 
 
 def combinations(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """What is measured, in the order of the table. But for GloVe's beginning, methods that count have nothing random,
-    and are measured once."""
+    """What is measured, in the order of the table. Methods that count, in which little or nothing is random, are
+    measured once."""
     return [
         {"method": method, "dimension": dimension, "device": device, "seed": seed}
         for dimension in arguments.dimensions
         for method in arguments.methods
         for device in (arguments.devices if method in ("skipgram", "cbow") else ["cpu"])
         for seed in arguments.seeds
-        if seed == arguments.seeds[0] or (dimension == arguments.dimensions[0] and method in (*PREDICTING, "glove"))
+        if seed == arguments.seeds[0] or (dimension == arguments.dimensions[0] and method in PREDICTING)
     ]
 
 
 def measure_all(
     task: dict[str, Any], every: list[dict[str, Any]], cores: list[str], changes: list[str]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Measures on every set of processors at once, what takes longest first, and then on the GPU."""
+    """Measures on every set of processors at once, what takes longest first; on a GPU, one by one."""
     free: Queue[str] = Queue()
     for one in cores:
         free.put(one)
@@ -120,13 +120,11 @@ def measure_all(
             free.put(mine)
 
     order = sorted(range(len(every)), key=lambda number: (-every[number]["dimension"], -SLOW[every[number]["method"]]))
-    on_gpu = [number for number in order if every[number]["device"] != "cpu"]
-    with ThreadPoolExecutor(len(cores)) as pool:
-        waited = [pool.submit(on_some_cores, number) for number in order if number not in on_gpu]
+    with ThreadPoolExecutor(len(cores)) as on_cpu, ThreadPoolExecutor(1) as on_gpu:
+        pools = (on_cpu if every[number]["device"] == "cpu" else on_gpu for number in order)
+        waited = [pool.submit(on_some_cores, number) for pool, number in zip(pools, order, strict=True)]
         for future in as_completed(waited):
             yield future.result()
-    for number in on_gpu:
-        yield on_some_cores(number)
 
 
 def run(task: dict[str, Any], cores: str) -> dict[str, Any]:
