@@ -273,3 +273,24 @@ def test_layers_side_by_side_draw_weights_and_features_once_for_a_sequence() -> 
         torch.manual_seed(1)
         together, _ = stack._side_by_side(x, stack.initial(x))
         torch.testing.assert_close(together, apart)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@every_cell
+def test_layers_side_by_side_on_streams_of_their_own_give_the_same_each_time(cell: str) -> None:
+    stack = RecurrentStack(cell, 16, 24, 3, between=0.3, weight_drop=0.3, top=16).cuda()
+    x = torch.randn(4, 35, 16, device="cuda", requires_grad=True)
+
+    def found(rate: float) -> list[Tensor]:
+        torch.manual_seed(5)
+        stack.train(rate > 0)
+        outputs, _ = stack(x)
+        return [outputs, *torch.autograd.grad(outputs.square().sum(), [x, *stack.parameters()])]
+
+    first = found(0.3)
+    for _ in range(5):
+        assert all(torch.equal(one, other) for one, other in zip(first, found(0.3), strict=True))
+    with record(stack):
+        apart = found(0.0)
+    torch.testing.assert_close(found(0.0), apart, atol=1e-3, rtol=1e-3)

@@ -11,8 +11,8 @@ from torch.nn import functional as F
 from regard.models.generator import Readout
 from regard.nn.embedding import TokenVectors
 
-LARGEST = 2**25
-"""Most logits held at a time: 128 MiB of them in float32."""
+LARGEST = 2**26
+"""Most logits held at a time: 256 MiB of them in float32."""
 
 
 class LinearReadout(TokenVectors, Readout):
