@@ -66,15 +66,15 @@ def colors_of(found: WordMap) -> dict[str, str]:
 
 def _height(found: WordMap) -> float:
     wide, high = np.maximum(np.ptp(found.places, axis=0), 0.2)
-    return min(INCHES * 1.2, max(INCHES * 0.45, INCHES * high / wide)) + 0.6
+    return min(INCHES * 1.2, max(INCHES * 0.45, float(INCHES * high / wide))) + 0.6
 
 
 def _draw_points(axes: "Axes", found: WordMap) -> None:
     groups = np.array(found.groups)
-    plain = found.places[groups == ""]
-    axes.scatter(*plain.T, s=7, color=LINE, linewidths=0)
+    across, up = found.places.T
+    axes.scatter(across[groups == ""], up[groups == ""], s=7, color=LINE, linewidths=0)
     for name, color in colors_of(found).items():
-        axes.scatter(*found.places[groups == name].T, s=16, color=color, linewidths=0, label=name)
+        axes.scatter(across[groups == name], up[groups == name], s=16, color=color, linewidths=0, label=name)
     if any(found.groups):
         legend = axes.legend(loc="upper left", fontsize=9, frameon=True, labelcolor=INK, borderpad=0.7)
         legend.get_frame().set(edgecolor=LINE, alpha=0.9)
@@ -94,7 +94,7 @@ def _write_names(figure: "Figure", axes: "Axes", found: WordMap) -> None:
     renderer = canvas.get_renderer()
     for place in _by_importance(found.groups):
         group = found.groups[place]
-        look = {"fontsize": 9 if group else 7, "color": colors.get(group, PALE), "family": families}
+        look: dict[str, Any] = {"fontsize": 9 if group else 7, "color": colors.get(group, PALE), "family": families}
         for times, (x, y, across, up) in product(FARTHER if group else FARTHER[:1], SHIFTS):
             name = axes.annotate(
                 without(found.words[place], missing),

@@ -190,7 +190,7 @@ def _mapped(path: Path, kind: Any) -> np.ndarray:
     return np.asarray(np.memmap(path, kind, "r")) if path.stat().st_size else np.zeros(0, kind)
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(nogil=True, cache=True)
 def _pairs(tokens: np.ndarray, first: int, last: int, window: int, size: int, buffer: np.ndarray, used: int) -> int:
     """Writes the pairs whose later word stands from `first` to before `last`, both ways round."""
     for place in range(first, last):
@@ -207,7 +207,7 @@ def _pairs(tokens: np.ndarray, first: int, last: int, window: int, size: int, bu
     return used
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(nogil=True, cache=True)
 def _add_up(held: np.ndarray, window: int, units: np.ndarray, sums: np.ndarray) -> int:
     """Puts each pair of a sorted buffer once at its beginning, and its units into `sums`; gives the number of pairs."""
     distinct = -1

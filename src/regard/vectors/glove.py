@@ -5,7 +5,7 @@ and contexts each have a vector and a bias; at the end both vectors of a word ar
 al. 2011) as in the authors' program: a gradient times the rate, divided by the root of one plus the squares so far.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -72,7 +72,7 @@ class Glove:
 
         def work(part: np.ndarray) -> float:
             given = (part["row"], part["column"], part["count"])
-            return float(_learn(*given, *state.arrays().values(), self.rate, self.most, self.power))
+            return KERNEL(*given, *state.arrays().values(), self.rate, self.most, self.power)
 
         if self.workers == 1:
             return work(entries)
@@ -133,7 +133,7 @@ class Shuffled:
                 file.close()
 
 
-@njit(nogil=True, fastmath=True, error_model="numpy", cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, fastmath=True, error_model="numpy", cache=True)
 def _learn(
     rows: Int32[np.ndarray, " n"], columns: Int32[np.ndarray, " n"], counts: Float32[np.ndarray, " n"],
     words: Float32[np.ndarray, "V D"], contexts: Float32[np.ndarray, "V D"],
@@ -162,8 +162,11 @@ def _learn(
     return loss
 
 
-@njit(nogil=True, fastmath=True, error_model="numpy", cache=True, inline="always")  # type: ignore[untyped-decorator]
+@njit(nogil=True, fastmath=True, error_model="numpy", cache=True, inline="always")
 def _step(values: np.ndarray, squares: np.ndarray, by: np.ndarray) -> None:
     for number in range(len(by)):
         values[number] -= by[number] / np.sqrt(squares[number])
         squares[number] += by[number] * by[number]
+
+
+KERNEL: Callable[..., float] = _learn

@@ -69,7 +69,8 @@ def pca(unit: Float32[np.ndarray, "N D"], seed: int) -> Float64[np.ndarray, "N 2
     left, values, _ = np.linalg.svd(centered, full_matrices=False)
     places = left[:, :2] * values[:2]
     signs = np.sign(places[np.abs(places).argmax(0), [0, 1]])
-    return places * np.where(signs == 0, 1, signs)
+    turned: np.ndarray = places * np.where(signs == 0, 1, signs)
+    return turned
 
 
 def tsne(unit: Float32[np.ndarray, "N D"], seed: int) -> Float64[np.ndarray, "N 2"]:

@@ -46,7 +46,7 @@ def read_pairs(path: Path) -> list[RatedPair]:
     The rating is the first number after the words, as in the lists that have more columns. A first line without any is
     taken for names of columns; lines that begin with `#` are no pairs.
     """
-    found = []
+    found: list[RatedPair] = []
     for number, line in enumerate(each_line(path), start=1):
         if not line.strip() or line.startswith("#"):
             continue
