@@ -281,6 +281,10 @@ class LSTM(Cell):
             # In bfloat16, oneDNN's kernel ends the whole process with an illegal instruction on some CPUs.
             x, *start = (part.to(weights[0].dtype) for part in (x, *start))
         with torch.autocast("cpu", enabled=False) if on_cpu else nullcontext():
+            if on_cpu and x.shape[1] == 1:
+                # oneDNN packs the weights anew at every call, which takes several times as long as one step.
+                hidden, memory = torch.lstm_cell(x[:, 0], [part[0] for part in start], *weights)
+                return hidden[:, None], (hidden, memory)
             outputs, hidden, memory = torch.lstm(x, start, weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)
         return outputs, (hidden[0], memory[0])
 
