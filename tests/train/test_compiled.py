@@ -138,6 +138,15 @@ def test_whether_a_model_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     assert why(CPU, compile=True) is None
     assert why(cuda, compile=False, shapes=2) == ""
     assert why(CPU, shapes=2) == ""
+    # By itself, if steps are captured and many.
+    many = {"steps": 10_000, "batch_tokens": 5_000}
+    assert why(cuda, shapes=2, **many) is None
+    assert why(cuda, shapes=2, minutes=5.0, steps=0) is None
+    assert why(cuda, shapes=2, **many | {"batch_tokens": 4_999}) == ""
+    assert why(cuda, shapes=2, minutes=4.0, steps=0) == ""
+    assert why(cuda, shapes=0, **many) == ""
+    assert why(cuda, shapes=2, capture=False, **many) == ""
+    assert why(CPU, shapes=2, **many) == ""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert why(cuda, compile=True) == "the model is not compiled: triton is not installed"
 

@@ -129,6 +129,61 @@ def test_what_cannot_be_captured_goes_on_eagerly_and_one_line_says_so() -> None:
     assert captured.runner.sum_up()
 
 
+class Hungry(Classify):
+    """Needs 16 MiB for each row."""
+
+    def objective(self, model: Any, batch: Points, carry: Any) -> tuple[Tensor, Any]:
+        loss, carry = super().objective(model, batch, carry)
+        return loss + 0 * torch.ones(len(batch.classes), 2**22, device=loss.device).sum(), carry
+
+
+@pytest.mark.parametrize("shapes", [0, 1])
+def test_batches_that_do_not_fit_are_done_in_halves(shapes: int) -> None:
+    features = torch.randn(12, 4)
+    batch, ends = Points(features, features[:, :3].argmax(-1)), []
+    total = torch.cuda.get_device_properties(CUDA).total_memory
+    for room in (0, 8):
+        learner = Learner(Hungry(recipe_for(shapes=shapes), dropout=0.0), CUDA, Ranks())
+        torch.cuda.empty_cache()
+        if room:
+            torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + room * 2**24) / total)
+        try:
+            for step in range(1, 7):
+                learner.runner.run([batch], Plan(step, batch.count, 0.1, False, 0.0), None)
+        finally:
+            torch.cuda.set_per_process_memory_fraction(1.0)
+        told = [line for line in learner.runner.news if "does not hold a micro-batch with 12 targets" in line]
+        assert len(told) == bool(room)
+        assert bool(learner.runner.sum_up()) == bool(shapes)
+        ends.append(learner.model.output.weight.detach().clone())
+    torch.testing.assert_close(*ends)
+
+
+def test_what_is_carried_goes_through_the_graphs() -> None:
+    ends = []
+    for capture in (True, False):
+        task = Classify(recipe_for(shapes=1, capture=capture), carries=True)
+        learner, batch, carry = Learner(task, CUDA, Ranks()), task.batch_at(Position()), None
+        for step in range(1, 9):
+            _, carry = learner.runner.run([batch, batch], Plan(step, 2 * batch.count, 0.1, False, 0.0), carry)
+        assert carry is not None
+        assert learner.runner.news == []
+        ends.append((learner.model.output.weight.detach(), carry["memory"]))
+        assert bool(learner.runner.sum_up()) == capture
+    assert all(torch.equal(*both) for both in zip(*ends, strict=True))
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_packed_batches_are_captured_too(precision: str) -> None:
+    task, captured, eager = learners(precision=precision, pack=True, batch_tokens=256)
+    steps = steps_of(task, 12)
+    for one, other in zip(outcomes(captured, steps), outcomes(eager, steps), strict=True):
+        assert torch.equal(one, other)
+        assert one.isfinite().all()
+    assert_same_bits(captured, eager)
+    assert captured.runner.sum_up().startswith("1 shape of batches captured as CUDA graphs, in ")
+
+
 def test_without_few_shapes_a_line_says_what_would_help() -> None:
     line = "steps are executed eagerly; with train.shapes (16, say) they are captured as CUDA graphs"
     assert Learner(translation(shapes=0), CUDA, Ranks()).runner.news == [line]
