@@ -51,11 +51,12 @@ def segment_log_probs(
 def _penalties(reading: Reading, batch: SegmentBatch, penalty: Penalty) -> Float[Tensor, ""]:
     """Activation regularization, large outputs, and temporal activation regularization, outputs that change (Merity,
     McCann and Socher 2017): their mean squares over features, summed over the wanted tokens."""
-    keep = batch.wanted.keep
-    loss = reading.raw.new_zeros(())
+    keep, wide = batch.wanted.keep, torch.promote_types(reading.raw.dtype, torch.float32)
+    loss = reading.raw.new_zeros((), dtype=wide)
     if penalty.activation:
-        loss = loss + penalty.activation * reading.dropped.square().mean(-1).masked_fill(~keep, 0.0).sum()
+        loss = loss + penalty.activation * reading.dropped.to(wide).square().mean(-1).masked_fill(~keep, 0.0).sum()
     if penalty.change:
-        change = reading.raw[:, 1:] - reading.raw[:, :-1]
+        raw = reading.raw.to(wide)
+        change = raw[:, 1:] - raw[:, :-1]
         loss = loss + penalty.change * change.square().mean(-1).masked_fill(~keep[:, 1:], 0.0).sum()
     return loss
