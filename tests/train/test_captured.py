@@ -185,11 +185,13 @@ def test_where_nothing_can_be_captured_one_line_says_why() -> None:
     assert Learner(translation(shapes=0), CPU, Ranks()).runner.news == []
 
 
-def test_empty_rows_of_a_batch_are_not_described() -> None:
-    task = translation(pairs=3)
+@pytest.mark.parametrize("pack", [False, True])
+def test_pairs_of_a_batch_are_described_and_empty_rows_are_not(pack: bool) -> None:
+    task, expected = translation(pairs=3, pack=pack), translation(pairs=3, shapes=0)
     batch, _ = next(task.batches(Position()))
-    assert len(batch.source.tokens) > 3
-    assert sorted(row["example"] for row in task.describe_batch(batch)) == sorted(batch.examples)
+    assert len(batch.source.tokens) != len(batch.examples) == 3
+    described, plain = (one.describe_batch(next(one.batches(Position()))[0]) for one in (task, expected))
+    assert sorted(described, key=lambda row: row["example"]) == sorted(plain, key=lambda row: row["example"])
 
 
 def test_such_lines_are_told_with_their_step() -> None:

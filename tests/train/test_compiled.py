@@ -168,8 +168,8 @@ def compiled_steps(*arguments: str) -> dict[str, Any]:
 def check(found: dict[str, Any], tolerance: float) -> None:
     assert found["apart at first"] < tolerance
     assert found["losses apart"] < 100 * tolerance
-    # Four blocks, and the two halves of the readout's cost.
-    assert found["parts"] == 6
+    # Four blocks, and what the readout computes of logits.
+    assert found["parts"] == 8
     assert found["left"] == []
     assert found["recorded"] == [1]
 

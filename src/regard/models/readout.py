@@ -24,7 +24,7 @@ class LinearReadout(TokenVectors, Readout):
         super().__init__(size, width, shared=shared)
         self.bias = nn.Parameter(torch.zeros(size)) if bias else None
         self.largest = largest
-        self.totals, self.slopes = LogitTotals(), LogitSlopes()
+        self.totals, self.slopes, self.apart, self.apart_slopes = LogitTotals(), LogitSlopes(), Apart(), ApartSlopes()
 
     def logits(self, features: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows V"]:
         weight = self.weight
@@ -44,7 +44,8 @@ class LinearReadout(TokenVectors, Readout):
         # With p and q at a time, and in the backward pass three more matrices of their size, at most 2.5 × `largest`.
         chunk = max(1, self.largest // (2 * self.size))
         sides = first.reshape(-1, self.width), second.reshape(-1, self.width)
-        found: Tensor = _Divergence.apply(*sides, self.weight, self.bias, chunk)  # type: ignore[no-untyped-call]
+        parts = self.weight, self.bias, chunk, self.apart, self.apart_slopes
+        found: Tensor = _Divergence.apply(*sides, *parts)  # type: ignore[no-untyped-call]
         return found.view(first.shape[:-1])
 
 
@@ -136,12 +137,40 @@ class _LogProbs(torch.autograd.Function):
         return *found, None, None, None, None
 
 
-class _Divergence(torch.autograd.Function):
-    """KL(p ‖ q) + KL(q ‖ p) of R pairs of rows, `chunk` pairs at a time.
+class Apart(nn.Module):
+    """KL(p ‖ q) + KL(q ‖ p) of rows of logits: with d = log p − log q it is Σ (p − q) · d, a sum of terms none of which
+    is negative."""
 
-    With d = log p − log q it is Σ (p − q) · d, a sum of terms none of which is negative. Its gradient by the logits of
-    p is p · (d − Σ p · d) + p − q, and by those of q −(q · (d − Σ q · d) + p − q). It needs the logits once more; they
-    are computed again, so that nothing of rows × vocabulary is kept.
+    def forward(
+        self, first: Float[Tensor, "R V"], second: Float[Tensor, "R V"], wide: torch.dtype
+    ) -> Float[Tensor, " R"]:
+        p, q = (logits.to(wide).log_softmax(-1) for logits in (first, second))
+        difference = p - q
+        return p.exp_().sub_(q.exp_()).mul_(difference).sum(-1)
+
+
+class ApartSlopes(nn.Module):
+    """Its gradient by the logits of p, p · (d − Σ p · d) + p − q, and by those of q, −(q · (d − Σ q · d) + p − q), in
+    their own number format; and the sums of these over rows, if `summed`."""
+
+    def forward(
+        self, first: Float[Tensor, "R V"], second: Float[Tensor, "R V"], by_found: Float[Tensor, " R"], summed: bool
+    ) -> list[tuple[Float[Tensor, "R V"], Float[Tensor, " V"] | None]]:
+        p, q = (logits.to(by_found.dtype).log_softmax(-1) for logits in (first, second))
+        difference = p - q
+        apart = p.exp_() - q.exp_()
+        found = []
+        for mine, sign in ((p, 1), (q, -1)):
+            mean = (mine * difference).sum(-1, keepdim=True)
+            by_logits = (difference - mean).mul_(mine).add_(apart).mul_(sign * by_found[:, None])
+            found.append((by_logits.to(first.dtype), by_logits.sum(0) if summed else None))
+        return found
+
+
+class _Divergence(torch.autograd.Function):
+    """How far R pairs of rows are apart, `chunk` pairs at a time.
+
+    The gradient needs the logits once more; they are computed again, so that nothing of rows × vocabulary is kept.
     """
 
     @staticmethod
@@ -152,17 +181,17 @@ class _Divergence(torch.autograd.Function):
         weight: Float[Tensor, "V E"],
         bias: Float[Tensor, " V"] | None,
         chunk: int,
+        apart: Apart,
+        slopes: ApartSlopes,
     ) -> Float[Tensor, " R"]:
-        ctx.chunk, ctx.dtypes = chunk, (first.dtype, second.dtype, weight.dtype)
+        ctx.chunk, ctx.dtypes, ctx.slopes = chunk, (first.dtype, second.dtype, weight.dtype), slopes
         narrow, ctx.wide = _formats(first)
         first, second, weight = first.to(narrow), second.to(narrow), weight.to(narrow)
         bias = None if bias is None else bias.to(narrow)
         found = first.new_empty(len(first), dtype=ctx.wide)
         for start in range(0, len(first), chunk):
             rows = slice(start, start + chunk)
-            p, q = (F.linear(side[rows], weight, bias).to(ctx.wide).log_softmax(-1) for side in (first, second))
-            difference = p - q
-            found[rows] = p.exp_().sub_(q.exp_()).mul_(difference).sum(-1)
+            found[rows] = apart(*(F.linear(side[rows], weight, bias) for side in (first, second)), ctx.wide)
         ctx.save_for_backward(first, second, weight, bias)
         return found
 
@@ -175,19 +204,18 @@ class _Divergence(torch.autograd.Function):
         sums = _Sums(weight if of_weight else None, bias if of_bias else None, ctx.wide)
         for start in range(0, len(first), ctx.chunk):
             rows = slice(start, start + ctx.chunk)
-            p, q = (F.linear(side[rows], weight, bias).to(ctx.wide).log_softmax(-1) for side in (first, second))
-            difference = p - q
-            apart = p.exp_() - q.exp_()
-            for features, mine, sign, by_features in ((first, p, 1, by_first), (second, q, -1, by_second)):
-                mean = (mine * difference).sum(-1, keepdim=True)
-                by_logits = (difference - mean).mul_(mine).add_(apart).mul_(sign * by_found[rows, None])
-                summed, by_logits = by_logits.sum(0) if of_bias else None, by_logits.to(features.dtype)
+            logits = (F.linear(side[rows], weight, bias) for side in (first, second))
+            slopes = ctx.slopes(*logits, by_found[rows], of_bias)
+            sides = (first, by_first), (second, by_second)
+            for (by_logits, summed), (features, place) in zip(slopes, sides, strict=True):
                 sums.add(by_logits, summed, features[rows])
-                by_features[rows] = by_logits @ weight
+                place[rows] = by_logits @ weight
         return (
             by_first.to(ctx.dtypes[0]) if of_first else None,
             by_second.to(ctx.dtypes[1]) if of_second else None,
             *sums.to(ctx.dtypes[2]),
+            None,
+            None,
             None,
         )
 

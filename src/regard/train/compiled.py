@@ -17,11 +17,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention import Memory, Unprepared
-from regard.models.readout import LogitSlopes, LogitTotals
+from regard.models.readout import Apart, ApartSlopes, LogitSlopes, LogitTotals
 from regard.nn.blocks import DecoderBlock, EncoderBlock
 from regard.recipe import Training
 
-PARTS: tuple[type[nn.Module], ...] = (EncoderBlock, DecoderBlock, LogitTotals, LogitSlopes)
+PARTS: tuple[type[nn.Module], ...] = (EncoderBlock, DecoderBlock, LogitTotals, LogitSlopes, Apart, ApartSlopes)
 """Modules that are compiled where a model has them."""
 
 PLAIN = "the model is not compiled"
