@@ -62,7 +62,73 @@ METHODS = {
     "gensim-cbow": "gensim, CBOW",
 }
 
+CITED = {
+    "ptb-ngram": 141.2,
+    "ptb-window": 140.2,
+    "ptb-rnn": 124.7,
+    "ptb-lstm": 82.7,
+    "ptb-copying": 70.9,
+    "ptb-awd-lstm": 57.3,
+    "wikitext2-awd-lstm": 65.8,
+}
+CITED_CACHED = {"ptb-awd-lstm": 52.8, "wikitext2-awd-lstm": 52.0}
+"""Test perplexities of the literature, without a cache and with one."""
+
+
+def language(record: Record) -> list[str]:
+    """Language models on their benchmarks: a row for each recipe, means over seeds."""
+    groups: dict[str, list[Record]] = defaultdict(list)
+    for figure in record["figures"]:
+        groups[figure["recipe"]].append(figure)
+    titles = ["recipe", "seeds", "parameters", "minutes", "dev", "test", "cited", "test with cache", "cited"]
+    rows = [
+        [
+            name,
+            str(len(group)),
+            f"{group[0]['parameters']:,}",
+            spread([figure["seconds"] / 60 for figure in group], 1),
+            *(spread([figure[part]["perplexity"] for figure in group], 2) for part in ("dev", "test")),
+            f"[{CITED[name]}]" if name in CITED else "",
+            spread([figure["cache"] and figure["cache"]["test"]["perplexity"] for figure in group], 2),
+            f"[{CITED_CACHED[name]}]" if name in CITED_CACHED else "",
+        ]
+        for name, group in sorted(groups.items())
+    ]
+    signatures = dict.fromkeys(f"- {figure['recipe']}: {figure['test']['signature']}" for figure in record["figures"])
+    return [*markdown(titles, rows), "", *signatures]
+
+
+def ladder(record: Record) -> list[str]:
+    """What `regard ladder` found."""
+    titles = ["rung", "parameters", "seconds", "tokens/s", "perplexity", "added", "against"]
+    rows = [
+        [
+            row["rung"],
+            f"{row['parameters']:,}",
+            f"{row['seconds']:.0f}",
+            f"{row['tokens_per_second']:,.0f}",
+            f"{row['perplexity']:.2f}",
+            "" if row["added"] is None else f"{row['added']:+.1f} %",
+            row["against"],
+        ]
+        for row in record["rungs"]
+    ]
+    return [*markdown(titles, rows), "", f"- {record['rungs'][-1]['rung']}: {record['rungs'][-1]['signature']}"]
+
+
+def generating(record: Record) -> list[str]:
+    """How fast language models write, on the machines that were measured."""
+    rows = [[row["rung"], f"{row['first']:,.0f}", f"{row['last']:,.0f}"] for row in record["figures"]]
+    where = record.get("gpu") or f"{record['processor']}, {record['threads']} threads"
+    said = f"{record['tokens']} tokens on {where}; {record['date']}, {record['commit'][:10]}: `{record['command']}`"
+    return [*markdown(["rung", "tokens/s, first quarter", "tokens/s, last quarter"], rows), "", said]
+
+
 TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
+    "generating": ("generating.json", generating),
+    "generating-gpu": ("generating_gpu.json", generating),
+    "ladder": ("ladder.json", ladder),
+    "language": ("language.json", language),
     "vectors": ("vectors.json", vectors),
 }
 """The file of results and the function of each table."""

@@ -59,5 +59,28 @@ def test_a_block_is_replaced_and_all_else_stays(tables: ModuleType, tmp_path: Pa
 
 
 def test_an_unknown_table_is_refused(tables: ModuleType, tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="unknown table 'vector'; known are vectors"):
+    with pytest.raises(SystemExit, match=r"unknown table 'vector'; known are .*vectors"):
         tables.with_tables("<!-- generated: vector -->\n<!-- end -->", tmp_path)
+
+
+def test_tables_of_language_models(tables: ModuleType, tmp_path: Path) -> None:
+    scored = {"perplexity": 60.0, "signature": "tokens:5|x:1"}
+    cache = {"test": {"perplexity": 50.0}}
+    figure = {"recipe": "ptb-awd-lstm", "parameters": 1000, "seconds": 90, "dev": scored, "test": scored, "cache": cache}
+    plain = figure | {"recipe": "mine", "cache": None}
+    (tmp_path / "language.json").write_text(json.dumps({"figures": [figure, figure, plain]}))
+    made = tables.with_tables("<!-- generated: language -->\n<!-- end -->", tmp_path).splitlines()
+    assert "| mine | 1 | 1,000 | 1.5 | 60.00 | 60.00 |  | – |  |" in made
+    assert any(line.startswith("| ptb-awd-lstm | 2 | 1,000 | 1.5 ± 0.0 |") and "[57.3]" in line for line in made)
+    assert "- mine: tokens:5|x:1" in made
+    rung = {"rung": "lstm", "parameters": 10, "seconds": 30.4, "tokens_per_second": 1000.0, "perplexity": 50.0}
+    rung |= {"added": -5.25, "against": "rnn", "signature": "x:1"}
+    (tmp_path / "ladder.json").write_text(json.dumps({"rungs": [rung]}))
+    made = tables.with_tables("<!-- generated: ladder -->\n<!-- end -->", tmp_path).splitlines()
+    assert "| lstm | 10 | 30 | 1,000 | 50.00 | -5.2 % | rnn |" in made
+    speed = {"processor": "p", "threads": 2, "tokens": 9, "date": "2026-01-01", "commit": "0123456789abc", "command": "c"}
+    speed |= {"figures": [{"rung": "rnn", "first": 12.0, "last": 11.0}]}
+    (tmp_path / "generating.json").write_text(json.dumps(speed))
+    made = tables.with_tables("<!-- generated: generating -->\n<!-- end -->", tmp_path).splitlines()
+    assert "| rnn | 12 | 11 |" in made
+    assert "9 tokens on p, 2 threads; 2026-01-01, 0123456789: `c`" in made
