@@ -66,7 +66,8 @@ def test_an_unknown_table_is_refused(tables: ModuleType, tmp_path: Path) -> None
 def test_tables_of_language_models(tables: ModuleType, tmp_path: Path) -> None:
     scored = {"perplexity": 60.0, "signature": "tokens:5|x:1"}
     cache = {"test": {"perplexity": 50.0}}
-    figure = {"recipe": "ptb-awd-lstm", "parameters": 1000, "seconds": 90, "dev": scored, "test": scored, "cache": cache}
+    figure = {"recipe": "ptb-awd-lstm", "parameters": 1000, "seconds": 90, "dev": scored, "test": scored}
+    figure |= {"cache": cache}
     plain = figure | {"recipe": "mine", "cache": None}
     (tmp_path / "language.json").write_text(json.dumps({"figures": [figure, figure, plain]}))
     made = tables.with_tables("<!-- generated: language -->\n<!-- end -->", tmp_path).splitlines()
@@ -78,8 +79,8 @@ def test_tables_of_language_models(tables: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "ladder.json").write_text(json.dumps({"rungs": [rung]}))
     made = tables.with_tables("<!-- generated: ladder -->\n<!-- end -->", tmp_path).splitlines()
     assert "| lstm | 10 | 30 | 1,000 | 50.00 | -5.2 % | rnn |" in made
-    speed = {"processor": "p", "threads": 2, "tokens": 9, "date": "2026-01-01", "commit": "0123456789abc", "command": "c"}
-    speed |= {"figures": [{"rung": "rnn", "first": 12.0, "last": 11.0}]}
+    speed = {"processor": "p", "threads": 2, "tokens": 9, "date": "2026-01-01", "commit": "0123456789abc"}
+    speed |= {"command": "c", "figures": [{"rung": "rnn", "first": 12.0, "last": 11.0}]}
     (tmp_path / "generating.json").write_text(json.dumps(speed))
     made = tables.with_tables("<!-- generated: generating -->\n<!-- end -->", tmp_path).splitlines()
     assert "| rnn | 12 | 11 |" in made
