@@ -59,13 +59,15 @@ class LogitTotals(nn.Module):
         self, logits: Float[Tensor, "R V"], targets: Int[Tensor, " R"], wide: torch.dtype
     ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"], Float[Tensor, " R"]]:
         exact = logits.to(wide)
-        total = exact.logsumexp(-1)
+        # Outside of compiled code, torch has one kernel for log_softmax and five for logsumexp.
+        compiling = torch.compiler.is_compiling()
+        total = exact.logsumexp(-1) if compiling else exact[:, 0] - exact.log_softmax(-1)[:, 0]
         return exact.gather(-1, targets[:, None])[:, 0] - total, exact.mean(-1) - total, total
 
 
 class LogitSlopes(nn.Module):
     """The gradient by the logits, g_chosen · onehot(target) + g_mean / V − (g_chosen + g_mean) · exp(l − Z), in their
-    own number format; and its sum over rows, if `summed`."""
+    own number format; and its sum over rows, if `summed`. Without g_mean there is none."""
 
     def forward(
         self,
@@ -73,11 +75,14 @@ class LogitSlopes(nn.Module):
         targets: Int[Tensor, " R"],
         total: Float[Tensor, " R"],
         by_chosen: Float[Tensor, " R"],
-        by_mean: Float[Tensor, " R"],
+        by_mean: Float[Tensor, " R"] | None,
         summed: bool,
     ) -> tuple[Float[Tensor, "R V"], Float[Tensor, " V"] | None]:
         by_logits = (logits.to(total.dtype) - total[:, None]).exp_()
-        by_logits.mul_(-(by_chosen + by_mean)[:, None]).add_(by_mean[:, None] / logits.shape[1])
+        if by_mean is None:
+            by_logits.mul_(-by_chosen[:, None])
+        else:
+            by_logits.mul_(-(by_chosen + by_mean)[:, None]).add_(by_mean[:, None] / logits.shape[1])
         if torch.compiler.is_compiling():
             # One kernel with the rest; by itself it would be two more passes.
             places = torch.arange(logits.shape[1], device=logits.device)
@@ -106,6 +111,7 @@ class _LogProbs(torch.autograd.Function):
         slopes: LogitSlopes,
     ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
         ctx.chunk, ctx.dtypes, ctx.slopes = chunk, (features.dtype, weight.dtype), slopes
+        ctx.set_materialize_grads(False)
         narrow, ctx.wide = _formats(features)
         features, weight, bias = features.to(narrow), weight.to(narrow), None if bias is None else bias.to(narrow)
         chosen, mean, total = features.new_empty(3, len(features), dtype=ctx.wide)
@@ -120,15 +126,18 @@ class _LogProbs(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, by_chosen: Float[Tensor, " R"], by_mean: Float[Tensor, " R"]) -> tuple[Tensor | None, ...]:
+    def backward(
+        ctx: Any, by_chosen: Float[Tensor, " R"] | None, by_mean: Float[Tensor, " R"] | None
+    ) -> tuple[Tensor | None, ...]:
         features, weight, bias, targets, total, kept = ctx.saved_tensors
+        by_chosen = torch.zeros_like(total) if by_chosen is None else by_chosen
         of_features, of_weight, of_bias = ctx.needs_input_grad[:3]
         by_features = torch.empty_like(features)
         sums = _Sums(weight if of_weight else None, bias if of_bias else None, ctx.wide)
         for start in range(0, len(features), ctx.chunk):
             rows = slice(start, start + ctx.chunk)
             logits = F.linear(features[rows], weight, bias) if kept is None else kept[rows]
-            given = targets[rows], total[rows], by_chosen[rows], by_mean[rows]
+            given = targets[rows], total[rows], by_chosen[rows], None if by_mean is None else by_mean[rows]
             by_logits, summed = ctx.slopes(logits, *given, of_bias)
             sums.add(by_logits, summed, features[rows])
             if of_features:

@@ -21,7 +21,7 @@ def segment_loss(
     goes on into the next segment."""
     reading = read_segment(model, batch, carry)
     of_target, of_all = model.readout_of(reading.state).log_probs(reading.features, batch.wanted.tokens)
-    costs = -torch.lerp(of_target, of_all, label_smoothing)
+    costs = -torch.lerp(of_target, of_all, label_smoothing) if label_smoothing else -of_target
     loss = costs.masked_fill(~batch.wanted.keep, 0.0).sum()
     if penalty is not None:
         loss = loss + _penalties(reading, batch, penalty)
