@@ -14,19 +14,16 @@ tokens a second, the median over passes.
 import argparse
 import gc
 import json
-import platform
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 import torch
+from conditions import conditions
 from plain_recurrent import PlainRecurrent
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -307,14 +304,10 @@ def ratios(figures: Sequence[Figure]) -> dict[str, dict[str, float]]:
     return found
 
 
-def conditions(arguments: argparse.Namespace, pairs: int) -> dict[str, Any]:
-    known = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    versions = {"python": platform.python_version(), "torch": torch.__version__, "cuda": torch.version.cuda}
-    return {
-        "command": " ".join(["python", *sys.argv]),
-        "commit": arguments.commit or known,
+def described(arguments: argparse.Namespace, pairs: int) -> dict[str, Any]:
+    return conditions(["torch", "transformers"], arguments.commit) | {
         "device": torch.cuda.get_device_name(),
-        "versions": versions | {"transformers": version("transformers")},
+        "cuda": torch.version.cuda,
         "lengths": [str(file) for file in arguments.data] or drawn_lengths.__doc__,
         "pairs": pairs,
         "passes": PASSES,
@@ -339,7 +332,7 @@ def main() -> None:
             if "recurrent" in system and tokens > 16384:
                 continue  # a loop over time is not what one would choose for these
             figures.append(run_system(system, pairs, tokens, profiled=arguments.profile))
-            record = conditions(arguments, len(pairs)) | {"figures": [asdict(figure) for figure in figures]}
+            record = described(arguments, len(pairs)) | {"figures": [asdict(figure) for figure in figures]}
             arguments.out.write_text(json.dumps(record | {"ratios": ratios(figures)}, indent=1) + "\n")
     for pair, found in ratios(figures).items():
         print(pair, found)
