@@ -84,6 +84,14 @@ def test_score_of_the_test_text_and_of_a_file(model: Path, tmp_path: Path) -> No
     ).out
 
 
+def test_a_text_of_unknown_words_is_scored_and_said_to_be_one(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.txt").write_text("Der Hund sieht\n")
+    told = regard("score", model, tmp_path / "new.txt")
+    assert told.code == 0
+    assert told.err == "75 % of the tokens are unknown to this model: is this text written as its training text was?\n"
+    assert "unknown:3 as one" in told.out
+
+
 def test_score_of_every_token(model: Path, tmp_path: Path) -> None:
     (tmp_path / "new.txt").write_text("the cat\na zebra\n")
     told = regard("score", model, tmp_path / "new.txt", "--tokens")

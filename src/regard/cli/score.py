@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.arguments import Device, ModelFolder
+from regard.cli.arguments import Device, ModelFolder, To
 from regard.cli.progress import progress_of
 from regard.errors import UsageError, one_of
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from regard.tasks import Scored, ScoredText, Writer
 
 CONTEXTS = ("stream", "documents", "lines")
+MANY = 0.2
+"""Share of unknown words beyond which a text is not one that the model was made for."""
 
 
 def score(
@@ -43,6 +45,7 @@ def score(
     cache: Annotated[int, typer.Option(help="Language models: last words kept in a cache; 0 means none.")] = 0,
     cache_theta: Annotated[float, typer.Option(help="How much the cache prefers words after like states.")] = 0.66,
     cache_share: Annotated[float, typer.Option(help="Share of probability that the cache gets.")] = 0.13,
+    to: To = None,
     as_json: Annotated[bool, typer.Option("--json", help="Language models: everything as JSON.")] = False,
     device: Device = "auto",
 ) -> None:
@@ -72,24 +75,28 @@ def score(
     if cache:
         writer = writer.with_cache(cache, cache_theta, cache_share)
     scored = _score_text(writer, files or [], split, context, rows)
+    found = scored.likelihood
+    if found.unknown > MANY * found.tokens:
+        share = f"{100 * found.unknown / found.tokens:.0f} % of the tokens"
+        typer.echo(f"{share} are unknown to this model: is this text written as its training text was?", err=True)
     if as_json:
         typer.echo(_as_json(model, scored, tokens))
         return None
     if tokens:
         for line, token, bits in scored.surprisals():
             typer.echo(f"{line}\t{token}\t{bits:.4f}")
-    for found in scored.scores:
-        typer.echo(str(found), err=tokens)
+    for each in scored.scores:
+        typer.echo(str(each), err=tokens)
     return None
 
 
-def _score_pairs(model: Path, files: list[Path], tokens: bool, device: str) -> None:
+def _score_pairs(model: Path, files: list[Path], tokens: bool, device: str, to: str | None) -> None:
     from regard.cli.corpus import pieces_of
     from regard.tasks import load_translator
 
     if len(files) != 2:
         raise UsageError(f"{model}: is a translator; give two files, source and target, not {len(files)}")
-    translator = load_translator(model, device=device)
+    translator = load_translator(model, device=device).into(to)
     count, total = 0, 0.0
     for pairs in pieces_of(files):
         for row in translator.score([pair.source for pair in pairs], [pair.target for pair in pairs]):
