@@ -15,5 +15,6 @@ def count(
 
     `size` is that of the vocabulary. `on_progress` is told how many tokens were read, now and then and in the end.
     """
-    counts = count_ngrams(texts, settings.order, size, settings.memory, on_progress)
-    return NgramLanguageModel(SMOOTHINGS[settings.smoothing](counts, settings))
+    # The counts have no name here, so that they are gone before the model sums over its table.
+    smooth = SMOOTHINGS[settings.smoothing]
+    return NgramLanguageModel(smooth(count_ngrams(texts, settings.order, size, settings.memory, on_progress), settings))

@@ -21,8 +21,8 @@ from regard.models.ngram.table import MOST_NODES
 from regard.tokens.vocabulary import BEGIN, END, SPECIAL_NAMES, UNKNOWN
 
 MEBIBYTE = 2**20
-PEAK = 48
-"""Bytes for each different n-gram at the peak, when two tries are merged or the counts become probabilities."""
+PEAK = 60
+"""Bytes for each different n-gram at the peak, which is where counts become probabilities; the table then takes 20."""
 _REPORT_EVERY = 100_000
 
 Tokens = Sequence[int] | np.ndarray

@@ -16,8 +16,7 @@ from regard.tokens.vocabulary import BEGIN
 FALLBACK = (0.0, 0.5, 1.0, 1.5)
 """Discounts of counts 0, 1, 2 and more where a text is too small or too strange to tell them, as KenLM has them."""
 
-Probabilities = Float64[np.ndarray, " _"]
-Factors = Float64[np.ndarray, " _"]
+Logs = Float32[np.ndarray, " _"]
 Links = Int32[np.ndarray, " _"]
 
 
@@ -39,23 +38,18 @@ def kneser_ney(counts: Counts, settings: NgramModel) -> NgramTable:
     word is one that was never seen.
     """
     links = _links(counts)
-    adjusted = [counts.words, *(level.counts for level in counts.levels)]
-    for order, longer in enumerate(links, start=1):
-        raw = adjusted[order - 1]
-        adjusted[order - 1] = np.bincount(longer, minlength=len(raw))
-        begun = _begun(counts, order)
-        adjusted[order - 1][begun] = raw[begun]
-    words = adjusted[0].copy()
+    words = _adjusted(counts, links, 1).copy()
     words[BEGIN] = 0
     taken = discounts(words)[np.minimum(words, 3)]
     total = max(words.sum(), 1)
-    probabilities = [(words - taken) / total + (taken.sum() / total if words.any() else 1.0) * _even(counts)]
-    factors = []
-    for level, seen, link in zip(counts.levels, adjusted[1:], links, strict=True):
-        found, factor = _interpolate(level.first, seen, discounts(seen), link, probabilities[-1])
-        probabilities.append(found)
-        factors.append(factor)
-    return _table(counts, links, probabilities, factors)
+    shares = (words - taken) / total + (taken.sum() / total if words.any() else 1.0) * _even(counts)
+    log_probs, back_offs = [_log10(shares)], []
+    for order, (level, link) in enumerate(zip(counts.levels, links, strict=True), start=2):
+        seen = _adjusted(counts, links, order)
+        shares, factors = _interpolate(level.first, seen, discounts(seen), link, shares)
+        log_probs.append(_log10(shares))
+        back_offs.append(_log10(factors))
+    return _table(counts, links, log_probs, back_offs)
 
 
 def add_k(counts: Counts, settings: NgramModel) -> NgramTable:
@@ -67,18 +61,17 @@ def add_k(counts: Counts, settings: NgramModel) -> NgramTable:
     even, width = _even(counts), len(counts.words) - len(NEVER_WRITTEN)
     words = counts.words.copy()
     words[BEGIN] = 0
-    alone = counts.order == 1
-    probabilities = [(words + settings.k) / (words.sum() + settings.k * width) if alone else np.full(len(words), even)]
-    factors = []
+    alone = (words + settings.k) / (words.sum() + settings.k * width)
+    log_probs, back_offs = [_log10(alone if counts.order == 1 else np.full(len(words), even))], []
     for order, level in enumerate(counts.levels, start=1):
         full = slice(0, len(level.first) - 1) if order == counts.order - 1 else _begun(counts, order)
-        found, factor = np.full(len(level.words), even), np.ones(len(level.first) - 1)
+        shares, factors = np.full(len(level.words), even), np.ones(len(level.first) - 1)
         children = slice(level.first[full.start], level.first[full.stop])
-        begin = level.first[full.start : full.stop + 1] - level.first[full.start]
-        found[children], factor[full] = _relative(begin, level.counts[children], settings.k, width)
-        probabilities.append(found)
-        factors.append(factor)
-    return _table(counts, _links(counts), probabilities, factors)
+        first = level.first[full.start : full.stop + 1] - level.first[full.start]
+        shares[children], factors[full] = _relative(first, level.counts[children], settings.k, width)
+        log_probs.append(_log10(shares))
+        back_offs.append(_log10(factors))
+    return _table(counts, _links(counts), log_probs, back_offs)
 
 
 def stupid_backoff(counts: Counts, settings: NgramModel) -> NgramTable:
@@ -89,12 +82,12 @@ def stupid_backoff(counts: Counts, settings: NgramModel) -> NgramTable:
     """
     words = counts.words.astype(float)
     words[BEGIN] = 0
-    probabilities, factors = [words / words.sum() if words.any() else np.full(len(words), _even(counts))], []
+    log_probs = [_log10(words / words.sum() if words.any() else np.full(len(words), _even(counts)))]
+    back_offs = []
     for level in counts.levels:
-        found, _ = _relative(level.first, level.counts, 0.0, 0)
-        probabilities.append(found)
-        factors.append(np.where(np.diff(level.first) > 0, settings.backoff, 1.0))
-    return _table(counts, _links(counts), probabilities, factors)
+        log_probs.append(_log10(_relative(level.first, level.counts, 0.0, 0)[0]))
+        back_offs.append(_log10(np.where(np.diff(level.first) > 0, settings.backoff, 1.0)))
+    return _table(counts, _links(counts), log_probs, back_offs)
 
 
 SMOOTHINGS: dict[str, Callable[[Counts, NgramModel], NgramTable]] = {
@@ -119,6 +112,17 @@ def _links(counts: Counts) -> list[Links]:
     return links
 
 
+def _adjusted(counts: Counts, links: list[Links], order: int) -> Int64[np.ndarray, " _"]:
+    """What Kneser–Ney takes for the counts of one length."""
+    raw = counts.words if order == 1 else counts.levels[order - 2].counts
+    if order == counts.order:
+        return raw
+    found = np.bincount(links[order - 1], minlength=len(raw))
+    begun = _begun(counts, order)
+    found[begun] = raw[begun]
+    return found
+
+
 def _begun(counts: Counts, order: int) -> slice:
     """The n-grams of this order that begin with BEGIN; they stand together."""
     found = slice(BEGIN, BEGIN + 1)
@@ -127,32 +131,29 @@ def _begun(counts: Counts, order: int) -> slice:
     return found
 
 
-def _table(
-    counts: Counts, links: list[Links], probabilities: list[Probabilities], factors: list[Factors]
-) -> NgramTable:
+def _table(counts: Counts, links: list[Links], log_probs: list[Logs], back_offs: list[Logs]) -> NgramTable:
     """All levels one after another, by numbers that go through."""
     size = len(counts.words)
-    probabilities[0][list(NEVER_WRITTEN)] = 0
+    log_probs[0][list(NEVER_WRITTEN)] = NEVER
     bounds = np.cumsum([0, size] + [len(level.words) for level in counts.levels])
-    contexts = bounds[max(1, counts.order - 1)]
     keys = np.empty(bounds[-1] - size + 1, np.int64)
     keys[-1] = LAST_KEY
     all_links = np.full(bounds[-1], -1, np.int32)
-    first = np.full(contexts + 1, size, np.int32)
+    first = np.full(bounds[max(1, counts.order - 1)] + 1, size, np.int32)
     for level, link, below, start, end in zip(counts.levels, links, bounds[:-2], bounds[1:-1], bounds[2:], strict=True):
         parents = np.repeat(np.arange(below, start), np.diff(level.first))
-        keys[start - size : end - size] = parents * size + level.words
-        all_links[start:end] = link + below
+        np.multiply(parents, size, out=parents)
+        np.add(parents, level.words, out=keys[start - size : end - size])
+        np.add(link, below, out=all_links[start:end], casting="same_kind")
         first[below : start + 1] = level.first + start
-    back_offs = np.concatenate(factors) if factors else np.ones(size)
-    return NgramTable(size, bounds, keys, first, all_links, _log10(np.concatenate(probabilities)), _log10(back_offs))
+    weights = np.concatenate(back_offs) if back_offs else np.zeros(size, np.float32)
+    return NgramTable(size, bounds, keys, first, all_links, np.concatenate(log_probs), weights)
 
 
 def _log10(numbers: Float64[np.ndarray, " n"]) -> Float32[np.ndarray, " n"]:
-    found = np.full(len(numbers), NEVER)
-    np.log10(numbers, out=found, where=numbers > 0)
-    found.clip(max=0, out=found)
-    return found.astype(np.float32)
+    found = np.full(len(numbers), NEVER, np.float32)
+    np.log10(numbers, out=found, where=numbers > 0, casting="same_kind")
+    return np.minimum(found, 0, out=found)
 
 
 @njit(nogil=True, cache=True)

@@ -72,19 +72,23 @@ class NgramTable:
     def _summed(self) -> tuple[np.ndarray, np.ndarray]:
         """A context's sums are those of its link, by its back-off weight, but for its own children, each of which has
         a probability of its own instead of the one that its link has; so one pass over the n-grams finds them."""
-        values = self.log_probs.astype(float)
+        words = self.log_probs[: self.size].astype(float)
         # The last entry is that of no context at all, which is what unigrams link to: −1.
         totals, means = np.empty((2, self.contexts + 1))
-        totals[-1], means[-1] = (10 ** values[: self.size]).sum(), values[: self.size].mean()
-        for words in range(1, max(2, self.order)):
-            here = self.level(words)
-            longer = slice(here.stop, int(self.bounds[min(words + 1, self.order)]))
+        totals[-1], means[-1] = (10**words).sum(), words.mean()
+        for length in range(1, max(2, self.order)):
+            here = self.level(length)
+            longer = slice(here.stop, int(self.bounds[min(length + 1, self.order)]))
             weights = self.back_offs[here].astype(float)
-            parents = self.keys[longer.start - self.size : longer.stop - self.size] // self.size - here.start
-            own, other = values[longer], weights[parents] + values[self.links[longer]]
-            gained = np.bincount(parents, 10**own - 10**other, len(weights))
+            parents = self.keys[longer.start - self.size : longer.stop - self.size] // self.size
+            parents -= here.start
+            own, other = self.log_probs[longer].astype(float), weights[parents]
+            other += self.log_probs[self.links[longer]]
             raised = np.bincount(parents, own - other, len(weights))
-            totals[here] = 10**weights * totals[self.links[here]] + gained
+            # In place, as these are the largest arrays there are.
+            own = np.power(10, own, out=own)
+            own -= np.power(10, other, out=other)
+            totals[here] = 10**weights * totals[self.links[here]] + np.bincount(parents, own, len(weights))
             means[here] = weights + means[self.links[here]] + raised / self.size
         logs = np.log(np.maximum(totals[:-1], LEAST_TOTAL))
         return logs, means[:-1] * LN10 - logs
