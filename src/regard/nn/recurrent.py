@@ -191,9 +191,10 @@ class RecurrentStack(nn.Module):
         return x, RecurrentState(tuple(after))
 
     def _overlap(self, x: Float[Tensor, "N T I"]) -> bool:
-        """Whether layers are to work side by side: on CUDA, if there are several of them and nobody looks."""
-        idle = x.device.type == "cuda" and x.requires_grad and len(self.layers) > 1 and x.shape[1] >= 2 * STRETCHES
-        return idle and not any(layer.back or layer.ahead.watched for layer in self._layers)
+        """Whether layers are to work side by side: in training on CUDA, if there are several and nobody looks."""
+        enough = len(self.layers) > 1 and x.shape[1] >= 2 * STRETCHES
+        plain = not any(layer.back or layer.ahead.watched for layer in self._layers)
+        return x.device.type == "cuda" and x.requires_grad and enough and plain
 
     def _side_by_side(
         self, x: Float[Tensor, "N T I"], before: RecurrentState
