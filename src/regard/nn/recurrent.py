@@ -210,7 +210,7 @@ class RecurrentStack(nn.Module):
             Lane(layer, self.between if place else None, x.device, place) for place, layer in enumerate(self._layers)
         ]
         state, outputs = list(before.layers), []
-        for stretch in x.split(-(-x.shape[1] // STRETCHES), 1):
+        for stretch in torch.split(x, -(-x.shape[1] // STRETCHES), 1):
             giver = main
             for place, lane in enumerate(lanes):
                 stretch, state[place] = lane(stretch, state[place], giver)
@@ -260,8 +260,9 @@ class Lane:
 
     def _use(self, *tensors: Tensor) -> None:
         """Their memory is not given to others before this stream is done with it."""
-        for tensor in tensors if self.stream else ():
-            tensor.record_stream(self.stream)
+        if self.stream:
+            for tensor in tensors:
+                tensor.record_stream(self.stream)
 
 
 class Steps:
