@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.align import align
+from regard.cli.arpa import arpa
 from regard.cli.backtranslate import back_translate
 from regard.cli.check import check
 from regard.cli.demo import demo
@@ -34,7 +35,7 @@ app = typer.Typer(
 
 for commands in (
     (demo, recipes, check, train, repeat, evaluate),
-    (translate, back_translate, generate, score, align, look, ladder),
+    (translate, back_translate, generate, score, align, look, ladder, arpa),
 ):
     for command in commands:
         app.command()(command)

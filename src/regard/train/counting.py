@@ -64,11 +64,16 @@ def count(
     if metrics:
         yield Validated(1, metrics, improved, progress.seconds)
     if ranks.leads:
-        name = save_checkpoint(folder, Checkpoint(weights, {}, None, None, progress))
-        folder.set_chosen(name, MODEL)
-        folder.set_current(name)
-        yield Saved(1, folder.checkpoints / name)
+        yield Saved(1, folder.checkpoints / save_counted(folder, weights, progress))
     yield _ended(progress, f"counted, {parameters:,} numbers")
+
+
+def save_counted(folder: ModelFolder, weights: dict[str, Tensor], progress: Progress) -> str:
+    """Saves a model that is done as the one checkpoint of its folder, and gives its name."""
+    name = save_checkpoint(folder, Checkpoint(weights, {}, None, None, progress))
+    folder.set_chosen(name, MODEL)
+    folder.set_current(name)
+    return name
 
 
 def numbers_of(weights: Mapping[str, Tensor]) -> int:
