@@ -124,5 +124,5 @@ def test_a_word_without_end_is_no_text(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_too_little_text_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="1 word that occurs 5 times or more; that is too little to learn from: "):
+    with pytest.raises(DataError, match="1 word occurs 5 times or more; that is too little to learn from: "):
         corpus_of("a a a a a b\n", tmp_path)

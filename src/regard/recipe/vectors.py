@@ -78,7 +78,7 @@ class PredictingVectors(LearnedVectors):
     buckets: Positive = 200_000
     """Vectors that all n-grams share, by a hash of their text."""
     device: str = "cpu"
-    """`cpu`; `cuda`, where many words learn at once and no two runs give the same bits; `auto`: CUDA, if there is one."""
+    """`cpu`; `cuda`, where many words learn at once and bits differ from run to run; `auto`: CUDA, if there is one."""
 
     @model_validator(mode="after")
     def _settings_fit(self) -> Self:

@@ -10,7 +10,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -24,9 +24,10 @@ from regard.train.report import duration
 from regard.train.signals import asked_to_stop
 from regard.train.starting import check_same_run
 from regard.vectors import Vectors
-from regard.vectors.corpus import load_corpus
+from regard.vectors.corpus import Corpus, load_corpus
 from regard.vectors.learner import Advance
 from regard.vectors.learning import checkpoints_in, learn
+from regard.vectors.native import is_native
 
 FREE = ("data.train", "vectors.save_every", "vectors.workers")
 """Settings that may change when a run is resumed; whether the text is the same, its fingerprint says."""
@@ -59,7 +60,7 @@ class Learned:
     vectors: Vectors | None
     """None if a signal ended it."""
     pace: Pace | None
-    """None if there was nothing left to learn."""
+    """None if nothing was left to learn."""
     signal: int | None = None
 
 
@@ -72,30 +73,35 @@ def learn_vectors(recipe: VectorsRecipe, out: Path, *, resume: bool = False, tel
     A new run needs a folder without one; with `resume`, the run that is there goes on from its last state. `tell` is
     told the pace after every step; if it is not given, a person is, on standard error.
     """
-    folder = ModelFolder(Path(out))
+    folder, console = ModelFolder(Path(out)), Console(file=sys.stderr, highlight=False, quiet=tell is not None)
     folder.check_may_train(resume)
-    with folder.locked(), asked_to_stop() as asked:
+    with folder.locked():
         if folder.is_begun and folder.recipe.exists():
             check_same_run(read_recipe(folder.recipe, kind=VectorsRecipe), recipe, folder.path, FREE)
-        console = Console(file=sys.stderr, highlight=False)
+            if is_native(folder.path) and not any(folder.checkpoints.iterdir()):
+                return Learned(Vectors.load(folder.path), None)
+        console.print("reading the text")
         corpus = load_corpus(recipe.data, folder.path / "cache")
-        words = f"{corpus.vocabulary.total:,} words of text, {len(corpus.vocabulary):,} of them different"
-        if tell is None:
-            console.print(words, soft_wrap=True)
-        checkpoints = checkpoints_in(folder.checkpoints, recipe, corpus)
-        pace = None
-        with _reporting(console) if tell is None else _silent(tell) as report:
-            for event in _paced(learn(recipe, corpus, checkpoints)):
-                if isinstance(event, Vectors):
-                    return _finish(folder, recipe, event, pace)
-                pace = event
-                report(pace)
-                if checkpoints.asked:
-                    _record(folder, "interrupted", pace)
-                    return Learned(None, pace, asked.signal)
-                if not folder.checkpoints.exists():
-                    _begin(folder, recipe)
-                checkpoints.asked = asked()
+        console.print(f"{corpus.vocabulary.total:,} words, {len(corpus.vocabulary):,} of them different")
+        with _reporting(console) if tell is None else nullcontext(tell) as report:
+            return _follow(recipe, corpus, folder, report)
+
+
+def _follow(recipe: VectorsRecipe, corpus: Corpus, folder: ModelFolder, report: Teller) -> Learned:
+    checkpoints, pace = checkpoints_in(folder.checkpoints, recipe, corpus), None
+    with asked_to_stop() as asked:
+        for event in _paced(learn(recipe, corpus, checkpoints)):
+            if pace is None:
+                # Now that all went well so far: what is refused at the start leaves no run behind.
+                _begin(folder, recipe)
+            if isinstance(event, Vectors):
+                return _finish(folder, recipe, event, pace)
+            pace = event
+            report(pace)
+            if checkpoints.asked:
+                _record(folder, "interrupted", pace)
+                return Learned(None, pace, asked.signal)
+            checkpoints.asked = asked()
     raise AssertionError("the last thing a learner gives are vectors")
 
 
@@ -116,13 +122,12 @@ def _paced(events: Iterator[Advance | Vectors]) -> Iterator[Pace | Vectors]:
 def _begin(folder: ModelFolder, recipe: VectorsRecipe) -> None:
     try:
         replace_file(folder.recipe, write_recipe(recipe).encode())
-        folder.checkpoints.mkdir()
+        folder.checkpoints.mkdir(exist_ok=True)
     except OSError as error:
         raise cannot_write(folder, "the recipe", error) from error
 
 
 def _finish(folder: ModelFolder, recipe: VectorsRecipe, vectors: Vectors, pace: Pace | None) -> Learned:
-    _begin(folder, recipe) if not folder.is_begun else None
     about = {"method": recipe.vectors.model_dump(), "data": recipe.data.model_dump(), "seed": recipe.seed}
     made = Vectors(vectors.words, vectors.matrix, about)
     made.save(folder.path)
@@ -144,14 +149,9 @@ def _record(folder: ModelFolder, event: str, pace: Pace) -> None:
 
 
 def in_words(pace: Pace) -> str:
-    """`skipping stage: 41 %, 350,000 words/s, 1:10 min left`."""
+    """`41 %, 350,000 words/s, 1:10 min left`."""
     speed = f", {pace.words_per_second:,.0f} words/s, {duration(pace.left)} left" if pace.words_per_second else ""
     return f"{f'{pace.stage}: ' if pace.stage else ''}{100 * pace.words / pace.total:.0f} %{speed}"
-
-
-@contextmanager
-def _silent(tell: Teller) -> Iterator[Teller]:
-    yield tell
 
 
 @contextmanager

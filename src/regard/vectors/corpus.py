@@ -162,10 +162,9 @@ def _renumber(
     known.sort(key=lambda number: (-counts[number], words[number]))
     known = known[: data.most or None]
     if len(known) < 2:
-        raise DataError(
-            f"{_where(data)}: {counted(len(known), 'word')} that occurs {data.least} times or more; "
-            "that is too little to learn from: give more text, or lower data.least"
-        )
+        occur = f"{counted(len(known), 'word')} {'occurs' if len(known) == 1 else 'occur'} {data.least} times or more"
+        advice = "that is too little to learn from: give more text, or lower data.least"
+        raise DataError(f"{_where(data)}: {occur}; {advice}")
     new = np.full(len(words), LINE_END - 1, dtype=np.int32)
     new[known] = np.arange(len(known), dtype=np.int32)
     new[0] = LINE_END

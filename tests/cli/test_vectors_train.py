@@ -1,0 +1,108 @@
+"""`regard vectors train`: by recipe, by text or by neither; refused in words; interrupted and resumed."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import ALONE, regard
+
+from regard.recipe import VectorsRecipe, read_recipe
+from regard.vectors import Vectors
+
+SMALL = [f"vectors.{change}" for change in ("dimension=6", "negatives=2", "window=2", "epochs=2", "sample=0.1")]
+OPTIONS = [part for change in SMALL for part in ("--set", change)]
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    draw = np.random.default_rng(1)
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(" ".join(draw.choice(list("abcdefgh"), 6)) for _ in range(200)))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["skipgram", "cbow", "svd", "hellinger", "glove"])
+def test_every_way_to_learn_learns(text: Path, tmp_path: Path, kind: str) -> None:
+    changes = OPTIONS if kind in ("skipgram", "cbow") else ["--set", "vectors.dimension=6"]
+    told = regard(
+        "vectors", "train", "--text", text, "--out", tmp_path / "run", "--set", f"vectors.kind={kind}", *changes
+    )
+    assert told.code == 0, told.err
+    assert told.out.startswith("8 vectors of 6 numbers")
+    assert f": {tmp_path / 'run'}\nnext: regard vectors similar {tmp_path / 'run'} " in told.out
+    vectors = Vectors.load(tmp_path / "run")
+    assert sorted(vectors.words) == list("abcdefgh")
+    assert np.isfinite(vectors.matrix).all()
+    assert read_recipe(tmp_path / "run" / "recipe.toml", kind=VectorsRecipe).vectors.kind == kind
+
+
+def test_a_recipe_names_its_text(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my.toml").write_text('task = "vectors"\n[data]\ntrain = ["text.txt"]\n[vectors]\nkind = "cbow"\n')
+    monkeypatch.chdir(tmp_path)
+    assert regard("vectors", "train", "my.toml", *OPTIONS).code == 0
+    assert len(Vectors.load("runs/my")) == 8
+    again = regard("vectors", "train", "my.toml", *OPTIONS)
+    assert again.code == 2
+    assert again.err == (
+        "regard: runs/my: there is a model here already; "
+        "go on with it by --resume, choose another --out, or delete the folder\n"
+    )
+    assert regard("vectors", "train", "my.toml", "--resume", *OPTIONS).out.startswith(
+        "8 vectors of 6 numbers: runs/my\n"
+    )
+    both = regard("vectors", "train", "my.toml", "--text", text)
+    assert (both.code, both.err) == (
+        2,
+        "regard: a recipe names its text; leave --text out, or change the recipe's by --set data.train=[…]\n",
+    )
+
+
+def test_without_recipe_and_text_pythons_own_help_is_read(tmp_path: Path) -> None:
+    told = regard("vectors", "train", "--out", tmp_path / "run", *OPTIONS)
+    assert told.code == 0
+    assert "class" in Vectors.load(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ("vectors.kind=word2vec", "vectors.kind = 'word2vec' is not a way to learn vectors; allowed are 'skipgram'"),
+        ("vectors.dimensions=5", "unknown setting 'vectors.dimensions'; nearest known: 'vectors.dimension'"),
+        ("vectors.dimension=many", "vectors.dimension = 'many': must be a whole number"),
+        ("vectors.longest=2", "n-grams of at least 3 and at most 2 characters: there are none; raise longest"),
+        ("vectors.last_rate=0.5", "last_rate = 0.5 is above rate = 0.025; lower it: the rate falls"),
+        ("data.corpus=topics", "train names files, but corpus is 'topics'; set corpus to 'files' or leave train out"),
+        ("data.train=[]", "train is missing: name a text file, or choose corpus = 'topics', which is built in"),
+        ("data.least=1000", "0 words occur 1000 times or more; that is too little to learn from"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(text: Path, tmp_path: Path, change: str, complaint: str) -> None:
+    told = regard("vectors", "train", "--text", text, "--out", tmp_path / "run", "--set", change)
+    assert told.code == 2
+    assert complaint in told.err
+    assert not (tmp_path / "run" / "vectors.json").exists()
+
+
+def test_ngrams_are_not_for_a_gpu(text: Path, tmp_path: Path) -> None:
+    changes = ["--set", "vectors.longest=5", "--set", "vectors.device=cuda"]
+    told = regard("vectors", "train", "--text", text, "--out", tmp_path / "run", *changes)
+    assert "n-grams (longest = 5) are learned on the CPU; set device to 'cpu'" in told.err
+
+
+def test_ctrl_c_saves_and_leaves_with_its_exit_code(text: Path, tmp_path: Path) -> None:
+    text.write_text(text.read_text() * 100)
+    command = ["vectors", "train", "--text", str(text), "--out", str(tmp_path / "run"), *OPTIONS]
+    long = [*command, "--set", "vectors.epochs=100000"]
+    process = subprocess.Popen([sys.executable, "-m", "regard", *long], stderr=subprocess.PIPE, env=ALONE)
+    limit = time.monotonic() + 60
+    while not (tmp_path / "run" / "checkpoints").exists() and process.poll() is None and time.monotonic() < limit:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130, told
+    assert len(list((tmp_path / "run" / "checkpoints").iterdir())) == 1
+    assert not (tmp_path / "run" / "vectors.json").exists()
