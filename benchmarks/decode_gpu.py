@@ -16,7 +16,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -54,26 +53,16 @@ def text_of(count: int, seed: int = 2) -> Sources:
     return [rng.integers(4, VOCABULARY, length).tolist() for length in lengths]
 
 
-def own_model(precision: str) -> Generator:
+def own_model() -> Generator:
     torch.manual_seed(1)
     model = build_model(TransformerModel.model_validate({"kind": "transformer", **SHAPE}), VOCABULARY, VOCABULARY)
-    return model.to(DEVICE, torch.bfloat16 if precision == "bfloat16" else torch.float32).eval()
+    return model.to(DEVICE).eval()
 
 
 def how_of(beam: int, rows: int) -> Decoding:
     """What makes every output TOKENS long, END included."""
     exactly = {"least": TOKENS - 1, "longest_factor": 0.0, "longest_extra": TOKENS - 1}
     return Decoding.model_validate({"beam": beam, "batch_tokens": 32 * rows, **exactly})
-
-
-@contextmanager
-def products_in(precision: str) -> Iterator[None]:
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-    try:
-        yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
 
 
 def marian(precision: str) -> Any:
@@ -123,12 +112,11 @@ def seconds(system: Callable[[], Any]) -> float:
 
 def batches(rounds: int) -> Iterator[dict[str, Any]]:
     """Figures of one batch again and again."""
-    models = {precision: own_model(precision) for precision in PRECISIONS}
-    peer = marian("bfloat16")
+    model, peer = own_model(), marian("bfloat16")
     for rows, beam in ((128, 5), (128, 1), (1, 5), (1, 1)):
         sources, how = sources_of(rows), how_of(beam, rows)
         systems: dict[str, Callable[[], Any]] = {PEER: partial(generate, peer, sources, beam)}
-        for precision, model in models.items():
+        for precision in PRECISIONS:
             systems[f"own, {precision}"] = partial(own, model, precision, sources, how)
         first = {name: seconds(system) for name, system in systems.items()}
         times: dict[str, list[float]] = {name: [seconds(system)] for name, system in systems.items()}
@@ -141,8 +129,7 @@ def batches(rounds: int) -> Iterator[dict[str, Any]]:
 
 
 def own(model: Generator, precision: str, sources: Sources, how: Decoding, stepping: Stepping | None = None) -> Found:
-    with products_in(precision):
-        return decode_all(model, sources, how, stepping=stepping)
+    return decode_all(model, sources, how.model_copy(update={"precision": precision}), stepping=stepping)
 
 
 def _figures(
@@ -165,10 +152,11 @@ def _figures(
 def equal_outputs(count: int) -> Iterator[dict[str, Any]]:
     """Whether captured steps give what the same steps give one by one, and what steps in other shapes give."""
     for precision in PRECISIONS:
-        model, text = own_model(precision), text_of(count)
+        model, text = own_model(), text_of(count)
         for beam in (5, 1):
             how = Decoding(beam=beam, n_best=beam, longest_factor=1.0, longest_extra=2)
-            captured = own(model, precision, text, how)
+            # Each of two workers gets half of the tokens.
+            captured = own(model, precision, text, how.model_copy(update={"batch_tokens": 2 * how.batch_tokens}))
             uncaptured = own(model, precision, text, how, CapturedStepping(DEVICE, capture=None))
             plain = own(model, precision, text, how, Stepping(DEVICE))
             yield {
@@ -191,7 +179,7 @@ def files(count: int) -> Iterator[dict[str, Any]]:
     for beam in (5, 1):
         how = Decoding(beam=beam, longest_factor=1.0, longest_extra=0)
         for precision in PRECISIONS:
-            model = own_model(precision)
+            model = own_model()
             torch.cuda.reset_peak_memory_stats()
             cold, warm = (seconds(partial(own, model, precision, text, how)) for _ in range(2))
             peak = torch.cuda.max_memory_allocated() / 2**30

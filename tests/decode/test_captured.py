@@ -20,7 +20,7 @@ from regard.decode.captured import (
     CapturedStepping,
     rebuilt,
     signature_of,
-    stepping_of,
+    steppings_of,
     tensors_of,
     why_not,
 )
@@ -141,15 +141,21 @@ def test_where_capturing_fails_steps_are_done_one_by_one() -> None:
 
 
 def test_why_steps_are_not_captured() -> None:
-    model, cuda = TableGenerator(random_table(1, 6)), torch.device("cuda")
-    assert why_not(model, Decoding(), CPU, forced=False) == "on cpu there are no CUDA graphs"
-    penalized = Decoding(coverage_penalty=0.1)
-    assert why_not(model, penalized, cuda, forced=False) == "the coverage penalty looks at the attention"
-    assert why_not(model, Decoding(), cuda, forced=True) == "outputs begin with forced tokens"
-    assert why_not(model, Decoding(), cuda, forced=False) is None
+    cuda, how, penalized = torch.device("cuda"), Decoding(), Decoding(coverage_penalty=0.1)
+    assert why_not(how, CPU, forced=False, watched=False) == "on cpu there are no CUDA graphs"
+    assert why_not(penalized, cuda, forced=False, watched=False) == "the coverage penalty looks at the attention"
+    assert why_not(how, cuda, forced=True, watched=False) == "outputs begin with forced tokens"
+    assert why_not(how, cuda, forced=False, watched=True) == "a tap is watched"
+    assert why_not(how, cuda, forced=False, watched=False) is None
+
+
+def test_there_is_one_worker_where_somebody_looks_and_otherwise_as_many_as_threads() -> None:
+    model = TableGenerator(random_table(1, 6))
+    torch.set_num_threads(2)
+    assert [type(one) for one in steppings_of(model, Decoding(), CPU, forced=False)] == [Stepping] * 2
+    assert len(steppings_of(model, Decoding(coverage_penalty=0.1), CPU, forced=False)) == 1
     with record(model, "weights"):
-        assert why_not(model, Decoding(), cuda, forced=False) == "a tap is watched"
-    assert type(stepping_of(model, Decoding(), CPU, forced=False)) is Stepping
+        assert len(steppings_of(model, Decoding(), CPU, forced=False)) == 1
 
 
 @dataclass
@@ -214,14 +220,18 @@ def test_graphs_give_the_bits_of_steps_one_by_one(
         pytest.skip("recurrent cells are computed in float32")
     model, how = model_of(name).to("cuda", dtype), how_of(method, beam, n_best, longest_factor=2.0)
     device = torch.device("cuda")
-    captured = stepping_of(model, how, device, forced=False)
+    captured, other = steppings_of(model, how, device, forced=False)
     assert isinstance(captured, CapturedStepping)
-    uncaptured = decode_all(model, SOURCES, how, stepping=CapturedStepping(device, None))
+    assert isinstance(other, CapturedStepping)
+    # As many tokens as one of the workers gets.
+    half = how.model_copy(update={"batch_tokens": how.batch_tokens // 2})
+    uncaptured = decode_all(model, SOURCES, half, stepping=CapturedStepping(device, None))
     for _ in range(2):
         assert decode_all(model, SOURCES, how) == uncaptured
-    assert stepping_of(model, how, device, forced=False) is captured
+    assert steppings_of(model, how, device, forced=False)[0] is captured
     assert captured.count > 0
-    assert captured.reason == ""
+    assert other.count > 0
+    assert captured.reason == other.reason == ""
 
 
 @gpu
@@ -230,16 +240,17 @@ def test_other_weights_at_the_same_place_are_read_and_at_another_captured_anew()
     model, how, device = model_of(KINDS[0]).cuda(), how_of("beam", 3, 1), torch.device("cuda")
 
     def uncaptured() -> list[list[Hypothesis]]:
-        return decode_all(model, SOURCES, how, stepping=CapturedStepping(device, None))
+        half = how.model_copy(update={"batch_tokens": how.batch_tokens // 2})
+        return decode_all(model, SOURCES, half, stepping=CapturedStepping(device, None))
 
     before = decode_all(model, SOURCES, how)
-    first = stepping_of(model, how, device, forced=False)
+    first, _ = steppings_of(model, how, device, forced=False)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(1.5)
     assert decode_all(model, SOURCES, how) == uncaptured() != before
-    assert stepping_of(model, how, device, forced=False) is first
+    assert steppings_of(model, how, device, forced=False)[0] is first
     replaced: Callable[[Tensor], Tensor] = lambda tensor: tensor.clone()  # noqa: E731
     model._apply(replaced)
     assert decode_all(model, SOURCES, how) == uncaptured()
-    assert stepping_of(model, how, device, forced=False) is not first
+    assert steppings_of(model, how, device, forced=False)[0] is not first

@@ -7,6 +7,9 @@
 taps to look at scores, weights and context; which kernel ran is nobody's business.
 """
 
+from functools import cache
+from importlib.util import find_spec
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
@@ -137,7 +140,7 @@ class Attention(nn.Module):
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor | None, causal: bool
     ) -> Tensor:
         assert isinstance(self.score, DotScore)
-        query = self.score.transform(query)
+        query, scale = self.score.transform(query), self.score.scale
         queries, keys = query.shape[-2], key.shape[-2]
         # The kernels' own causal mask counts from the first key, so it serves only when all positions are queries.
         triangle = False
@@ -150,6 +153,10 @@ class Attention(nn.Module):
             bias = None if mask is None else mask.to(query.dtype).log()
         elif mask is not None:
             bias = bias.masked_fill(~mask, -torch.inf)
+        if _are_few(query, key, value):
+            from regard.attention.kernels import few_queries
+
+            return few_queries(query, key, value, bias, query.shape[-1] ** -0.5 if scale is None else scale)
         return F.scaled_dot_product_attention(
             query,
             key,
@@ -157,7 +164,7 @@ class Attention(nn.Module):
             attn_mask=None if bias is None else (bias.expand(queries, keys) if bias.ndim < 2 else bias).to(query.dtype),
             dropout_p=self.dropout if self.training else 0.0,
             is_causal=triangle,
-            scale=self.score.scale,
+            scale=scale,
             enable_gqa=query.shape[-3] != key.shape[-3],
         )
 
@@ -165,6 +172,29 @@ class Attention(nn.Module):
 def _scores(score: Score, query: Tensor, key: Tensor, bias: Tensor | None, prepared: bool) -> Tensor:
     scores = score.compare(query, key if prepared else score.prepare(key))
     return scores if bias is None else scores + bias
+
+
+FEW, WIDTHS = 16, (16, 32, 64, 128, 256)
+
+
+def _are_few(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether there is a kernel of our own: for steps of decoding, on CUDA devices, where Triton is."""
+    return (
+        query.is_cuda
+        and not torch.is_grad_enabled()
+        and query.ndim == 4
+        and query.shape[-2] <= FEW
+        and query.shape[-1] in WIDTHS
+        and value.shape[-1] in WIDTHS
+        and query.dtype in (torch.float32, torch.bfloat16)
+        and query.stride(-1) == key.stride(-1) == value.stride(-1) == 1
+        and _has_triton()
+    )
+
+
+@cache
+def _has_triton() -> bool:
+    return find_spec("triton") is not None
 
 
 def _visible(mask: Tensor | None, bias: Tensor | None) -> Tensor | None:

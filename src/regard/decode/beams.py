@@ -69,7 +69,7 @@ class Live:
     def finish(self, ending: Candidates, ranking: Ranking, keep: Bool[Tensor, "B S"], finished: Finished) -> None:
         """Adds the hypotheses that are continued with END to the finished ones."""
         parents = ending.parents[..., None]
-        tokens = self.tokens[..., 1:].gather(1, parents.expand(-1, -1, finished.tokens.shape[2]))
+        tokens = self.written.gather(1, parents.expand(-1, -1, self.length))
         coverage = self.coverage
         if coverage is not None:
             coverage = coverage.gather(1, parents.expand(-1, -1, coverage.shape[2]))
@@ -82,15 +82,15 @@ class Live:
 
     def grow(self, going: Candidates, over: Bool[Tensor, " B"]) -> Self:
         """The hypotheses, each one token longer, but those of searches that are over as they are."""
-        tokens, coverage = self.tokens, self.coverage
+        # The room is there to be written to: copies of all of it would cost as much as everything else here.
+        coverage, length = self.coverage, self.length + 1
         if self.beam > 1:
             parents = going.parents[..., None]
-            tokens = tokens.gather(1, parents.expand(tokens.shape))
+            self.tokens[..., 1:length] = self.written.gather(1, parents.expand(self.written.shape))
             coverage = None if coverage is None else coverage.gather(1, parents.expand(coverage.shape))
-        # The room is there to be written to: a copy each step would cost as much as everything else here.
-        tokens[..., self.length + 1] = going.tokens
+        self.tokens[..., length] = going.tokens
         totals = torch.where(over[:, None], self.totals, going.totals)
-        return type(self)(totals, tokens, coverage, self.lengths + ~over, self.length + 1)
+        return type(self)(totals, self.tokens, coverage, self.lengths + ~over, length)
 
 
 @dataclass(frozen=True)
@@ -131,16 +131,16 @@ class Searches:
             state=self.state.branch(rows, chosen),
         )
 
-    def lists(self, chosen: Int[Tensor, " M"], ranking: Ranking, n_best: int) -> list[list[Hypothesis]]:
-        """What these searches have found, best first: unfinished hypotheses if they have finished none."""
-        found = self.finished.select(chosen).lists(n_best, finished=True)
-        if all(found):
-            return found
+    def lists(
+        self, chosen: Int[Tensor, " M"], ranking: Ranking, n_best: int, finished: bool
+    ) -> list[list[Hypothesis]]:
+        """What these searches have finished, best first, or what they have not."""
+        if finished:
+            return self.finished.select(chosen).lists(n_best, finished=True)
         live, keep = self.live.select(chosen), self.keep[chosen]
         scores = ranking.score(live.totals, live.lengths[:, None], live.coverage, keep)
         room = self.finished.tokens.shape[2]
         unfinished = Finished.none(len(scores), live.beam, room, scores.device)
         lengths = live.lengths[:, None].expand(scores.shape)
-        unfinished.add(scores, live.totals, lengths, live.tokens[..., 1 : room + 1])
-        others = unfinished.lists(n_best, finished=False)
-        return [one or other for one, other in zip(found, others, strict=True)]
+        unfinished.add(scores, live.totals, lengths, live.written)
+        return unfinished.lists(n_best, finished=False)

@@ -9,15 +9,18 @@ What a graph reads and writes lies at fixed places. Whatever is made of tensors 
 dictionaries can be given to it: all tensors are copied to where they belong, unless they are there already.
 """
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from threading import Lock
 from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
+from regard.decode.precision import weights_of
 from regard.decode.stepping import Given, Made, Stepping
+from regard.decode.workers import workers_on
 from regard.graphs import CudaGraphs, Work
 from regard.models.generator import Generator
 from regard.recipe import Decoding
@@ -133,9 +136,11 @@ class CapturedStepping(Stepping):
             _copy(list(tensors_of(result)), list(tensors_of(made)))
 
         try:
-            replay = self._capture(work)
+            with _CAPTURING:
+                replay = self._capture(work)
         except RuntimeError as error:
             self.failures += 1
+            self._last = None
             self.reason = str(error).strip().partition("\n")[0]
             return None
         return Captured(replay, made, signature_of(made))
@@ -188,39 +193,39 @@ def _leaves(structure: object) -> Iterator[object]:
 
 
 def _copy(given: list[Tensor], places: list[Tensor]) -> None:
-    """Copies tensors to their places, those of one format in one call."""
+    """Copies tensors to their places."""
+    moved = [(tensor, place) for tensor, place in zip(given, places, strict=True) if tensor is not place]
     storages = {place.untyped_storage().data_ptr() for place in places}
-    pairs: dict[torch.dtype, tuple[list[Tensor], list[Tensor]]] = {}
-    for tensor, place in zip(given, places, strict=True):
-        if tensor is not place:
-            if tensor.untyped_storage().data_ptr() in storages:
-                tensor = tensor.clone()  # a view of what may be written over before it is read
-            lists = pairs.setdefault(tensor.dtype, ([], []))
-            lists[0].append(tensor)
-            lists[1].append(place)
-    for tensors, targets in pairs.values():
-        torch._foreach_copy_(targets, tensors)
+    # What is a view of a place may be written over before it is read.
+    sources = [tensor.clone() if tensor.untyped_storage().data_ptr() in storages else tensor for tensor, _ in moved]
+    for source, (_, place) in zip(sources, moved, strict=True):
+        place.copy_(source)
 
 
-_STEPPINGS: WeakKeyDictionary[Generator, dict[Hashable, Stepping]] = WeakKeyDictionary()
+_STEPPINGS: WeakKeyDictionary[Generator, dict[Hashable, list[Stepping]]] = WeakKeyDictionary()
+_CAPTURING = Lock()
+"""One thread at a time captures."""
 
 
-def stepping_of(model: Generator, settings: Decoding, device: torch.device, *, forced: bool) -> Stepping:
-    """The fastest way for the searches of a model to step."""
-    if why_not(model, settings, device, forced=forced) is not None:
-        return Stepping(device)
+def steppings_of(model: Generator, settings: Decoding, device: torch.device, *, forced: bool) -> Sequence[Stepping]:
+    """The fastest way for the searches of a model to step: one for each worker."""
+    watched = any(module.watched for module in model.modules() if isinstance(module, Tap))
+    reason = why_not(settings, device, forced=forced, watched=watched)
+    if reason is not None:
+        # What is recorded of several threads at a time would be all mixed up.
+        return [Stepping(device)] * (1 if watched or settings.coverage_penalty else workers_on(device))
     # Graphs read the weights where they were, and hold what stood in the settings.
-    weights = tuple(tensor.data_ptr() for tensor in (*model.parameters(), *model.buffers()))
-    key = (weights, torch.backends.cuda.matmul.allow_tf32, settings.model_dump_json(exclude={"batch_tokens", "seed"}))
+    weights = tuple(tensor.data_ptr() for tensor in weights_of(model))
+    how = settings.model_dump_json(exclude={"batch_tokens", "seed"}), torch.backends.cuda.matmul.allow_tf32
     known = _STEPPINGS.setdefault(model, {})
-    if key not in known:
-        if any(weights != other[0] for other in known if isinstance(other, tuple)):
-            known.clear()
-        known[key] = CapturedStepping(device, CudaGraphs(device))
-    return known[key]
+    if (weights, how) not in known:
+        for other in [key for key in known if isinstance(key, tuple) and key[0] != weights]:
+            del known[other]
+        known[weights, how] = [CapturedStepping(device, CudaGraphs(device)) for _ in range(workers_on(device))]
+    return known[weights, how]
 
 
-def why_not(model: Generator, settings: Decoding, device: torch.device, *, forced: bool) -> str | None:
+def why_not(settings: Decoding, device: torch.device, *, forced: bool, watched: bool) -> str | None:
     """Why steps are not captured; None if they are."""
     if device.type != "cuda":
         return f"on {device.type} there are no CUDA graphs"
@@ -228,6 +233,4 @@ def why_not(model: Generator, settings: Decoding, device: torch.device, *, force
         return "the coverage penalty looks at the attention"
     if forced:
         return "outputs begin with forced tokens"
-    if any(module.watched for module in model.modules() if isinstance(module, Tap)):
-        return "a tap is watched"
-    return None
+    return "a tap is watched" if watched else None

@@ -7,10 +7,12 @@ import torch
 from torch import nn
 
 from regard.data.batch import PairBatch, padded_sources
-from regard.decode.captured import stepping_of
+from regard.decode.captured import steppings_of
+from regard.decode.precision import computing_in
 from regard.decode.ranking import Hypothesis
-from regard.decode.search import decode, evaluating
+from regard.decode.search import decode_batch, evaluating
 from regard.decode.stepping import Stepping
+from regard.decode.workers import each_done
 from regard.errors import UsageError
 from regard.models.generator import Generator
 from regard.recipe import Decoding
@@ -35,18 +37,24 @@ def decode_all(
     `stepping` is how searches step, otherwise as fast as they can."""
     if prefixes is not None:
         _check_counts("prefixes", prefixes, sources)
-    found: dict[int, list[Hypothesis]] = {}
-    device = device_of(model)
-    stepping = stepping or stepping_of(model, settings, device, forced=prefixes is not None)
-    widths = [stepping.width(len(source) + 1) for source in sources]
-    for chosen in batches_by_length(widths, settings.batch_tokens, stepping.fit):
-        copied = None if words is None else [words[example] for example in chosen]
-        batch = padded_sources([sources[example] for example in chosen], copied, widths[chosen[0]]).to(device)
-        forced = None if prefixes is None else [prefixes[example] for example in chosen]
-        outputs = decode(model, batch, settings, prefixes=forced, examples=chosen, stepping=stepping)
-        found.update(zip(chosen, outputs, strict=True))
-        if on_progress is not None:
-            on_progress(len(found), len(sources))
+    device, found = device_of(model), dict[int, list[Hypothesis]]()
+    with computing_in(settings.precision, model, device) as writer, evaluating(writer):
+        steppings = [stepping] if stepping else steppings_of(writer, settings, device, forced=prefixes is not None)
+        widths = [steppings[0].width(len(source) + 1) for source in sources]
+
+        def write(worker: int, chosen: list[int]) -> list[list[Hypothesis]]:
+            copied = None if words is None else [words[example] for example in chosen]
+            batch = padded_sources([sources[example] for example in chosen], copied, widths[chosen[0]]).to(device)
+            forced = None if prefixes is None else [prefixes[example] for example in chosen]
+            return decode_batch(writer, batch, settings, forced, chosen, steppings[worker])
+
+        # What is decoded together is shared out among the workers.
+        tokens = max(settings.batch_tokens // len(steppings), 1)
+        batches = list(batches_by_length(widths, tokens, steppings[0].fit))
+        for chosen, outputs in each_done(write, batches, len(steppings), device):
+            found.update(zip(chosen, outputs, strict=True))
+            if on_progress is not None:
+                on_progress(len(found), len(sources))
     return [found[example] for example in range(len(sources))]
 
 

@@ -90,12 +90,17 @@ class Finished:
         """How many places are not taken."""
         return (self.scores[:, :-1] == -torch.inf).sum(1)
 
+    @property
+    def empty(self) -> Bool[Tensor, " B"]:
+        """Where there is none."""
+        return self.scores[:, 0] == -torch.inf
+
     def add(
         self,
         scores: Float[Tensor, "B beam"],
         log_probs: Float[Tensor, "B beam"],
         length: int | Int[Tensor, "B beam"],
-        tokens: Int[Tensor, "B beam T"],
+        tokens: Int[Tensor, "B beam t"],
     ) -> None:
         """Takes hypotheses, of which those with a log-probability of -inf are none; the others must find a place."""
         there = log_probs > -torch.inf

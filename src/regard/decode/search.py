@@ -42,7 +42,6 @@ from regard.recipe import Decoding
 from regard.tokens.vocabulary import BEGIN
 
 
-@torch.inference_mode()
 def decode(
     model: Generator,
     source: Padded,
@@ -50,7 +49,6 @@ def decode(
     *,
     prefixes: Sequence[Sequence[int]] | None = None,
     examples: Sequence[int] | None = None,
-    stepping: Stepping | None = None,
 ) -> list[list[Hypothesis]]:
     """The outputs for each source of a batch, best first: `n_best` of them, or as many as the search has found.
 
@@ -60,16 +58,29 @@ def decode(
     examples = range(len(source.tokens)) if examples is None else examples
     if len(examples) != len(source.tokens):
         raise UsageError(f"{len(examples)} example numbers for {len(source.tokens)} sources: give one for each")
+    with evaluating(model):
+        return decode_batch(model, source, settings, prefixes, examples, Stepping(source.tokens.device))
+
+
+@torch.inference_mode()
+def decode_batch(
+    model: Generator,
+    source: Padded,
+    settings: Decoding,
+    prefixes: Sequence[Sequence[int]] | None,
+    examples: Sequence[int],
+    stepping: Stepping,
+) -> list[list[Hypothesis]]:
+    """The same with a model that is evaluating already."""
     longest = longest_outputs(source, settings)
     rules = Constraints.of(source, settings, prefixes, examples, longest)
     if not len(examples):
         return []
-    stepping = stepping or Stepping(source.tokens.device)
     beam, n_best = (settings.beam, settings.n_best) if settings.method == "beam" else (1, 1)
     samples = settings.n_best if settings.method == "sample" else 1
     room = stepping.room(max(longest) + 1)  # BEGIN, and all that may be written before END
     numbers = [example for example in examples for _ in range(samples)]
-    with evaluating(model), attention_reader(model, settings.coverage_penalty) as attention:
+    with attention_reader(model, settings.coverage_penalty) as attention:
         writer = Writer(model, Ranking(settings.length_penalty, settings.coverage_penalty), beam, n_best, attention)
         begin = Beginning.of(source, rules, settings, examples, room, stepping.rows(len(examples)))
         searches = stepping("begin", partial(writer.begin, examples=numbers), begin)
@@ -113,7 +124,8 @@ class Beginning:
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Dropout is off while the block runs; then every part is again in the mode it was in."""
     training = [module for module in model.modules() if module.training]
-    model.eval()
+    for module in training:
+        module.training = False
     try:
         yield
     finally:
@@ -162,7 +174,7 @@ class Writer:
         # The model reads the last token of every hypothesis and says how likely each next one is.
         live, rules = searches.live, searches.rules
         features, state = self.model.advance(live.last, searches.state)
-        log_probs = self.model.readout_of(state).logits(features[:, -1]).float().log_softmax(-1)
+        log_probs = self.model.readout_of(state).logits(features[:, -1]).log_softmax(-1, dtype=torch.float32)
         log_probs = log_probs.view(*live.totals.shape, -1)
         live = live.look(self.attention())
         if live.length == 0:
@@ -220,7 +232,7 @@ def search(
         for _ in range(min(stepping.every, longest + 1 - searches.live.length)):
             searches = stepping("step", partial(writer.step, examples=examples), searches)
         # Here alone the host waits.
-        over, broken = torch.stack([searches.over, searches.broken]).tolist()
+        over, broken, empty = torch.stack([searches.over, searches.broken, searches.finished.empty]).tolist()
         if any(broken):
             row = broken.index(True)
             raise _not_a_number(examples[rows[row] or 0], int(searches.live.lengths[row]))
@@ -228,9 +240,12 @@ def search(
         size = stepping.smaller(len(rows), left)
         if left and size == len(rows):
             continue
-        leave = [row for row, search in enumerate(rows) if over[row] and search is not None]
-        lists = searches.lists(torch.tensor(leave, device=device), writer.ranking, writer.n_best)
-        found.update(zip((search for row in leave if (search := rows[row]) is not None), lists, strict=True))
+        leave = {row: search for row, search in enumerate(rows) if over[row] and search is not None}
+        for finished in (True, False):
+            chosen = {row: search for row, search in leave.items() if empty[row] is not finished}
+            if chosen:
+                lists = searches.lists(torch.tensor([*chosen], device=device), writer.ranking, writer.n_best, finished)
+                found.update(zip(chosen.values(), lists, strict=True))
         if not left:
             return [found[search] for search in range(len(examples))]
         stay = [row for row, is_over in enumerate(over) if not is_over]

@@ -1,0 +1,140 @@
+"""Triton kernels. This module is imported where there is a CUDA device and Triton, and nowhere else."""
+
+import torch
+import triton
+import triton.language as tl
+from jaxtyping import Float
+from torch import Tensor
+
+QUERIES, KEYS = 16, 64
+"""Most queries of a row, and how many keys are looked at together; there are no products of fewer than 16 of either."""
+
+
+def few_queries(
+    query: Float[Tensor, "B H Q D"],
+    key: Float[Tensor, "B G K D"],
+    value: Float[Tensor, "B G K Dv"],
+    bias: Float[Tensor, "..."] | None,
+    scale: float,
+) -> Float[Tensor, "B H Q Dv"]:
+    """Softmax attention of at most 16 queries to any number of keys: what each step of decoding does.
+
+    Kernels for many queries let most of the device wait here. The memory of the result is in the order "B Q H Dv".
+    """
+    batch, heads, queries, width = query.shape
+    context = query.new_empty(batch, queries, heads, value.shape[-1]).transpose(1, 2)
+    rows = None if bias is None else bias.expand(batch, heads, queries, key.shape[2])
+    if rows is not None and rows.stride(-1) != 1:
+        rows = rows.contiguous()
+    _few_queries[(batch * heads,)](
+        query,
+        key,
+        value,
+        query if rows is None else rows,
+        context,
+        scale,
+        key.shape[2],
+        *query.stride()[:3],
+        *key.stride()[:3],
+        *value.stride()[:3],
+        *((0, 0, 0) if rows is None else rows.stride()[:3]),
+        *context.stride()[:3],
+        heads,
+        heads // key.shape[1],
+        queries,
+        biased=rows is not None,
+        width=width,
+        value_width=value.shape[-1],
+        most=QUERIES,
+        together=KEYS,
+        precision="tf32" if torch.backends.cuda.matmul.allow_tf32 else "ieee",
+        num_warps=4,
+        num_stages=2,
+    )
+    return context
+
+
+# What changes from step to step is not specialized: each kind of number would be a kernel of its own.
+@triton.jit(do_not_specialize=["scale", "keys", "bias_row", "bias_head", "bias_query", "heads", "share", "queries"])
+def _few_queries(
+    query,
+    key,
+    value,
+    bias,
+    context,
+    scale,
+    keys,
+    query_row,
+    query_head,
+    query_place,
+    key_row,
+    key_head,
+    key_place,
+    value_row,
+    value_head,
+    value_place,
+    bias_row,
+    bias_head,
+    bias_query,
+    context_row,
+    context_head,
+    context_place,
+    heads,
+    share,
+    queries,
+    biased: tl.constexpr,
+    width: tl.constexpr,
+    value_width: tl.constexpr,
+    most: tl.constexpr,
+    together: tl.constexpr,
+    precision: tl.constexpr,
+):
+    """All queries of one head of one row, with the running maximum and sum of Milakov and Gimelshein (2018)."""
+    row = tl.program_id(0) // heads
+    head = tl.program_id(0) % heads
+    group = head // share
+    places = tl.arange(0, most)
+    there = places[:, None] < queries
+    features = tl.arange(0, width)[None, :]
+    value_features = tl.arange(0, value_width)[None, :]
+    asked = tl.load(
+        query + row * query_row + head * query_head + places[:, None] * query_place + features, mask=there, other=0.0
+    )
+    highest = tl.full([most], float("-inf"), tl.float32)
+    total = tl.zeros([most], tl.float32)
+    mixed = tl.zeros([most, value_width], tl.float32)
+    for first in range(0, keys, together):
+        each = first + tl.arange(0, together)
+        inside = each < keys
+        known = tl.load(
+            key + row * key_row + group * key_head + each[:, None] * key_place + features,
+            mask=inside[:, None],
+            other=0.0,
+        )
+        scores = tl.dot(asked, tl.trans(known), input_precision=precision) * scale
+        if biased:
+            scores += tl.load(
+                bias + row * bias_row + head * bias_head + places[:, None] * bias_query + each[None, :],
+                mask=there & inside[None, :],
+                other=0.0,
+            ).to(tl.float32)
+        scores = tl.where(inside[None, :], scores, float("-inf"))
+        higher = tl.maximum(highest, tl.max(scores, 1))
+        # A query that has seen nothing so far has no highest score, and weighs everything 0.
+        level = tl.where(higher == float("-inf"), 0.0, higher)
+        weights = tl.exp(scores - level[:, None])
+        faded = tl.exp(highest - level)
+        total = total * faded + tl.sum(weights, 1)
+        held = tl.load(
+            value + row * value_row + group * value_head + each[:, None] * value_place + value_features,
+            mask=inside[:, None],
+            other=0.0,
+        )
+        mixed = mixed * faded[:, None] + tl.dot(weights.to(held.dtype), held, input_precision=precision)
+        highest = higher
+    mixed = mixed / tl.where(total == 0.0, 1.0, total)[:, None]
+    tl.store(
+        context + row * context_row + head * context_head + places[:, None] * context_place + value_features,
+        mixed.to(context.dtype.element_ty),
+        mask=there,
+    )

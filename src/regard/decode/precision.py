@@ -1,0 +1,50 @@
+"""The number format that a model computes in while it writes, on CUDA devices."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+from regard.models.generator import Generator
+from regard.tap import Tap
+
+_COPIES: WeakKeyDictionary[Generator, Generator] = WeakKeyDictionary()
+
+
+@contextmanager
+def computing_in(precision: str, model: Generator, device: torch.device) -> Iterator[Generator]:
+    """A model that computes in the format of `decode.precision` while the block runs.
+
+    In bfloat16 that is a copy, brought up to date whenever it is asked for; its taps are those of the model itself.
+    """
+    if device.type != "cuda" or precision == "float32":
+        yield model
+    elif precision == "tf32":
+        before = torch.backends.cuda.matmul.allow_tf32
+        torch.backends.cuda.matmul.allow_tf32 = True
+        try:
+            yield model
+        finally:
+            torch.backends.cuda.matmul.allow_tf32 = before
+    else:
+        yield narrow(model)
+
+
+@torch.no_grad()
+def narrow(model: Generator) -> Generator:
+    """The model in bfloat16."""
+    if model not in _COPIES:
+        taps: dict[int, object] = {id(module): module for module in model.modules() if isinstance(module, Tap)}
+        _COPIES[model] = deepcopy(model, taps).to(torch.bfloat16)
+    copy = _COPIES[model]
+    torch._foreach_copy_(weights_of(copy), weights_of(model))
+    return copy
+
+
+def weights_of(model: nn.Module) -> list[Tensor]:
+    """All parameters and buffers: `state_dict` takes longer than a step does."""
+    held = (each.values() for module in model.modules() for each in (module._parameters, module._buffers))
+    return [tensor for tensors in held for tensor in tensors if tensor is not None]
