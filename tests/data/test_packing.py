@@ -14,7 +14,8 @@ from pair_strategies import ListedPairs, TokenPair, token_pairs
 from torch import Tensor
 
 from regard.data import PairBatch, PairBatches, Position
-from regard.data.packing import WIDTH, Packed, PackedBatch, Packing
+from regard.data.filling import WIDTH, Packing, first_fit
+from regard.data.packing import Packed, PackedBatch
 from regard.errors import RecipeError
 from regard.models import build_model
 from regard.models.generator import Generator
@@ -76,6 +77,18 @@ def test_ranks_share_the_rows(pairs: list[TokenPair], budget: int, world: int) -
             assert share.count == sum(len(pairs[one][1]) + 1 for one in share.examples)
             assert isinstance(share.source, Packed)
             assert len(share.source.own.place) == len(share.source.target.place) == len(share.given.tokens)
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), max_size=20), st.integers(1, 5), st.integers(9, 20))
+def test_a_pair_stands_in_the_first_row_with_room(lengths: list[tuple[int, int]], count: int, width: int) -> None:
+    found = first_fit(np.array(lengths, dtype=np.int64).reshape(-1, 2), count, width).tolist()
+    for place, pair in enumerate(lengths):
+        before = [
+            [sum(lengths[one][side] for one in range(place) if found[one] == row) for side in (0, 1)]
+            for row in range(count)
+        ]
+        fits = [row for row, used in enumerate(before) if all(u + p <= width for u, p in zip(used, pair, strict=True))]
+        assert found[place] == (fits[0] if fits else -1)
 
 
 def test_hardly_anything_is_padding_and_there_are_few_shapes() -> None:

@@ -15,13 +15,18 @@ import numpy.typing as npt
 
 from regard.data.batch import PairBatch
 from regard.data.copying import Copying
-from regard.data.packing import PackedBatch, PackedRows, Packing
+from regard.data.filling import Packing
+from regard.data.packing import PackedBatch, PackedRows
 from regard.data.shapes import Shapes
+from regard.data.tagging import tags_before
 from regard.errors import DataError
 from regard.tokens.tokenizer import Tokenizer
 
 BATCHES_IN_SHARD = 128
 """Batches of average length a shard has room for: enough to sort well by length, little enough to compute at once."""
+
+PACKED_IN_SHARD = 64
+"""The same for packed ones, which need no sorting; but the last of a shard is not full."""
 
 
 @dataclass(frozen=True, order=True)
@@ -97,7 +102,7 @@ class PairBatches:
         self._longest = longest
         longer = np.asarray(pairs.lengths).max(axis=1)
         mean = float(longer.mean()) + 1
-        self._shard_size = max(1, int(BATCHES_IN_SHARD * batch_tokens / mean))
+        self._shard_size = max(1, int((PACKED_IN_SHARD if packed else BATCHES_IN_SHARD) * batch_tokens / mean))
         self._shapes = Shapes(longer + 1, shapes, batch_tokens) if shapes and not packed else None
         self._packing = Packing(batch_tokens) if packed else None
         self._planned: dict[tuple[int, int], int] = {}
@@ -175,7 +180,10 @@ class PairBatches:
                 if tokenizer is not None:
                     sampled = tokenizer.encode_sampled(those, self._seeds(epoch, side, chosen))
                     plain = sides[side]
-                    sides[side][:] = [self._short_enough(*both) for both in zip(sampled, plain, strict=True)]
+                    sides[side][:] = [
+                        self._short_enough([*tags_before(tokenizer, row), *other], row)
+                        for other, row in zip(sampled, plain, strict=True)
+                    ]
         return *sides, examples
 
     def _seeds(self, epoch: int, side: int, examples: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:

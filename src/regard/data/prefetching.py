@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-AHEAD = 8
-"""Items that are made ahead at most."""
+AHEAD = 32
+"""Items that are made ahead at most: so many that the time it takes to plan the next shard of them passes unnoticed."""
 
 
 class Prefetched(Iterator[T], Generic[T]):
