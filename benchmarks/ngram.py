@@ -109,14 +109,17 @@ def memory(peak: bool) -> float:
 def measure_building(text: Path, folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     """Both take turns; ours is also run once as a process, for its memory."""
     ours, parts, theirs, said = [], [], [], ""
+    busy: dict[str, list[float]] = {"ours": [], "theirs": []}
     for number in range(arguments.rounds):
         parts.append({})
-        begin = time.perf_counter()
+        begin, processor = time.perf_counter(), time.process_time()
         build(text, folder / "ours.arpa", arguments.order, parts[-1])
         ours.append(time.perf_counter() - begin)
+        busy["ours"].append(time.process_time() - processor)
         lmplz = [arguments.lmplz, "-o", arguments.order, "-S", "1G", "-T", f"{folder}/"]
         seconds, said = run([*lmplz, "--text", text, "--arpa", folder / "theirs.arpa"])
         theirs.append(seconds)
+        busy["theirs"].append(float(re.search(r"CPU:([\d.]+)", said)[1]))
         print(f"building, round {number + 1}: ours {ours[-1]:.2f} s, lmplz {seconds:.2f} s", file=sys.stderr)
     alone = [sys.executable, __file__, "--alone", text, "--order", arguments.order, "--out", folder / "alone.arpa"]
     whole, output = run(alone)
@@ -124,14 +127,20 @@ def measure_building(text: Path, folder: Path, arguments: argparse.Namespace) ->
     return {
         "regard": spread(ours)
         | {
+            "processor_seconds": round(median(busy["ours"]), 3),
             "parts_of_the_median": parts[ours.index(sorted(ours)[len(ours) // 2])],
             "as_a_process": round(whole, 3),
             "peak_mebibytes": round(peak),
             "of_which_before_building": round(before),
         },
         "lmplz": spread(theirs)
-        | {"peak_mebibytes": round(int(re.search(r"RSSMax:(\d+) kB", said)[1]) / 1024), "memory_setting": "-S 1G"},
+        | {
+            "processor_seconds": round(median(busy["theirs"]), 3),
+            "peak_mebibytes": round(int(re.search(r"RSSMax:(\d+) kB", said)[1]) / 1024),
+            "memory_setting": "-S 1G",
+        },
         "times_lmplz": round(median(ours) / median(theirs), 2),
+        "times_lmplz_by_processor_seconds": round(median(busy["ours"]) / median(busy["theirs"]), 2),
     }
 
 
