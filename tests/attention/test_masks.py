@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.attention import causal, combine, padding, window
+from regard.attention.masks import same
 from regard.errors import UsageError
 
 sizes = st.integers(1, 6)
@@ -37,6 +38,12 @@ def test_a_window_as_wide_as_the_sequence_is_no_window(length: int) -> None:
 def test_padding_is_the_same_for_every_head_and_query() -> None:
     keep = torch.tensor([[True, True, False], [True, False, False]])
     assert torch.equal(padding(keep).expand(2, 4, 5, 3), keep[:, None, None].repeat(1, 4, 5, 1))
+
+
+@given(st.lists(st.integers(-1, 3), max_size=6), st.lists(st.integers(-1, 3), max_size=6))
+def test_only_keys_with_the_number_of_the_query_are_seen(queries: list[int], keys: list[int]) -> None:
+    mask = same(torch.tensor([queries], dtype=torch.int64), torch.tensor([keys], dtype=torch.int64))
+    assert mask[0, 0].tolist() == [[query == key for key in keys] for query in queries]
 
 
 def test_combined_masks_allow_what_all_allow() -> None:

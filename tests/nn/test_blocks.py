@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_layers import decoder_layer, encoder_layer, randomize
 
-from regard.attention import Heads, KeyValueCache, TreeDistance, padding, tree_distances
+from regard.attention import Heads, KeyValueCache, TreeDistance, Unprepared, padding, tree_distances
 from regard.nn import DecoderBlock, EncoderBlock, FeedForward, Residual
 from regard.tap import intervene, record
 
@@ -64,6 +64,15 @@ def test_a_decoder_block_is_torchs_decoder_layer(
     cache = KeyValueCache(4)
     pieces = [block(x[:, cut], memory, source_mask=padding(keep), cache=cache) for cut in (slice(0, 1), slice(1, 4))]
     torch.testing.assert_close(torch.cat(pieces, 1), theirs)
+
+
+def test_a_source_may_be_prepared_by_the_block_itself() -> None:
+    block, source = decoder_block("pre"), torch.randn(2, 4, 6, dtype=torch.float64)
+    x, rows = torch.randn(2, 3, 6, dtype=torch.float64), torch.tensor([1, 0])
+    expected, unprepared = block(x, block.cross.remember(source)), Unprepared(source)
+    assert torch.equal(block(x, unprepared), expected)
+    assert torch.equal(block(x, unprepared.copy()), expected)
+    assert torch.equal(Unprepared(source).select(rows).source, source[rows])
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
