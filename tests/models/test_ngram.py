@@ -186,6 +186,7 @@ def test_sums_over_the_vocabulary_are_known_for_every_context(
     torch.testing.assert_close(logits.logsumexp(-1), torch.zeros(len(contexts)).double(), atol=1e-4, rtol=0)
     torch.testing.assert_close(logits.mean(-1), trie.means.double(), atol=1e-3, rtol=1e-5)
     assert smoothing == "stupid_backoff" or trie.totals.abs().max() < 1e-5
+    assert model.sums_to_one == table.sums_to_one == (trie.totals.abs().max() < 1e-3)
 
 
 @given(lines=texts, order=orders, smoothing=smoothings, heard=texts)

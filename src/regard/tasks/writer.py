@@ -101,6 +101,11 @@ class Writer:
     def with_cache(self, size: int, theta: float, share: float) -> "Writer":
         """The same model with a cache of its last `size` words, which get `share` of the probability (Grave et al.
         2017); it needs no training."""
+        if isinstance(self.model, NgramLanguageModel):
+            raise UsageError(
+                "a cache finds words again by what the model computed where they stood, and an n-gram model computes "
+                "nothing; leave the cache out, or put it on a model that is trained"
+            )
         return Writer(self.recipe, ContinuousCache(self.model, size=size, theta=theta, share=share), self.tokenizer)
 
     def prompt(self, text: str) -> Prompt:
@@ -207,4 +212,6 @@ class Writer:
         if isinstance(self.model, ContinuousCache):
             cache = self.model
             parts.append(f"cache:{cache.size} words, theta {cache.theta:g}, share {cache.share:g}")
+        if isinstance(self.model, NgramLanguageModel) and not self.model.sums_to_one:
+            parts.append("scores:divided by their sum")
         return "|".join([*parts, f"regard:{version('regard')}"])

@@ -12,7 +12,7 @@ from regard.errors import ModelError
 from regard.models.copying import known_tokens
 from regard.models.generator import Readout, State
 from regard.models.language import Carry, LanguageModel, Reading
-from regard.models.ngram.table import LN10, NgramTable, unread_table
+from regard.models.ngram.table import LN10, TOLERANCE, NgramTable, unread_table
 from regard.recipe import NgramModel
 from regard.tap import Tap
 from regard.tokens.vocabulary import BEGIN, END
@@ -148,6 +148,11 @@ class NgramLanguageModel(LanguageModel):
     @property
     def table(self) -> NgramTable:
         return self.readout.trie.table
+
+    @property
+    def sums_to_one(self) -> bool:
+        """Whether its numbers were probabilities before they were divided by their sum."""
+        return bool((self.readout.trie.totals.abs() < TOLERANCE).all())
 
     @property
     def like(self) -> Tensor:

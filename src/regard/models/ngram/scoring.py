@@ -12,9 +12,6 @@ from regard.models.ngram.counting import Tokens, joined
 from regard.models.ngram.table import NgramTable
 from regard.tokens.vocabulary import BEGIN, END
 
-TOLERANCE = 1e-3
-"""How far from one probabilities may sum; those of ARPA files are rounded."""
-
 
 def log10_probs(table: NgramTable, tokens: Int32[np.ndarray, " n"]) -> Float32[np.ndarray, " n"]:
     """log10 of the probability of every token after those before it.
@@ -33,8 +30,7 @@ def log10_probs(table: NgramTable, tokens: Int32[np.ndarray, " n"]) -> Float32[n
 
 def perplexity(table: NgramTable, texts: Iterable[Tokens]) -> float:
     """Per token, of texts each on its own between BEGIN and END, where END counts as a token."""
-    largest = float(np.abs(table.totals).max())
-    if largest > TOLERANCE:
+    if not table.sums_to_one:
         raise UsageError(
             f"perplexity: what this model says of the next word sums to {np.exp(table.totals).max():.4g} after some "
             "contexts, not to 1, as with stupid back-off; scores have no perplexity: choose another smoothing, or "

@@ -12,6 +12,8 @@ from regard.tokens.vocabulary import BEGIN, PAD
 LN10 = math.log(10)
 NEVER = -99.0
 """The log10 that stands for probability zero, as is usual in ARPA files."""
+TOLERANCE = 1e-3
+"""How far from one probabilities may sum; those of ARPA files are rounded."""
 LEAST_TOTAL = 1e-30
 """What a sum of probabilities is taken for that malformed ones have made less."""
 NEVER_WRITTEN = (PAD, BEGIN)
@@ -67,6 +69,11 @@ class NgramTable:
     def means(self) -> Float64[np.ndarray, " contexts"]:
         """Mean over the vocabulary of all natural log-probabilities after each context, once they sum to one."""
         return self._summed[1]
+
+    @property
+    def sums_to_one(self) -> bool:
+        """Whether it gives probabilities, and not mere scores, after every context."""
+        return bool(np.abs(self.totals).max() < TOLERANCE)
 
     @cached_property
     def _summed(self) -> tuple[np.ndarray, np.ndarray]:
