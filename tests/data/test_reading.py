@@ -195,7 +195,7 @@ def test_broken_json_lines(tmp_path: Path, line: str, message: str) -> None:
 def test_forms_that_are_not_known(names: list[str]) -> None:
     assert refused(*names) == (
         f"data.train = {names!r}: expected two files of lines (source, target), or one whose name ends in .tsv or "
-        ".jsonl and holds both sides; each may end in .gz"
+        ".jsonl and holds both sides; each may end in .gz, and data.format tells for other names"
     )
 
 

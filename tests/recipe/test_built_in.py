@@ -6,14 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from regard.data import load_corpus
 from regard.models import build_model
 from regard.recipe import LanguageRecipe, RecurrentModel, TransformerModel, built_in_recipes, read_recipe
+from regard.tasks import load
+from regard.tasks.evaluation import evaluate, split_of
 from regard.tokens import load_tokenizer
 from regard.train import Ended, run
 
 MULTI30K = Path(os.environ.get("MULTI30K", Path(__file__).parents[3] / "shared" / "data" / "multi30k"))
 """Where the text may lie, as its README has it: data/task1/raw, unpacked."""
 NEED_FILES = ["europarl-recurrent", "europarl-transformer", "multi30k-recurrent", "multi30k-transformer"]
+TATOEBA = [f"tatoeba-{pair}-{model}" for pair in ("ende", "enfr") for model in ("recurrent", "transformer")]
+TATOEBA_TEXT = Path(os.environ.get("TATOEBA", Path(__file__).parents[3] / "shared" / "data" / "tatoeba"))
 PTB = ["attentive", "awd-lstm", "copying", "lstm", "ngram", "rnn", "transformer", "window"]
 LANGUAGE = [*(f"ptb-{rung}" for rung in PTB), "wikitext2-awd-lstm"]
 EVERY_DAY = [pytest.param(name, marks=pytest.mark.long if "recurrent" in name else ()) for name in NEED_FILES]
@@ -26,11 +31,11 @@ TINY = {
 def tiny(name: str) -> list[str]:
     limits = ["train.steps=2", "train.validation.every=1", "train.validation.examples=2"]
     limits += ["decode.method=greedy", "decode.longest_factor=1", "decode.longest_extra=0"]
-    return [*TINY[name.split("-")[1]], *limits, "tokens.source.size=300", "train.batch_tokens=512", "train.device=cpu"]
+    return [*TINY[name.split("-")[-1]], *limits, "tokens.source.size=300", "train.batch_tokens=512", "train.device=cpu"]
 
 
 def test_the_list() -> None:
-    assert list(built_in_recipes()) == sorted(["dates", *NEED_FILES, *LANGUAGE])
+    assert list(built_in_recipes()) == sorted(["dates", *NEED_FILES, *TATOEBA, *LANGUAGE])
 
 
 @pytest.mark.parametrize("name", NEED_FILES)
@@ -43,7 +48,7 @@ def test_a_recipe_that_needs_files_says_where_they_come_from(name: str) -> None:
     assert moved.data.train == [str(Path.cwd() / "elsewhere/a.en"), str(Path.cwd() / "elsewhere/a.de")]
 
 
-@pytest.mark.parametrize("name", NEED_FILES)
+@pytest.mark.parametrize("name", [*NEED_FILES, *TATOEBA])
 def test_recipes_for_files_agree_in_what_is_compared(name: str) -> None:
     recipe = read_recipe(name)
     assert (recipe.tokens.shared, recipe.tokens.source.kind, recipe.tokens.source.size) == (True, "bpe", 8000)
@@ -51,7 +56,7 @@ def test_recipes_for_files_agree_in_what_is_compared(name: str) -> None:
     assert recipe.train.precision == "auto"
     assert recipe.train.average.checkpoints
     assert isinstance(recipe.model, TransformerModel if name.endswith("transformer") else RecurrentModel)
-    model = build_model(read_recipe(name, TINY[name.split("-")[1]]).model, 50, 50)
+    model = build_model(read_recipe(name, TINY[name.split("-")[-1]]).model, 50, 50)
     assert sum(parameter.numel() for parameter in model.parameters()) > 0
 
 
@@ -110,3 +115,33 @@ def test_recipes_of_language_models_train_on_files_of_those_names(
     assert ended.best is not None
     # All words of the text are known, and what stands for unknown ones is no word.
     assert len(load_tokenizer(tmp_path / "model/tokenizer.json").vocabulary.tokens) == 8
+
+
+@pytest.mark.parametrize("name", TATOEBA)
+def test_tatoeba_is_one_file_that_is_divided(name: str) -> None:
+    assert "manythings.org/" in built_in_recipes()[name]
+    data = read_recipe(name).data
+    language = {"ende": "deu", "enfr": "fra"}[name.split("-")[1]]
+    assert data.train == [str(Path.cwd() / f"eng-{language}.txt.gz")]
+    assert (data.dev, data.test, data.format, data.held_out) == ([], [], "tsv", 0.01)
+
+
+@pytest.mark.parametrize("name", [pytest.param(TATOEBA[0], marks=pytest.mark.long), TATOEBA[1]])
+def test_they_train_on_a_file_that_is_divided(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = "".join(f"Say {number // 2} .\tSag {number % 7} .\n" for number in range(400)).encode()
+    (tmp_path / "eng-deu.txt.gz").write_bytes(gzip.compress(lines))
+    ended = run(read_recipe(name, [*tiny(name), "data.held_out=0.1"]), tmp_path / "model", reporter=lambda event: None)
+    assert isinstance(ended, Ended)
+    assert evaluate(load(tmp_path / "model"), split_of(read_recipe(tmp_path / "model" / "recipe.toml"), "test")).outputs
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not TATOEBA_TEXT.is_dir(), reason="needs the text of Tatoeba")
+def test_no_english_sentence_of_tatoeba_is_on_two_sides() -> None:
+    path = TATOEBA_TEXT / "eng-deu.txt.gz"
+    corpora = load_corpus(read_recipe("tatoeba-ende-transformer", [f'data.train=["{path}"]']).data, 1)
+    train, dev, test = ({pair.source for pair in part} for part in (corpora.train, corpora.dev, corpora.test))
+    assert not (train & dev or train & test or dev & test)
+    assert 0.008 < len(dev) / len(train) < 0.012
+    assert 0.008 < len(test) / len(train) < 0.012

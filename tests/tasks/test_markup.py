@@ -12,7 +12,7 @@ import regard as library
 from regard.tasks.markup import TAG, Marked, MarkedTexts, placeholders, restore, units, without_tags
 
 words = st.sampled_from(["ein", "Haus", "ist", "rot", ",", "5%", "$", "<", "a>b", "{", "}", "_", "foo", "&amp;", '"'])
-marks = st.sampled_from(["{0}", "{name}", "%s", "%1$s", "%(x)s", "__X__", "http://a.bc/d?e", "ab@c.de", "${v}", "{{w}}"])
+marks = st.sampled_from(["{0}", "{name}", "%s", "%1$s", "%(x)s", "__X__", "http://a.bc/d", "a@c.de", "${v}", "{{w}}"])
 spaces = st.sampled_from(["", " ", " ", "  "])
 
 

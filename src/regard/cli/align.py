@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.arguments import Device, ModelFolder, Source, Target
+from regard.cli.arguments import Device, ModelFolder, Source, Target, To
 from regard.errors import DataError, counted
 
 
@@ -22,6 +22,7 @@ def align(
     reverse: Annotated[
         Path | None, typer.Option(help="Model of the other direction, whose links are joined by grow-diag.")
     ] = None,
+    to: To = None,
     device: Device = "auto",
 ) -> None:
     """Print word alignments i-j (source word - target word, from 0) of given translations, by attention.
@@ -41,7 +42,7 @@ def align(
     from regard.tasks import load_translator
 
     true = list(read_gold(gold)) if gold is not None else []
-    forward = load_translator(model, device=device)
+    forward = load_translator(model, device=device).into(to)
     backward = load_translator(reverse, device=device) if reverse is not None else None
     found: list[Links] = []
     for pairs in pieces_of([source, target]):

@@ -35,4 +35,8 @@ Engine = Annotated[
     str,
     typer.Option(help="own; or ctranslate2 or ctranslate2:int8, faster on a CPU, for Transformers (extra: export)."),
 ]
+To = Annotated[
+    str | None,
+    typer.Option(help="Language to write, a tag of a model that writes several (data.tags).", show_default=False),
+]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.arguments import DecodingChanges, Device, Engine, ModelFolder
+from regard.cli.arguments import DecodingChanges, Device, Engine, ModelFolder, To
 from regard.cli.progress import progress_of
 from regard.cli.repeat import INTERRUPTED
 from regard.errors import counted
@@ -25,6 +25,7 @@ def back_translate(
     ] = "",
     resume: Annotated[bool, typer.Option("--resume", help="Go on where it was stopped or killed.")] = False,
     settings: DecodingChanges = None,
+    to: To = None,
     engine: Engine = "own",
     device: Device = "auto",
 ) -> None:
@@ -50,7 +51,7 @@ def back_translate(
     from regard.tasks import load_translator
     from regard.tasks.backtranslation import BackTranslation
 
-    translator = load_translator(model, device=device, changes=settings or [], engine=engine)
+    translator = load_translator(model, device=device, changes=settings or [], engine=engine).into(to)
     task = BackTranslation(translator, text, out, tag=tag)
     try:
         with progress_of("lines") as on_progress:

@@ -1,11 +1,12 @@
 """`regard evaluate`: how good a model is, every number with its signature."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from regard.cli.arguments import Beam, DecodingChanges, Device, Engine, Ensemble, ModelFolder
+from regard.cli.arguments import Beam, DecodingChanges, Device, Engine, Ensemble, ModelFolder, To
 from regard.cli.translate import one_line
 from regard.errors import DataError, UsageError, counted
 
@@ -46,6 +47,7 @@ def evaluate(
     out: Annotated[Path | None, typer.Option("-o", "--out", help="File for the outputs, line for line.")] = None,
     settings: DecodingChanges = None,
     ensemble: Ensemble = None,
+    to: To = None,
     engine: Engine = "own",
     device: Device = "auto",
 ) -> None:
@@ -72,7 +74,7 @@ def evaluate(
     changes = [] if beam is None else ["decode.method=beam", f"decode.beam={beam}"]
     folders = [model, *(ensemble or [])]
     translator = load_translator(*folders, device=device, changes=[*changes, *(settings or [])], engine=engine)
-    pairs = held_out(translator, split, data or [])
+    pairs = tagged(held_out(translator, split, data or []), to, bool(data))
     others = None if against is None else outputs_of(against, pairs, device, changes)
     with progress_of("translating") as on_progress:
         result = evaluate_on(translator, pairs, intervals=intervals, on_progress=on_progress)
@@ -116,17 +118,24 @@ def held_out(translator: "Translator", split: Literal["test", "dev"], files: lis
     return pairs_of(files) if files else split_of(translator.recipe, split)
 
 
+def tagged(pairs: "list[Pair]", to: str | None, from_files: bool) -> "list[Pair]":
+    """The pairs to translate into a language: all that files have, or those with its tag in the model's own corpus."""
+    if to is None:
+        return pairs
+    return [replace(pair, tag=to) for pair in pairs if from_files or pair.tag == to]
+
+
 def outputs_of(system: str, pairs: "list[Pair]", device: str, changes: list[str]) -> list[str]:
     """What another system makes of the sources: the lines of a file, or the translations of a model."""
     from regard.cli.progress import progress_of
     from regard.disk import read_lines
     from regard.tasks import load_translator
+    from regard.tasks.evaluation import translated
 
     if Path(system).is_dir():
         other = load_translator(system, device=device, changes=changes)
         with progress_of(f"translating with {system}") as on_progress:
-            found = other.translate([pair.source for pair in pairs], on_progress=on_progress)
-        return [translation.text for translation in found]
+            return translated(other, pairs, on_progress)
     lines = read_lines(Path(system))
     if len(lines) != len(pairs):
         raise DataError(

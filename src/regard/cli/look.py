@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.arguments import Device, ModelFolder
+from regard.cli.arguments import Device, ModelFolder, To
 
 
 def look(
@@ -20,6 +20,7 @@ def look(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="A .html, .png or .svg file. (default: in the terminal)")
     ] = None,
+    to: To = None,
     device: Device = "auto",
 ) -> None:
     """Show where a model looks while it writes: a heat map in the terminal, as a picture, or as a page.
@@ -35,7 +36,7 @@ def look(
     from regard.inspect import print_look, save_page, save_picture
     from regard.tasks import load_translator
 
-    seen = load_translator(model, device=device).look(source, target)
+    seen = load_translator(model, device=device).into(to).look(source, target)
     if out is None:
         print_look(seen)
     elif out.suffix.lower() in (".html", ".htm"):

@@ -70,7 +70,7 @@ def score(
     if task_of(model) == "translation":
         if as_json or cache or context:
             raise UsageError(f"{model}: is a translator; --json, --cache and --context are for language models")
-        return _score_pairs(model, files or [], tokens, device)
+        return _score_pairs(model, files or [], tokens, device, to)
     writer = load_writer(model, device=device)
     if cache:
         writer = writer.with_cache(cache, cache_theta, cache_share)

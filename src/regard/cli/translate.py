@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from regard.cli.arguments import Beam, DecodingChanges, Device, Engine, Ensemble, ModelFolder
+from regard.cli.arguments import Beam, DecodingChanges, Device, Engine, Ensemble, ModelFolder, To
 from regard.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def translate(
     markup: Annotated[
         bool, typer.Option("--markup", help="Carry tags such as <b> and placeholders such as {name} through.")
     ] = False,
+    to: To = None,
     engine: Engine = "own",
     device: Device = "auto",
 ) -> None:
@@ -71,6 +72,8 @@ def translate(
       regard translate runs/mine --glossary terms.tsv < new.de > new.en
 
       echo "Klick <b>hier</b>, {name}!" | regard translate runs/mine --markup
+
+      regard translate runs/many --to fr < new.en > new.fr
     """
     from regard.tasks import load_translator
     from regard.tasks.glossary import Glossary
@@ -79,8 +82,9 @@ def translate(
     if markup and alignments:
         raise UsageError("--alignments are of words alone, --markup gives text with tags; choose one of them")
     terms = None if glossary is None else Glossary.read(glossary, ignore_case=ignore_case)
-    translator = load_translator(model, *(ensemble or []), device=device, changes=settings or [], engine=engine)
-    rescoring = None if rescore is None else _rescoring(translator, rescore, weight, n_best, device)
+    models = [model, *(ensemble or [])]
+    translator = load_translator(*models, device=device, changes=settings or [], engine=engine).into(to)
+    rescoring = None if rescore is None else _rescoring(translator, rescore, weight, n_best, device, to)
     # A person at a terminal wants each line answered; a file is faster in large pieces.
     at_once = 1 if sys.stdin.isatty() else LINES_AT_ONCE
     lines = read_lines(sys.stdin.buffer)
@@ -118,7 +122,9 @@ def one_line(text: str) -> str:
     return text.replace("\n", " ").replace("\r", " ")
 
 
-def _rescoring(translator: "Translator", other: Path, weight: float, n_best: int | None, device: str) -> "Rescoring":
+def _rescoring(
+    translator: "Translator", other: Path, weight: float, n_best: int | None, device: str, to: str | None
+) -> "Rescoring":
     from regard.tasks import load_translator
     from regard.tasks.rescoring import Rescoring
 
@@ -127,7 +133,8 @@ def _rescoring(translator: "Translator", other: Path, weight: float, n_best: int
         raise UsageError("--rescore ranks several outputs anew, but there is one for each line; ask for --n-best 10")
     if decoding.risk != "none":
         raise UsageError(f"--rescore ranks by probability, decode.risk = {decoding.risk!r} by likeness; choose one")
-    return Rescoring(load_translator(other, device=device), weight, decoding.length_penalty)
+    second = load_translator(other, device=device)
+    return Rescoring(second.into(to) if second.tags else second, weight, decoding.length_penalty)
 
 
 def _answers(

@@ -27,8 +27,10 @@ class Copying:
         self._source, self._target = source, target
         self._size = target.size
         known, texts = target.vocabulary.find, source.vocabulary.tokens
-        special = range(source.size - len(texts))
-        self._table = list(range(source.size)) if source is target else [*special, *map(known, texts)]
+        tags = [UNKNOWN] * len(source.vocabulary.tags)
+        special = range(source.size - len(texts) - len(tags))
+        numbers = range(len(special), len(special) + len(texts)) if source is target else map(known, texts)
+        self._table = [*special, *numbers, *tags]
 
     def copied(self, tokens: Sequence[int], text: str) -> Copied:
         """The words of a source, given its tokens and its text."""
@@ -38,7 +40,7 @@ class Copying:
         slots: dict[str, int] = {}
         names = _names(self._source, tokens, text)
         for place, (word, name) in enumerate(zip(words, names, strict=True)):
-            if word == UNKNOWN and name:
+            if word == UNKNOWN and name and not self._source.vocabulary.is_tag(tokens[place]):
                 # A token that is unknown to the source is not always unknown to the target.
                 found = self._target.vocabulary.find(name)
                 words[place] = found if found != UNKNOWN else slots.setdefault(name, self._size + len(slots))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 
 from regard.data.examples import Corpora, Examples, Pair
+from regard.data.parts import DividedFiles, RecordFiles, Split, TaggedFiles
 from regard.data.reading import PairFiles, Record
 from regard.errors import DataError
 from regard.recipe import Data
@@ -14,9 +15,9 @@ SAVE_AS_UTF8 = 'save the text as UTF-8, or set data.invalid to "replace" or "dro
 
 
 class FileExamples:
-    """The pairs of one or two files, read anew each time they are gone through."""
+    """The pairs of files, read anew each time they are gone through."""
 
-    def __init__(self, files: PairFiles, invalid: str) -> None:
+    def __init__(self, files: RecordFiles, invalid: str) -> None:
         self.files = files
         self._invalid = invalid
 
@@ -25,7 +26,7 @@ class FileExamples:
             if record.invalid and self._invalid == "refuse":
                 raise DataError(f"{record.invalid}: not valid UTF-8; {SAVE_AS_UTF8}")
             if not record.invalid or self._invalid == "replace":
-                yield Pair(record.source, record.target)
+                yield Pair(record.source, record.target, tag=record.tag)
 
 
 def records(examples: Examples) -> Iterator[Record]:
@@ -46,11 +47,18 @@ def load_corpus(data: Data, seed: int) -> Corpora:
 
 
 def _files(data: Data, seed: int) -> Corpora:
-    def part(name: str) -> Examples:
+    def read(name: str) -> RecordFiles:
         paths = getattr(data, name)
-        if not paths:
-            return ()
-        return FileExamples(PairFiles(paths, data.source_field, data.target_field, f"data.{name}"), data.invalid)
+        count = len(paths) // max(1, len(data.tags))
+        groups = [paths[start : start + count] for start in range(0, len(paths), count)] if data.tags else [paths]
+        fields = data.source_field, data.target_field, f"data.{name}", data.format
+        corpora = [PairFiles(group, *fields) for group in groups]
+        return TaggedFiles(corpora, data.tags) if data.tags else corpora[0]
+
+    def part(name: Split) -> Examples:
+        if data.held_out:
+            return FileExamples(DividedFiles(read("train"), name, data.held_out), data.invalid)
+        return FileExamples(read(name), data.invalid) if getattr(data, name) else ()
 
     return Corpora(part("train"), part("dev"), part("test"))
 

@@ -18,6 +18,8 @@ class Pair:
     """Where known: spans of source characters, each with the span of target characters that it becomes."""
     language: str = ""
     """Language of the source as a code, where known."""
+    tag: str = ""
+    """What is put before the source, one of `data.tags`."""
 
 
 class Examples(Protocol):

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -27,9 +27,10 @@ from regard.data.cache import (
 from regard.data.check import PLACES, check_corpora, over_long
 from regard.data.corpora import FileExamples, load_corpus, place, records
 from regard.data.examples import Corpora, Examples, Pair
+from regard.data.reading import Record
 from regard.data.report import Report
 from regard.data.tokenizing import Tally, Tokenizers, tokenize
-from regard.errors import DataError, counted
+from regard.errors import DataError, counted, one_of
 from regard.recipe import Tokenizer as Settings
 from regard.recipe import Tokens, TranslationRecipe, parse_recipe
 from regard.tokens import Tokenizer, load_tokenizer, save_tokenizer, train_tokenizer
@@ -76,6 +77,7 @@ def prepare(
     Given tokenizers keep what they learned; BPE dropout is what the recipe says.
     """
     if tokenizers is not None:
+        _refuse_other_tags(recipe.data.tags, tokenizers[0].vocabulary.tags)
         tokenizers = _with_dropout(recipe, tokenizers)
         recipe = _stating(recipe, tokenizers)
     corpora = load_corpus(recipe.data, recipe.seed)
@@ -143,12 +145,15 @@ def _dropping(tokenizer: Tokenizer, settings: Settings) -> Tokenizer:
     if tokenizer.kind != settings.kind or tokenizer.settings.dropout == settings.dropout:
         return tokenizer
     dropout = {"dropout": settings.dropout}
-    return type(tokenizer).from_state(tokenizer.settings.model_copy(update=dropout), tokenizer.state())
+    changed = type(tokenizer).from_state(tokenizer.settings.model_copy(update=dropout), tokenizer.state())
+    return changed.with_tags(tokenizer.vocabulary.tags)
 
 
 def _fingerprint(recipe: TranslationRecipe, corpora: Corpora, tokenizers: Tokenizers | None) -> str:
     """A name for everything that batches depend on: settings, the content of all text, and given tokenizers."""
-    learned = None if tokenizers is None else [[one.settings.model_dump(), one.state()] for one in tokenizers]
+    learned = None if tokenizers is None else [
+        [one.settings.model_dump(), one.state(), *one.vocabulary.tags] for one in tokenizers
+    ]
     facts = [_FORMAT, recipe.data.model_dump(exclude=_FILES), recipe.tokens.model_dump()]
     facts += [recipe.train.batch_tokens, learned]
     facts += [_digest(examples) for examples in (corpora.train, corpora.dev, corpora.test)]
@@ -170,15 +175,17 @@ def _build(
     checked = check_corpora(corpora, recipe.data, recipe.tokens)
     checked.report.raise_if_refused()
     kept = ~checked.dropped
-    write_texts(folder, ((record.source, record.target) for record in compress(records(corpora.train), kept)))
+    tags: list[str] = []
+    write_texts(folder, _noting_tags(compress(records(corpora.train), kept), tags))
     texts = TextPairs(folder)
     _refuse_nothing(len(texts), checked.report)
     if tokenizers is None:
-        tokenizers = _train_tokenizers(recipe, texts, on_progress)
+        tokenizers = _tagged(_train_tokenizers(recipe, texts, on_progress), recipe.data.tags)
         for name, tokenizer in zip(_NAMES, tokenizers, strict=True):
             save_tokenizer(tokenizer, folder / f"{name}.json")
     longest, remedy = recipe.data.longest, recipe.data.over_long
-    tally = tokenize(folder, texts, tokenizers, longest, remedy, lambda count: on_progress("tokenizing", count))
+    before = [tokenizers[0].vocabulary.tag(tag) for tag in tags]
+    tally = tokenize(folder, texts, tokenizers, longest, remedy, lambda count: on_progress("tokenizing", count), before)
     lines = np.flatnonzero(kept) + 1
     places = tuple(place(corpora.train, int(lines[index])) for index in tally.over_long[:PLACES])
     found = [over_long(recipe.data, len(tally.over_long), places)] if tally.over_long else []
@@ -188,6 +195,27 @@ def _build(
     report = report.extended(notes=_notes(folder, recipe, tokenizers, tally))
     (folder / "report.json").write_text(json.dumps(report.as_json()), encoding="utf-8")
     seal(folder)
+
+
+def _noting_tags(some: Iterator[Record], tags: list[str]) -> Iterator[tuple[str, str]]:
+    """The texts of pairs; their tags, if they have any, are put into the list."""
+    for record in some:
+        tags += [record.tag] if record.tag else []
+        yield record.source, record.target
+
+
+def _tagged(tokenizers: Tokenizers, tags: Sequence[str]) -> Tokenizers:
+    """Tokenizers that know the tags: that of the source, and if it is the same, that of the target."""
+    source, target = tokenizers
+    tagged = source.with_tags(list(dict.fromkeys(tags)))
+    return tagged, tagged if source is target else target
+
+
+def _refuse_other_tags(tags: Sequence[str], known: Sequence[str]) -> None:
+    for tag in tags:
+        if tag not in known:
+            there = one_of(known, tag) or "none"
+            raise DataError(f"data.tags: {tag!r} is not a tag of the model to start from; its tags are {there}")
 
 
 def _refuse_nothing(pairs: int, report: Report) -> None:

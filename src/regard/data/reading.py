@@ -24,6 +24,8 @@ class Record:
     target: str
     invalid: str = ""
     """Where and what is not valid UTF-8; those bytes are U+FFFD in the text."""
+    tag: str = ""
+    """Of the corpus it belongs to, if there are several."""
 
 
 @dataclass
@@ -34,10 +36,14 @@ class PairFiles:
     source_field: str = "source"
     target_field: str = "target"
     name: str = "data.train"
+    format: str = "auto"
+    """`lines`, `tsv` or `jsonl`, or `auto`, which goes by the names."""
 
     def __post_init__(self) -> None:
         self.files = [Lines(Path(path)) for path in self.paths]
         kinds = [Path(path.removesuffix(".gz")).suffix for path in self.paths]
+        if self.format != "auto":
+            kinds = ["" if self.format == "lines" else f".{self.format}"] * len(kinds)
         readers = {".tsv": self._tab_separated, ".jsonl": self._json_lines}
         self._read: Callable[[], Iterator[Record]]
         if len(kinds) == 2 and not set(kinds) & readers.keys():
@@ -47,7 +53,8 @@ class PairFiles:
         else:
             raise DataError(
                 f"{self.name} = {list(self.paths)!r}: expected two files of lines (source, target), or one whose name "
-                "ends in .tsv or .jsonl and holds both sides; each may end in .gz"
+                "ends in .tsv or .jsonl and holds both sides; each may end in .gz, and data.format tells for other "
+                "names"
             )
 
     def __iter__(self) -> Iterator[Record]:

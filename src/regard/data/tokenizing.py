@@ -1,7 +1,7 @@
 """The texts of a corpus become tokens on disk; what is too long is dropped or cut, and counted."""
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -37,8 +37,10 @@ def tokenize(
     longest: int,
     over_long: Literal["drop", "cut", "refuse"],
     on_progress: Callable[[int], None],
+    tags: Sequence[int] = (),
 ) -> Tally:
-    """Writes the tokens of texts into the folder of these texts, to be read by `TokenPairs`."""
+    """Writes the tokens of texts into the folder of these texts, to be read by `TokenPairs`; the `tags` are tokens, one
+    for each source to stand before it."""
     tally, places = Tally(), array("I")
     small = max(one.size for one in tokenizers) <= np.iinfo(np.uint16).max
     with RaggedWriter(folder, "tokens", np.uint16 if small else np.uint32) as writer:
@@ -46,6 +48,8 @@ def tokenize(
             some = range(start, min(start + _AT_ONCE, len(texts)))
             sides = zip(*(texts[index] for index in some), strict=True)
             encoded = [one.encode_all(list(side)) for one, side in zip(tokenizers, sides, strict=True)]
+            if tags:
+                encoded[0] = [[tags[index], *row] for index, row in zip(some, encoded[0], strict=True)]
             for index, *rows in zip(some, *encoded, strict=True):
                 if max(map(len, rows)) > longest:
                     tally.over_long.append(index)

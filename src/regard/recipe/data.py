@@ -1,5 +1,6 @@
 """`[data]` and `[tokens]`: where examples come from, and how their text becomes tokens."""
 
+import re
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -21,6 +22,14 @@ class Data(Section):
     """Development text, in the same forms; used for validation and for choosing settings."""
     test: list[str] = Field(default=[])
     """Test text, in the same forms; read by `regard evaluate` alone, and checked for overlap with the training text."""
+    held_out: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
+    """Share of the sources in `train` that become development text instead, and as many test text; where one belongs
+    is a function of the source alone, so that none is in two of them; 0 means that `dev` and `test` are files."""
+    tags: list[str] = Field(default=[])
+    """Tags of several corpora, such as `de`, `fr`, each put before the sources of its own as one token, so that one
+    model writes several languages; `train`, `dev` and `test` then name one or two files for each."""
+    format: Literal["auto", "lines", "tsv", "jsonl"] = "auto"
+    """How files hold pairs; `auto` goes by their names."""
     source_field: str = "source"
     """Field of a JSON Lines record that holds the source."""
     target_field: str = "target"
@@ -48,10 +57,14 @@ class Data(Section):
 
     @model_validator(mode="after")
     def _files_are_named(self) -> Self:
+        each = max(1, len(self.tags))
         for name in ("train", "dev", "test"):
             paths = getattr(self, name)
-            if len(paths) > 2:
-                raise ValueError(f"{name} names {len(paths)} files; give two (source, target) or one (.tsv, .jsonl)")
+            if len(paths) not in (0, each, 2 * each):
+                corpora = f" for each of {each} tags" if self.tags else ""
+                raise ValueError(
+                    f"{name} names {len(paths)} files; give two (source, target) or one (.tsv, .jsonl){corpora}"
+                )
             if paths and self.corpus != "files":
                 raise ValueError(
                     f"{name} names files, but corpus is {self.corpus!r}; set corpus to 'files' or leave {name} out"
@@ -60,6 +73,20 @@ class Data(Section):
             raise ValueError(
                 "train is missing: name two files (source, target) or one (.tsv, .jsonl), or choose a built-in corpus"
             )
+        if self.held_out and (self.dev or self.test or self.corpus != "files"):
+            raise ValueError(
+                f"held_out = {self.held_out} takes dev and test out of the files of train; leave dev, test and corpus "
+                "out, or held_out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _tags_are_words(self) -> Self:
+        for tag in self.tags:
+            if not re.fullmatch(r"[A-Za-z0-9_-]+", tag):
+                raise ValueError(f"tags: {tag!r} is no tag; use letters, digits, - and _, such as 'de'")
+        if self.tags and self.corpus != "files":
+            raise ValueError(f"tags are for files, but corpus is {self.corpus!r}; leave one of them out")
         return self
 
 

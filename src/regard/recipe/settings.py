@@ -167,7 +167,8 @@ R = TypeVar("R", bound=Recipe)
 def _with_dev(recipe: R, data: Data | LanguageData) -> R:
     """The recipe, if the development text is there that its settings need."""
     wish = recipe.needs_dev()
-    if wish and data.corpus == "files" and not data.dev:
+    held_out = isinstance(data, Data) and data.held_out
+    if wish and data.corpus == "files" and not (data.dev or held_out):
         raise ValueError(f"{wish} needs development text; set data.dev")
     return recipe
 

@@ -33,7 +33,8 @@ def load_ensemble(
 
 def tokenize_alike(one: Tokenizer, other: Tokenizer) -> bool:
     """Whether two tokenizers give every text the same tokens, whatever they did in training."""
-    return (one.kind, one.settings.lowercase, one.state()) == (other.kind, other.settings.lowercase, other.state())
+    facts = ((each.kind, each.settings.lowercase, each.vocabulary.tags, each.state()) for each in (one, other))
+    return next(facts) == next(facts)
 
 
 def _tokenizers(translator: Translator) -> tuple[Tokenizer, Tokenizer]:

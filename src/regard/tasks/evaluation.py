@@ -51,12 +51,25 @@ def evaluate(
     """Translates every source and compares the outputs with the targets; intervals take some seconds more."""
     if not pairs:
         raise UsageError("there is nothing to evaluate on: the text has no pair")
-    found = translator.translate([pair.source for pair in pairs], on_progress=on_progress)
-    outputs = [translation.text for translation in found]
+    outputs = translated(translator, pairs, on_progress)
     references = [pair.target for pair in pairs]
     resamples = RESAMPLES if intervals else 0
     scores = (accuracy(outputs, references), *(metric(outputs, references, resamples) for metric in (bleu, chrf, ter)))
     return Evaluation(tuple(outputs), scores, _by_language(outputs, pairs), _alignment(translator, pairs))
+
+
+def translated(
+    translator: Translator, pairs: Sequence[Pair], on_progress: Callable[[int, int], None] | None = None
+) -> list[str]:
+    """The translation of each source, into what its tag says, by a model that knows tags."""
+    outputs = [""] * len(pairs)
+    for tag in dict.fromkeys(pair.tag for pair in pairs):
+        places = [place for place, pair in enumerate(pairs) if pair.tag == tag]
+        told = translator.into(tag) if tag and translator.tags else translator
+        found = told.translate([pairs[place].source for place in places], on_progress=on_progress)
+        for place, translation in zip(places, found, strict=True):
+            outputs[place] = translation.text
+    return outputs
 
 
 def split_of(recipe: TranslationRecipe, split: Literal["dev", "test"]) -> list[Pair]:

@@ -11,6 +11,7 @@ from regard.checkpoint import ModelFolder
 from regard.data import EncodedPairs, Pair, PairBatch, PairBatches, Position, evaluation_batches, prepare
 from regard.data.cache import remove_other_caches
 from regard.data.copying import Copied, Copying, words_in
+from regard.data.tagging import encode_tagged
 from regard.decode import decode_all
 from regard.errors import DataError, ModelError
 from regard.metrics import accuracy, bleu, chrf
@@ -45,7 +46,7 @@ class TranslationTask(Task):
         self.source = source
         self.target = target
         self._dev = list(dev)
-        self._dev_sources = source.encode_all([pair.source for pair in dev])
+        self._dev_sources = encode_tagged(source, [pair.source for pair in dev], [pair.tag for pair in dev])
         self._dev_targets = target.encode_all([pair.target for pair in dev])
         self._copying = Copying(source, target) if recipe.model.copying else None
         self._dev_copied: list[Copied] | None = None

@@ -7,6 +7,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -19,11 +20,12 @@ from torch import nn
 from regard.checkpoint import load_weights, put_weights
 from regard.data import Pair, Span
 from regard.data.copying import Copied, Copying, with_new_words, words_in
+from regard.data.tagging import encode_tagged
 from regard.decode import Hypothesis, score_all
 from regard.decode.bayes import least_risk
 from regard.decode.forcing import check_can_force, decode_forced
 from regard.device import choose_device
-from regard.errors import UsageError
+from regard.errors import UsageError, one_of
 from regard.inspect import END_LABEL, Links, Look, choose, fold, link, watch
 from regard.models import build_model
 from regard.models.generator import Generator
@@ -90,6 +92,7 @@ class Translator:
         self.source_tokenizer = source
         self.target_tokenizer = target
         self._copying = Copying(source, target) if model.copies else None
+        self._tag = ""
 
     @classmethod
     def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = (), engine: str = "own") -> Self:
@@ -104,6 +107,23 @@ class Translator:
         put_weights(model, load_weights(folder), folder)
         model.to(choose_device(device if engine == "own" else "cpu"))
         return cls(recipe, model, source, target, make_engine(engine, model, recipe.model, folder))
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The languages it can be told to write (`data.tags`); none if it writes but one."""
+        return self.source_tokenizer.vocabulary.tags
+
+    def into(self, tag: str | None) -> Self:
+        """The same translator, told to write one of several languages; none is what a model with but one is told."""
+        if tag is None:
+            return self
+        if not self.tags:
+            raise UsageError(f"{tag!r}: this model was trained without tags (data.tags), so it writes but one language")
+        if tag not in self.tags:
+            raise UsageError(f"{tag!r} is not a tag of this model; its tags are {one_of(self.tags, tag)}")
+        told = copy(self)
+        told._tag = tag
+        return told
 
     def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
         """The parts of the model by name, so that `regard.record` and `regard.intervene` take a translator as it is."""
@@ -215,7 +235,7 @@ class Translator:
             for look, source, target in zip(looks, sources[some], targets[some], strict=True):
                 weights = choose(look, layer, head)
                 rows = _units(self.target_tokenizer, target, units)
-                columns = _units(self.source_tokenizer, source, units)
+                columns = [*self._no_words, *_units(self.source_tokenizer, source, units)]
                 aligned.append(link(fold(weights, rows, columns), threshold))
         return aligned
 
@@ -225,7 +245,7 @@ class Translator:
             target = self.translate([source])[0].text
         weights = self._watch([source], [target], pattern)[0]
         return Look(
-            source=_labels(self.source_tokenizer, source),
+            source=(*(f"<2{self._tag}>" for _ in self._no_words), *_labels(self.source_tokenizer, source)),
             target=_labels(self.target_tokenizer, target),
             weights=weights,
             title=f"{source} → {target}",
@@ -234,18 +254,25 @@ class Translator:
     def look_at(self, pair: Pair) -> Look:
         """Where the model looks while it writes the target of a pair, with the pair's true links if they are known."""
 
-        def touched(tokenizer: Tokenizer, text: str, span: Span) -> list[int]:
-            pieces = enumerate(tokenizer.pieces(text))
+        def touched(tokenizer: Tokenizer, text: str, span: Span, first: int) -> list[int]:
+            pieces = enumerate(tokenizer.pieces(text), start=first)
             return [place for place, piece in pieces if piece.start < span[1] and span[0] < piece.end]
 
+        first = len(self._no_words)
         gold = frozenset(
             both
             for source, target in pair.links
             for both in product(
-                touched(self.source_tokenizer, pair.source, source), touched(self.target_tokenizer, pair.target, target)
+                touched(self.source_tokenizer, pair.source, source, first),
+                touched(self.target_tokenizer, pair.target, target, 0),
             )
         )
         return replace(self.look(pair.source, pair.target), gold=gold or None)
+
+    @property
+    def _no_words(self) -> list[None]:
+        """What stands before the words of a source."""
+        return [None] if self._tag else []
 
     def _watch(
         self, sources: Sequence[str], targets: Sequence[str], pattern: str | None = None
@@ -259,7 +286,11 @@ class Translator:
         return watch(self.model, read.tokens, self._targets(targets, read), pattern=pattern, words=read.words)
 
     def _read(self, texts: Sequence[str]) -> "_Read":
-        tokens = self.source_tokenizer.encode_all(texts)
+        if self.tags and not self._tag:
+            raise UsageError(
+                f"this model writes several languages; say which by --to, or in Python by into: {one_of(self.tags)}"
+            )
+        tokens = encode_tagged(self.source_tokenizer, texts, [self._tag] * len(texts))
         return _Read(tokens, None if self._copying is None else self._copying.copied_all(tokens, texts))
 
     def _targets(self, texts: Sequence[str], read: "_Read") -> list[list[int]]:

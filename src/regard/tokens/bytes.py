@@ -33,7 +33,7 @@ class Bytes(Tokenizer):
         parts = [
             unknown if token == UNKNOWN else bytes((token - _FIRST,))
             for token in tokens
-            if token == UNKNOWN or token >= _FIRST
+            if token == UNKNOWN or _FIRST <= token < _FIRST + 256
         ]
         return b"".join(parts).decode("utf-8", errors="replace")
 

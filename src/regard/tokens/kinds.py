@@ -48,6 +48,8 @@ def save_tokenizer(tokenizer: Tokenizer, path: Path) -> None:
         "settings": tokenizer.settings.model_dump(),
         "state": tokenizer.state(),
     }
+    if tokenizer.vocabulary.tags:
+        content["tags"] = list(tokenizer.vocabulary.tags)
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.new")
     with unfinished.open("w", encoding="utf-8") as file:
         file.write(json.dumps(content, ensure_ascii=False, indent=0))
@@ -74,7 +76,8 @@ def load_tokenizer(path: Path) -> Tokenizer:
     if kind not in TOKENIZERS:
         raise ModelError(f"{path}: tokenizer kind {kind!r} is not known; known are {one_of(TOKENIZERS, str(kind))}")
     try:
-        return TOKENIZERS[kind].from_state(recipe.Tokenizer.model_validate(content["settings"]), content["state"])
+        settings = recipe.Tokenizer.model_validate(content["settings"])
+        return TOKENIZERS[kind].from_state(settings, content["state"]).with_tags(content.get("tags", ()))
     except (KeyError, TypeError, ValueError, AttributeError) as error:  # pydantic's is a ValueError
         raise ModelError(f"{path}: {_DAMAGED} ({type(error).__name__}: {str(error).splitlines()[0]})") from None
 

@@ -3,6 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -53,7 +54,7 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def decode(self, tokens: Iterable[int], beyond: Sequence[str] = ()) -> str:
-        """The text of tokens. PAD, BEGIN and END are skipped; an unknown token becomes what stands for
+        """The text of tokens. PAD, BEGIN, END and tags are skipped; an unknown token becomes what stands for
         unknown words in the text (`unknown` of the settings), or the replacement character.
 
         A token that is `size` or more is the text that stands in `beyond` at as many places as it exceeds it."""
@@ -74,6 +75,12 @@ class Tokenizer(ABC):
     @abstractmethod
     def _spans(self, text: str) -> list[tuple[int, int, int]]:
         """Token, first and last-plus-one character of each token of a normal text, in order."""
+
+    def with_tags(self, tags: Sequence[str]) -> Self:
+        """The same tokenizer, whose vocabulary has these tags and no others. No text is ever encoded as a tag."""
+        other = copy(self)
+        other.vocabulary = Vocabulary(self.vocabulary.tokens, tags)
+        return other
 
     @property
     def size(self) -> int:
@@ -99,7 +106,7 @@ class Tokenizer(ABC):
         return (
             unknown if token == UNKNOWN else names[token] if token < size else beyond[token - size]
             for token in tokens
-            if token not in _SKIPPED
+            if token not in _SKIPPED and not names.is_tag(token)
         )
 
     def unknown(self, text: str) -> list[str]:

@@ -11,18 +11,29 @@ SPECIAL_NAMES = ("<pad>", "<unk>", "<s>", "</s>")
 
 
 class Vocabulary(Sequence[str]):
-    """Token strings by index; the first four are special and cannot be found by their names."""
+    """Token strings by index; the first four are special and cannot be found by their names, and neither can tags, the
+    last ones, which are put before a text and are no part of it."""
 
-    def __init__(self, tokens: Sequence[str]) -> None:
-        self._names = (*SPECIAL_NAMES, *tokens)
+    def __init__(self, tokens: Sequence[str], tags: Sequence[str] = ()) -> None:
+        self.tags = tuple(tags)
+        self._names = (*SPECIAL_NAMES, *tokens, *(f"<2{tag}>" for tag in tags))
         self._indices = {token: index for index, token in enumerate(tokens, start=len(SPECIAL_NAMES))}
         if len(self._indices) != len(tokens) or not all(isinstance(token, str) for token in tokens):
             raise ValueError("a token stands twice in the vocabulary, or is no text")
+        if len(set(tags)) != len(tags):
+            raise ValueError("a tag stands twice in the vocabulary")
 
     @property
     def tokens(self) -> tuple[str, ...]:
         """Those that stand for text, without the special ones."""
-        return self._names[len(SPECIAL_NAMES) :]
+        return self._names[len(SPECIAL_NAMES) : len(self._names) - len(self.tags)]
+
+    def tag(self, name: str) -> int:
+        """The index of a tag; ValueError if it is not known."""
+        return len(self._names) - len(self.tags) + self.tags.index(name)
+
+    def is_tag(self, index: int) -> bool:
+        return len(self._names) - len(self.tags) <= index < len(self._names)
 
     def find(self, token: str) -> int:
         """The index of a token of text, UNKNOWN if it has none."""

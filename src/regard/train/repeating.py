@@ -197,8 +197,8 @@ class Repeat:
 
 def _splits(recipe: TranslationRecipe, test: bool) -> tuple[Split, ...]:
     data = recipe.data
-    has_dev = data.corpus != "files" or bool(data.dev)
-    if test and data.corpus == "files" and not data.test:
+    has_dev = data.corpus != "files" or bool(data.dev or data.held_out)
+    if test and data.corpus == "files" and not (data.test or data.held_out):
         raise UsageError("--test: the recipe names no test text; set data.test")
     if not has_dev and not test:
         raise UsageError("the recipe names no development text to evaluate on; set data.dev, or evaluate with --test")

@@ -1,0 +1,95 @@
+"""Files put together, and files divided: several corpora with a tag each, and what is held out of one."""
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Literal, Protocol
+
+from regard.data.reading import Record
+from regard.disk import Lines
+
+Split = Literal["train", "dev", "test"]
+
+
+class RecordFiles(Protocol):
+    """Files that hold pairs. Reading can be repeated; pairs are numbered from 1 on."""
+
+    @property
+    def paths(self) -> Sequence[str]: ...
+
+    @property
+    def files(self) -> list[Lines]: ...
+
+    def __iter__(self) -> Iterator[Record]: ...
+
+    def place(self, line: int, side: int = 0) -> str:
+        """Where the source (0) or target (1) of a pair that was read stands, for a message."""
+        ...
+
+
+class TaggedFiles:
+    """Several corpora, one after another; every pair has the tag of its corpus."""
+
+    def __init__(self, corpora: Sequence[RecordFiles], tags: Sequence[str]) -> None:
+        self._corpora, self._tags = corpora, tags
+        self._ends: list[int] = []
+
+    @property
+    def paths(self) -> list[str]:
+        return [path for corpus in self._corpora for path in corpus.paths]
+
+    @property
+    def files(self) -> list[Lines]:
+        return [file for corpus in self._corpora for file in corpus.files]
+
+    def __iter__(self) -> Iterator[Record]:
+        self._ends = [0]
+        for corpus, tag in zip(self._corpora, self._tags, strict=True):
+            for record in corpus:
+                self._ends[-1] += 1
+                yield replace(record, line=self._ends[-1], tag=tag)
+            self._ends.append(self._ends[-1])
+
+    def place(self, line: int, side: int = 0) -> str:
+        corpus = bisect_right(self._ends, line - 1)
+        before = self._ends[corpus - 1] if corpus else 0
+        return self._corpora[corpus].place(line - before, side)
+
+
+class DividedFiles:
+    """The pairs of files whose sources belong to one split.
+
+    Where a source belongs depends on nothing but the source (upper and lower case and white space apart) and the share
+    that is held out: no source is in two splits, and pairs that are added move no other.
+    """
+
+    def __init__(self, whole: RecordFiles, split: Split, held_out: float) -> None:
+        self._whole, self._split, self._held_out = whole, split, held_out
+        self._lines = array("Q")
+
+    @property
+    def paths(self) -> Sequence[str]:
+        return self._whole.paths
+
+    @property
+    def files(self) -> list[Lines]:
+        return self._whole.files
+
+    def __iter__(self) -> Iterator[Record]:
+        self._lines = array("Q")
+        for record in self._whole:
+            if split_of(record.source, self._held_out) == self._split:
+                self._lines.append(record.line)
+                yield replace(record, line=len(self._lines))
+
+    def place(self, line: int, side: int = 0) -> str:
+        return self._whole.place(self._lines[line - 1], side)
+
+
+def split_of(source: str, held_out: float) -> Split:
+    """Where everything about a source belongs, if a share of sources is held out for development, and one for tests."""
+    key = " ".join(source.casefold().split())
+    chance = int.from_bytes(blake2b(key.encode(errors="replace"), digest_size=8).digest(), "big") / 2**64
+    return "dev" if chance < held_out else "test" if chance < 2 * held_out else "train"
