@@ -8,8 +8,9 @@ and those that are longer than a segment go on in the next batch.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +47,26 @@ class Rows:
     lengths: npt.NDArray[np.int64]
     spans: list[tuple[int, int]]
     """From where to where in every row each batch goes."""
+
+
+P = TypeVar("P")
+
+
+class Recently(Generic[P]):
+    """Keeps what was made for an epoch and its neighbors: batches are made ahead in a thread, while others still ask
+    about the pass that is about to end."""
+
+    def __init__(self, make: Callable[[int], P]) -> None:
+        self._make = make
+        self._made: dict[int, P] = {}
+
+    def __call__(self, epoch: int) -> P:
+        made = self._made
+        if epoch not in made:
+            # Replaced and never changed, because another thread may be reading.
+            made = {other: plan for other, plan in made.items() if abs(other - epoch) == 1} | {epoch: self._make(epoch)}
+            self._made = made
+        return made[epoch]
 
 
 class SegmentBatches(ABC):
@@ -125,22 +146,20 @@ class StreamSegments(SegmentBatches):
         super().__init__(text, first=first_token("stream"), joined=True)
         self._segment, self._length = segment, -(-len(text) // min(rows, len(text)))
         self._vary, self._seed = vary, seed & 0xFFFF_FFFF_FFFF_FFFF
-        self._planned: tuple[int, Rows] | None = None
+        self._plans = Recently(self._plan)
 
     def groups(self, epoch: int) -> int:
         return 1
 
     def group(self, epoch: int, number: int) -> Rows:
-        # Looked at once: batches are made ahead in another thread, which may be in the next epoch already.
-        planned = self._planned
-        if planned is None or planned[0] != epoch:
-            starts = np.arange(0, len(self._stream), self._length)
-            lengths = np.minimum(starts + self._length, len(self._stream)) - starts
-            ends = np.cumsum(self._widths(epoch))
-            ends = np.append(ends[ends < self._length], self._length)
-            spans = list(zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True))
-            self._planned = planned = epoch, Rows(starts, lengths, spans)
-        return planned[1]
+        return self._plans(epoch)
+
+    def _plan(self, epoch: int) -> Rows:
+        starts = np.arange(0, len(self._stream), self._length)
+        lengths = np.minimum(starts + self._length, len(self._stream)) - starts
+        ends = np.cumsum(self._widths(epoch))
+        ends = np.append(ends[ends < self._length], self._length)
+        return Rows(starts, lengths, list(zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)))
 
     def _widths(self, epoch: int) -> npt.NDArray[np.int64]:
         """At least as many widths of segments as a pass has."""
@@ -164,32 +183,28 @@ class PieceSegments(SegmentBatches):
         self._budget, self._segment = batch_tokens, segment
         self._seed = None if seed is None else seed & 0xFFFF_FFFF_FFFF_FFFF
         self._shard = max(1, int(GROUPS_IN_SHARD * batch_tokens / np.minimum(self._lengths, segment).mean()))
-        self._planned: tuple[int, list[npt.NDArray[np.int64]]] | None = None
+        self._plans = Recently(self._plan)
 
     def groups(self, epoch: int) -> int:
-        return len(self._plan(epoch))
+        return len(self._plans(epoch))
 
     def group(self, epoch: int, number: int) -> Rows:
-        chosen = self._plan(epoch)[number]
+        chosen = self._plans(epoch)[number]
         longest = int(self._lengths[chosen].max())
         spans = [(start, min(start + self._segment, longest)) for start in range(0, longest, self._segment)]
         return Rows(self._starts[chosen], self._lengths[chosen], spans)
 
     def _plan(self, epoch: int) -> list[npt.NDArray[np.int64]]:
         """Which pieces are read side by side: of like length within a shard, so that little is padding."""
-        # Looked at once: batches are made ahead in another thread, which may be in the next epoch already.
-        planned = self._planned
-        if planned is None or planned[0] != epoch:
-            rng = None if self._seed is None else np.random.default_rng((self._seed, epoch))
-            order = np.arange(len(self._lengths))
-            order = order if rng is None else rng.permutation(order)
-            size = len(order) if rng is None else self._shard
-            shards = (self._grouped(order[start : start + size]) for start in range(0, len(order), size))
-            groups: list[npt.NDArray[np.int64]] = []
-            for shard in shards:
-                groups += shard if rng is None else [shard[place] for place in rng.permutation(len(shard))]
-            self._planned = planned = epoch, groups
-        return planned[1]
+        rng = None if self._seed is None else np.random.default_rng((self._seed, epoch))
+        order = np.arange(len(self._lengths))
+        order = order if rng is None else rng.permutation(order)
+        size = len(order) if rng is None else self._shard
+        groups: list[npt.NDArray[np.int64]] = []
+        for start in range(0, len(order), size):
+            shard = self._grouped(order[start : start + size])
+            groups += shard if rng is None else [shard[place] for place in rng.permutation(len(shard))]
+        return groups
 
     def _grouped(self, shard: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
         """Neighbours in length, as many as the budget allows."""
