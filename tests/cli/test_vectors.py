@@ -16,7 +16,7 @@ def royal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     matrix = [[1, 0, 0], [1, 1, 0], [1, 0.1, 1], [1, 1.1, 1], [0, 0, 1], [0.2, -1, -1]]
     words = ["man", "woman", "king", "queen", "crown", "stone"]
     folder = tmp_path_factory.mktemp("royal") / "vectors"
-    Vectors(words, np.array(matrix, np.float32), {"made by": "hand"}).save(folder)
+    Vectors(words, np.array(matrix, np.float32), {"made": {"by": "hand", "in": 3}}).save(folder)
     return folder
 
 
@@ -117,7 +117,8 @@ def test_info(royal: Path, tmp_path: Path) -> None:
         "width        3",
         "first words  man woman king queen crown stone",
         "mean length  1.342",
-        "made by      hand",
+        "made.by      hand",
+        "made.in      3",
     ]
     regard("vectors", "convert", royal, tmp_path / "a.bin")
     assert regard("vectors", "info", tmp_path / "a.bin").out.splitlines()[0] == "form         binary"

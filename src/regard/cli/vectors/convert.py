@@ -1,7 +1,8 @@
 """`regard vectors convert` and `info`: from one form of file to another, and what a file is."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -47,6 +48,15 @@ def convert(
     typer.echo(f"{out}: {counted(len(found), 'word')} × {found.width}, {kind}")
 
 
+def _about(about: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """What is said about vectors, tables in tables as dotted names."""
+    for name, value in about.items():
+        if isinstance(value, Mapping):
+            yield from _about(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, str(value)
+
+
 def info(vectors: VectorsPath) -> None:
     """Say what a file or folder of vectors holds.
 
@@ -64,7 +74,7 @@ def info(vectors: VectorsPath) -> None:
         ("width", f"{found.width:,}"),
         ("first words", " ".join(found.words[:8])),
         ("mean length", f"{float(found.norms.mean()):.3f}" if len(found) else "–"),
-        *((name, str(value)) for name, value in found.about.items()),
+        *_about(found.about),
     ]
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
