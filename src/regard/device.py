@@ -1,4 +1,7 @@
-"""Which device to compute on."""
+"""Which device to compute on, and what can be done there."""
+
+from functools import cache
+from importlib.util import find_spec
 
 import torch
 
@@ -16,3 +19,9 @@ def choose_device(name: str = "auto") -> torch.device:
     if name != "auto" and name not in available:
         raise UsageError(f"device {name!r} is not available here; available: {', '.join(available)}")
     return torch.device(available[0] if name == "auto" else name)
+
+
+@cache
+def has_triton() -> bool:
+    """Whether kernels written in Triton can run: on CUDA devices, where the package is there."""
+    return torch.cuda.is_available() and find_spec("triton") is not None

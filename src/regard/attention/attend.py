@@ -7,9 +7,6 @@
 taps to look at scores, weights and context; which kernel ran is nobody's business.
 """
 
-from functools import cache
-from importlib.util import find_spec
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
@@ -20,6 +17,7 @@ from regard.attention.cache import Memory
 from regard.attention.grouping import grouped_matmul
 from regard.attention.normalizers import Normalizer, as_normalizer, softmax
 from regard.attention.scores import DotScore, ScaledDot, Score, ScoreFunction, as_score
+from regard.device import has_triton
 from regard.tap import Tap
 
 SCALED_DOT = ScaledDot()
@@ -188,13 +186,8 @@ def _are_few(query: Tensor, key: Tensor, value: Tensor) -> bool:
         and value.shape[-1] in WIDTHS
         and query.dtype in (torch.float32, torch.bfloat16)
         and query.stride(-1) == key.stride(-1) == value.stride(-1) == 1
-        and _has_triton()
+        and has_triton()
     )
-
-
-@cache
-def _has_triton() -> bool:
-    return find_spec("triton") is not None
 
 
 def _visible(mask: Tensor | None, bias: Tensor | None) -> Tensor | None:

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from regard.device import has_triton
 from regard.tokens.vocabulary import END
 
 
@@ -90,6 +91,8 @@ class Likeliest:
 
 RUN = 64
 """Tokens that are looked at together for the likeliest ones."""
+SIZE, COUNT = 65536, 16
+"""Most tokens, and most of the likeliest, for which there is a kernel of our own."""
 
 
 def likeliest(
@@ -103,6 +106,10 @@ def likeliest(
     if count == 1:
         return log_probs.max(-1, keepdim=True)
     size = log_probs.shape[-1]
+    if log_probs.is_cuda and has_triton() and size <= SIZE and count <= COUNT:
+        from regard.decode.kernels import highest
+
+        return highest(log_probs, count)
     runs = size // RUN
     if runs < 4 * count:
         return log_probs.topk(count)
