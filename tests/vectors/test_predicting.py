@@ -1,5 +1,6 @@
 """Learning goes through the text in spans: all of it, in the same bits with one worker, and on where it was left."""
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,10 @@ from hypothesis import strategies as st
 from vector_texts import corpus_of
 
 from regard.errors import ModelError, UsageError
-from regard.recipe import CbowVectors, PredictingVectors, SkipgramVectors
+from regard.recipe import CbowVectors, PredictingVectors, SkipgramVectors, VectorsData
 from regard.vectors import Vectors
 from regard.vectors.checkpoints import Checkpoints
-from regard.vectors.corpus import Corpus
+from regard.vectors.corpus import Corpus, load_corpus
 from regard.vectors.learner import Advance
 from regard.vectors.predicting import CpuEngine, cut, initial, make_engine, predict, rate_at
 from regard.vectors.sampling import start
@@ -161,3 +162,22 @@ def test_devices_that_cannot_be_had_are_refused(corpus: Corpus, monkeypatch: pyt
     monkeypatch.setattr("regard.vectors.predicting.find_spec", lambda name: None)
     with pytest.raises(UsageError, match="needs Triton, which is not installed; install the extra 'gpu'"):
         make_engine(settings(device="cuda"), corpus, 1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("phrases", [0, 1])
+def test_memory_does_not_grow_with_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, phrases: int) -> None:
+    for room in ("corpus", "phrases"):
+        monkeypatch.setattr(f"regard.vectors.{room}.PIECE", 10_000)
+    draw, most = np.random.default_rng(1), []
+    words = np.array([f"word{chr(97 + number // 26)}{chr(97 + number % 26)}" for number in range(100)])
+    for lines in (25_000, 100_000):
+        path = tmp_path / f"{lines}.txt"
+        path.write_text("\n".join(map(" ".join, draw.choice(words, (lines, 8)))))
+        assert path.stat().st_size > 1 << 20, "more than a block"
+        tracemalloc.start()
+        corpus = load_corpus(VectorsData(train=[str(path)], phrases=phrases), tmp_path / str(lines))
+        learned(settings(epochs=1), corpus, never(tmp_path / "states", corpus))
+        most.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert most[1] < most[0] * 1.1 + 100_000, most
