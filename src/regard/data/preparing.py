@@ -151,9 +151,8 @@ def _dropping(tokenizer: Tokenizer, settings: Settings) -> Tokenizer:
 
 def _fingerprint(recipe: TranslationRecipe, corpora: Corpora, tokenizers: Tokenizers | None) -> str:
     """A name for everything that batches depend on: settings, the content of all text, and given tokenizers."""
-    learned = None if tokenizers is None else [
-        [one.settings.model_dump(), one.state(), *one.vocabulary.tags] for one in tokenizers
-    ]
+    given = tokenizers or ()
+    learned = [[one.settings.model_dump(), one.state(), *one.vocabulary.tags] for one in given] or None
     facts = [_FORMAT, recipe.data.model_dump(exclude=_FILES), recipe.tokens.model_dump()]
     facts += [recipe.train.batch_tokens, learned]
     facts += [_digest(examples) for examples in (corpora.train, corpora.dev, corpora.test)]

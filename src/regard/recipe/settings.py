@@ -93,8 +93,8 @@ class TranslationRecipe(Recipe):
         source, target = self.tokens.source, self.tokens.source if self.tokens.shared else self.tokens.target
         if self.model.copying and (source.kind, source.lowercase) != (target.kind, target.lowercase):
             raise ValueError(
-                f"model.copying needs both sides split alike, but tokens.source has kind = {source.kind!r} and "
-                f"lowercase = {source.lowercase}, tokens.target {target.kind!r} and {target.lowercase}; set tokens.shared"
+                f"model.copying needs both sides split alike, but tokens.source has kind = {source.kind!r} and lowercase "
+                f"= {source.lowercase}, tokens.target {target.kind!r} and {target.lowercase}; set tokens.shared"
             )
         learned, longest = self.model.learned_positions, self.data.longest
         if learned is not None and longest + 1 > learned:
