@@ -17,7 +17,7 @@ from regard.vectors.learning import LEARNERS
 METHODS: list[LearnedVectors] = [
     SvdVectors(kind="svd", dimension=4, window=2),
     SvdVectors(kind="svd", dimension=4, window=2, scaling="sqrt", weighting="flat"),
-    HellingerVectors(kind="hellinger", dimension=4, contexts=12),
+    HellingerVectors(kind="hellinger", dimension=4, window=2, contexts=12),
     GloveVectors(kind="glove", dimension=4, window=3, epochs=6),
 ]
 IDS = ["ppmi", "sqrt", "hellinger", "glove"]
@@ -74,6 +74,7 @@ def test_stopped_and_resumed_is_not_stopped(
 ) -> None:
     monkeypatch.setattr(glove, "BYTES_AN_ENTRY", 1 << 22)  # several parts in an epoch
     monkeypatch.setattr(cooccurrence, "BYTES_A_PAIR", 1 << 30)  # several runs
+    monkeypatch.setattr(cooccurrence, "LEAST_PAIRS", 3000)
     whole = vectors_of(run(settings, corpus, tmp_path / "whole"))
     stopped = run(settings, corpus, tmp_path / "stopped", every=0)
     for _ in range(stop):
