@@ -1,6 +1,7 @@
 """What a run of learning needs to go on after it was stopped or killed: its arrays, and how far it was."""
 
 import json
+import os
 import re
 import shutil
 import time
@@ -50,7 +51,10 @@ class Checkpoints:
         try:
             unfinished.mkdir(parents=True)
             for name, array in arrays.items():
-                np.save(unfinished / f"{name}.npy", array, allow_pickle=False)
+                with open(unfinished / f"{name}.npy", "wb") as file:
+                    np.save(file, array, allow_pickle=False)
+                    file.flush()
+                    os.fsync(file.fileno())
             about = {"done": done, "fingerprint": self.fingerprint, "arrays": list(arrays)}
             write_file(unfinished / "state.json", json.dumps(about).encode())
             if not path.exists():

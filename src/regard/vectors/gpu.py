@@ -118,6 +118,9 @@ class CudaEngine:
         settings, seed = self.settings, int(start(self.seed, epoch, begin)) >> 1
         tokens = torch.from_numpy(np.array(self.corpus.tokens[begin:end])).to(self.device)
         tokens, lines = self._kept(tokens, seed)
+        if not len(tokens):
+            return
+        slots, columns = triton.next_power_of_2(2 * settings.window + 1), triton.next_power_of_2(settings.dimension)
         share = max(LEAST_SHARE, triton.cdiv(len(tokens), PROGRAMS))
         _learn[(triton.cdiv(len(tokens), share),)](
             tokens, lines, self.inputs, self.outputs, self._odds, self._alias, len(tokens), share, len(self._odds),
@@ -126,10 +129,11 @@ class CudaEngine:
             dynamic=settings.dynamic,
             targets=settings.negatives + 1,
             width=settings.dimension,
-            slot_count=triton.next_power_of_2(2 * settings.window + 1),
-            column_count=triton.next_power_of_2(settings.dimension),
+            slot_count=slots,
+            column_count=columns,
             cbow=settings.kind == "cbow",
-            num_warps=2,
+            # The vectors of a window and their changes take 64 registers of each thread.
+            num_warps=min(16, max(1, slots * columns // 1024)),
         )  # fmt: skip
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)

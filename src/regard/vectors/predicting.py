@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float32, Int32
@@ -19,7 +19,7 @@ from regard.vectors.learner import Advance
 from regard.vectors.sampling import keeping, negatives, start
 from regard.vectors.skipgram import skipgram
 from regard.vectors.stream import LINE_END
-from regard.vectors.subwords import rows_of_words
+from regard.vectors.subwords import Ragged, rows_of_words
 from regard.vectors.vectors import Vectors
 
 Matrices = Mapping[str, Float32[np.ndarray, "R D"]]
@@ -52,12 +52,13 @@ class CpuEngine:
         self.settings, self.corpus, self.seed, self.workers = settings, corpus, seed, settings.workers
         counts, targets = corpus.vocabulary.counts, settings.negatives + 1
         table = negatives(counts)
-        self._drawn = keeping(counts, settings.sample), table.odds, table.alias, logistic_table()
+        self._given: tuple[np.ndarray, ...]
+        self._given = keeping(counts, settings.sample), table.odds, table.alias, logistic_table()
         if settings.kind == "skipgram" and not settings.longest:
             self._loop = skipgram(settings.dimension, targets)
         else:
             self._loop = averaged(settings.dimension, targets, settings.kind == "cbow")
-            self._drawn += rows_of(settings, corpus)
+            self._given += rows_of(settings, corpus)
 
     def load(self, arrays: Matrices) -> None:
         self._inputs, self._outputs = arrays["inputs"], arrays["outputs"]
@@ -70,7 +71,7 @@ class CpuEngine:
         tokens = np.array(self.corpus.tokens[begin:end])
         state = start(self.seed, epoch, begin)
         window, dynamic = self.settings.window, self.settings.dynamic
-        self._loop(tokens, self._inputs, self._outputs, *self._drawn, window, dynamic, rates, state)
+        self._loop(tokens, self._inputs, self._outputs, *self._given, window, dynamic, rates, state)
 
 
 def predict(
@@ -151,7 +152,7 @@ def cut(tokens: Int32[np.ndarray, " N"], place: int) -> int:
     return place if place + MOST_LINE < len(tokens) else len(tokens)
 
 
-def rows_of(settings: PredictingVectors, corpus: Corpus) -> Any:
+def rows_of(settings: PredictingVectors, corpus: Corpus) -> Ragged:
     """The rows that are averaged for each word."""
     return rows_of_words(corpus.vocabulary.words, settings.shortest, settings.longest, settings.buckets)
 
