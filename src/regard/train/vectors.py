@@ -67,7 +67,9 @@ class Learned:
 Teller = Callable[[Pace], None]
 
 
-def learn_vectors(recipe: VectorsRecipe, out: Path, *, resume: bool = False, tell: Teller | None = None) -> Learned:
+def learn_vectors(
+    recipe: VectorsRecipe, out: str | Path, *, resume: bool = False, tell: Teller | None = None
+) -> Learned:
     """Learns the vectors of a recipe in the folder `out`, until they are learned or a signal ends it.
 
     A new run needs a folder without one; with `resume`, the run that is there goes on from its last state. `tell` is
