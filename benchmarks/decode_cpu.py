@@ -1,12 +1,14 @@
-"""Translation on a CPU, side by side: our own search, CTranslate2 through our engine, and Hugging Face's `generate`.
+"""Translation on a CPU, side by side: our own search, CTranslate2 through our engine and alone, and Hugging Face's
+`generate`.
 
     python benchmarks/decode_cpu.py --out benchmarks/results/decode_cpu.json
-    python benchmarks/decode_cpu.py --model runs/mine --text test.en --out benchmarks/results/decode_cpu_mine.json
+    python benchmarks/decode_cpu.py --model runs/mine --text test.en --reference test.de --sentences 1000 --out …
 
 Without a model: a Transformer of random weights (3 + 3 layers, width 256, feed-forward 1024, 4 heads, 8,000 tokens)
-that ends every output by itself after 32 tokens, on sources of 32 random tokens; and a recurrent one (LSTM of width
-256, additive attention before the cell) that is made to write as much, which only our own search runs. Outputs of
-random weights say nothing: of them CTranslate2's may well differ from ours. With a model: what it makes of a text.
+that ends every output by itself after 32 tokens, on sources of 32 random tokens. Outputs of random weights say nothing:
+of them CTranslate2's may well differ from ours. With a model: what it makes of a text, and its BLEU. In both cases a
+recurrent model (LSTM of width 256, additive attention before the cell) of random weights, which only our own search
+runs, is made to write as many tokens as it reads.
 
 MarianMT has the same shape and random weights of its own, reads the same sources in the same batches, and is made to
 write as many tokens as the longest output of ours in each batch. It takes part if transformers is installed, and
@@ -22,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from random import Random
@@ -29,6 +32,7 @@ from statistics import median
 from typing import Any
 
 import torch
+from sacrebleu import corpus_bleu
 
 from regard.data.batch import Padded
 from regard.decode import Hypothesis
@@ -36,7 +40,7 @@ from regard.decode.corpus import batches_by_length
 from regard.models import build_model
 from regard.recipe import Decoding, RecurrentModel, TransformerModel
 from regard.tasks import load
-from regard.tasks.engines import OwnEngine, make_engine
+from regard.tasks.engines import OwnEngine, export_into, make_engine
 from regard.tokens import BEGIN, END, PAD
 
 SIZE, LENGTH = 8000, 32
@@ -59,19 +63,51 @@ def best(found: Sequence[Sequence[Hypothesis]]) -> list[tuple[int, ...]]:
 
 
 def random_systems(settings: TransformerModel, how: Decoding, folder: Path) -> dict[str, System]:
-    """Our systems on models of random weights."""
+    """Our systems on a model of random weights."""
     torch.manual_seed(1)
-    recurrent = OwnEngine(build_model(RecurrentModel(kind="recurrent"), SIZE, SIZE).eval())
-    exactly = how.model_copy(update={"least": LENGTH, "longest_factor": 0.0, "longest_extra": LENGTH})
-    systems = engines(ending_model(settings), settings, how, folder)
-    return systems | {"own, recurrent": lambda sources: best(recurrent.decode_all(sources, exactly))}
+    return engines(ending_model(settings), settings, how, folder)
+
+
+def recurrent(how: Decoding) -> System:
+    """Our own search on a recurrent model of random weights; few of these end an output by themselves."""
+    torch.manual_seed(1)
+    engine = OwnEngine(build_model(RecurrentModel(kind="recurrent"), SIZE, SIZE).eval())
+    as_long = how.model_copy(update={"longest_factor": 1.0, "longest_extra": 0})
+    return lambda sources: best(engine.decode_all(sources, as_long))
 
 
 def engines(model: Any, settings: TransformerModel, how: Decoding, folder: Path) -> dict[str, System]:
     """A Transformer with every engine that is installed."""
     names = ["own", *(["ctranslate2", "ctranslate2:int8"] if installed("ctranslate2") else [])]
     made = {name: make_engine(name, model, settings, folder) for name in names}
-    return {name: lambda sources, engine=engine: best(engine.decode_all(sources, how)) for name, engine in made.items()}
+    systems = {
+        name: lambda sources, engine=engine: best(engine.decode_all(sources, how)) for name, engine in made.items()
+    }
+    if len(names) > 1:
+        exported = export_into(folder, model, settings)
+        for compute in ("float32", "int8"):
+            systems[f"CTranslate2 alone, {compute}"] = alone(exported, compute, how)
+    return systems
+
+
+def alone(folder: Path, compute: str, how: Decoding) -> System:
+    """CTranslate2 as its users call it, on what our engine exported."""
+    import ctranslate2
+
+    threads = torch.get_num_threads()
+    translator = ctranslate2.Translator(str(folder), compute_type=compute, inter_threads=threads, intra_threads=1)
+
+    def translate(sources: Sources) -> list[tuple[int, ...]]:
+        results = translator.translate_batch(
+            [[*map(str, source), str(END)] for source in sources],
+            beam_size=how.beam,
+            max_batch_size=how.batch_tokens,
+            batch_type="tokens",
+            length_penalty=how.length_penalty,
+        )
+        return [tuple(map(int, result.hypotheses[0])) for result in results]
+
+    return translate
 
 
 def marian(settings: TransformerModel, sizes: tuple[int, int], how: Decoding, lengths: Sequence[int]) -> System:
@@ -105,34 +141,49 @@ def marian(settings: TransformerModel, sizes: tuple[int, int], how: Decoding, le
     return torch.inference_mode()(translate)
 
 
-def measure(systems: dict[str, System], sources: Sources, rounds: int) -> dict[str, list[float]]:
-    """Seconds of each system in each round; they take turns, so that a busy minute of the machine hits all alike."""
-    seconds: dict[str, list[float]] = {name: [] for name in systems}
+@dataclass(frozen=True)
+class Time:
+    """Of one round: by the clock, and of all processors together. The second depends less on who else is busy."""
+
+    seconds: float
+    processor_seconds: float
+
+
+def measure(systems: dict[str, System], sources: Sources, rounds: int) -> dict[str, list[Time]]:
+    """The times of each system in each round; they take turns, so that a busy minute of the machine hits all alike."""
+    times: dict[str, list[Time]] = {name: [] for name in systems}
     for number in range(rounds):
         for name, system in systems.items():
-            begin = time.perf_counter()
+            begin, processor = time.perf_counter(), time.process_time()
             system(sources)
-            seconds[name].append(time.perf_counter() - begin)
-            print(f"round {number + 1}, {name}: {len(sources) / seconds[name][-1]:.1f} sentences/s", file=sys.stderr)
-    return seconds
+            times[name].append(Time(time.perf_counter() - begin, time.process_time() - processor))
+            rate = len(sources) / times[name][-1].seconds
+            print(f"round {number + 1}, {name}: {rate:.1f} sentences/s", file=sys.stderr)
+    return times
 
 
-def figures(seconds: dict[str, list[float]], outputs: dict[str, list[tuple[int, ...]]]) -> list[dict[str, Any]]:
+def figures(
+    times: dict[str, list[Time]], outputs: dict[str, list[tuple[int, ...]]], bleu: dict[str, float]
+) -> list[dict[str, Any]]:
     own = outputs["own"]
-    rates = {name: len(own) / median(times) for name, times in seconds.items()}
-    peer = rates.get("MarianMT generate")
+    clock = {name: len(own) / median(time.seconds for time in each) for name, each in times.items()}
+    processor = {name: len(own) / median(time.processor_seconds for time in each) for name, each in times.items()}
+    peer = "MarianMT generate"
     return [
         {
             "system": name,
-            "sentences_per_second": round(rates[name], 1),
-            "slowest": round(len(own) / max(times), 1),
-            "fastest": round(len(own) / min(times), 1),
+            "sentences_per_second": round(clock[name], 1),
+            "slowest": round(len(own) / max(time.seconds for time in each), 1),
+            "fastest": round(len(own) / min(time.seconds for time in each), 1),
+            "sentences_per_processor_second": round(processor[name], 1),
             "output_tokens": sum(len(tokens) + 1 for tokens in outputs[name]),
-            "times_own": round(rates[name] / rates["own"], 2),
-            "times_marian": round(rates[name] / peer, 2) if peer else None,
-            "same_outputs_as_own": _same(outputs[name], own) if name.startswith("ctranslate2") else None,
+            "times_own": round(clock[name] / clock["own"], 2),
+            "times_marian": round(clock[name] / clock[peer], 2) if peer in clock else None,
+            "times_marian_by_processor": round(processor[name] / processor[peer], 2) if peer in clock else None,
+            "same_outputs_as_own": _same(outputs[name], own) if name.lower().startswith("ctranslate2") else None,
+            "bleu": bleu.get(name),
         }
-        for name, times in seconds.items()
+        for name, each in times.items()
     ]
 
 
@@ -170,6 +221,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="JSON file for the figures")
     parser.add_argument("--model", type=Path, help="folder of a trained Transformer (default: random weights)")
     parser.add_argument("--text", type=Path, help="source text for it, a sentence a line")
+    parser.add_argument("--reference", type=Path, help="its translation")
     parser.add_argument("--sentences", type=int, default=200, help="how many are translated in a round")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of which the median counts")
     parser.add_argument("--threads", type=int, default=2, help="of torch; CTranslate2 works on as many batches at once")
@@ -196,10 +248,18 @@ def main() -> None:
             sources = [[draw.randrange(4, SIZE) for _ in range(LENGTH - 1)] for _ in range(arguments.sentences)]
             systems = random_systems(settings, how, Path(folder))
         outputs = {name: system(sources) for name, system in systems.items()}
+        bleu: dict[str, float] = {}
+        if arguments.reference:
+            references = arguments.reference.read_text(encoding="utf-8").splitlines()[: arguments.sentences]
+            for name, found in outputs.items():
+                texts = [translator.target_tokenizer.decode(tokens) for tokens in found]
+                bleu[name] = round(corpus_bleu(texts, [references]).score, 2)
+        systems["own, recurrent"] = recurrent(how)
+        outputs["own, recurrent"] = systems["own, recurrent"](sources)
         if installed("transformers"):
             systems["MarianMT generate"] = marian(settings, sizes, how, [len(tokens) for tokens in outputs["own"]])
             outputs["MarianMT generate"] = systems["MarianMT generate"](sources)
-        result = figures(measure(systems, sources, arguments.rounds), outputs)
+        result = figures(measure(systems, sources, arguments.rounds), outputs, bleu)
     record = conditions(arguments, before) | {"figures": result}
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps(record, indent=1) + "\n")
