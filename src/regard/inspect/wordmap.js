@@ -109,13 +109,13 @@ function point(word) {
   pointed = word;
   card.hidden = word < 0;
   if (word >= 0) {
-    const [x, y] = onScreen(word), group = data.groups[data.of[word]];
+    const group = data.groups[data.of[word]];
     const name = document.createElement("b");
     name.textContent = data.words[word];
     const near = data.neighbors[word].map((other) => data.words[other]).join(", ");
     card.replaceChildren(name, ...(group ? [group.name, document.createElement("br")] : []), `near: ${near}`);
-    card.style.left = `${Math.max(4, Math.min(x + 14, size.width - card.offsetWidth - 4))}px`;
-    card.style.top = `${y + 14 + card.offsetHeight > size.height ? y - card.offsetHeight - 10 : y + 14}px`;
+    // In the corner that is farther away, so that it does not hide the neighbors it names.
+    card.className = onScreen(word)[0] > size.width / 2 ? "left" : "right";
   }
   draw();
 }
@@ -128,7 +128,10 @@ function find() {
   pinned = exact.length ? exact[0] : -1;
   const count = hits.size === 1 ? "1 word" : `${hits.size} words`;
   document.getElementById("found").value = wanted ? (hits.size ? count : "no such word here") : "";
-  if (pinned >= 0) [view.x, view.y] = data.places[pinned];
+  if (pinned >= 0) {
+    [view.x, view.y] = data.places[pinned];
+    view.scale = Math.max(view.scale, 4 * whole);
+  }
   draw();
 }
 

@@ -118,19 +118,20 @@ class Shuffled:
 
     def _deal(self, counts: Cooccurrence) -> None:
         rng = np.random.default_rng(self.seed)
-        files = [open(path, "wb") for path in self.paths]  # noqa: SIM115
-        try:
-            for first in range(0, len(counts.counts), PIECE):
-                last = min(first + PIECE, len(counts.counts))
-                piece = np.empty(last - first, ENTRY)
-                piece["row"] = np.searchsorted(counts.starts, np.arange(first, last), "right") - 1
-                piece["column"], piece["count"] = counts.columns[first:last], counts.counts[first:last]
-                shares = rng.integers(len(files), size=len(piece))
-                for share, file in enumerate(files):
-                    piece[shares == share].tofile(file)
-        finally:
-            for file in files:
-                file.close()
+        for path in self.paths:
+            path.write_bytes(b"")
+        for first in range(0, len(counts.counts), PIECE):
+            last = min(first + PIECE, len(counts.counts))
+            piece = np.empty(last - first, ENTRY)
+            piece["row"] = np.searchsorted(counts.starts, np.arange(first, last), "right") - 1
+            piece["column"], piece["count"] = counts.columns[first:last], counts.counts[first:last]
+            shares = rng.integers(len(self.paths), size=len(piece))
+            order = np.argsort(shares, kind="stable")
+            borders = np.searchsorted(shares[order], np.arange(len(self.paths) + 1))
+            # Opened one after another: there may be more of them than a process may have open.
+            for path, begin, end in zip(self.paths, borders, borders[1:], strict=False):
+                with open(path, "ab") as file:
+                    piece[order[begin:end]].tofile(file)
 
 
 @njit(nogil=True, fastmath=True, error_model="numpy", cache=True)
