@@ -121,6 +121,11 @@ MALFORMED: list[tuple[bytes, str]] = [
         "written as UTF-8",
     ),
     (
+        b"9999999999999999999 2\na " + struct.pack("<2f", 1, 2),
+        ": the header says 9,999,999,999,999,999,999 vectors × 2, for which there is no memory; the header is wrong, "
+        "or the file is not of this form",
+    ),
+    (
         b"1 2\na " + struct.pack("<2f", 1, float("nan")),
         ": word 1, 'a', has a value that is no finite number; the file is damaged, or not of this form",
     ),

@@ -34,11 +34,11 @@ def read_binary(stream: IO[bytes], path: Path, header: Header) -> tuple[list[str
     """Reads what the header promises, and no less and no more must be there."""
     size = 4 * header.width
     places: dict[str, int] = {}
-    parts: list[bytes] = []
+    matrix = _room(path, header)
     data, at = b"", 0
     for number in range(1, header.vectors + 1):
         if len(data) - at < LONGEST + size:
-            data, at = data[at:] + stream.read(BLOCK), 0
+            data, at = data[at:] + stream.read(BLOCK + size), 0
         while data[at : at + 1] == b"\n":
             at += 1
         end = data.find(b" ", at, at + LONGEST)
@@ -51,15 +51,14 @@ def read_binary(stream: IO[bytes], path: Path, header: Header) -> tuple[list[str
                 "the file is damaged, or not of this form"
             )
         places[word] = number
-        parts.append(data[end + 1 : end + 1 + size])
+        matrix[number - 1] = np.frombuffer(data, "<f4", header.width, end + 1)
         at = end + 1 + size
     if (data[at:] + stream.read(BLOCK)).strip(b"\n"):
         raise DataError(
             f"{path}: the header says {counted(header.vectors, 'vector')} × {header.width}, but more follows; "
             "the header is wrong, or the file is not of this form"
         )
-    words, matrix = list(places), np.frombuffer(bytearray().join(parts), "<f4").astype(np.float32, copy=False)
-    matrix = matrix.reshape(header.vectors, header.width)
+    words = list(places)
     unusable = np.flatnonzero(~np.isfinite(matrix).all(1))
     if len(unusable):
         number = int(unusable[0]) + 1
@@ -95,3 +94,13 @@ def _cut_off(path: Path, number: int, header: Header, rest: bytes) -> DataError:
     return DataError(
         f"{path}: ends within word {number:,} of {header.vectors:,}; the file is cut off, or its header is wrong"
     )
+
+
+def _room(path: Path, header: Header) -> Float32[np.ndarray, "V D"]:
+    try:
+        return np.empty((header.vectors, header.width), np.float32)
+    except (MemoryError, ValueError):
+        raise DataError(
+            f"{path}: the header says {counted(header.vectors, 'vector')} × {header.width}, for which there is no "
+            "memory; the header is wrong, or the file is not of this form"
+        ) from None
