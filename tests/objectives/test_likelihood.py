@@ -177,3 +177,17 @@ def test_attention_that_goes_where_it_was_before_costs_what_the_definition_says(
     assert total > 0.5
     for found in (cross_entropy(model, batch, 0.0, 0.7), r_drop(model, batch, 1.0, 0.0, 0.7)):
         assert found.item() == pytest.approx(plain.item() + 0.7 * total)
+
+
+@pytest.mark.parametrize("kind", ["recurrent", "transformer"])
+def test_models_that_copy_are_regularized_too(kind: str) -> None:
+    torch.manual_seed(3)
+    settings = {"recurrent": RecurrentModel(kind="recurrent", embedding=4, hidden=5, copying=True)}
+    settings["transformer"] = TransformerModel(kind="transformer", width=8, heads=2, feedforward=8, copying=True)
+    model = build_model(settings[kind], 9, 9).double().eval()
+    batch = PairBatch.of([[4, 5, 6], [7]], [[4, 9, 10, 6], [9]], [0, 1], words=[[9, 5, 10], [9]])
+    assert r_drop(model, batch, 5.0, 0.1).item() == pytest.approx(cross_entropy(model, batch, 0.1).item())
+    torch.manual_seed(1)
+    first = r_drop(model.train(), batch, 5.0, 0.1)
+    first.backward()
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters() if parameter.grad is not None)

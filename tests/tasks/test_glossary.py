@@ -4,16 +4,19 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 from command_line import Trained, regard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import regard as library
+from regard import recipe
 from regard.errors import DataError, UsageError
+from regard.models import build_model
 from regard.recipe import Decoding
 from regard.tasks import Translator
 from regard.tasks.glossary import Entry, Glossary
-from regard.tokens import UNKNOWN
+from regard.tokens import UNKNOWN, train_tokenizer
 
 SOURCES = ["eins", "zwei", "rot", "blau", "und", "Haus"]
 texts = st.lists(st.sampled_from(SOURCES), min_size=1, max_size=4).map(" ".join)
@@ -127,3 +130,26 @@ def test_the_command(trained: Trained, tmp_path: Path) -> None:
     told = regard("translate", trained.folder, "--glossary", path, stdin=stdin)
     assert told.code == 2
     assert told.err.startswith(f"regard: {path}:1: 1 column instead of 2; ")
+
+
+@pytest.fixture(scope="module")
+def untrained() -> Translator:
+    """A model of subwords that writes anything."""
+    texts = ["the red house is a house", "houses and reddish doors", "a blue door, the red one."]
+    subwords = train_tokenizer(recipe.Tokenizer(kind="bpe", size=60), texts)
+    model = {"kind": "transformer", "width": 16, "heads": 2, "feedforward": 16, "copying": True}
+    parsed = recipe.parse_recipe({"data": {"corpus": "copy"}, "model": model, "train": {"steps": 1}})
+    torch.manual_seed(5)
+    built = build_model(parsed.model, subwords.size, subwords.size)
+    with torch.no_grad():
+        for parameter in built.parameters():
+            parameter.mul_(4)
+    return Translator(parsed, built, subwords, subwords)
+
+
+@given(st.lists(st.sampled_from(["house", "red door", "Zürich", "blue", "a ☃ b", "the"]), min_size=1, max_size=2))
+@settings(max_examples=5)
+def test_terms_are_words_of_their_own_among_subwords(untrained: Translator, terms: list[str]) -> None:
+    best = untrained.translate(["the reddish house ☃"], terms=[terms])[0]
+    for term in terms:
+        assert re.search(rf"(?<!\w){re.escape(term)}(?!\w)", best.text), best.text

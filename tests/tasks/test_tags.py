@@ -134,6 +134,8 @@ def test_the_commands(folder: Path, tmp_path: Path) -> None:
     assert len((tmp_path / "out").read_text().split("\n")) == 61
     pairs = [folder.parent / "fr.en", folder.parent / "fr.other"]
     assert regard("evaluate", folder, *pairs, "--to", "fr").code == 0
+    told = regard("evaluate", folder, "--to", "it")
+    assert (told.code, told.err) == (2, "regard: 'it' is not a tag of this model; its tags are 'de' or 'fr'\n")
     assert regard("score", folder, *pairs, "--to", "fr").code == 0
     assert regard("align", folder, *pairs, "--to", "fr").code == 0
     assert regard("look", folder, "one", "--to", "fr").code == 0

@@ -74,6 +74,7 @@ def evaluate(
     changes = [] if beam is None else ["decode.method=beam", f"decode.beam={beam}"]
     folders = [model, *(ensemble or [])]
     translator = load_translator(*folders, device=device, changes=[*changes, *(settings or [])], engine=engine)
+    translator.into(to)  # refuses a tag that it does not know
     pairs = tagged(held_out(translator, split, data or []), to, bool(data))
     others = None if against is None else outputs_of(against, pairs, device, changes)
     with progress_of("translating") as on_progress:

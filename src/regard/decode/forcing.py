@@ -28,6 +28,9 @@ from regard.tokens.vocabulary import BEGIN, END, UNKNOWN
 
 Term = Sequence[int]
 
+FEWEST = 4
+"""Likeliest tokens that are considered after a hypothesis, however narrow the beam: some may not be allowed."""
+
 
 @dataclass(frozen=True)
 class Partial:
@@ -106,10 +109,13 @@ class ForcedSearch:
         return cls(example, settings, tuples, longest, continuing, [Partial((), 0.0, tuples)])
 
     @property
+    def beam(self) -> int:
+        return self.settings.beam if self.settings.method == "beam" else 1
+
+    @property
     def width(self) -> int:
         """Places for hypotheses: at least one for every number of tokens that may still be to come."""
-        beam = self.settings.beam if self.settings.method == "beam" else 1
-        return max(beam, sum(map(len, self.terms)) + 1)
+        return max(self.beam, sum(map(len, self.terms)) + 1)
 
     def step(self, rows: Sequence[dict[int, float]]) -> list[int]:
         """Goes on by one token, given log-probabilities of some tokens after each hypothesis. Gives the place of the
@@ -246,8 +252,8 @@ def _likely(log_probs: Float[Tensor, "B width V"], searches: Sequence[ForcedSear
     """For each hypothesis the log-probabilities of the likeliest tokens, and of those that it is to contain."""
     size = log_probs.shape[-1]
     log_probs[..., list(NEVER)] = -torch.inf
-    count = min(log_probs.shape[1], size)
-    best, tokens = (side.tolist() for side in log_probs.topk(count))
+    count = max(FEWEST, *(search.beam for search in searches))
+    best, tokens = (side.tolist() for side in log_probs.topk(min(count, size)))
     wanted = [
         (row, place, token, token if token < size else UNKNOWN)
         for row, search in enumerate(searches)
