@@ -3,6 +3,7 @@
     model = regard.load("runs/mine")
     best = model.translate(["Das ist ein Haus ."])[0]        # best.text, best.score, best.alignment
     with regard.record(model, "decoder.*.weights") as seen: ...
+    regard.Vectors.load("runs/vectors").most_similar("hotel")
 
 Names are found when they are first used, so that `import regard` takes no time.
 """
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
     from regard.tap import intervene, record
     from regard.tasks import load
     from regard.train import run
+    from regard.vectors import Vectors
 
 _HOMES = {
     "RegardError": "regard.errors",
+    "Vectors": "regard.vectors",
     "attend": "regard.attention",
     "intervene": "regard.tap",
     "load": "regard.tasks",
@@ -28,7 +31,7 @@ _HOMES = {
     "run": "regard.train",
 }
 
-__all__ = ["RegardError", "attend", "intervene", "load", "read_recipe", "record", "run"]
+__all__ = ["RegardError", "Vectors", "attend", "intervene", "load", "read_recipe", "record", "run"]
 
 
 def __getattr__(name: str) -> Any:
