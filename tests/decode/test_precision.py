@@ -1,0 +1,62 @@
+"""Number formats: which model computes, that a copy in bfloat16 is up to date, and that one can look at it."""
+
+import gc
+
+import pytest
+import torch
+from decoding_toys import TableGenerator, random_table
+from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY
+
+from regard.decode import decode_all
+from regard.decode.precision import _COPIES, computing_in, narrow, weights_of
+from regard.models import Generator, build_model
+from regard.recipe import Decoding
+from regard.tap import record
+
+CPU = torch.device("cpu")
+
+
+def small_model() -> Generator:
+    return build_model(TINY["transformer-scaled_dot-sinusoidal"], SOURCE_SIZE, TARGET_SIZE).eval()
+
+
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16"])
+def test_on_a_cpu_there_is_one_format(precision: str) -> None:
+    model = TableGenerator(random_table(1, 6))
+    with computing_in(precision, model, CPU) as computing:
+        assert computing is model
+    how = Decoding(precision=precision)  # type: ignore[arg-type]
+    assert decode_all(model, [[4], [5]], how) == decode_all(model, [[4], [5]], Decoding())
+
+
+def test_products_are_in_tf32_only_within() -> None:
+    model, before = small_model(), torch.backends.cuda.matmul.allow_tf32
+    with computing_in("tf32", model, torch.device("cuda")) as computing:
+        assert computing is model
+        assert torch.backends.cuda.matmul.allow_tf32
+    assert torch.backends.cuda.matmul.allow_tf32 == before
+
+
+def test_the_copy_follows_the_weights_and_has_the_same_taps() -> None:
+    model = small_model()
+    copy = narrow(model)
+    assert {tensor.dtype for tensor in weights_of(copy)} == {torch.bfloat16}
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(1.0)
+    with computing_in("bfloat16", model, torch.device("cuda")) as computing:
+        assert computing is copy
+    for mine, theirs in zip(copy.parameters(), model.parameters(), strict=True):
+        assert torch.equal(mine, theirs.bfloat16())
+    with record(model, "decoder.output"):
+        assert copy.get_submodule("decoder.output").watched
+    assert [name for name, _ in copy.named_parameters()] == [name for name, _ in model.named_parameters()]
+
+
+def test_the_copy_goes_with_its_model() -> None:
+    model = small_model()
+    narrow(model)
+    before = len(_COPIES)
+    del model
+    gc.collect()
+    assert len(_COPIES) == before - 1
