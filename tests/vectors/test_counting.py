@@ -89,7 +89,7 @@ def test_counts_of_another_window_are_counted_anew(corpus: Corpus, tmp_path: Pat
     begun = run(narrow, corpus, tmp_path / "both")
     while not (isinstance(step := next(begun), Advance) and step.stage == "factorizing"):
         pass
-    assert (tmp_path / "both" / "counts" / "whole").exists()
+    assert (tmp_path / "both" / "checkpoints-counts" / "whole").exists()
     assert equal(vectors_of(run(wide, corpus, tmp_path / "both")), expected)
 
 

@@ -83,4 +83,4 @@ def _counted(settings: CountingVectors, corpus: Corpus, checkpoints: Checkpoints
 
 def _folder(checkpoints: Checkpoints) -> Path:
     """Counts stand beside the states of a run; they are gone when the vectors are there."""
-    return checkpoints.folder.with_name("counts")
+    return checkpoints.folder.with_name(f"{checkpoints.folder.name}-counts")
