@@ -156,8 +156,8 @@ class GloveVectors(CountingVectors):
     """How often the counts are gone through."""
     rate: Annotated[float, Field(gt=0)] = 0.05
     """Learning rate at the start; it falls by AdaGrad."""
-    ceiling: Annotated[float, Field(gt=0)] = 100.0
-    """Count from which on pairs weigh the same, x_max of the paper; 10 is better for some millions of words."""
+    ceiling: Annotated[float, Field(gt=0)] = 10.0
+    """Count from which on pairs weigh the same, x_max of the paper, which has 100 for billions of words."""
     exponent: Annotated[float, Field(gt=0, le=1)] = 0.75
     """Power by which the weight of rarer pairs falls, α of the paper."""
 
