@@ -117,7 +117,7 @@ class Glances:
         if self._intervened:
             over = None if bias is None else bias.unsqueeze(1)
             contexts, weights = self._attention.weighed(query.unsqueeze(1), self._source, over)
-            self._note(weights.squeeze(1))
+            self._note(weights)
             return contexts.squeeze(1)
         # Rows that have one source are queries of one row.
         folded = query.reshape(len(self._values), 1, -1, query.shape[1]) if len(query) else query[:, None, None]
@@ -128,14 +128,14 @@ class Glances:
         weights = self._attention.normalizer(scores, self._source.mask).squeeze(1)
         self._queries.append(query)
         self._weights.append(weights.detach())
-        self._note(weights.flatten(0, 1))
+        self._note(weights)
         late = next(self._late).view(*weights.shape[:2], self._values.shape[2])
         return torch.baddbmm(late, weights, self._values.detach()).flatten(0, 1)
 
-    def _note(self, weights: Float[Tensor, "N S"]) -> None:
+    def _note(self, weights: Float[Tensor, "B places S"]) -> None:
         self._seen.append(weights)
         if self.coverage is not None:
-            wide = weights.to(self.coverage.dtype)
+            wide = weights.flatten(0, 1).to(self.coverage.dtype)
             self._again.append(torch.minimum(wide, self.coverage).sum(-1))
             self.coverage = self.coverage + wide
 
@@ -148,7 +148,8 @@ class Glances:
 
     def looked(self) -> Looked:
         """Where all queries so far looked."""
-        return Looked(torch.stack(self._seen, 1), torch.stack(self._again, 1) if self._again else None)
+        weights = torch.stack([seen.flatten(0, 1) for seen in self._seen], 1)
+        return Looked(weights, torch.stack(self._again, 1) if self._again else None)
 
 
 class _LateValues(torch.autograd.Function):
