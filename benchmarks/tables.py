@@ -98,6 +98,20 @@ def language(record: Record) -> list[str]:
     return [*markdown(titles, rows), "", *signatures]
 
 
+def rare_words(record: Record) -> list[str]:
+    """Surprisal of classes of words by several models: a row for each class."""
+    models = list(dict.fromkeys(row["model"] for row in record["figures"]))
+    classes = list(dict.fromkeys(row["words"] for row in record["figures"]))
+    found = {(row["model"], row["words"]): row for row in record["figures"]}
+    rows = [
+        [words, f"{found[models[0], words]['count']:,}"]
+        + [f"{found[model, words]['bits']:.2f} ± {found[model, words]['margin']:.2f}" for model in models]
+        for words in classes
+    ]
+    said = f"Bits, means with 95 % intervals; rare is what occurs {record['rare']} times or less in training."
+    return [*markdown(["words", "count", *models], rows), "", said]
+
+
 def ladder(record: Record) -> list[str]:
     """What `regard ladder` found."""
     titles = ["rung", "parameters", "seconds", "tokens/s", "perplexity", "added", "against"]
@@ -129,6 +143,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "generating-gpu": ("generating_gpu.json", generating),
     "ladder": ("ladder.json", ladder),
     "language": ("language.json", language),
+    "rare-words": ("rare_words.json", rare_words),
     "vectors": ("vectors.json", vectors),
 }
 """The file of results and the function of each table."""

@@ -20,7 +20,8 @@ NEED_FILES = ["europarl-recurrent", "europarl-transformer", "multi30k-recurrent"
 TATOEBA = [f"tatoeba-{pair}-{model}" for pair in ("ende", "enfr") for model in ("recurrent", "transformer")]
 TATOEBA_TEXT = Path(os.environ.get("TATOEBA", Path(__file__).parents[3] / "shared" / "data" / "tatoeba"))
 PTB = ["attentive", "awd-lstm", "copying", "lstm", "ngram", "rnn", "transformer", "window"]
-LANGUAGE = [*(f"ptb-{rung}" for rung in PTB), "wikitext2-awd-lstm"]
+WIKITEXT2 = ["awd-lstm", "copying", "lstm"]
+LANGUAGE = [*(f"ptb-{rung}" for rung in PTB), *(f"wikitext2-{rung}" for rung in WIKITEXT2)]
 EVERY_DAY = [pytest.param(name, marks=pytest.mark.long if "recurrent" in name else ()) for name in NEED_FILES]
 TINY = {
     "transformer": ["model.width=16", "model.heads=2", "model.feedforward=16"],

@@ -14,7 +14,7 @@ from regard.study.ladder_report import markdown, rows_of
 from regard.study.rungs import RUNGS, rung_recipe
 
 TINY = ["train.batch_tokens=64", "train.validation.every=5", "data.segment=8", "train.steps=5", "train.threads=1"]
-MODELS = [*RUNGS]
+MODELS = ["ngram", "lstm", "copying", "cache"]
 
 
 def text(folder: Path) -> dict[str, object]:
@@ -30,7 +30,7 @@ def test_every_rung_is_a_recipe_and_has_one_below_it() -> None:
     assert kinds == {"ngram", "window", "recurrent", "attentive", "copying", "transformer"}
 
 
-def test_all_rungs_in_one_table_and_none_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rungs_stand_in_one_table_and_none_is_trained_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.study.ladder.CACHES", ((20, 0.3, 0.1), (5, 0.3, 0.1)))
     said: list[str] = []
     ladder = Ladder(text(tmp_path), MODELS, tmp_path / "out", minutes=5, changes=TINY)

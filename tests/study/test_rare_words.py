@@ -1,0 +1,55 @@
+"""Surprisal of words that are rare in training but seen before in the same document."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from language_runs import language_recipe
+
+from regard.data.stream import TokenText
+from regard.data.text import Text
+from regard.errors import UsageError
+from regard.study.rare_words import CLASSES, classify, compare, documents_of
+from regard.tasks import load_writer
+from regard.tokens import END, UNKNOWN
+from regard.train import run
+
+
+def test_words_are_told_apart() -> None:
+    text = TokenText.of([([4, 5, END], True), ([4, UNKNOWN, END], False), ([4, 5, 5, END], True)])
+    documents = documents_of(text)
+    assert documents.tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 1, 1]
+    counts = np.array([0, 0, 0, 0, 100, 3])
+    classes, _ = classify(text.stream, documents, counts, rare=3)
+    names = [CLASSES[place] if place >= 0 else "" for place in classes]
+    assert names == [
+        *("frequent, new", "rare, new", ""),
+        *("frequent, seen before", "", ""),
+        *("frequent, new", "rare, new", "rare, seen before", ""),
+    ]
+
+
+def test_models_are_compared_word_by_word(tmp_path: Path) -> None:
+    for kind in ("recurrent", "copying"):
+        run(language_recipe(tmp_path, kind, train={"steps": 4}), tmp_path / kind, reporter=lambda event: None)
+    writers = {kind: load_writer(tmp_path / kind, device="cpu") for kind in ("recurrent", "copying")}
+    data = writers["recurrent"].recipe.data
+    found = compare(writers, Text("test", data), Text("train", data), rare=35)
+    assert [(row.model, row.words) for row in found] == [(kind, words) for kind in writers for words in CLASSES]
+    words = Path(data.test[0]).read_text().split()
+    assert sum(row.count for row in found if row.model == "copying") == len(words)
+    for name, writer in writers.items():
+        scored = writer.score_text(Text("test", data))
+        plain = scored.log_probs[scored.text.stream != END].sum() / -np.log(2)
+        assert sum(row.count * row.bits for row in found if row.model == name) == pytest.approx(plain, rel=1e-4)
+    assert all(row.margin >= 0 for row in found)
+    unknown = Text("test", data.model_copy(update={"documents": "none"}))
+    with pytest.raises(UsageError, match="where documents begin is not known"):
+        compare(writers, unknown, Text("train", data))
+    run(
+        language_recipe(tmp_path, train={"steps": 1}, tokens={"unknown": "cat"}),
+        tmp_path / "other",
+        reporter=lambda event: None,
+    )
+    with pytest.raises(UsageError, match="only if they have the same words"):
+        compare(writers | {"other": load_writer(tmp_path / "other")}, Text("test", data), Text("train", data))
