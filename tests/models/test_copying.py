@@ -1,13 +1,16 @@
 """Copying: a distribution over the vocabulary and the slots, whatever is copied from where."""
 
 import math
+from copy import deepcopy
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from model_strategies import tiny_model, worded
 from torch import Tensor
 
+from regard.data.batch import Padded
 from regard.models import LinearReadout
 from regard.models.copying import CopyReadout, known_tokens
 from regard.models.ensemble import EnsembleReadout
@@ -151,3 +154,13 @@ def test_an_ensemble_of_bound_readouts_scores_row_by_row() -> None:
 
 def test_words_beyond_the_vocabulary_are_read_as_unknown() -> None:
     assert known_tokens(torch.tensor([[0, 4, 5], [7, 2, 3]]), 5).tolist() == [[0, 4, 1], [1, 2, 3]]
+
+
+@pytest.mark.parametrize("name", ["copying-feed", "copying-transformer", "copying-ensemble"])
+def test_models_in_half_precision_write_and_give_float32(name: str) -> None:
+    model = deepcopy(tiny_model(name)).bfloat16()
+    source = worded(Padded(torch.tensor([[4, 5, 6, 3]]), torch.tensor([4])))
+    features, state = model.advance(torch.tensor([[2, 10, 5]]), model.start(source, 3))
+    every = model.readout_of(state).logits(features)
+    assert every.dtype == torch.float32
+    torch.testing.assert_close(every.exp().sum(-1), torch.ones(1, 3), atol=0.02, rtol=0.0)

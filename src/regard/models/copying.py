@@ -122,7 +122,9 @@ class Pointer(nn.Module):
         rows, count, width = hidden.shape
         # Rows that have one source are queries of one row.
         queries = self.queries(hidden).reshape(len(keys), rows // max(len(keys), 1) * count, width)
-        weights = softmax(queries @ keys.mT * width**-0.5, mask.squeeze(1))
+        scores = queries @ keys.mT * width**-0.5
+        # Shares of probability that are copied must sum to one.
+        weights = softmax(scores.to(torch.promote_types(scores.dtype, torch.float32)), mask.squeeze(1))
         shown: Tensor = self.weights(weights.reshape(rows, 1, count, keys.shape[1]))
         return shown.squeeze(1)
 

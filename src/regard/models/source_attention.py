@@ -74,7 +74,7 @@ class SourceAttention(Attention):
         """The contexts of n queries, past the taps, and the weights that mixed them; `bias` is added to the scores."""
         places = max(source.memory.places(queries), 1)
         memory, mask = source.memory.repeat(places), source.mask.repeat_interleave(places, 0)
-        over = None if bias is None else bias.unsqueeze(1)
+        over = None if bias is None else bias.unsqueeze(1).to(queries.dtype)
         weights = self._weigh(queries.unsqueeze(1), memory.keys, mask, over, causal=False)
         context: Tensor = self.context(grouped_matmul(weights, memory.values))
         return context.squeeze(1), weights.squeeze(1)
@@ -123,7 +123,7 @@ class Glances:
         folded = query.reshape(len(self._values), 1, -1, query.shape[1]) if len(query) else query[:, None, None]
         scores = self._attention.score.compare(folded, self._source.memory.keys)
         if bias is not None:
-            scores = scores + bias.view(scores.shape)
+            scores = scores + bias.view(scores.shape).to(scores.dtype)
             self._biases.append(bias)
         weights = self._attention.normalizer(scores, self._source.mask).squeeze(1)
         self._queries.append(query)
