@@ -57,7 +57,7 @@ def learned() -> TransformerTranslator:
     torch.manual_seed(2)
     model = build(settings_of("pre"), SIZE, SIZE).train()
     optimizer = torch.optim.Adam(model.parameters(), 4e-3)
-    for step in range(160):
+    for step in range(220):
         sources = some_sources(64, seed=step)
         targets = [
             [token for token in source[::-1] if token != 4 for _ in range(1 + (token == 6))] for source in sources
