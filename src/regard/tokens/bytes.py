@@ -29,13 +29,17 @@ class Bytes(Tokenizer):
         return cls(settings)
 
     def decode(self, tokens: Iterable[int], beyond: Sequence[str] = ()) -> str:
+        return self.raw(tokens).decode("utf-8", errors="replace")
+
+    def raw(self, tokens: Iterable[int]) -> bytes:
+        """The bytes of tokens, which need not be whole characters."""
         unknown = UNKNOWN_TEXT.encode()
         parts = [
             unknown if token == UNKNOWN else bytes((token - _FIRST,))
             for token in tokens
             if token == UNKNOWN or _FIRST <= token < _FIRST + 256
         ]
-        return b"".join(parts).decode("utf-8", errors="replace")
+        return b"".join(parts)
 
     def state(self) -> dict[str, Any]:
         return {}

@@ -1,12 +1,11 @@
 """Tokens that come one by one become text as they come."""
 
+from codecs import getincrementaldecoder
 from collections.abc import Sequence
 
-from regard.tokens.tokenizer import UNKNOWN_TEXT, Tokenizer
-from regard.tokens.vocabulary import END, UNKNOWN
-
-LONGEST_CHARACTER = 4
-"""Bytes of a character in UTF-8, at most."""
+from regard.tokens.bytes import Bytes
+from regard.tokens.tokenizer import Tokenizer
+from regard.tokens.vocabulary import END
 
 
 class TextStream:
@@ -18,34 +17,24 @@ class TextStream:
 
     def __init__(self, tokenizer: Tokenizer, before: Sequence[int] = (), beyond: Sequence[str] = ()) -> None:
         self._tokenizer, self._beyond = tokenizer, beyond
-        self._shown: list[int] = []
-        """The last token that is shown, if it is of this line: what comes next may depend on it."""
-        self._waiting: list[int] = []
-        """Tokens that are no whole character yet."""
-        for token in before[-1:]:
-            self._shown = [] if token == END else [token]
+        self._shown: list[int] = [token for token in before[-1:] if token != END]
+        """The last token that is shown, if it is of this line: how the next one reads may depend on it."""
+        self._decoder = getincrementaldecoder("utf-8")("replace")
+        """Knows the bytes that are no whole character yet."""
 
     def add(self, token: int) -> str:
         """The text that another token adds; nothing, as long as a character is not whole."""
         if token == END:
+            self._shown = []
             return self.rest() + "\n"
-        self._waiting.append(token)
-        piece = self._piece()
-        unfinished = piece.endswith(UNKNOWN_TEXT) and token != UNKNOWN and self._tokenizer.kind == "bytes"
-        if unfinished and len(self._waiting) < LONGEST_CHARACTER:
-            return ""
-        self._shown, self._waiting = [token], []
-        return piece
+        if isinstance(self._tokenizer, Bytes):
+            return self._decoder.decode(self._tokenizer.raw([token]))
+        decode, before = self._tokenizer.decode, self._shown
+        self._shown = [token]
+        return decode([*before, token], self._beyond)[len(decode(before, self._beyond)) :]
 
     def rest(self) -> str:
         """What is left of an unfinished character; to be asked for at the end."""
-        piece = self._piece()
-        self._shown, self._waiting = [], []
-        return piece
-
-    def _piece(self) -> str:
-        if not self._waiting:
-            return ""
-        decode, beyond = self._tokenizer.decode, self._beyond
-        known = decode(self._shown, beyond)
-        return decode([*self._shown, *self._waiting], beyond)[len(known) :]
+        left = self._decoder.decode(b"", final=True)
+        self._decoder.reset()
+        return left
