@@ -57,6 +57,12 @@ def test_generate_refuses_in_words(model: Path, arguments: list[object], words: 
     assert told.out == ""
 
 
+def test_a_prompt_that_is_no_text(model: Path) -> None:
+    told = regard("generate", model, "--prompt", "-", stdin=b"the\n\xff\n")
+    assert told.code == 2
+    assert "standard input, line 2: not valid UTF-8" in told.err
+
+
 def test_generate_says_what_it_does_not_know(model: Path) -> None:
     told = regard("generate", model, "--prompt", "the zebra", "--tokens", 2)
     assert told.code == 0

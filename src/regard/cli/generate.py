@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.arguments import DecodingChanges, Device, ModelFolder
+from regard.cli.translate import read_lines
 from regard.errors import UsageError
 
 
@@ -44,7 +45,7 @@ def generate(
         changes |= {"temperature": None, "method": "greedy"}
     given = {name: value for name, value in changes.items() if value is not None}
     decoding = change_section(writer.recipe.decode, given)
-    text = sys.stdin.read().removesuffix("\n") if prompt == "-" else prompt
+    text = "\n".join(read_lines(sys.stdin.buffer)) if prompt == "-" else prompt
     if unknown := writer.prompt(text).unknown:
         named = ", ".join(map(repr, dict.fromkeys(unknown)))
         typer.echo(f"the model does not know {named}, and reads an unknown word there", err=True)
