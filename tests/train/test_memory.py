@@ -64,6 +64,16 @@ def test_cut_micro_batches_give_the_gradient_of_whole_ones(sizes: list[int], roo
     torch.testing.assert_close(found["cut"], found["whole"], rtol=1e-10, atol=1e-12)
 
 
+def test_a_batch_whose_state_is_carried_on_is_not_cut() -> None:
+    learner = Learner(small(3, carries=True), CPU, Ranks())
+    plan = Plan(1, 8, 0.1, interrupted=False, seconds=0.0)
+    with pytest.raises(torch.OutOfMemoryError, match="is not done in halves"):
+        learner.runner.run([points(8)], plan, None)
+    carried = {"memory": torch.zeros(3, dtype=torch.float64)}
+    with pytest.raises(torch.OutOfMemoryError, match="CUDA out of memory"):
+        Learner(small(3, carries=True), CPU, Ranks()).runner.run([points(8)], plan, carried)
+
+
 @given(st.integers(1, 40), st.integers(1, 40))
 def test_pieces_have_every_row_once_and_fit(rows: int, room: int) -> None:
     pieces, batch = Pieces(), points(rows)

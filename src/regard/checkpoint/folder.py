@@ -2,8 +2,8 @@
 
     recipe.toml                      the resolved recipe
     …                                what the task needs besides weights; the task writes and names it (translation:
-                                     tokenizer.source.json, tokenizer.target.json, and corpus.sha256, which tells the
-                                     text of the run from any other)
+                                     tokenizer.source.json, tokenizer.target.json; language: tokenizer.json; both:
+                                     corpus.sha256, which tells the text of the run from any other)
     metrics.jsonl                    one record a line
     tensorboard/                     the same as curves, if TensorBoard is installed
     cache/                           the training text as tokens; may be deleted, and is then made again

@@ -66,6 +66,7 @@ class StepRunner:
         self.parts: CompiledParts | None = None
         """Parts of the model that are compiled, if any are."""
         self.pieces = Pieces()
+        self._carries = False
         self._taps = [module for module in model.modules() if isinstance(module, Tap)]
         self._said: set[str] = set()
         trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
@@ -99,7 +100,7 @@ class StepRunner:
                 return self._attempt(batches, plan, carry)
             except torch.OutOfMemoryError:
                 # State that is carried belongs to all rows of a batch.
-                if carry is not None or not self.pieces.lower(self._trying):
+                if carry is not None or self._carries or not self.pieces.lower(self._trying):
                     raise
                 self._say(
                     f"the device's memory does not hold a micro-batch with {self._trying.count:,} targets at once "
@@ -119,9 +120,14 @@ class StepRunner:
         self.gradients.clear()
         self._tell(plan)
         for batch in batches:
-            for piece in self.pieces.of(batch):
+            pieces = self.pieces.of(batch)
+            for piece in pieces:
                 self._trying = piece
                 carry = self.learn(piece, carry)
+                if carry is not None and len(pieces) > 1:
+                    # At the first step nobody knows yet that there will be a carry.
+                    self._carries = True
+                    raise torch.OutOfMemoryError("a batch whose state is carried on is not done in halves")
         return carry
 
     def recover(self) -> None:
