@@ -180,6 +180,7 @@ def test_a_model_to_start_from_brings_its_words(tmp_path: Path) -> None:
         ({"data": {"segment": 100}}, "has no room for a row of data.segment = 100; raise train.batch_tokens"),
         ({"data": {"dev": []}, "train": {"steps": 1, "validation": {"patience": 1}}}, "needs development text"),
         ({"train": {"steps": 1, "validation": {"metric": "bleu"}}}, "a language model is judged by its loss"),
+        ({"train": {"steps": 1, "pack": True}}, "train.pack = true is for translation alone; leave it out"),
         ({"train": {"steps": 1, "r_drop": 1.0}}, "train.r_drop = 1.0 is for translation alone; leave it out"),
         ({"tokens": {"kind": "bpe", "unknown": "<unk>"}}, "unknown = '<unk>' must be one word, and kind 'words'"),
         ({"tokens": {"unknown": "two words"}}, "unknown = 'two words' must be one word"),
