@@ -84,3 +84,14 @@ def test_decoding_agrees_with_the_whole_sequence(position: str) -> None:
         whole = heads(place.embed(x))
         pieces = [heads(place.embed(x[:, i : i + 3], i), cache=cache) for i in range(0, 12, 3)]
     torch.testing.assert_close(torch.cat(pieces, dim=1), whole, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("count", [2, 16, 17])
+def test_without_gradients_nobody_sees_later_positions_either(count: int) -> None:
+    torch.manual_seed(0)
+    heads = Heads(32, 2, causal=True).cuda()
+    x = torch.randn(3, count, 32, device="cuda")
+    with_gradients = heads(x)
+    with torch.no_grad():
+        torch.testing.assert_close(heads(x), with_gradients)
+        torch.testing.assert_close(heads(x[:, :1]), with_gradients[:, :1])

@@ -151,7 +151,7 @@ class Attention(nn.Module):
             bias = None if mask is None else mask.to(query.dtype).log()
         elif mask is not None:
             bias = bias.masked_fill(~mask, -torch.inf)
-        if _are_few(query, key, value):
+        if not triangle and _are_few(query, key, value):
             from regard.attention.kernels import few_queries
 
             return few_queries(query, key, value, bias, query.shape[-1] ** -0.5 if scale is None else scale)
