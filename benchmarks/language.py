@@ -29,6 +29,9 @@ CACHES = tuple(product((500, 2000), (0.3, 0.66, 1.0), (0.05, 0.1, 0.13, 0.2)))
 def main() -> None:
     arguments = parse()
     record = conditions(("regard", "torch", "numpy"), arguments.commit)
+    # Where files lie is nobody's business.
+    for path in (arguments.folder, arguments.runs, arguments.out):
+        record["command"] = record["command"].replace(str(path), path.name)
     before = json.loads(arguments.out.read_text())["figures"] if arguments.out.exists() else []
     figures = {(figure["recipe"], figure["seed"]): figure for figure in before}
     for name, seed in product(arguments.recipes, arguments.seeds):
