@@ -19,8 +19,10 @@ from regard.train.learner import Learner
 from regard.train.ranks import Ranks
 
 
-def task_with(model: dict[str, Any], **train: Any) -> TranslationTask:
-    task = translation(average={"decay": 0.0}, shapes=4, **train)
+def task_with(model: dict[str, Any], device: torch.device, **train: Any) -> TranslationTask:
+    """On the CPU with several shapes, on a GPU, where compiling takes longer, with one."""
+    shapes = {"pack": True, "batch_tokens": 256} if device.type == "cuda" else {"shapes": 4}
+    task = translation(average={"decay": 0.0}, **shapes, **train)
     changed = change_section(task.recipe.model, model)
     task.recipe = task.recipe.model_copy(update={"model": changed})
     return task
@@ -34,8 +36,8 @@ def apart(ours: Learner, theirs: Learner) -> float:
 
 def main(device: torch.device) -> dict[str, Any]:
     still = {"dropout": 0.0}
-    task = task_with(still, compile=True)
-    compiled, eager = Learner(task, device, Ranks()), Learner(task_with(still, capture=False), device, Ranks())
+    task = task_with(still, device, compile=True)
+    compiled, eager = Learner(task, device, Ranks()), Learner(task_with(still, device, capture=False), device, Ranks())
     steps, found = steps_of(task, 8), {}
     for learner in (compiled, eager):
         outcomes(learner, steps[:1])
@@ -56,8 +58,8 @@ def main(device: torch.device) -> dict[str, Any]:
 
 def bits(device: torch.device) -> list[str]:
     """What a captured run and one that is compiled alone differ in, with dropout."""
-    task = task_with({"dropout": 0.2}, compile=True, precision="bfloat16")
-    plain = task_with({"dropout": 0.2}, compile=True, precision="bfloat16", capture=False)
+    task = task_with({"dropout": 0.2}, device, compile=True, precision="bfloat16")
+    plain = task_with({"dropout": 0.2}, device, compile=True, precision="bfloat16", capture=False)
     ends: list[dict[str, Tensor]] = []
     for learner in (Learner(task, device, Ranks()), Learner(plain, device, Ranks())):
         outcomes(learner, steps_of(task, 16))
