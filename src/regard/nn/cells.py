@@ -136,33 +136,18 @@ class Cell(nn.Module, ABC):
         What stands in a row past its length is arbitrary, and has no influence.
         """
         x = mirror(x, lengths) if backward else x
-        if self.watched or x.numel() == 0:  # kernels want at least one number
+        if any(tap.watched for tap in self.taps.values()) or x.numel() == 0:  # kernels want at least one number
             outputs, final = self._walk(x, state, lengths, backward)
         else:
             outputs, final = self._run(x, state, lengths)
         return mirror(outputs, lengths) if backward else outputs, final
 
-    @property
-    def watched(self) -> bool:
-        """Whether somebody looks at gates or states."""
-        return any(tap.watched for tap in self.taps.values())
-
-    def weights(self) -> list[Tensor]:
-        """All weights, some of them dropped, for several calls of `run` on the same sequence."""
-        return _adjacent([self.input_weight, self.recurrent_weight(), self.input_bias, self.hidden_bias])
-
-    def run(
-        self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor]
-    ) -> tuple[Float[Tensor, "N T H"], CellState]:
-        """What `read` gives while nobody looks, of one stretch of a sequence without padding."""
-        return self._kernel(x, state, weights)
-
     def _run(
         self, x: Float[Tensor, "N T I"], state: CellState, lengths: Int[Tensor, " N"] | None
     ) -> tuple[Float[Tensor, "N T H"], CellState]:
-        if lengths is None:
-            return self.run(x, state, self.weights())
         weights = [self.input_weight, self.recurrent_weight(), self.input_bias, self.hidden_bias]
+        if lengths is None:
+            return self._kernel(x, state, _adjacent(weights))
         return self._kernel_to_lengths(x, state, weights, lengths)
 
     def _kernel_to_lengths(

@@ -12,8 +12,7 @@ class FeatureDropout(nn.Module):
     """Drops features of vectors, with one mask for all time steps of a sequence (variational dropout, Gal and
     Ghahramani 2016), or with a new one at each step.
 
-    A mask lasts for one call, or for one `steps()` or `stretches()`: a sequence that is cut into several pieces gets
-    one for each.
+    A mask lasts for one call, or for one `steps()`: a sequence that is cut into several pieces gets one for each.
     """
 
     def __init__(self, rate: float, *, variational: bool = True) -> None:
@@ -31,13 +30,6 @@ class FeatureDropout(nn.Module):
 
     def steps(self) -> Callable[[Tensor], Tensor]:
         """The same for vectors that come step by step, each "N E"."""
-        return self._lasting(self._mask)
-
-    def stretches(self) -> Callable[[Tensor], Tensor]:
-        """The same for stretches of a sequence that come one after another, each "N t E"."""
-        return self._lasting(lambda x: self._mask(x[:, :1]))
-
-    def _lasting(self, draw: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
         if not self.active:
             return _unchanged
         if not self.variational:
@@ -46,7 +38,7 @@ class FeatureDropout(nn.Module):
 
         def drop(x: Tensor) -> Tensor:
             if not masks:
-                masks.append(draw(x))
+                masks.append(self._mask(x))
             return x * masks[0]
 
         return drop

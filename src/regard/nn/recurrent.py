@@ -3,8 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import chain
 from typing import Self
 
 import torch
@@ -14,9 +12,6 @@ from torch import Tensor, nn
 from regard.errors import UsageError, one_of
 from regard.nn.cells import CELLS, Cell, CellState, Passage
 from regard.nn.dropout import FeatureDropout
-
-STRETCHES = 5
-"""Into so many stretches a sequence is cut whose layers work side by side: more overlap more, and cost more calls."""
 
 
 @dataclass(frozen=True)
@@ -182,47 +177,11 @@ class RecurrentStack(nn.Module):
         length is arbitrary.
         """
         before = state or self.initial(x)
-        if lengths is None and self._overlap(x):
-            return self._side_by_side(x, before)
         after = []
         for place, (layer, layer_state) in enumerate(zip(self._layers, before.layers, strict=True)):
             x, final = layer(self.between(x) if place else x, layer_state, lengths)
             after.append(final)
         return x, RecurrentState(tuple(after))
-
-    def _overlap(self, x: Float[Tensor, "N T I"]) -> bool:
-        """Whether layers are to work side by side: in training on CUDA, if there are several and nobody looks."""
-        enough = len(self.layers) > 1 and x.shape[1] >= 2 * STRETCHES
-        plain = not any(layer.back or layer.ahead.watched for layer in self._layers)
-        return x.device.type == "cuda" and x.requires_grad and enough and plain
-
-    def _side_by_side(
-        self, x: Float[Tensor, "N T I"], before: RecurrentState
-    ) -> tuple[Float[Tensor, "N T O"], RecurrentState]:
-        """The same in a pipeline: while a layer reads a stretch of the sequence, the next reads the one before.
-
-        A step of a layer is too small to fill a GPU. A library that runs all layers in one call has them overlap too,
-        but knows no weight drop, no variational dropout and no layers of different widths. Backwards, each operation
-        runs on the stream that it ran on, so the layers overlap again.
-        """
-        main = torch.cuda.current_stream(x.device) if x.device.type == "cuda" else None
-        lanes = [
-            Lane(layer, self.between if place else None, x.device, place) for place, layer in enumerate(self._layers)
-        ]
-        state, outputs = list(before.layers), []
-        for stretch in torch.split(x, -(-x.shape[1] // STRETCHES), 1):
-            giver = main
-            for place, lane in enumerate(lanes):
-                stretch, state[place] = lane(stretch, state[place], giver)
-                giver = lane.stream
-            outputs.append(stretch)
-        if main:
-            for lane in lanes:
-                if lane.stream:
-                    main.wait_stream(lane.stream)
-            for tensor in (*outputs, *chain.from_iterable(state)):
-                tensor.record_stream(main)
-        return torch.cat(outputs, 1), RecurrentState(tuple(state))
 
     def steps(self, late_width: int) -> "Steps":
         """A way through a sequence whose inputs come one by one, or at least their last `late_width` features do."""
@@ -233,36 +192,6 @@ class RecurrentStack(nn.Module):
     @property
     def _layers(self) -> Sequence[RecurrentLayer]:
         return [layer for layer in self.layers if isinstance(layer, RecurrentLayer)]
-
-
-class Lane:
-    """A layer that reads stretches of a sequence one after another, on a CUDA stream of its own where there is CUDA."""
-
-    def __init__(self, layer: RecurrentLayer, dropout: FeatureDropout | None, device: torch.device, place: int) -> None:
-        self._layer, self._weights = layer, layer.ahead.weights()
-        self._drop = dropout.stretches() if dropout else None
-        self.stream = _stream(device, place)
-        if self.stream:
-            self.stream.wait_stream(torch.cuda.current_stream(device))
-        self._use(*self._weights)
-
-    def __call__(
-        self, stretch: Float[Tensor, "N t I"], state: CellState, giver: torch.cuda.Stream | None
-    ) -> tuple[Float[Tensor, "N t O"], CellState]:
-        """The output of another stretch, which comes from the stream `giver`, and the state after it."""
-        if self.stream and giver:
-            self.stream.wait_stream(giver)
-        self._use(stretch, *state)
-        with torch.cuda.stream(self.stream):
-            below = self._drop(stretch) if self._drop else stretch
-            outputs, after = self._layer.ahead.run(below, state, self._weights)
-            return self._layer.connection(below, outputs), after
-
-    def _use(self, *tensors: Tensor) -> None:
-        """Their memory is not given to others before this stream is done with it."""
-        if self.stream:
-            for tensor in tensors:
-                tensor.record_stream(self.stream)
 
 
 class Steps:
@@ -302,12 +231,6 @@ class Steps:
         """Ends the sequence: the taps that record are shown what passed."""
         for passage in self._passages:
             passage.show()
-
-
-@cache
-def _stream(device: torch.device, place: int) -> torch.cuda.Stream | None:
-    """The stream of the layers at a place; none where there is no CUDA."""
-    return torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
 
 
 def _known(what: str, name: str, known: dict[str, type[Cell]] | dict[str, type[Connection]]) -> None:
