@@ -94,7 +94,8 @@ def test_segments_that_are_apart_are_said(tmp_path: Path) -> None:
 
 def test_learned_positions_end_somewhere(tmp_path: Path) -> None:
     model = {"memory": 0, "position": "learned", "longest": 9}
-    run(language_recipe(tmp_path, "transformer", model=model, train={"steps": 1}), tmp_path / "model")
+    recipe = language_recipe(tmp_path, "transformer", model=model, train={"steps": 1})
+    run(recipe, tmp_path / "model", reporter=lambda event: None)
     writer = load_writer(tmp_path / "model", device="cpu")
     assert "".join(writer.generate("the cat", tokens=7))
     with pytest.raises(UsageError, match="a prompt of 2 tokens and 8 more need 10 positions, but this model has"):

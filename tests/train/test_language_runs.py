@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import torch
 from language_runs import MODELS, language_recipe
+from train_processes import train_together
 
 from regard.checkpoint import ModelFolder, load_checkpoint, load_weights
 from regard.tasks.language import LanguageTask
-from regard.train import Event, Saved, Step, run, train
+from regard.train import Event, Saved, Step, run, run_task, train
 
 TRAINED = [kind for kind in MODELS if kind != "ngram"]
 
@@ -71,3 +72,18 @@ def test_a_step_that_was_killed_after_is_done_again(tmp_path: Path) -> None:
     run_to(tmp_path / "whole", recipe)
     whole, pieces = (load_weights(tmp_path / name, "current") for name in ("whole", "pieces"))
     assert all(torch.equal(whole[name], pieces[name]) for name in whole)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("context", ["stream", "lines"])
+def test_two_processes_train_the_model_that_one_trains(tmp_path: Path, context: str) -> None:
+    recipe = language_recipe(tmp_path, model={"dropout": {}}, data={"context": context}, train={"steps": 6})
+
+    def prepared() -> LanguageTask:
+        return LanguageTask.prepare(recipe, tmp_path / "cache", lambda line: None)
+
+    assert train_together(tmp_path / "two", prepared) == [0, 0]
+    run_task(lambda *_: prepared(), tmp_path / "one", reporter=lambda event: None)
+    alone, together = load_weights(tmp_path / "one", "current"), load_weights(tmp_path / "two", "current")
+    for name in alone:
+        torch.testing.assert_close(together[name], alone[name], rtol=1e-3, atol=1e-4)
