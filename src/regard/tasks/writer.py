@@ -30,11 +30,14 @@ from regard.metrics import Score
 from regard.metrics.likelihood import Likelihood
 from regard.models import ContinuousCache, LanguageModel, build_language_model
 from regard.models.ngram.generator import NgramLanguageModel
-from regard.recipe import LanguageDecoding, LanguageRecipe, read_recipe
+from regard.recipe import LanguageDecoding, LanguageRecipe, TransformerLanguageModel, read_recipe
 from regard.tasks.language import TOKENIZER
 from regard.tasks.reading import log_probs_of
 from regard.tokens import BEGIN, END, PAD, UNKNOWN, Tokenizer, load_tokenizer
 from regard.tokens.streaming import TextStream
+
+AT_ONCE = 512
+"""Tokens of a row that are scored together, where that changes nothing but the time it takes."""
 
 
 @dataclass(frozen=True)
@@ -174,9 +177,10 @@ class Writer:
         data = self.recipe.data
         context = context or data.context
         tokens = TokenText.of(encoded(text.lines(), self.encoder, data.end_of_line))
-        found = log_probs_of(
-            self.model, tokens, context, segment=data.segment, rows=rows, on_progress=on_progress
-        )
+        # Only what a Transformer sees depends on where segments end; all others carry on all that they know.
+        is_transformer = isinstance(self.recipe.model, TransformerLanguageModel)
+        segment = data.segment if is_transformer else max(data.segment, AT_ONCE)
+        found = log_probs_of(self.model, tokens, context, segment=segment, rows=rows, on_progress=on_progress)
         likelihood = Likelihood(
             log_prob=float(found.sum(dtype=np.float64)),
             tokens=len(tokens),
