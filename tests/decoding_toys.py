@@ -1,7 +1,7 @@
 """Generators without weights, and searches written out in plain Python, to test decoding against in milliseconds."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -214,3 +214,15 @@ def plain_beam(
     if finished:
         return sorted(finished, key=lambda tokens: -score(tokens, True)), True
     return sorted((tokens for _, tokens in live), key=lambda tokens: -score(tokens, False)), False
+
+
+def apart(tokens: Sequence[Any], wanted: list[tuple[Any, ...]]) -> bool:
+    """Whether a sequence contains all of these, none of them within another; by trying everything."""
+    if not wanted:
+        return True
+    for number, term in enumerate(wanted):
+        rest = wanted[:number] + wanted[number + 1 :]
+        for place in range(len(tokens) - len(term) + 1):
+            if tuple(tokens[place : place + len(term)]) == term and apart(tokens[place + len(term) :], rest):
+                return True
+    return False

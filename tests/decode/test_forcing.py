@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from decoding_toys import TableGenerator, UniformGenerator, every_output, plain_score, random_table
+from decoding_toys import TableGenerator, UniformGenerator, apart, every_output, plain_score, random_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,19 +17,6 @@ from regard.tokens.vocabulary import END, UNKNOWN
 SIZE = 8
 sources = st.lists(st.integers(4, SIZE - 1), max_size=4)
 terms = st.lists(st.lists(st.integers(4, SIZE + 1), min_size=1, max_size=3), min_size=1, max_size=3)
-
-
-def apart(tokens: tuple[int, ...], wanted: list[tuple[int, ...]]) -> bool:
-    """Whether tokens contain all of these, none of them within another; by trying everything."""
-    if not wanted:
-        return True
-    for number, term in enumerate(wanted):
-        for place in range(len(tokens) - len(term) + 1):
-            if tokens[place : place + len(term)] == term:
-                rest = wanted[:number] + wanted[number + 1 :]
-                if apart(tokens[place + len(term) :], rest):
-                    return True
-    return False
 
 
 def decoding(**changes: object) -> Decoding:
