@@ -1,0 +1,57 @@
+"""An LSTM language model as anybody would write it down: torch's own layers, dropout and loss, step after step."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class PlainLanguageModel(nn.Module):
+    """Layers of the widths given, in one call of the library where they are equal; tied embeddings."""
+
+    def __init__(self, vocabulary: int, widths: Sequence[int], dropout: float) -> None:
+        super().__init__()
+        self.embedding, self.dropout = nn.Embedding(vocabulary, widths[0]), nn.Dropout(dropout)
+        if len(set(widths)) == 1:
+            self.layers = nn.ModuleList([nn.LSTM(widths[0], widths[0], len(widths) - 1, dropout=dropout)])
+        else:
+            self.layers = nn.ModuleList(nn.LSTM(below, above) for below, above in pairwise(widths))
+        self.output = nn.Linear(widths[-1], vocabulary)
+        self.output.weight = self.embedding.weight
+
+    def initial(self, rows: int) -> list[tuple[Tensor, Tensor]]:
+        like = self.embedding.weight
+        return [(like.new_zeros(layer.num_layers, rows, layer.hidden_size),) * 2 for layer in self.layers]
+
+    def forward(self, tokens: Tensor, state: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+        features, after = self.dropout(self.embedding(tokens)), []
+        for layer, before in zip(self.layers, state, strict=True):
+            features, last = layer(features, before)
+            features = self.dropout(features)
+            after.append(last)
+        return self.output(features), after
+
+
+def plain_step(
+    vocabulary: int, widths: Sequence[int], rows: int, length: int, device: torch.device, *, mixed: bool
+) -> Callable[[], None]:
+    """A function that does one step of training, on the same random text each time."""
+    model = PlainLanguageModel(vocabulary, widths, 0.4).to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3, fused=True)
+    tokens = torch.randint(vocabulary, (length + 1, rows), device=device)
+    state = model.initial(rows)
+
+    def step() -> None:
+        nonlocal state
+        with torch.autocast(device.type, torch.bfloat16, enabled=mixed):
+            logits, after = model(tokens[:-1], [(hidden.detach(), memory.detach()) for hidden, memory in state])
+            loss = F.cross_entropy(logits.flatten(0, 1).float(), tokens[1:].flatten())
+        state = [(hidden.float(), memory.float()) for hidden, memory in after]
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.25)
+        optimizer.step()
+
+    return step

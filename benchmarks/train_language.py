@@ -1,0 +1,146 @@
+"""How fast LSTM language models train, beside a plain loop over torch's own layers of the same shape.
+
+    python benchmarks/train_language.py                                   # on this machine's CPU, smaller models
+    python benchmarks/train_language.py --device cuda --out benchmarks/results/train_language_gpu.json
+
+Regard trains by its recipes `ptb-lstm` (2 × 650) and `ptb-awd-lstm` (with weight drop), as `regard train` does: batches
+from a stream of tokens, state carried on, steps captured where there is CUDA. The plain loop (`plain_language.py`) has
+its one batch on the device already, and neither weight drop nor variational dropout. The two take turns; a figure is
+that of the best turn. The text is random, of 10,002 words.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from conditions import conditions
+from plain_language import plain_step
+
+from regard.data.batches import Position
+from regard.data.stream import TokenText
+from regard.recipe import LanguageRecipe, read_recipe
+from regard.tasks.language import LanguageTask
+from regard.tokens import train_tokenizer
+from regard.train.learner import Learner
+from regard.train.ranks import Ranks
+from regard.train.runtime import Plan
+
+SIZE, TOKENS = 10_002, 900_000
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A model and a batch."""
+
+    name: str
+    recipe: str
+    widths: Sequence[int]
+    rows: int
+    length: int
+    changes: tuple[str, ...] = ()
+
+
+SHAPES = {
+    "cuda": (
+        Shape("2 × 650, 20 × 35", "ptb-lstm", (650, 650, 650), 20, 35),
+        Shape("2 × 650, 80 × 70, weight drop", "ptb-lstm", (650, 650, 650), 80, 70, ("model.dropout.recurrent=0.5",)),
+        Shape("AWD-LSTM, 80 × 70, weight drop", "ptb-awd-lstm", (400, 1150, 1150, 400), 80, 70),
+    ),
+    "cpu": (
+        Shape("2 × 200, 20 × 35", "ptb-lstm", (200, 200, 200), 20, 35, ("model.embedding=200", "model.hidden=200")),
+        Shape("2 × 650, 20 × 35", "ptb-lstm", (650, 650, 650), 20, 35),
+    ),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cpu", choices=list(SHAPES))
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--steps", type=int, default=0, help="steps of a turn; 0 is 40 on CUDA and 3 on the CPU")
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--compile", action="store_true", help="with parts of the model compiled, as is the default")
+    parser.add_argument("--commit", default="", help="what is measured, where git cannot say it")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "train_language.json")
+    arguments = parser.parse_args()
+    arguments.steps = arguments.steps or (40 if arguments.device == "cuda" else 3)
+    torch.set_num_threads(arguments.threads)
+    record = conditions(("regard", "torch"), arguments.commit)
+    record |= {"device": arguments.device, "threads": arguments.threads}
+    if arguments.device == "cuda":
+        record["gpu"] = torch.cuda.get_device_name()
+    precisions = ("float32", "bfloat16") if arguments.device == "cuda" else ("float32",)
+    record["figures"] = []
+    for shape in SHAPES[arguments.device]:
+        for precision in precisions:
+            record["figures"].append(measure(shape, precision, arguments))
+            print(json.dumps(record["figures"][-1], ensure_ascii=False), flush=True)
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def measure(shape: Shape, precision: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Milliseconds of a step, by both."""
+    device = torch.device(arguments.device)
+    steps = {
+        "plain": plain_step(SIZE, shape.widths, shape.rows, shape.length, device, mixed=precision == "bfloat16"),
+        "regard": own_step(shape, precision, device, arguments.compile),
+    }
+    best = dict.fromkeys(steps, float("inf"))
+    for step in steps.values():
+        clock(step, 12 if arguments.device == "cuda" else 1, device)  # whatever is made on first use
+    for _ in range(arguments.turns):
+        for name, step in steps.items():
+            best[name] = min(best[name], clock(step, arguments.steps, device))
+    return {
+        "shape": shape.name,
+        "precision": precision,
+        "compiled": arguments.compile,
+        "plain_ms": best["plain"],
+        "regard_ms": best["regard"],
+        "times_as_fast": best["plain"] / best["regard"],
+    }
+
+
+def own_step(shape: Shape, precision: str, device: torch.device, compiled: bool) -> Callable[[], None]:
+    """A function that does the next step of training as the loop does."""
+    tokenizer = train_tokenizer(read_recipe(shape.recipe, kind=LanguageRecipe).tokens, [words()])
+    assert tokenizer.size == SIZE
+    changes = [f"data.segment={shape.length}", f"train.batch_tokens={shape.rows * shape.length}"]
+    changes += [f"train.precision={precision}", f"train.compile={str(compiled).lower()}", *shape.changes]
+    stream = np.random.default_rng(1).integers(4, SIZE, TOKENS)
+    text = TokenText(stream, np.array([TOKENS]), np.zeros(1, dtype=np.uint32))
+    task = LanguageTask(read_recipe(shape.recipe, changes, kind=LanguageRecipe), tokenizer, text)
+    learner, batches, done = Learner(task, device, Ranks()), task.batches(Position()), 0
+
+    def step() -> None:
+        nonlocal done
+        batch, _ = next(batches)
+        done += 1
+        _, learner.carry = learner.runner.run([batch], Plan(done, batch.count, 1e-3, False, 0.0), learner.carry)
+
+    return step
+
+
+def words() -> str:
+    return " ".join(f"w{number}" for number in range(SIZE - 4))
+
+
+def clock(step: Callable[[], None], count: int, device: torch.device) -> float:
+    """Milliseconds of one of so many steps."""
+    begun = time.perf_counter()
+    for _ in range(count):
+        step()
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return (time.perf_counter() - begun) / count * 1e3
+
+
+if __name__ == "__main__":
+    main()
