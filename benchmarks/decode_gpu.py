@@ -3,10 +3,11 @@
     python benchmarks/decode_gpu.py --out benchmarks/results/decode_gpu.json
 
 A Transformer of the usual IWSLT shape (6 + 6 layers, width 512, feed-forward 1024, 4 heads, 10,000 tokens, all
-embeddings tied) with random weights, on sources of 27 tokens; every output is made to have 32, END included. MarianMT
-has the same shape, in bfloat16; ours is run in float32, in float32 with products in TF32, and in bfloat16. All are
-warmed, then take turns; the median of the rounds counts. Captured outputs are compared with those of the same steps
-done one by one. A text of sentences of all lengths is translated too, from nothing: all is captured on the way.
+embeddings tied) with random weights, on sources of 27 tokens; every output is made to have 32, END included: a text in
+batches of 128, and a single sentence. MarianMT has the same shape, in bfloat16; ours is run in float32, in float32 with
+products in TF32, and in bfloat16. All are warmed, then take turns; the median of the rounds counts. Captured outputs
+are compared with those of the same steps done one by one. A text of sentences of all lengths is translated too, from
+nothing: all is captured on the way.
 """
 
 import argparse
@@ -33,7 +34,7 @@ from regard.models import Generator, build_model
 from regard.recipe import Decoding, TransformerModel
 from regard.tokens import BEGIN, END, PAD
 
-VOCABULARY, SOURCE, TOKENS = 10_000, 27, 32
+VOCABULARY, SOURCE, TOKENS, BATCHES = 10_000, 27, 32, 16
 SHAPE = {"encoder_layers": 6, "decoder_layers": 6, "width": 512, "feedforward": 1024, "heads": 4, "tie": "all"}
 PRECISIONS = ("float32", "tf32", "bfloat16")
 DEVICE = torch.device("cuda")
@@ -102,6 +103,11 @@ def generate(model: Any, sources: Sources, beam: int, tokens: int = TOKENS) -> A
         ).tolist()
 
 
+def generate_all(model: Any, sources: Sources, rows: int, beam: int) -> None:
+    for first in range(0, len(sources), rows):
+        generate(model, sources[first : first + rows], beam)
+
+
 def seconds(system: Callable[[], Any]) -> float:
     torch.cuda.synchronize()
     begin = time.perf_counter()
@@ -111,42 +117,37 @@ def seconds(system: Callable[[], Any]) -> float:
 
 
 def batches(rounds: int) -> Iterator[dict[str, Any]]:
-    """Figures of one batch again and again."""
+    """Figures of batches of one size: a text of so many of them, or a single sentence."""
     model, peer = own_model(), marian("bfloat16")
     for rows, beam in ((128, 5), (128, 1), (1, 5), (1, 1)):
-        sources, how = sources_of(rows), how_of(beam, rows)
-        systems: dict[str, Callable[[], Any]] = {PEER: partial(generate, peer, sources, beam)}
+        count = 1 if rows == 1 else BATCHES
+        sources, how = sources_of(count * rows), how_of(beam, rows)
+        few = sources[: rows * min(count, 3)]  # of the peer, which takes long
+        systems: dict[str, Callable[[], Any]] = {PEER: partial(generate_all, peer, few, rows, beam)}
         for precision in PRECISIONS:
             systems[f"own, {precision}"] = partial(own, model, precision, sources, how)
         first = {name: seconds(system) for name, system in systems.items()}
-        times: dict[str, list[float]] = {name: [seconds(system)] for name, system in systems.items()}
-        for number in range(rounds):
+        rates: dict[str, list[float]] = {name: [] for name in systems}
+        for _ in range(rounds):
             for name, system in systems.items():
-                # One of the peer's takes as long as many of ours.
-                if name != PEER or number % 3 == 0:
-                    times[name] += [seconds(system) for _ in range(1 if name == PEER else 4)]
-        yield from _figures(rows, beam, first, times)
+                translated = len(few) if name == PEER else len(sources)
+                rates[name] += [translated / seconds(system) for _ in range(1 if count > 1 else 5)]
+        peer_rate = median(rates[PEER])
+        for name, each in rates.items():
+            yield {
+                "system": name,
+                "batch": rows,
+                "beam": beam,
+                "sentences_per_second": round(median(each), 1),
+                "slowest": round(min(each), 1),
+                "fastest": round(max(each), 1),
+                "first_seconds": round(first[name], 2),
+                "times_marian": round(median(each) / peer_rate, 2),
+            }
 
 
 def own(model: Generator, precision: str, sources: Sources, how: Decoding, stepping: Stepping | None = None) -> Found:
     return decode_all(model, sources, how.model_copy(update={"precision": precision}), stepping=stepping)
-
-
-def _figures(
-    rows: int, beam: int, first: dict[str, float], times: dict[str, list[float]]
-) -> Iterator[dict[str, Any]]:
-    peer = median(times[PEER])
-    for name, each in times.items():
-        yield {
-            "system": name,
-            "batch": rows,
-            "beam": beam,
-            "sentences_per_second": round(rows / median(each), 1),
-            "slowest": round(rows / max(each), 1),
-            "fastest": round(rows / min(each), 1),
-            "first_seconds": round(first[name], 2),
-            "times_marian": round(peer / median(each), 2),
-        }
 
 
 def equal_outputs(count: int) -> Iterator[dict[str, Any]]:
@@ -155,8 +156,7 @@ def equal_outputs(count: int) -> Iterator[dict[str, Any]]:
         model, text = own_model(), text_of(count)
         for beam in (5, 1):
             how = Decoding(beam=beam, n_best=beam, longest_factor=1.0, longest_extra=2)
-            # Each of two workers gets half of the tokens.
-            captured = own(model, precision, text, how.model_copy(update={"batch_tokens": 2 * how.batch_tokens}))
+            captured = own(model, precision, text, how)
             uncaptured = own(model, precision, text, how, CapturedStepping(DEVICE, capture=None))
             plain = own(model, precision, text, how, Stepping(DEVICE))
             yield {

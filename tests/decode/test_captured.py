@@ -223,9 +223,7 @@ def test_graphs_give_the_bits_of_steps_one_by_one(
     captured, other = steppings_of(model, how, device, forced=False)
     assert isinstance(captured, CapturedStepping)
     assert isinstance(other, CapturedStepping)
-    # As many tokens as one of the workers gets.
-    half = how.model_copy(update={"batch_tokens": how.batch_tokens // 2})
-    uncaptured = decode_all(model, SOURCES, half, stepping=CapturedStepping(device, None))
+    uncaptured = decode_all(model, SOURCES, how, stepping=CapturedStepping(device, None))
     for _ in range(2):
         assert decode_all(model, SOURCES, how) == uncaptured
     assert steppings_of(model, how, device, forced=False)[0] is captured
@@ -240,8 +238,7 @@ def test_other_weights_at_the_same_place_are_read_and_at_another_captured_anew()
     model, how, device = model_of(KINDS[0]).cuda(), how_of("beam", 3, 1), torch.device("cuda")
 
     def uncaptured() -> list[list[Hypothesis]]:
-        half = how.model_copy(update={"batch_tokens": how.batch_tokens // 2})
-        return decode_all(model, SOURCES, half, stepping=CapturedStepping(device, None))
+        return decode_all(model, SOURCES, how, stepping=CapturedStepping(device, None))
 
     before = decode_all(model, SOURCES, how)
     first, _ = steppings_of(model, how, device, forced=False)

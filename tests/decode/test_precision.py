@@ -8,7 +8,8 @@ from decoding_toys import TableGenerator, random_table
 from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY
 
 from regard.decode import decode_all
-from regard.decode.precision import _COPIES, computing_in, narrow, weights_of
+from regard.decode.modules import weights_of
+from regard.decode.precision import _COPIES, computing_in, narrow
 from regard.models import Generator, build_model
 from regard.recipe import Decoding
 from regard.tap import record

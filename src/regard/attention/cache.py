@@ -9,7 +9,7 @@ from torch import Tensor
 from regard.attention.masks import additive
 from regard.errors import UsageError
 
-ROOM = 16
+ROOM = 32
 """A cache takes memory for so many positions at first, and twice as many whenever they are filled."""
 
 

@@ -1,5 +1,7 @@
 """Triton kernels. This module is imported where there is a CUDA device and Triton, and nowhere else."""
 
+from typing import no_type_check
+
 import torch
 import triton
 import triton.language as tl
@@ -8,6 +10,9 @@ from torch import Tensor
 
 QUERIES, KEYS = 16, 64
 """Most queries of a row, and how many keys are looked at together; there are no products of fewer than 16 of either."""
+
+WARPS, STAGES = 4, 2
+"""How a program is executed."""
 
 
 def few_queries(
@@ -48,14 +53,15 @@ def few_queries(
         most=QUERIES,
         together=KEYS,
         precision="tf32" if torch.backends.cuda.matmul.allow_tf32 else "ieee",
-        num_warps=4,
-        num_stages=2,
+        num_warps=WARPS,
+        num_stages=STAGES,
     )
     return context
 
 
 # What changes from step to step is not specialized: each kind of number would be a kernel of its own.
 @triton.jit(do_not_specialize=["scale", "keys", "bias_row", "bias_head", "bias_query", "heads", "share", "queries"])
+@no_type_check
 def _few_queries(
     query,
     key,
@@ -111,6 +117,12 @@ def _few_queries(
             mask=inside[:, None],
             other=0.0,
         )
+        # Both are on their way before anything is computed.
+        held = tl.load(
+            value + row * value_row + group * value_head + each[:, None] * value_place + value_features,
+            mask=inside[:, None],
+            other=0.0,
+        )
         scores = tl.dot(asked, tl.trans(known), input_precision=precision) * scale
         if biased:
             scores += tl.load(
@@ -125,11 +137,6 @@ def _few_queries(
         weights = tl.exp(scores - level[:, None])
         faded = tl.exp(highest - level)
         total = total * faded + tl.sum(weights, 1)
-        held = tl.load(
-            value + row * value_row + group * value_head + each[:, None] * value_place + value_features,
-            mask=inside[:, None],
-            other=0.0,
-        )
         mixed = mixed * faded[:, None] + tl.dot(weights.to(held.dtype), held, input_precision=precision)
         highest = higher
     mixed = mixed / tl.where(total == 0.0, 1.0, total)[:, None]

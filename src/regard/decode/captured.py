@@ -18,13 +18,12 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from regard.decode.precision import weights_of
+from regard.decode.modules import is_watched, weights_of
 from regard.decode.stepping import Given, Made, Stepping
 from regard.decode.workers import workers_on
 from regard.graphs import CudaGraphs, Work
 from regard.models.generator import Generator
 from regard.recipe import Decoding
-from regard.tap import Tap
 
 WIDTH, ROOM, QUARTER = 16, 32, 4
 """Sources are padded to a multiple of so many tokens, outputs have room for a multiple of so many, and …"""
@@ -209,7 +208,7 @@ _CAPTURING = Lock()
 
 def steppings_of(model: Generator, settings: Decoding, device: torch.device, *, forced: bool) -> Sequence[Stepping]:
     """The fastest way for the searches of a model to step: one for each worker."""
-    watched = any(module.watched for module in model.modules() if isinstance(module, Tap))
+    watched = is_watched(model)
     reason = why_not(settings, device, forced=forced, watched=watched)
     if reason is not None:
         # What is recorded of several threads at a time would be all mixed up.

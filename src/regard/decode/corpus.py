@@ -8,9 +8,10 @@ from torch import nn
 
 from regard.data.batch import PairBatch, padded_sources
 from regard.decode.captured import steppings_of
+from regard.decode.modules import evaluating
 from regard.decode.precision import computing_in
 from regard.decode.ranking import Hypothesis
-from regard.decode.search import decode_batch, evaluating
+from regard.decode.search import decode_batch
 from regard.decode.stepping import Stepping
 from regard.decode.workers import each_done
 from regard.errors import UsageError
@@ -48,9 +49,7 @@ def decode_all(
             forced = None if prefixes is None else [prefixes[example] for example in chosen]
             return decode_batch(writer, batch, settings, forced, chosen, steppings[worker])
 
-        # What is decoded together is shared out among the workers.
-        tokens = max(settings.batch_tokens // len(steppings), 1)
-        batches = list(batches_by_length(widths, tokens, steppings[0].fit))
+        batches = list(batches_by_length(widths, settings.batch_tokens, steppings[0].fit))
         for chosen, outputs in each_done(write, batches, len(steppings), device):
             found.update(zip(chosen, outputs, strict=True))
             if on_progress is not None:

@@ -19,8 +19,8 @@ from torch import Tensor
 from regard.data.batch import Padded, padded_sources
 from regard.decode.constraints import NEVER, longest_outputs
 from regard.decode.corpus import batches_by_length, device_of
+from regard.decode.modules import evaluating
 from regard.decode.ranking import Hypothesis
-from regard.decode.search import evaluating
 from regard.errors import UsageError
 from regard.models.generator import Generator
 from regard.recipe import Decoding

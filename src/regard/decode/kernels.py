@@ -1,10 +1,15 @@
 """Triton kernels. This module is imported where there is a CUDA device and Triton, and nowhere else."""
 
+from typing import no_type_check
+
 import torch
 import triton
 import triton.language as tl
 from jaxtyping import Float, Int
 from torch import Tensor
+
+SHARE = 2048
+"""Numbers for each warp."""
 
 
 def highest(
@@ -18,12 +23,13 @@ def highest(
     best = numbers.new_empty(*numbers.shape[:-1], count)
     places = torch.empty_like(best, dtype=torch.long)
     block = triton.next_power_of_2(size)
-    warps = min(max(block // 2048, 1), 16)
+    warps = min(max(block // SHARE, 1), 16)
     _highest[(best.numel() // count,)](numbers.contiguous(), best, places, size, count, block, num_warps=warps)
     return best, places
 
 
 @triton.jit
+@no_type_check
 def _highest(numbers, best, places, size, count: tl.constexpr, block: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     index = tl.arange(0, block)

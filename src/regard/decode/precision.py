@@ -6,8 +6,8 @@ from copy import deepcopy
 from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor, nn
 
+from regard.decode.modules import modules_of, weights_of
 from regard.models.generator import Generator
 from regard.tap import Tap
 
@@ -37,14 +37,8 @@ def computing_in(precision: str, model: Generator, device: torch.device) -> Iter
 def narrow(model: Generator) -> Generator:
     """The model in bfloat16."""
     if model not in _COPIES:
-        taps: dict[int, object] = {id(module): module for module in model.modules() if isinstance(module, Tap)}
+        taps: dict[int, object] = {id(module): module for module in modules_of(model) if isinstance(module, Tap)}
         _COPIES[model] = deepcopy(model, taps).to(torch.bfloat16)
     copy = _COPIES[model]
     torch._foreach_copy_(weights_of(copy), weights_of(model))
     return copy
-
-
-def weights_of(model: nn.Module) -> list[Tensor]:
-    """All parameters and buffers: `state_dict` takes longer than a step does."""
-    held = (each.values() for module in model.modules() for each in (module._parameters, module._buffers))
-    return [tensor for tensors in held for tensor in tensors if tensor is not None]

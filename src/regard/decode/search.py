@@ -18,21 +18,21 @@ shapes depend on nothing that is found, so that it can be captured (`regard.deco
 that is over stays as it is; the host looks from time to time which are, and lets them leave.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.data.batch import Padded
 from regard.decode.beams import Live, Searches
 from regard.decode.choosing import Choice, Likeliest
 from regard.decode.constraints import Constraints, longest_outputs
 from regard.decode.coverage import attention_reader
+from regard.decode.modules import evaluating
 from regard.decode.ranking import Finished, Hypothesis, Ranking
 from regard.decode.sampling import Sampling, uniform_numbers
 from regard.decode.stepping import Stepping
@@ -118,19 +118,6 @@ class Beginning:
             filled = places.where(places < count, 0)
             source, rules = source.select(filled), rules.select(filled)
         return cls(source, rules, choice, places >= count, room, samples)
-
-
-@contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Dropout is off while the block runs; then every part is again in the mode it was in."""
-    training = [module for module in model.modules() if module.training]
-    for module in training:
-        module.training = False
-    try:
-        yield
-    finally:
-        for module in training:
-            module.training = True
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,15 @@ LEAVE = 8
 """Searches that are over leave when they are one in so many."""
 
 
+ROWS = 64
+"""Sources that are decoded together on a CPU at most: what is computed of more does not stay in the processor."""
+
+
 class Stepping:
     """Does each step when it is asked to, in the shapes that are asked for."""
 
     def __init__(self, device: torch.device) -> None:
+        self.most = ROWS if device.type == "cpu" else None
         self.every = 1 if device.type == "cpu" else 4
         """So many steps are done between two times that the host waits for the device."""
 
@@ -29,7 +34,7 @@ class Stepping:
 
     def fit(self, rows: int) -> int:
         """How many sources are taken together, of at most so many."""
-        return rows
+        return rows if self.most is None else min(rows, self.most)
 
     def rows(self, searches: int) -> int:
         """How many searches step together if there are so many: the others are over from the beginning."""

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.data.batch import Padded, PairBatch
 from regard.decode.corpus import batches_by_length, device_of, pairs_of
-from regard.decode.search import evaluating
+from regard.decode.modules import evaluating
 from regard.errors import UsageError
 from regard.models.generator import Generator
 from regard.tap import record

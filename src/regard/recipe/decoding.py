@@ -60,7 +60,7 @@ class Decoding(Drawing):
     """On a CUDA device: the format of the numbers. tf32 multiplies matrices with 10 bits behind the point, bfloat16
     computes everything but probabilities with 7: faster, and now and then another output."""
     batch_tokens: Positive = 4096
-    """Source tokens decoded together, padding included, the beam not counted."""
+    """Source tokens decoded together by each worker, padding included, the beam not counted."""
 
     def longest_output(self, words: int) -> int:
         """Most tokens of the output for a source of so many tokens, END not counted on either side."""

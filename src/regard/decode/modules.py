@@ -1,0 +1,40 @@
+"""Quick ways through the modules of a model: torch's own take longer than steps of decoding do."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from torch import Tensor, nn
+
+from regard.tap import Tap
+
+
+def modules_of(model: nn.Module) -> list[nn.Module]:
+    """The model and all modules in it; one that is in two places comes twice."""
+    found = [model]
+    for module in found:  # which grows meanwhile
+        found.extend(part for part in module._modules.values() if part is not None)
+    return found
+
+
+def weights_of(model: nn.Module) -> list[Tensor]:
+    """All parameters and buffers."""
+    held = (each.values() for module in modules_of(model) for each in (module._parameters, module._buffers))
+    return [tensor for tensors in held for tensor in tensors if tensor is not None]
+
+
+def is_watched(model: nn.Module) -> bool:
+    """Whether somebody looks at a tap."""
+    return any(module.watched for module in modules_of(model) if isinstance(module, Tap))
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Dropout is off while the block runs; then every part is again in the mode it was in."""
+    training = [module for module in modules_of(model) if module.training]
+    for module in training:
+        module.training = False
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
