@@ -180,6 +180,7 @@ def test_where_nothing_can_be_captured_one_line_says_why() -> None:
     advice = "steps are executed eagerly; with train.shapes (16, say) they are captured as CUDA graphs"
     assert why("cuda") == advice
     assert why("cpu") == ""
+    assert why_eager(translation(shapes=0, pack=True).recipe.train, torch.device("cuda"), Ranks()) is None
     assert Learner(translation(), CPU, Ranks()).runner.news == [line + "on cpu there are none"]
     assert Learner(translation(capture=False), CPU, Ranks()).runner.news == []
     assert Learner(translation(shapes=0), CPU, Ranks()).runner.news == []

@@ -74,7 +74,8 @@ class Averaging(Section):
     def _one_kind(self) -> Self:
         if self.trigger and (self.decay or self.checkpoints):
             raise ValueError(
-                f"trigger = {self.trigger} is an average of its own; leave decay and checkpoints out, or set trigger = 0"
+                f"trigger = {self.trigger} is an average of its own; leave decay and checkpoints out, "
+                "or set trigger = 0"
             )
         return self
 
@@ -89,7 +90,7 @@ class Training(Section):
     then replayed; 0 pads a batch to its longest row."""
     pack: bool = False
     """Whether several short pairs share a row instead of being padded, all rows of one width (Transformers only):
-    hardly anything is padding then, and there is one shape of batch; `shapes` only says whether steps are captured."""
+    hardly anything is padding then, and there is one shape of batch, whatever `shapes` says."""
     capture: bool = True
     """Whether steps are captured on CUDA if `shapes` are few; the numbers are the same, the time is not."""
     compile: bool | Literal["auto"] = "auto"
@@ -135,6 +136,11 @@ class Training(Section):
     """When and how the model is judged."""
     average: Averaging = Averaging()
     """Averages of weights."""
+
+    @property
+    def few_shapes(self) -> bool:
+        """Whether batches have so few shapes that steps can be captured."""
+        return self.shapes > 0 or self.pack
 
     @model_validator(mode="after")
     def _ends(self) -> Self:

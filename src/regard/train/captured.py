@@ -179,8 +179,8 @@ def build_runner(
 def why_eager(settings: Training, device: torch.device, ranks: Ranks) -> str | None:
     """Why steps cannot be captured, in words; none, if they can, and no words, if nobody expects them to be."""
     if device.type != "cuda":
-        return f"{EAGER}: on {device.type} there are none" if settings.shapes else ""
-    if not settings.shapes:
+        return f"{EAGER}: on {device.type} there are none" if settings.few_shapes else ""
+    if not settings.few_shapes:
         return "steps are executed eagerly; with train.shapes (16, say) they are captured as CUDA graphs"
     return f"{EAGER}: there are several processes" if ranks.world > 1 else None
 

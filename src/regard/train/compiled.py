@@ -107,7 +107,7 @@ def why_plain(settings: Training, device: torch.device) -> str | None:
 
 def _worthwhile(settings: Training, device: torch.device) -> bool:
     """Whether a run is known to be long enough for compiling to pay."""
-    if device.type != "cuda" or not (settings.capture and settings.shapes):
+    if device.type != "cuda" or not (settings.capture and settings.few_shapes):
         return False
     if not settings.steps:
         return settings.minutes >= 5
