@@ -21,32 +21,43 @@ MANY = 0.2
 """Share of unknown words beyond which a text is not one that the model was made for."""
 
 
+Files = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[FILES]",
+        help="Source and target text for a translator; text for a language model (default: its test text).",
+        show_default=False,
+    ),
+]
+Tokens = Annotated[
+    bool, typer.Option("--tokens", help="Every token too: its log-probability, or its surprisal in bits.")
+]
+Split = Annotated[str, typer.Option(help="Language models, without FILES: the recipe's test or dev text.")]
+Context = Annotated[
+    str | None,
+    typer.Option(help="Language models: what a word may depend on, stream, documents or lines (default: recipe)."),
+]
+Rows = Annotated[
+    int, typer.Option(help="Language models: stretches read side by side; more is faster, each without its past.")
+]
+Cache = Annotated[int, typer.Option(help="Language models: last words kept in a cache; 0 means none.")]
+Theta = Annotated[float, typer.Option(help="How much the cache prefers words after like states.")]
+Share = Annotated[float, typer.Option(help="Share of probability that the cache gets.")]
+Json = Annotated[bool, typer.Option("--json", help="Language models: everything as JSON.")]
+
+
 def score(
     model: ModelFolder,
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="[FILES]",
-            help="Source and target text for a translator; text for a language model (default: its test text).",
-            show_default=False,
-        ),
-    ] = None,
-    tokens: Annotated[
-        bool, typer.Option("--tokens", help="Every token too: its log-probability, or its surprisal in bits.")
-    ] = False,
-    split: Annotated[str, typer.Option(help="Language models, without FILES: the recipe's test or dev text.")] = "test",
-    context: Annotated[
-        str | None,
-        typer.Option(help="Language models: what a word may depend on, stream, documents or lines (default: recipe)."),
-    ] = None,
-    rows: Annotated[
-        int, typer.Option(help="Language models: stretches read side by side; more is faster, each without its past.")
-    ] = 1,
-    cache: Annotated[int, typer.Option(help="Language models: last words kept in a cache; 0 means none.")] = 0,
-    cache_theta: Annotated[float, typer.Option(help="How much the cache prefers words after like states.")] = 0.66,
-    cache_share: Annotated[float, typer.Option(help="Share of probability that the cache gets.")] = 0.13,
+    files: Files = None,
+    tokens: Tokens = False,
+    split: Split = "test",
+    context: Context = None,
+    rows: Rows = 1,
+    cache: Cache = 0,
+    cache_theta: Theta = 0.66,
+    cache_share: Share = 0.13,
     to: To = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Language models: everything as JSON.")] = False,
+    as_json: Json = False,
     device: Device = "auto",
 ) -> None:
     """Say how likely a model finds text that is given.

@@ -28,7 +28,7 @@ from regard.data.slots import Slots, slotted
 from regard.data.text import Split, Text, check_text, load_text
 from regard.data.topics import topics_text
 from regard.errors import DataError, counted
-from regard.recipe import CopyingModel, LanguageData, LanguageRecipe
+from regard.recipe import CopyingModel, LanguageRecipe
 from regard.tokens import END, UNKNOWN, Tokenizer, load_tokenizer, save_tokenizer, train_tokenizer
 
 _FORMAT = 1
@@ -137,12 +137,6 @@ def encoded(
     while some := list(islice(waiting, _LINES_AT_ONCE)):
         for (_, begins), tokens in zip(some, tokenizer.encode_all([line for line, _ in some]), strict=True):
             yield tokens + end, begins
-
-
-def text_of(data: LanguageData, split: Split, tokenizer: Tokenizer | Slots) -> TokenText:
-    """One part of the text that settings name, in memory; empty if they name none."""
-    text = load_text(data).get(split)
-    return TokenText.of(encoded(text.lines(), tokenizer, data.end_of_line) if text else [])
 
 
 def _fingerprint(recipe: LanguageRecipe, parts: dict[Split, Text], tokenizer: Tokenizer | None) -> str:
