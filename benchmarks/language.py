@@ -2,6 +2,7 @@
 
     python benchmarks/language.py --folder ptb ptb-ngram ptb-lstm ptb-awd-lstm
     python benchmarks/language.py --folder wikitext2 wikitext2-awd-lstm --train wiki.train.tokens.gz --seeds 1,2
+    python benchmarks/language.py --merge elsewhere/lstm.json elsewhere/copying.json
 
 Trains what is named as `regard train` would, in runs/RECIPE-SEED (a run that is there goes on, one that is done is not
 repeated), and scores it as `regard score` would, in one row, with the state carried on over the whole text. A cache is
@@ -30,16 +31,23 @@ def main() -> None:
     arguments = parse()
     record = conditions(("regard", "torch", "numpy"), arguments.commit)
     # Where files lie is nobody's business.
-    for path in (arguments.folder, arguments.runs, arguments.out):
-        record["command"] = record["command"].replace(str(path), path.name)
+    for path in (arguments.folder, arguments.runs, arguments.out, *arguments.merge):
+        if path.name:
+            record["command"] = record["command"].replace(str(path), path.name)
     before = json.loads(arguments.out.read_text())["figures"] if arguments.out.exists() else []
+    for path in arguments.merge:
+        before += json.loads(path.read_text())["figures"]
     figures = {(figure["recipe"], figure["seed"]): figure for figure in before}
+    write(arguments.out, record | {"figures": list(figures.values())})
     for name, seed in product(arguments.recipes, arguments.seeds):
         figures[name, seed] = measure(arguments, name, seed) | {"commit": record["commit"], "date": record["date"]}
         print(json.dumps(figures[name, seed], indent=2))
-        record["figures"] = list(figures.values())
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        write(arguments.out, record | {"figures": list(figures.values())})
+
+
+def write(path: Path, record: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
 def measure(arguments: argparse.Namespace, name: str, seed: int) -> dict[str, Any]:
@@ -95,8 +103,9 @@ def cached(writer: Writer) -> dict[str, Any]:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("recipes", nargs="+", help="built-in recipes of language models")
-    parser.add_argument("--folder", type=Path, required=True, help="where the files are that the recipes name")
+    parser.add_argument("recipes", nargs="*", help="built-in recipes of language models")
+    parser.add_argument("--folder", type=Path, default=Path(), help="where the files are that the recipes name")
+    parser.add_argument("--merge", nargs="*", type=Path, default=[], help="results of other machines to be added")
     parser.add_argument("--train", default="", help="another name for the training text in that folder")
     parser.add_argument("--seeds", default="1", type=lambda text: [int(seed) for seed in text.split(",")])
     parser.add_argument("--set", dest="settings", action="append", default=[], help="change a setting of the recipes")
