@@ -1,12 +1,18 @@
-"""How fast LSTM language models train, beside a plain loop over torch's own layers of the same shape.
+"""How fast language models train: LSTMs beside a plain loop over torch's own layers of the same shape; and a
+Transformer beside what the device's matrix products could do at most.
 
     python benchmarks/train_language.py                                   # on this machine's CPU, smaller models
     python benchmarks/train_language.py --device cuda --out benchmarks/results/train_language_gpu.json
+    python benchmarks/train_language.py --device cuda --transformer --out benchmarks/results/train_transformer_gpu.json
 
 Regard trains by its recipes `ptb-lstm` (2 × 650) and `ptb-awd-lstm` (with weight drop), as `regard train` does: batches
 from a stream of tokens, state carried on, steps captured where there is CUDA. The plain loop (`plain_language.py`) has
 its one batch on the device already, and neither weight drop nor variational dropout. The two take turns; a figure is
 that of the best turn. The text is random, of 10,002 words.
+
+The Transformer has 100 million parameters and reads 128 rows of 512 words. Its work is counted as 6 operations for each
+parameter and word, those of the input embedding left out, and 6 × words seen × width for each layer: what causal
+attention needs, half of a whole square.
 """
 
 import argparse
@@ -65,6 +71,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--steps", type=int, default=0, help="steps of a turn; 0 is 40 on CUDA and 3 on the CPU")
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--transformer", action="store_true", help="the Transformer instead of LSTMs; needs CUDA")
     parser.add_argument("--compile", action="store_true", help="with parts of the model compiled, as is the default")
     parser.add_argument("--commit", default="", help="what is measured, where git cannot say it")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "train_language.json")
@@ -77,10 +84,10 @@ def main() -> None:
         record["gpu"] = torch.cuda.get_device_name()
     precisions = ("float32", "bfloat16") if arguments.device == "cuda" else ("float32",)
     record["figures"] = []
-    for shape in SHAPES[arguments.device]:
-        for precision in precisions:
-            record["figures"].append(measure(shape, precision, arguments))
-            print(json.dumps(record["figures"][-1], ensure_ascii=False), flush=True)
+    measured = (measure(shape, each, arguments) for shape in SHAPES[arguments.device] for each in precisions)
+    for figure in [utilization(arguments)] if arguments.transformer else measured:
+        record["figures"].append(figure)
+        print(json.dumps(figure, ensure_ascii=False), flush=True)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -106,6 +113,53 @@ def measure(shape: Shape, precision: str, arguments: argparse.Namespace) -> dict
         "regard_ms": best["regard"],
         "times_as_fast": best["plain"] / best["regard"],
     }
+
+
+LARGE = Shape(
+    "Transformer, 128 × 512",
+    "ptb-transformer",
+    (768,) * 14,
+    128,
+    512,
+    (
+        *("model.width=768", "model.heads=12", "model.feedforward=3072", "model.layers=13", "model.memory=0"),
+        *("model.dropout=0.0", "model.attention_dropout=0.0", "model.word_dropout=0.0", "model.output_dropout=0.0"),
+    ),
+)
+
+
+def utilization(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Operations a second of a Transformer in training, and of the largest matrix product, in bfloat16."""
+    device = torch.device(arguments.device)
+    peak = best_product(device)
+    step = own_step(LARGE, "bfloat16", device, arguments.compile)
+    clock(step, 4, device)
+    milliseconds = min(clock(step, arguments.steps // 4, device) for _ in range(arguments.turns))
+    width, layers = LARGE.widths[0], len(LARGE.widths) - 1
+    parameters = layers * 12 * width**2 + SIZE * width
+    words = LARGE.rows * LARGE.length
+    work = 6 * words * (parameters + layers * LARGE.length * width)
+    found = work / milliseconds * 1e3
+    return {
+        "shape": LARGE.name,
+        "compiled": arguments.compile,
+        "parameters": parameters,
+        "regard_ms": milliseconds,
+        "words_per_second": words / milliseconds * 1e3,
+        "operations_per_second": found,
+        "peak_operations_per_second": peak,
+        "share_of_peak": found / peak,
+    }
+
+
+def best_product(device: torch.device) -> float:
+    """Operations a second of products of large square matrices in bfloat16."""
+    size, best = 8192, 0.0
+    one, other = (torch.randn(size, size, device=device, dtype=torch.bfloat16) for _ in range(2))
+    for _ in range(5):
+        milliseconds = clock(lambda: torch.mm(one, other), 10, device)
+        best = max(best, 2 * size**3 / milliseconds * 1e3)
+    return best
 
 
 def own_step(shape: Shape, precision: str, device: torch.device, compiled: bool) -> Callable[[], None]:
