@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.attention import attend
+from regard.attention import Lineage, SharedCache, attend
 
 pytestmark = [
     pytest.mark.gpu,
@@ -37,3 +37,20 @@ def test_few_queries_see_what_they_may(
     assert found.transpose(1, 2).is_contiguous()
     if biased:
         assert (found[0, :, 0] == 0).all()
+
+
+@pytest.mark.parametrize(("groups", "width"), [(2, 16), (4, 32), (1, 5)])
+def test_positions_are_written_where_they_belong(groups: int, width: int) -> None:
+    pytest.importorskip("triton")
+    caches = [SharedCache(40, places=3), SharedCache(40, places=3)]
+    with torch.inference_mode():
+        for _ in range(40):
+            joint = torch.randn(6, 1, 2 * groups * width, device="cuda")
+            vectors = joint.view(6, 1, 2 * groups, width).transpose(1, 2)
+            keys, values = vectors[:, :groups], vectors[:, groups:]
+            found = caches[0].append(keys, values)
+            # On the CPU without the kernel.
+            expected = caches[1].append(keys.cpu(), values.cpu())
+            assert all(torch.equal(one.cpu(), other) for one, other in zip(found, expected, strict=True))
+    lineage = Lineage.own(2, 3, 40, torch.device("cuda"))
+    assert caches[0].apart(lineage).length == 40

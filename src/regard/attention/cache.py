@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.attention.masks import additive
+from regard.device import has_triton
 from regard.errors import UsageError
 
 ROOM = 32
@@ -77,8 +78,11 @@ class KeyValueCache:
     ) -> tuple[Float[Tensor, "N Gk K D"], Float[Tensor, "N G K Dv"]]:
         """Takes n more positions; gives keys and values of all K so far."""
         end = _end(self, keys.shape[-2])
-        self.keys = self.keys.join(keys, self.length, self.capacity)
-        self.values = self.values.join(values, self.length, self.capacity)
+        if _is_quick(keys, values) and self.keys.holds(end) and self.values.holds(end):
+            _write(keys, values, self.keys.filled(end).unsqueeze(3), self.values.filled(end).unsqueeze(3))
+        else:
+            self.keys = self.keys.join(keys, self.length, self.capacity)
+            self.values = self.values.join(values, self.length, self.capacity)
         self.length = end
         return self.keys.filled(end), self.values.filled(end)
 
@@ -108,6 +112,10 @@ class Rows:
         assert self.kept is not None
         return self.kept[:, :, :length]
 
+    def holds(self, length: int) -> bool:
+        """Whether there is room for so many positions that may be written to."""
+        return self.own and self.kept is not None and self.kept.shape[2] >= length
+
     def join(self, piece: Float[Tensor, "N G n D"], length: int, capacity: int) -> "Rows":
         end = length + piece.shape[2]
         if self.kept is None and end == capacity:
@@ -115,7 +123,7 @@ class Rows:
         if torch.is_grad_enabled() and (piece.requires_grad or (self.kept is not None and self.kept.requires_grad)):
             return Rows(piece if self.kept is None else torch.cat([self.filled(length), piece], dim=2))
         rows = self
-        if not self.own or self.kept is None or self.kept.shape[2] < end:
+        if not self.holds(end):
             # Not more room than needed: what lies close together is read, and moved, several times faster.
             room = _room(end, capacity)
             rows = Rows(piece.new_empty(*piece.shape[:2], room, piece.shape[3]), own=True)
@@ -204,7 +212,14 @@ class SharedCache:
     ) -> tuple[Float[Tensor, "B Gk K D"], Float[Tensor, "B G K Dv"]]:
         """Takes n more positions of each hypothesis; gives all keys and values of each source."""
         end = _end(self, keys.shape[-2])
-        self.keys, self.values = (self._write(*pair, end) for pair in ((self.keys, keys), (self.values, values)))
+        self.keys, self.values = self._roomy(self.keys, keys, end), self._roomy(self.values, values, end)
+        if _is_quick(keys, values):
+            _write(keys, values, self.keys[:, :, :end], self.values[:, :, :end])
+        else:
+            for piece, kept in ((keys, self.keys), (values, self.values)):
+                rows, heads, count, width = piece.shape
+                places = piece.reshape(rows // self.places, self.places, heads, count, width)
+                kept[:, :, self.length : end] = places.permute(0, 2, 3, 1, 4)
         self.length = end
         return self.keys[:, :, :end].flatten(2, 3), self.values[:, :, :end].flatten(2, 3)
 
@@ -239,23 +254,34 @@ class SharedCache:
             bias = self.fold(bias)
         return bias.repeat_interleave(self.places, -1)
 
-    def _write(self, kept: Tensor | None, piece: Float[Tensor, "N G n D"], end: int) -> Tensor:
-        rows, heads, count, width = piece.shape
-        if kept is None or kept.shape[2] < end:
-            room = _room(end, self.capacity)
-            wider = piece.new_empty(rows // self.places, heads, room, self.places, width)
-            if kept is not None:
-                wider[:, :, : self.length] = kept[:, :, : self.length]
-            kept = wider
-        places = piece.reshape(-1, self.places, heads, count, width)
-        kept[:, :, self.length : end] = places.permute(0, 2, 3, 1, 4)
-        return kept
+    def _roomy(self, kept: Tensor | None, piece: Float[Tensor, "N G n D"], end: int) -> Tensor:
+        """What is kept, with room for so many positions."""
+        if kept is not None and kept.shape[2] >= end:
+            return kept
+        rows, heads, _, width = piece.shape
+        wider = piece.new_empty(rows // self.places, heads, _room(end, self.capacity), self.places, width)
+        if kept is not None:
+            wider[:, :, : self.length] = kept[:, :, : self.length]
+        return wider
 
     def _read(self, kept: Float[Tensor, "B G room places D"], lineage: Lineage) -> Float[Tensor, "N G K D"]:
         filled = kept[:, :, : self.length]
         index = lineage.writers[..., : self.length].long()  # "B places K", to "B 1 K places 1"
         index = index.transpose(1, 2)[:, None, :, :, None].expand(filled.shape)
         return filled.gather(3, index).permute(0, 3, 1, 2, 4).flatten(0, 1)
+
+
+def _is_quick(keys: Tensor, values: Tensor) -> bool:
+    """Whether there is a kernel of our own: for one more position, on CUDA devices, where Triton is."""
+    inside = keys.is_cuda and not torch.is_grad_enabled() and has_triton()
+    return inside and keys.shape[2] == 1 and keys.stride(-1) == values.stride(-1) == 1
+
+
+def _write(keys: Tensor, values: Tensor, kept_keys: Tensor, kept_values: Tensor) -> None:
+    """Writes both to the last position of what is kept, which is "B G K places D"."""
+    from regard.attention.kernels import write
+
+    write(keys, values, kept_keys, kept_values, kept_keys.shape[2] - 1)
 
 
 def _end(cache: KeyValueCache | SharedCache, count: int) -> int:

@@ -145,3 +145,81 @@ def _few_queries(
         mixed.to(context.dtype.element_ty),
         mask=there,
     )
+
+
+def write(
+    keys: Float[Tensor, "N Gk 1 D"],
+    values: Float[Tensor, "N G 1 Dv"],
+    kept_keys: Float[Tensor, "B Gk room places D"],
+    kept_values: Float[Tensor, "B G room places Dv"],
+    position: int,
+) -> None:
+    """Writes one more position of each hypothesis into what is kept of its source."""
+    width, value_width = keys.shape[-1], values.shape[-1]
+    numbers, value_numbers = keys.shape[1] * width, values.shape[1] * value_width
+    _write[(len(keys), 2)](
+        keys,
+        values,
+        kept_keys,
+        kept_values,
+        position,
+        kept_keys.shape[3],
+        *keys.stride()[:2],
+        *values.stride()[:2],
+        *kept_keys.stride()[:4],
+        *kept_values.stride()[:4],
+        width=width,
+        numbers=numbers,
+        value_width=value_width,
+        value_numbers=value_numbers,
+        block=triton.next_power_of_2(max(numbers, value_numbers)),
+        num_warps=4,
+    )
+
+
+@triton.jit(do_not_specialize=["position", "places"])
+@no_type_check
+def _write(
+    keys,
+    values,
+    kept_keys,
+    kept_values,
+    position,
+    places,
+    key_row,
+    key_head,
+    value_row,
+    value_head,
+    kept_key_row,
+    kept_key_head,
+    kept_key_position,
+    kept_key_place,
+    kept_value_row,
+    kept_value_head,
+    kept_value_position,
+    kept_value_place,
+    width: tl.constexpr,
+    numbers: tl.constexpr,
+    value_width: tl.constexpr,
+    value_numbers: tl.constexpr,
+    block: tl.constexpr,
+):
+    """The keys, or the values, of all heads of one hypothesis."""
+    row = tl.program_id(0).to(tl.int64)
+    source = row // places
+    place = row % places
+    index = tl.arange(0, block)
+    if tl.program_id(1) == 0:
+        head = index // width
+        feature = index % width
+        inside = index < numbers
+        held = tl.load(keys + row * key_row + head * key_head + feature, mask=inside)
+        target = kept_keys + source * kept_key_row + position * kept_key_position + place * kept_key_place
+        tl.store(target + head * kept_key_head + feature, held, mask=inside)
+    else:
+        head = index // value_width
+        feature = index % value_width
+        inside = index < value_numbers
+        held = tl.load(values + row * value_row + head * value_head + feature, mask=inside)
+        target = kept_values + source * kept_value_row + position * kept_value_position + place * kept_value_place
+        tl.store(target + head * kept_value_head + feature, held, mask=inside)

@@ -47,7 +47,8 @@ def decode_all(
             copied = None if words is None else [words[example] for example in chosen]
             batch = padded_sources([sources[example] for example in chosen], copied, widths[chosen[0]]).to(device)
             forced = None if prefixes is None else [prefixes[example] for example in chosen]
-            return decode_batch(writer, batch, settings, forced, chosen, steppings[worker])
+            limits = [settings.longest_output(len(sources[example])) for example in chosen]
+            return decode_batch(writer, batch, settings, limits, forced, chosen, steppings[worker])
 
         batches = list(batches_by_length(widths, settings.batch_tokens, steppings[0].fit))
         for chosen, outputs in each_done(write, batches, len(steppings), device):

@@ -59,7 +59,8 @@ def decode(
     if len(examples) != len(source.tokens):
         raise UsageError(f"{len(examples)} example numbers for {len(source.tokens)} sources: give one for each")
     with evaluating(model):
-        return decode_batch(model, source, settings, prefixes, examples, Stepping(source.tokens.device))
+        limits = longest_outputs(source, settings)
+        return decode_batch(model, source, settings, limits, prefixes, examples, Stepping(source.tokens.device))
 
 
 @torch.inference_mode()
@@ -67,12 +68,12 @@ def decode_batch(
     model: Generator,
     source: Padded,
     settings: Decoding,
+    longest: Sequence[int],
     prefixes: Sequence[Sequence[int]] | None,
     examples: Sequence[int],
     stepping: Stepping,
 ) -> list[list[Hypothesis]]:
-    """The same with a model that is evaluating already."""
-    longest = longest_outputs(source, settings)
+    """The same with a model that is evaluating already; `longest` are the most tokens of each output."""
     rules = Constraints.of(source, settings, prefixes, examples, longest)
     if not len(examples):
         return []
