@@ -6,6 +6,7 @@ from torch import Tensor
 
 from regard.data.batch import SegmentBatch
 from regard.models.language import Carry, LanguageModel, Reading, cleared
+from regard.objectives.likelihood import costs_of
 from regard.recipe import Penalty
 
 
@@ -20,8 +21,7 @@ def segment_loss(
     """The summed negative log-likelihood of a segment's wanted tokens, in float32, with the penalties if any; and what
     goes on into the next segment."""
     reading = read_segment(model, batch, carry)
-    of_target, of_all = model.readout_of(reading.state).log_probs(reading.features, batch.wanted.tokens)
-    costs = -torch.lerp(of_target, of_all, label_smoothing) if label_smoothing else -of_target
+    costs = costs_of(model.readout_of(reading.state), reading.features, batch.wanted, label_smoothing)
     loss = costs.masked_fill(~batch.wanted.keep, 0.0).sum()
     if penalty is not None:
         loss = loss + _penalties(reading, batch, penalty)
