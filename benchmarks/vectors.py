@@ -8,8 +8,8 @@ five times). With --cores, each has those processors for itself, and as many run
 on a GPU one by one. The first dimension is measured with every seed, the others with the first.
 
 Words per second are words of the text gone through in all epochs, by the clock, from when learning begins until vectors
-are there: neither reading and counting the text nor compiling is in it. gensim reads the words from a file
-(`corpus_file`), its fastest way that does not hold them in memory. Memory is the most that the process held, and what
+are there: neither reading and counting the text nor compiling is in it. gensim reads the words from a file of lines
+(`LineSentence`), so that neither holds the text in memory. Memory is the most that the process held, and what
 it held after its imports. Scores are of all words of the vocabulary: Google's analogies (additive; the three given
 words are left out), and Spearman's rank correlation on rated pairs.
 """
@@ -18,6 +18,7 @@ import argparse
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -107,7 +108,7 @@ def combinations(arguments: argparse.Namespace) -> list[dict[str, Any]]:
 def measure_all(
     task: dict[str, Any], every: list[dict[str, Any]], cores: list[str], changes: list[str]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Measures on every set of processors at once, what takes longest first; on a GPU, one by one."""
+    """Measures on every set of processors at once, of each dimension the slowest first; on a GPU, one by one."""
     free: Queue[str] = Queue()
     for one in cores:
         free.put(one)
@@ -119,7 +120,7 @@ def measure_all(
         finally:
             free.put(mine)
 
-    order = sorted(range(len(every)), key=lambda number: (-every[number]["dimension"], -SLOW[every[number]["method"]]))
+    order = sorted(range(len(every)), key=lambda number: (every[number]["dimension"], -SLOW[every[number]["method"]]))
     with ThreadPoolExecutor(len(cores)) as on_cpu, ThreadPoolExecutor(1) as on_gpu:
         pools = (on_cpu if every[number]["device"] == "cpu" else on_gpu for number in order)
         waited = [pool.submit(on_some_cores, number) for pool, number in zip(pools, order, strict=True)]
@@ -163,18 +164,15 @@ def measure(task: dict[str, Any]) -> dict[str, Any]:
 
 def by_us(task: dict[str, Any], corpus: Corpus) -> tuple[Vectors, float]:
     with tempfile.TemporaryDirectory() as folder:
-
-        def learned(epochs: int, corpus: Corpus) -> Vectors:
-            recipe = recipe_of(task, epochs)
-            *_, vectors = learn(recipe, corpus, Checkpoints(Path(folder), 1e9, corpus.fingerprint))
-            assert isinstance(vectors, Vectors)
-            return vectors
-
         # Compiled before it is timed.
-        learned(1, Corpus(corpus.vocabulary, np.array(corpus.tokens[:2000]), corpus.fingerprint))
-        begin = time.perf_counter()
-        vectors = learned(task["epochs"], corpus)
-        return vectors, time.perf_counter() - begin
+        few = Corpus(corpus.vocabulary, np.array(corpus.tokens[:2000]), "a few words")
+        for text, epochs in ((few, 1), (corpus, task["epochs"])):
+            begin = time.perf_counter()
+            *_, vectors = learn(recipe_of(task, epochs), text, Checkpoints(Path(folder) / "run", 1e9, text.fingerprint))
+            seconds = time.perf_counter() - begin
+            shutil.rmtree(folder, ignore_errors=True)
+    assert isinstance(vectors, Vectors)
+    return vectors, seconds
 
 
 def recipe_of(task: dict[str, Any], epochs: int) -> VectorsRecipe:
@@ -190,6 +188,7 @@ def recipe_of(task: dict[str, Any], epochs: int) -> VectorsRecipe:
 
 def by_gensim(task: dict[str, Any], corpus: Corpus) -> tuple[Vectors, float]:
     from gensim.models import Word2Vec
+    from gensim.models.word2vec import LineSentence
 
     words = corpus.vocabulary.words
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
@@ -197,26 +196,21 @@ def by_gensim(task: dict[str, Any], corpus: Corpus) -> tuple[Vectors, float]:
             if len(line) > 1:
                 file.write(" ".join(words[number] for number in line if number >= 0) + "\n")
         file.flush()
-        kind = int(task["method"] == "gensim-skipgram")
+        text, epochs = LineSentence(file.name), task["epochs"]
         model = Word2Vec(
             vector_size=task["dimension"],
             window=5,
             negative=5,
             sample=1e-3,
             min_count=5,
-            epochs=task["epochs"],
-            sg=kind,
+            epochs=epochs,
+            sg=int(task["method"] == "gensim-skipgram"),
             workers=task["workers"],
             seed=task["seed"],
         )
-        model.build_vocab(corpus_file=file.name)
+        model.build_vocab(text)
         begin = time.perf_counter()
-        model.train(
-            corpus_file=file.name,
-            total_examples=model.corpus_count,
-            total_words=model.corpus_total_words,
-            epochs=task["epochs"],
-        )
+        model.train(text, total_examples=model.corpus_count, epochs=epochs)
         seconds = time.perf_counter() - begin
     return Vectors(words, np.stack([model.wv[word] for word in words]).astype(np.float32)), seconds
 

@@ -143,8 +143,8 @@ def test_matrices_begin_small_and_even(corpus: Corpus) -> None:
     begun = initial(settings(longest=4, buckets=50), corpus, 1)
     assert begun["inputs"].shape == (16 + 50, 6)
     assert not begun["outputs"].any()
-    assert np.abs(begun["inputs"]).max() <= 0.5 / 6
-    assert abs(begun["inputs"].mean()) < 0.01
+    assert 0.9 / 6 < np.abs(begun["inputs"]).max() <= 1 / 6
+    assert abs(begun["inputs"].mean()) < 0.02
     assert start(1, 0, -1) != start(1, 0, 0)
 
 

@@ -128,12 +128,13 @@ def make_engine(settings: PredictingVectors, corpus: Corpus, seed: int) -> Engin
 
 
 def initial(settings: PredictingVectors, corpus: Corpus, seed: int) -> Matrices:
-    """Matrices to begin with: inputs small and even around zero, outputs zero (as in word2vec)."""
+    """Matrices to begin with: inputs even within ± 1 / dimension, outputs zero, as in gensim; from half of that, as in
+    word2vec, CBOW learns the forms of words a little less well."""
     words, dimension = len(corpus.vocabulary), settings.dimension
     rows = words + (settings.buckets if settings.longest else 0)
     inputs = np.random.default_rng(start(seed, 0, -1)).random((rows, dimension), dtype=np.float32)
     inputs -= np.float32(0.5)
-    inputs /= np.float32(dimension)
+    inputs *= np.float32(2 / dimension)
     return {"inputs": inputs, "outputs": np.zeros((words, dimension), dtype=np.float32)}
 
 
