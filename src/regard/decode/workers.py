@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
+from functools import cache
 from itertools import count
 from typing import TypeVar
 
@@ -28,6 +29,12 @@ def workers_on(device: torch.device) -> int:
     return min(torch.get_num_threads(), THREADS) if device.type == "cpu" else 1
 
 
+@cache
+def _stream(device: torch.device, number: int) -> torch.cuda.Stream:
+    """That of a worker, always the same: torch keeps memory ready for each stream apart."""
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+
 def each_done(
     function: Callable[[int, Job], Made], jobs: Sequence[Job], workers: int, device: torch.device
 ) -> Iterator[tuple[Job, Made]]:
@@ -45,7 +52,7 @@ def each_done(
             torch.set_num_threads(max(threads // workers, 1))
             mine.place = nullcontext()
         else:
-            stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+            stream = _stream(device, mine.number)
             stream.wait_stream(present)
             mine.place = torch.cuda.stream(stream)
 
