@@ -137,12 +137,14 @@ class Writer:
         copies = torch.arange(len(begin.over), device=begin.over.device).repeat_interleave(begin.samples)
         rules, count = begin.rules.select(copies), len(copies)
         live = Live.begin(count, self.beam, begin.room, copies.device)
-        read = None
-        if rules.common:
-            state = self.model.start(begin.source, begin.room).select(copies)
-            read = self._read_prefixes(state, rules, live, examples)
+
+        def start() -> State:
+            state = self.model.start(begin.source, begin.room)
+            return state if begin.samples == 1 else state.select(copies)
+
+        read = self._read_prefixes(start(), rules, live, examples) if rules.common else None
         # Prefixes that are impossible, or make the model give no numbers, are read again, token by token.
-        state, live = read or (self.model.start(begin.source, begin.room).select(copies), live)
+        state, live = read or (start(), live)
         if self.beam > 1:
             state = state.branch(torch.arange(count, device=copies.device)[:, None].expand(-1, self.beam))
         return Searches(
