@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from command_line import RECIPE, content, regard, write_corpus
+from language_runs import language_recipe
 from train_processes import begin
 
 from regard.recipe import read_recipe, write_recipe
@@ -78,7 +79,7 @@ def test_finished_seeds_are_not_repeated_and_more_can_be_added(here: Path, monke
     monkeypatch.setattr(repeating, "run", lambda *_, **__: pytest.fail("trained again"))
     assert regard("repeat", "my.toml", "--seeds", "1,2", "--out", "out", "--resume", "--test", *SHORT).code == 0
     assert list(results()["scores"]) == ["dev", "test"]
-    monkeypatch.setattr(repeating, "evaluate", lambda *_, **__: pytest.fail("evaluated again"))
+    monkeypatch.setattr(repeating, "scores_of", lambda *_, **__: pytest.fail("evaluated again"))
     assert regard("repeat", "my.toml", "--seeds", "1,2", "--out", "out", "--resume", "--test", *SHORT).code == 0
 
 
@@ -120,7 +121,7 @@ def test_ctrl_c_while_evaluating_leaves_cleanly(here: Path, monkeypatch: pytest.
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(repeating, "evaluate", interrupted)
+        patch.setattr(repeating, "scores_of", interrupted)
         told = regard("repeat", "my.toml", "--seeds", "1", "--out", "out", *SHORT)
     assert told.code == 130
     assert told.out == ""
@@ -171,6 +172,31 @@ def test_spreads_by_hand() -> None:
     assert spread.mean == 32.0
     assert spread.deviation == pytest.approx(statistics.stdev([30.0, 31.0, 35.0])) == pytest.approx(7**0.5)
     assert spread.as_json()["range"] == [30.0, 35.0]
+
+
+def test_a_language_model_is_judged_by_what_score_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("lm.toml").write_text(write_recipe(language_recipe(tmp_path)), encoding="utf-8")
+    told = regard("repeat", "lm.toml", "--seeds", "1,2", "--out", "out", "--test")
+    assert told.code == 0, told.err
+    assert "seed 2, test: perplexity per token " in told.err
+    for split in ("dev", "test"):
+        scores = results()["scores"][split]
+        assert list(scores) == ["perplexity per token", "perplexity per word", "bits per character"]
+        for place, seed in enumerate((1, 2)):
+            scored = json.loads(regard("score", f"out/seed-{seed}", "--split", split, "--json").out)
+            assert scores["perplexity per token"]["values"][place] == pytest.approx(scored["scores"][0]["value"])
+    monkeypatch.setattr(repeating, "scores_of", lambda *_: pytest.fail("scored again"))
+    assert regard("repeat", "lm.toml", "--seeds", "1,2", "--out", "out", "--test", "--resume").code == 0
+    told = regard("repeat", "lm.toml", "--out", "new", "--test", "--set", "data.test=[]")
+    assert (told.code, told.err) == (2, "regard: --test: the recipe names no test text; set data.test\n")
+
+
+def test_vectors_are_not_repeated(tmp_path: Path) -> None:
+    (tmp_path / "vectors.toml").write_text('task = "vectors"\n', encoding="utf-8")
+    told = regard("repeat", str(tmp_path / "vectors.toml"), "--out", str(tmp_path / "out"))
+    needed = "task = 'vectors', but a recipe with task = 'translation' or 'language' is needed here\n"
+    assert (told.code, told.err) == (2, f"regard: {tmp_path}/vectors.toml: {needed}")
 
 
 def test_the_built_in_corpora_need_no_files(tmp_path: Path) -> None:

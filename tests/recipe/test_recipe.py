@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import RecipeError
-from regard.recipe import RECIPES, built_in_recipes, names, parse_recipe, read_recipe, settings, write_recipe
+from regard.recipe import RECIPES, Recipe, built_in_recipes, names, parse_recipe, read_recipe, settings, write_recipe
 
 MINIMAL = {"data": {"corpus": "dates"}, "model": {"kind": "transformer"}, "train": {"steps": 10}}
 
@@ -184,3 +184,24 @@ def test_learned_positions_must_hold_the_longest_text(kind: str, refused: bool) 
         "recipe: model.longest = 100 learned positions are too few for data.longest = 100 tokens and the "
         "end-of-sentence mark; raise model.longest to 101, or lower data.longest"
     )
+
+
+def test_an_n_gram_model_needs_no_training_table() -> None:
+    tables = {"task": "language", "data": {"train": ["a.txt"], "context": "lines"}, "model": {"kind": "ngram"}}
+    assert parse_recipe(tables).train.steps == 1
+    assert parse_recipe(tables | {"train": {"device": "cpu"}}).train.steps == 1
+    with pytest.raises(RecipeError, match="recipe: 'train' is missing; add a \\[train\\] table"):
+        parse_recipe(tables | {"model": {"kind": "window"}})
+    with pytest.raises(RecipeError, match="recipe: train = 3 is not a table; write its settings below a line"):
+        parse_recipe(tables | {"train": 3})
+
+
+@pytest.mark.parametrize(("changes", "dev", "test"), [([], True, False), (["data.dev=[]"], False, False)])
+def test_which_text_there_is(changes: list[str], dev: bool, test: bool) -> None:
+    pairs = ['data.train=["a.tsv"]', 'data.dev=["b.tsv"]', "model.kind=transformer", "train.steps=1", *changes]
+    text = ["task=language", 'data.train=["a.txt"]', 'data.dev=["b.txt"]', "model.kind=window", "train.steps=1"]
+    for recipe in (read_recipe(None, pairs, kind=Recipe), read_recipe(None, [*text, *changes], kind=Recipe)):
+        assert (recipe.data.has("dev"), recipe.data.has("test")) == (dev, test)
+    divided = read_recipe(None, [*pairs, "data.dev=[]", "data.held_out=0.1"], kind=Recipe)
+    assert divided.data.has("dev")
+    assert divided.data.has("test")

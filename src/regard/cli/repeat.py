@@ -40,12 +40,14 @@ def repeat(
 
       regard repeat my.toml --out runs/mine --set model.dropout=0.2
 
+      regard repeat ptb-lstm --seeds 1,2,3 --out runs/lstm-seeds --test
+
       regard repeat my.toml --seeds 1,2,3,4,5 --out runs/mine --test --resume
     """
-    from regard.recipe import TranslationRecipe, read_recipe
+    from regard.recipe import Recipe, read_recipe
     from regard.train import Repeat
 
-    task = Repeat(read_recipe(recipe, settings or [], kind=TranslationRecipe), seeds_of(seeds), out, test=test)
+    task = Repeat(read_recipe(recipe, settings or [], kind=Recipe), seeds_of(seeds), out, test=test)
     results = task.run(resume=resume, say=partial(typer.echo, err=True))
     for line in lines_of(results):
         typer.echo(line)

@@ -62,7 +62,7 @@ def _filled(waiting: Indices, lengths: Indices, shape: tuple[int, int]) -> tuple
     return [row for row in rows if row], np.concatenate([chosen[found < 0], waiting[fitting:]])
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def first_fit(lengths: Indices, count: int, width: int) -> Indices:
     """The first of `count` rows with room for both sides of each pair, in the order given; −1, if there is none."""
     room = np.full((count, 2), width)

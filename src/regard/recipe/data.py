@@ -80,6 +80,10 @@ class Data(Section):
             )
         return self
 
+    def has(self, part: Literal["dev", "test"]) -> bool:
+        """Whether there is development or test text."""
+        return self.corpus != "files" or bool(getattr(self, part) or self.held_out)
+
     @model_validator(mode="after")
     def _tags_are_words(self) -> Self:
         for tag in self.tags:

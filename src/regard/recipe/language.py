@@ -37,6 +37,10 @@ class LanguageData(Section):
     invalid: Literal["refuse", "drop", "replace"] = "refuse"
     """What happens to a line that is not valid UTF-8; `replace` puts U+FFFD in place of the bytes."""
 
+    def has(self, part: Literal["dev", "test"]) -> bool:
+        """Whether there is development or test text."""
+        return self.corpus != "files" or bool(getattr(self, part))
+
     @model_validator(mode="after")
     def _files_are_named(self) -> Self:
         for name in ("train", "dev", "test"):

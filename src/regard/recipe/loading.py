@@ -61,8 +61,8 @@ def parse_recipe(tables: Mapping[str, Any], where: str = "recipe", *, kind: type
     if not isinstance(task, str) or task not in RECIPES:
         raise RecipeError(f"{where}: task = {task!r} is not known; known are {one_of(RECIPES, str(task))}")
     if not issubclass(RECIPES[task], kind):
-        wanted = next(name for name, recipe in RECIPES.items() if issubclass(recipe, kind))
-        raise RecipeError(f"{where}: task = {task!r}, but a recipe with task = {wanted!r} is needed here")
+        wanted = one_of([name for name, recipe in RECIPES.items() if issubclass(recipe, kind)])
+        raise RecipeError(f"{where}: task = {task!r}, but a recipe with task = {wanted} is needed here")
     try:
         return RECIPES[task].model_validate(tables)
     except ValidationError as error:

@@ -35,6 +35,8 @@ class Recipe(AnyRecipe):
     """What recipes of all models have in common that the trainer trains."""
 
     task: TaskName = "translation"
+    data: Data | LanguageData
+    """Where text comes from."""
     train: Training
     """The training loop."""
     decode: Drawing = Drawing()
@@ -82,8 +84,8 @@ class TranslationRecipe(Recipe):
             )
         if self.train.pack and (self.model.kind != "transformer" or self.model.copying):
             raise ValueError(
-                "train.pack = true puts several pairs into a row, which only model.kind = 'transformer' without copying "
-                "keeps apart; set train.pack = false"
+                "train.pack = true puts several pairs into a row, which only model.kind = 'transformer' without "
+                "copying keeps apart; set train.pack = false"
             )
         if self.train.coverage and not self.model.covers:
             raise ValueError(
@@ -93,8 +95,9 @@ class TranslationRecipe(Recipe):
         source, target = self.tokens.source, self.tokens.source if self.tokens.shared else self.tokens.target
         if self.model.copying and (source.kind, source.lowercase) != (target.kind, target.lowercase):
             raise ValueError(
-                f"model.copying needs both sides split alike, but tokens.source has kind = {source.kind!r} and lowercase "
-                f"= {source.lowercase}, tokens.target {target.kind!r} and {target.lowercase}; set tokens.shared"
+                f"model.copying needs both sides split alike, but tokens.source has kind = {source.kind!r} and "
+                f"lowercase = {source.lowercase}, tokens.target {target.kind!r} and {target.lowercase}; "
+                "set tokens.shared"
             )
         learned, longest = self.model.learned_positions, self.data.longest
         if learned is not None and longest + 1 > learned:
@@ -119,6 +122,15 @@ class LanguageRecipe(Recipe):
     """The training loop."""
     decode: LanguageDecoding = LanguageDecoding()
     """How the model writes, unless a command says otherwise."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _counting_ends_by_itself(cls, tables: Any) -> Any:
+        """An n-gram model is counted in one step; its recipe need not say so."""
+        match tables:
+            case {"model": {"kind": "ngram"}, **rest} if isinstance(train := rest.get("train", {}), dict):
+                return tables | {"train": {"steps": 1} | train}
+        return tables
 
     @model_validator(mode="after")
     def _parts_agree(self) -> Self:
@@ -167,8 +179,7 @@ R = TypeVar("R", bound=Recipe)
 def _with_dev(recipe: R, data: Data | LanguageData) -> R:
     """The recipe, if the development text is there that its settings need."""
     wish = recipe.needs_dev()
-    held_out = isinstance(data, Data) and data.held_out
-    if wish and data.corpus == "files" and not (data.dev or held_out):
+    if wish and not data.has("dev"):
         raise ValueError(f"{wish} needs development text; set data.dev")
     return recipe
 

@@ -12,18 +12,16 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from regard.disk import replace_file
 from regard.errors import ModelError, TrainingError, UsageError
-from regard.recipe import TranslationRecipe, change_section, read_recipe, write_recipe
-from regard.tasks import load_translator
-from regard.tasks.evaluation import evaluate, split_of, versions
+from regard.recipe import Recipe, change_section, read_recipe, write_recipe
+from regard.tasks.evaluation import versions
 from regard.tasks.fingerprints import FINGERPRINT
+from regard.tasks.splits import Split, scores_of
 from regard.train.session import run
 from regard.train.starting import check_same_run
-
-Split = Literal["dev", "test"]
 
 FREE = ("seed", "data.train", "data.dev", "data.test", "train.device", "train.keep", "train.log_every")
 """Settings that may change between seeds without making their scores incomparable; files are told by their content."""
@@ -73,7 +71,7 @@ class Results:
 class Repeat:
     """A recipe repeated in a folder."""
 
-    def __init__(self, recipe: TranslationRecipe, seeds: Sequence[int], out: Path, *, test: bool = False) -> None:
+    def __init__(self, recipe: Recipe, seeds: Sequence[int], out: Path, *, test: bool = False) -> None:
         self.recipe, self.seeds, self.out = recipe, tuple(seeds), out
         self.splits: tuple[Split, ...] = _splits(recipe, test)
         _refuse_seeds(self.seeds)
@@ -139,12 +137,10 @@ class Repeat:
                 return False
             record = {"seed": seed, "steps": ended.step, "seconds": ended.seconds, "ended": ended.reason, "scores": {}}
         self._refuse_other_text(seed)
-        translator = load_translator(folder, device=recipe.train.device)
         for split in self.splits:
             # The test text is looked at once for each seed, however often the command is called.
             if split not in record["scores"]:
-                result = evaluate(translator, split_of(recipe, split))
-                scores = (*result.scores, *([result.alignment] if result.alignment else []))
+                scores = scores_of(folder, recipe, split)
                 record["scores"][split] = [asdict(score) for score in scores]
                 _save(folder / RESULTS, record)
                 say(f"seed {seed}, {split}: " + ", ".join(f"{score.name} {score.value:.4g}" for score in scores))
@@ -195,10 +191,9 @@ class Repeat:
         return results
 
 
-def _splits(recipe: TranslationRecipe, test: bool) -> tuple[Split, ...]:
-    data = recipe.data
-    has_dev = data.corpus != "files" or bool(data.dev or data.held_out)
-    if test and data.corpus == "files" and not (data.test or data.held_out):
+def _splits(recipe: Recipe, test: bool) -> tuple[Split, ...]:
+    has_dev = recipe.data.has("dev")
+    if test and not recipe.data.has("test"):
         raise UsageError("--test: the recipe names no test text; set data.test")
     if not has_dev and not test:
         raise UsageError("the recipe names no development text to evaluate on; set data.dev, or evaluate with --test")
