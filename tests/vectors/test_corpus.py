@@ -3,6 +3,7 @@
 import gzip
 from collections import Counter
 from pathlib import Path
+from string import ascii_lowercase
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from regard.disk import each_block
 from regard.errors import DataError
 from regard.recipe import VectorsData
 from regard.vectors import corpus as corpora
-from regard.vectors.corpus import Met, load_corpus
+from regard.vectors.corpus import FORGOTTEN, Met, load_corpus
 
 WORDS = ["alpha", "beta", "gamma", "delta", "über"]
 LINES = st.lists(st.lists(st.sampled_from(WORDS), max_size=6), min_size=1, max_size=12)
@@ -91,13 +92,44 @@ def test_a_stream_is_made_once_and_anew_when_a_file_changed(tmp_path: Path, monk
 
 def test_rare_words_are_forgotten_where_there_are_too_many() -> None:
     met = Met()
-    met.add(["a", "b", "a", "\n", "c"])
-    met.forget(10)
-    assert len(met.numbers) == 4
-    met.forget(2)
-    assert dict(met.numbers) == {"\n": 0, "a": 1}
-    assert met.add(["b", "a"]).tolist() == [4, 1], "a forgotten word that comes again is a new one"
-    assert met.counts.tolist() == [1, 3, 1, 1, 1]
+    met.add(["c", "a", "b", "a", "\n"])
+    assert met.forget(10) is None
+    new = met.forget(3)
+    assert new is not None
+    assert new.tolist() == [0, 1, 1, 2, 1], "a has another number, b and c are both forgotten"
+    assert dict(met.numbers) == {"\n": 0, "": 1, "a": 2}
+    assert met.add(["b", "a"]).tolist() == [3, 2], "a forgotten word that comes again is a new one"
+    assert met.counts.tolist() == [1, 2, 3, 1]
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=5), min_size=1, max_size=30))
+def test_forgetting_keeps_frequent_words_where_they_stand(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[list[str]]
+) -> None:
+    folder = tmp_path_factory.mktemp("text")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(corpora, "MOST_MET", 6)
+        patch.setattr(corpora, "PIECE", 3)
+        # A frequent word is in every block, so that it is never among the rarest.
+        blocks = [" ".join(["often"] * 40 + line) + "\n" for line in lines]
+        patch.setattr(corpora, "blocks_of", lambda data: iter(blocks))
+        met, stream = corpora.count_words(VectorsData(corpus="topics"), folder / "met")
+    names = {number: word for word, number in met.numbers.items()}
+    assert len(met.counts) == len(met.numbers) <= 6
+    assert (np.bincount(stream, minlength=len(met.counts)) == met.counts).all()
+    written = " ".join(blocks).replace("\n", " \n").split(" ")
+    for word, number in zip((word for word in written if word), stream.tolist(), strict=True):
+        assert names[number] in (word, ""), "every word has its own number, or that of the forgotten ones"
+        assert number != FORGOTTEN or word not in ("often", "\n")
+    assert [path.name for path in folder.iterdir()] == ["met"]
+
+
+def test_a_forgotten_word_is_no_part_of_a_phrase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpora, "MOST_MET", 9)
+    blocks = [*(f"x{letter} new york\n" for letter in ascii_lowercase), "one two three four\n" * 20]
+    monkeypatch.setattr(corpora, "blocks_of", lambda data: iter(blocks))
+    found = corpus_of("", tmp_path, least=3, phrases=1, phrase_score=0.1)
+    assert sorted(found.vocabulary.words) == ["new_york", "one_two", "three_four"]
 
 
 def test_what_cannot_be_read_is_named_by_file_and_line(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 The text is read once. Words get provisional numbers in the order they turn up; when all is counted, the frequent ones
 are numbered anew, most frequent first, and the stream is rewritten. What stays in memory is a table of the words met,
-which is thinned out when it grows too long, and one block of text.
+which is thinned out when it grows too long, and one block of text. Where it is thinned out, the words that stay get new
+numbers, and which ones they are goes to disk: else numbers, and with them memory, would grow with the text.
 """
 
 import os
@@ -11,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import count
+from itertools import compress, count
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,9 @@ MOST_MET = 4_000_000
 
 PATTERNS = {"letters": r"[^\W\d_]+|\n", "spaces": r"\S+|\n"}
 """What a word is, or a line end, by the recipe's name for it."""
+
+FORGOTTEN = 1
+"""The number of all words that were forgotten; they have no name."""
 
 _FORMAT = 1
 
@@ -65,13 +69,14 @@ class Met:
     """The words met so far, with provisional numbers; number 0 is the line end."""
 
     numbers: defaultdict[str, int] = field(default_factory=lambda: defaultdict(count().__next__))
-    counts: Int64[np.ndarray, " M"] = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    counts: Int64[np.ndarray, " M"] = field(default_factory=lambda: np.zeros(FORGOTTEN + 1, dtype=np.int64))
     """By provisional number."""
-    forgotten: int = 0
+    rarest: int = 0
     """Words that occurred so seldom up to some place in the text were forgotten there."""
 
     def __post_init__(self) -> None:
-        self.numbers["\n"]
+        for word in ("\n", ""):
+            self.numbers[word]
 
     def add(self, words: list[str]) -> Int32[np.ndarray, " n"]:
         """Counts words and gives their numbers."""
@@ -81,15 +86,21 @@ class Met:
         self.counts = counts
         return found
 
-    def forget(self, most: int) -> None:
-        """Forgets the rarest words while there are more than `most`; their numbers are not given to others."""
-        while len(self.numbers) > most:
-            self.forgotten += 1
-            kept = ((word, number) for word, number in self.numbers.items() if self.counts[number] > self.forgotten)
-            numbers = dict(kept)
-            numbers["\n"] = 0
-            self.numbers.clear()
-            self.numbers.update(numbers)
+    def forget(self, most: int) -> Int32[np.ndarray, " M"] | None:
+        """Forgets the rarest words while there are more than `most`; gives the new numbers of all by their old ones, or
+        nothing if nothing was forgotten."""
+        if len(self.numbers) <= most:
+            return None
+        kept = np.ones(len(self.counts), dtype=bool)
+        while kept.sum() > most:
+            self.rarest += 1
+            kept = self.counts > self.rarest
+            kept[: FORGOTTEN + 1] = True
+        new = np.where(kept, np.cumsum(kept) - 1, FORGOTTEN).astype(np.int32)
+        words = {word: number for number, word in enumerate(compress(self.numbers, kept))}
+        self.numbers = defaultdict(count(len(words)).__next__, words)
+        self.counts = np.bincount(new, weights=self.counts).astype(np.int64)
+        return new
 
 
 def blocks_of(data: VectorsData) -> Iterator[str]:
@@ -135,12 +146,34 @@ def make_corpus(data: VectorsData, folder: Path) -> None:
 def count_words(data: VectorsData, path: Path) -> tuple[Met, Int32[np.ndarray, " N"]]:
     """The words of a text and how often each occurs, and the text as a stream of provisional numbers in a file."""
     met, find = Met(), re.compile(PATTERNS[data.words]).findall
+    changes: list[tuple[int, Path]] = []
     with open(path, "wb") as file:
         for block in blocks_of(data):
             found = met.add(find(block.lower() if data.lowercase else block))
             file.write(found.tobytes())
-            met.forget(MOST_MET)
+            new = met.forget(MOST_MET)
+            if new is not None:
+                changes.append((file.tell() // found.itemsize, path.with_name(f"numbers-{len(changes)}.npy")))
+                np.save(changes[-1][1], new)
+    if changes:
+        _bring_up_to_date(path, changes)
     return met, mapped(path)
+
+
+def _bring_up_to_date(path: Path, changes: list[tuple[int, Path]]) -> None:
+    """Gives words in a stream the numbers they have at its end, in one pass from its end; up to each place, words had
+    other ones, and a file tells the new ones by the old ones."""
+    stream = np.memmap(path, dtype=np.int32, mode="r+")
+    begins = [0, *(place for place, _ in changes)]
+    latest = np.load(changes[-1][1])
+    for number, (end, file) in reversed(list(enumerate(changes))):
+        if number < len(changes) - 1:
+            latest = latest[np.load(file)]
+        for begin in range(begins[number], end, PIECE):
+            piece = slice(begin, min(end, begin + PIECE))
+            stream[piece] = latest[stream[piece]]
+        file.unlink()
+    stream.flush()
 
 
 def open_corpus(folder: Path) -> Corpus:

@@ -23,7 +23,8 @@ def join_phrases(
     path: Path,
 ) -> tuple[Int32[np.ndarray, " P"], list[str], Int64[np.ndarray, " W"]]:
     """One pass: the stream with pairs joined, written to a file, and the words and counts with those of the pairs."""
-    pairs, together = count_pairs(stream, counts >= data.least, len(words))
+    named = np.fromiter(map(bool, words), dtype=bool, count=len(words))
+    pairs, together = count_pairs(stream, named & (counts >= data.least), len(words))
     first, second = pairs // len(words), pairs % len(words)
     total = int(counts[1:].sum())
     score = (together - data.least) * (total / (counts[first].astype(np.float64) * counts[second]))
