@@ -1,5 +1,6 @@
 """`regard vectors train`: by recipe, by text or by neither; refused in words; interrupted and resumed."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -32,7 +33,8 @@ def test_every_way_to_learn_learns(text: Path, tmp_path: Path, kind: str) -> Non
         "vectors", "train", "--text", text, "--out", tmp_path / "run", "--set", f"vectors.kind={kind}", *changes
     )
     assert told.code == 0, told.err
-    assert told.out.startswith("8 vectors of 6 numbers")
+    speed = r"( with compiling, at [\d,]+ words/s after it)?"
+    assert re.match(rf"8 vectors of 6 numbers, learned in \d+ s{speed}: ", told.out), told.out
     assert f": {tmp_path / 'run'}\nnext: regard vectors similar {tmp_path / 'run'} " in told.out
     vectors = Vectors.load(tmp_path / "run")
     assert sorted(vectors.words) == list("abcdefgh")
@@ -52,7 +54,7 @@ def test_a_recipe_names_its_text(text: Path, tmp_path: Path, monkeypatch: pytest
         "go on with it by --resume, choose another --out, or delete the folder\n"
     )
     assert regard("vectors", "train", "my.toml", "--resume", *OPTIONS).out.startswith(
-        "8 vectors of 6 numbers: runs/my\n"
+        "8 vectors of 6 numbers, learned before: runs/my\n"
     )
     both = regard("vectors", "train", "my.toml", "--text", text)
     assert (both.code, both.err) == (

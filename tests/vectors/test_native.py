@@ -94,7 +94,9 @@ def test_damage_is_named(tmp_path: Path) -> None:
     assert complaint() == f"(float32 of shape (40, 6) in matrix-1.npy, not float32 of (41, 6)){advice}"
     (tmp_path / "words-1.txt").write_text("one\n")
     change(tmp_path, words=40)
-    assert complaint() == f"(1 words for 40 vectors){advice}"
+    assert complaint() == f"(1 word for 40 vectors){advice}"
+    (tmp_path / "words-1.txt").write_bytes(b"one\ntw\xff\n")
+    assert complaint() == f"(byte 0xff in the words is not UTF-8){advice}"
     (tmp_path / "words-1.txt").unlink()
     assert complaint() == f"(words-1.txt is missing){advice}"
     (tmp_path / "matrix-1.npy").write_bytes((tmp_path / "matrix-1.npy").read_bytes()[:200])

@@ -76,7 +76,7 @@ def form_of(path: Path) -> Form:
 
 
 def kind_by_name(path: Path) -> FileKind | Literal["native"]:
-    """The form a name asks for: `.bin` is binary, `.txt`, `.vec` and `.tsv` text, no suffix the native folder."""
+    """The form a name asks for: `.bin` is binary, `.txt` and `.vec` are text, no suffix the native folder."""
     known: dict[str, FileKind | Literal["native"]] = {".bin": "binary", ".txt": "text", ".vec": "text", "": "native"}
     suffix = Path(path.name.removesuffix(".gz")).suffix
     if suffix not in known or (known[suffix] == "native" and path.suffix == ".gz"):

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from regard.disk import replace_file, sync_folder
-from regard.errors import ModelError, UsageError
+from regard.errors import ModelError, UsageError, counted
 
 POINTER = "vectors.json"
 FORMAT = 1
@@ -38,9 +38,12 @@ class NativeFolder:
 
     def words(self) -> list[str]:
         """The words, a row of the matrix each."""
-        words = self.spelling.decode().split("\n")[:-1]
+        try:
+            words = self.spelling.decode().split("\n")[:-1]
+        except UnicodeDecodeError as error:
+            raise damaged(self.path, f"byte {self.spelling[error.start]:#04x} in the words is not UTF-8") from None
         if len(words) != len(self.matrix):
-            raise damaged(self.path, f"{len(words)} words for {len(self.matrix)} vectors")
+            raise damaged(self.path, f"{counted(len(words), 'word')} for {counted(len(self.matrix), 'vector')}")
         return words
 
 

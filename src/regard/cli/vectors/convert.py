@@ -1,5 +1,6 @@
 """`regard vectors convert` and `info`: from one form of file to another, and what a file is."""
 
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -58,7 +59,7 @@ def _about(about: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, st
 
 
 def info(vectors: VectorsPath) -> None:
-    """Say what a file or folder of vectors holds.
+    """Say what a file or folder of vectors holds, and how long it took to open.
 
     [bold]Examples[/bold]
 
@@ -67,9 +68,12 @@ def info(vectors: VectorsPath) -> None:
     from regard.vectors import Vectors
     from regard.vectors.files import form_of
 
+    begun, worked = time.perf_counter(), time.process_time()
     found = Vectors.load(vectors)
+    seconds, worked = time.perf_counter() - begun, time.process_time() - worked
     rows = [
         ("form", "native folder" if vectors.is_dir() else str(form_of(vectors))),
+        ("opened in", f"{seconds:.3f} s, with {worked:.3f} s of a processor"),
         ("words", f"{len(found):,}"),
         ("width", f"{found.width:,}"),
         ("first words", " ".join(found.words[:8])),

@@ -52,9 +52,9 @@ def train(
     learned = learn_vectors(chosen, where, resume=resume)
     if learned.vectors is None:
         raise typer.Exit(128 + (learned.signal or 2))
-    learned_in = ""
+    learned_in = f", learned in {duration(learned.pace.seconds)}" if learned.pace else ", learned before"
     if learned.pace and learned.pace.words_per_second:
-        learned_in = f", learned in {duration(learned.pace.seconds)} at {learned.pace.words_per_second:,.0f} words/s"
+        learned_in += f" with compiling, at {learned.pace.words_per_second:,.0f} words/s after it"
     print(f"{len(learned.vectors):,} vectors of {learned.vectors.width} numbers{learned_in}: {where}")
     print(f"next: regard vectors similar {where} {learned.vectors.words[min(100, len(learned.vectors) - 1)]}")
 
