@@ -90,6 +90,17 @@ def test_a_stream_is_made_once_and_anew_when_a_file_changed(tmp_path: Path, monk
     assert len(list((tmp_path / "cache").iterdir())) == 1
 
 
+@pytest.mark.parametrize("name", ["words.txt", "counts.npy", "tokens.int32", "fingerprint"])
+def test_a_stream_that_was_damaged_is_made_anew(tmp_path: Path, name: str) -> None:
+    first = corpus_of("a b a b\n" * 5, tmp_path)
+    (damaged,) = (tmp_path / "cache").glob(f"*/{name}")
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    again = load_corpus(VectorsData(train=[str(tmp_path / "text.txt")]), tmp_path / "cache")
+    assert again.fingerprint == first.fingerprint
+    assert again.vocabulary.words == first.vocabulary.words
+    assert (again.tokens == [0, 1, 0, 1, -1] * 5 + [-1]).all()
+
+
 def test_rare_words_are_forgotten_where_there_are_too_many() -> None:
     met = Met()
     met.add(["c", "a", "b", "a", "\n"])

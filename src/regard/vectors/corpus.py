@@ -8,6 +8,7 @@ numbers, and which ones they are goes to disk: else numbers, and with them memor
 
 import os
 import re
+import shutil
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int32, Int64
 
-from regard.data.cache import new_folder, remove_other_caches, sweep
+from regard.data.cache import is_whole, new_folder, remove_other_caches, seal, sweep
 from regard.disk import each_block
 from regard.errors import DataError, counted
 from regard.recipe import VectorsData
@@ -117,14 +118,16 @@ def blocks_of(data: VectorsData) -> Iterator[str]:
 
 
 def load_corpus(data: VectorsData, cache: Path) -> Corpus:
-    """The text of a recipe as a stream: made anew, or found in `cache` if it was made there and no file has changed."""
+    """The text of a recipe as a stream: made anew, or found in `cache` if it is whole there and no file has changed."""
     files = [(path, os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in data.train if os.path.exists(path)]
     key = blake2b(repr((_FORMAT, data.model_dump(), files)).encode(), digest_size=8).hexdigest()
     folder = cache / key
-    if not folder.exists():
+    if not is_whole(folder):
+        shutil.rmtree(folder, ignore_errors=True)
         sweep(cache)
         with new_folder(folder) as unfinished:
             make_corpus(data, unfinished)
+            seal(unfinished)
     remove_other_caches(folder)
     return open_corpus(folder)
 
