@@ -57,6 +57,11 @@ def sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
+def reason(error: OSError) -> str:
+    """Why a disk refused; NumPy raises errors that have no number, and so no reason of the system's."""
+    return error.strerror or str(error)
+
+
 def open_file(path: Path, unpack: bool = True) -> IO[bytes]:
     """A file opened for reading, and unpacked if its name ends in `.gz`."""
     if path.is_dir():

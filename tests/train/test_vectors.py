@@ -2,16 +2,18 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
 
-from regard.errors import RecipeError, UsageError
+from regard.errors import RecipeError, TrainingError, UsageError
 from regard.recipe import VectorsRecipe, parse_recipe, read_recipe, write_recipe
 from regard.train.vectors import Pace, in_words, learn_vectors
 from regard.vectors import Vectors
@@ -128,6 +130,35 @@ def test_killed_it_goes_on_and_ends_in_the_same_bits(recipe: VectorsRecipe, tmp_
 
 def _newest(states: Path) -> int:
     return max((int(path.name) for path in states.glob("0*")), default=0) if states.exists() else 0
+
+
+def test_a_full_disk_is_named_while_text_is_read(recipe: VectorsRecipe, tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
+    try:
+        with pytest.raises(TrainingError) as raised:
+            learn_vectors(recipe, tmp_path / "run", tell=quiet)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert str(raised.value) == (
+        f"{tmp_path}/run: a file of this run could not be written: File too large. "
+        "Earlier checkpoints are intact; make room on this disk, then go on with --resume"
+    )
+    assert learn_vectors(recipe, tmp_path / "run", resume=True, tell=quiet).vectors is not None
+
+
+def test_a_full_disk_is_named_while_company_is_counted(
+    recipe: VectorsRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def counting(*_: object, **__: object) -> NoReturn:
+        # As NumPy says it, without a number of the system's.
+        raise OSError("8192 requested and 4096 written")
+
+    monkeypatch.setattr("regard.vectors.counting.counting", counting)
+    tables = recipe.model_dump() | {"vectors": {"kind": "svd", "dimension": 3}}
+    told = "run: a file of this run could not be written: 8192 requested and 4096 written. Earlier"
+    with pytest.raises(TrainingError, match=told):
+        learn_vectors(parse_recipe(tables, kind=VectorsRecipe), tmp_path / "run", tell=quiet)
 
 
 def test_a_person_is_told_the_pace(

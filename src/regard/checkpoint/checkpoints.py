@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard.checkpoint.folder import AVERAGE, CARRY, CHECKSUMS, MODEL, OPTIMIZER, PROGRESS, ModelFolder
 from regard.checkpoint.progress import Progress
-from regard.disk import publish_folder, write_file
+from regard.disk import publish_folder, reason, write_file
 from regard.errors import ModelError, TrainingError
 
 Tensors = dict[str, Tensor]
@@ -131,7 +131,7 @@ def _write(folder: ModelFolder, kind: str, step: int, files: dict[str, bytes]) -
 def cannot_write(folder: ModelFolder, what: str, error: OSError) -> TrainingError:
     """What a user is told when the disk does not take what must be written."""
     return TrainingError(
-        f"{folder.path}: {what} could not be written: {error.strerror}. "
+        f"{folder.path}: {what} could not be written: {reason(error)}. "
         "Earlier checkpoints are intact; make room on this disk, then go on with --resume"
     )
 

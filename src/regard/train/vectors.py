@@ -82,11 +82,14 @@ def learn_vectors(
             check_same_run(read_recipe(folder.recipe, kind=VectorsRecipe), recipe, folder.path, FREE)
             if is_native(folder.path) and not any(folder.checkpoints.iterdir()):
                 return Learned(Vectors.load(folder.path), None)
-        console.print("reading the text")
-        corpus = load_corpus(recipe.data, folder.path / "cache")
-        console.print(f"{corpus.vocabulary.total:,} words, {len(corpus.vocabulary):,} of them different")
-        with _reporting(console) if tell is None else nullcontext(tell) as report:
-            return _follow(recipe, corpus, folder, report)
+        try:
+            console.print("reading the text")
+            corpus = load_corpus(recipe.data, folder.path / "cache")
+            console.print(f"{corpus.vocabulary.total:,} words, {len(corpus.vocabulary):,} of them different")
+            with _reporting(console) if tell is None else nullcontext(tell) as report:
+                return _follow(recipe, corpus, folder, report)
+        except OSError as error:
+            raise cannot_write(folder, "a file of this run", error) from error
 
 
 def _follow(recipe: VectorsRecipe, corpus: Corpus, folder: ModelFolder, report: Teller) -> Learned:

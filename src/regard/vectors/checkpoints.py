@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.disk import publish_folder, write_file
+from regard.disk import publish_folder, reason, write_file
 from regard.errors import ModelError, UsageError
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
@@ -61,7 +61,7 @@ class Checkpoints:
                 publish_folder(unfinished, path)
         except OSError as error:
             advice = "make room or choose another --out"
-            raise UsageError(f"{self.folder}: cannot be written: {error.strerror}; {advice}") from None
+            raise UsageError(f"{self.folder}: cannot be written: {reason(error)}; {advice}") from None
         for other in self._names():
             if other != path.name:
                 shutil.rmtree(self.folder / other, ignore_errors=True)

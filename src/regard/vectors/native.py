@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from regard.disk import replace_file, sync_folder
+from regard.disk import reason, replace_file, sync_folder
 from regard.errors import ModelError, UsageError, counted
 
 POINTER = "vectors.json"
@@ -96,7 +96,7 @@ def write_native(
         state = {"format": FORMAT, "words": len(words), "width": matrix.shape[1], **names, "about": dict(about)}
         replace_file(path / POINTER, json.dumps(state, ensure_ascii=False, indent=1).encode())
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror}); choose another folder") from None
+        raise UsageError(f"{path}: cannot be written ({reason(error)}); choose another folder") from None
     for part in _numbers(path):
         if int(part) != number:
             (path / f"matrix-{part}.npy").unlink(missing_ok=True)
