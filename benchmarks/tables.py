@@ -138,12 +138,44 @@ def generating(record: Record) -> list[str]:
     return [*markdown(["rung", "tokens/s, first quarter", "tokens/s, last quarter"], rows), "", said]
 
 
+def train_gpu(record: Record) -> list[str]:
+    """Training on a GPU: a row for each system and budget."""
+    titles = ["system", "tokens of a batch", "target tokens/s", "times the eager peer", "real share", "start, s"]
+    rows = [
+        [
+            figure["system"],
+            f"{figure['batch_tokens']:,}",
+            f"{figure['tokens_per_second']:,.0f}",
+            _times(record["ratios"], figure),
+            f"{figure['real_share']:.2f}",
+            f"{figure['start_seconds']:.0f}",
+            f"{figure['peak_reserved_gibibytes']:.1f}",
+        ]
+        for figure in record["figures"]
+    ]
+    changed = " with changes" if record["uncommitted_changes"] else ""
+    said = (
+        f"{record['pairs']:,} pairs of random tokens, dropout {record['dropout']}, bfloat16, on {record['device']}; "
+        f"{record['date']}, {record['commit'][:10]}{changed}: `{record['command']}`"
+    )
+    return [*markdown([*titles, "peak, GiB"], rows), "", said, *filter(None, [record.get("note", "")])]
+
+
+def _times(ratios: dict[str, dict[str, float]], figure: Record) -> str:
+    """How many times as fast as the peer it is compared with; nothing for that peer, or where it was not measured."""
+    mine = [found for pair, found in ratios.items() if pair.startswith(f"{figure['system']} / ")]
+    times = mine[0].get(str(figure["batch_tokens"])) if mine else None
+    return f"{times:.1f} ×" if times else ""
+
+
 TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "generating": ("generating.json", generating),
     "generating-gpu": ("generating_gpu.json", generating),
     "ladder": ("ladder.json", ladder),
     "language": ("language.json", language),
     "rare-words": ("rare_words.json", rare_words),
+    "train-gpu": ("train_gpu.json", train_gpu),
+    "train-gpu-earlier": ("train_gpu_earlier.json", train_gpu),
     "vectors": ("vectors.json", vectors),
 }
 """The file of results and the function of each table."""

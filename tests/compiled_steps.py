@@ -5,6 +5,7 @@
 
 import json
 import sys
+from functools import partial
 from typing import Any
 
 import torch
@@ -69,7 +70,5 @@ def bits(device: torch.device) -> list[str]:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     if sys.argv[2:]:
-        compile_by, backend = torch.compile, sys.argv[2]
-        # Options are those of torch's own backend.
-        torch.compile = lambda function, options, **named: compile_by(function, backend=backend, **named)
+        torch.compile = partial(torch.compile, backend=sys.argv[2])
     print(json.dumps(main(torch.device(sys.argv[1]))))

@@ -41,7 +41,7 @@ class CompiledParts:
         found = [module for module in model.modules() if type(module) in parts]
         compiled: dict[type[nn.Module], Callable[..., Any]] = {}
         for kind in {type(module) for module in found}:
-            forward = torch.compile(kind.forward, fullgraph=True, options=_options())
+            forward = torch.compile(kind.forward, fullgraph=True)
             compiled[kind] = _open(forward) if varied else forward
         self._forwards: list[tuple[nn.Module, Callable[..., Any]]] = [
             (module, partial(compiled[type(module)], module)) for module in found
@@ -64,16 +64,6 @@ class CompiledParts:
         finally:
             for module, _ in self._forwards:
                 del module.forward
-
-
-def _options() -> dict[str, Any]:
-    """Settings of the compiler, as far as this version of it has them."""
-    from torch._inductor import config  # only here: it takes a while to import
-
-    # Sums over rows and over columns in one kernel (the gradient of layer normalization) make one three times slower
-    # than memory allows if dropout and residual sums are fused into it as well.
-    wished = {"triton.mix_order_reduction": False}
-    return {name: value for name, value in wished.items() if hasattr(config.triton, name.partition(".")[2])}
 
 
 def _open(forward: Callable[..., Any]) -> Callable[..., Any]:
