@@ -36,7 +36,7 @@ def test_written_and_read_again_it_is_the_same_model(folder: Path, tmp_path: Pat
 def test_what_cannot_be_is_refused_in_words(folder: Path, tmp_path: Path) -> None:
     told = regard("arpa", folder / "recurrent", tmp_path / "out.arpa")
     assert told.code == 2
-    assert "an ARPA file holds n-grams, but this model is of kind 'recurrent'" in told.err
+    assert "an ARPA file holds n-grams, but this model is of kind 'recurrent'; name a model of kind 'ngram'" in told.err
     assert not (tmp_path / "out.arpa").exists()
     (tmp_path / "bad.arpa").write_text("nothing of the kind\n")
     told = regard("arpa", tmp_path / "bad.arpa", tmp_path / "model")

@@ -44,7 +44,7 @@ def test_generate_writes_on(model: Path) -> None:
         (["--prompt", "Cat"], "prompt 'Cat': the model knows none of its words; near 'Cat' are 'cat'"),
         (["--tokens", 0], "tokens = 0: ask for at least one"),
         (["--samples", 0], "--samples 0: ask for at least one"),
-        (["--top-p", 1.5], "languagedecoding: top_p = 1.5: must be less than or equal to 1"),
+        (["--top-p", 1.5], "regard: decoding: top_p = 1.5: must be less than or equal to 1"),
         (["--temperature", -1], "temperature = -1.0: must be greater than 0"),
         (["--set", "decode.beam=3"], "unknown setting 'decode.beam'"),
     ],
@@ -127,6 +127,8 @@ def test_score_of_every_token(model: Path, tmp_path: Path) -> None:
         (b"a\n", ["--context", "line"], "--context 'line' is not known; known are 'lines'"),
         (b"a\n", ["--split", "train"], "--split 'train' is not known; known are 'test' or 'dev'"),
         (b"a\n", ["--cache", -1], "a cache of size = -1 words holds nothing"),
+        (b"a\n", ["--rows", 0], "regard: rows = 0: a text is read in at least one\n"),
+        (b"a\n", ["--to", "fr"], "model: is a language model, and --to is for translators; leave it out\n"),
     ],
 )
 def test_score_refuses_in_words(
@@ -146,13 +148,24 @@ def test_commands_say_which_model_they_need(model: Path, trained: Trained, tmp_p
     told = regard("generate", trained.folder)
     assert "this model is for translation, and a model for language is needed here; it can translate" in told.err
     assert "is a translator; give two files, source and target, not 0" in regard("score", trained.folder).err
-    refused = regard("score", trained.folder, "--json")
-    assert "is a translator; --json, --cache and --context are for language models" in refused.err
-    recipe = language_recipe(tmp_path, data={"test": []})
+    for option in (["--json"], ["--cache", 5], ["--context", "lines"], ["--rows", 2]):
+        refused = regard("score", trained.folder, *option)
+        assert refused.code == 2
+        assert f"is a translator, and {option[0]} is for language models; leave it out\n" in refused.err
+    recipe = language_recipe(tmp_path, data={"test": [], "documents": "none"})
     (tmp_path / "my.toml").write_text(write_recipe(recipe), encoding="utf-8")
     regard("train", tmp_path / "my.toml", "--out", tmp_path / "model", "--set", "train.steps=1")
     told = regard("score", tmp_path / "model")
     assert "the model's recipe names no test text (data.test); name the files to score" in told.err
+    told = regard("score", tmp_path / "model", tmp_path / "train.txt", "--context", "documents")
+    assert told.err == (
+        "regard: context = 'documents': the model's recipe does not say where documents begin (data.documents); "
+        "use 'stream' or 'lines'\n"
+    )
+    tuned = ["--out", tmp_path / "tuned", "--set", f"train.start_from={trained.folder}"]
+    told = regard("train", tmp_path / "my.toml", *tuned)
+    assert told.code == 2
+    assert told.err.startswith(f"regard: train.start_from: {trained.folder}: this model is for translation, and a ")
 
 
 def test_check_of_one_text_and_of_a_recipe(tmp_path: Path) -> None:
@@ -171,9 +184,8 @@ def test_check_of_one_text_and_of_a_recipe(tmp_path: Path) -> None:
 
 
 def test_a_recipe_of_another_task_is_refused_where_it_cannot_work(tmp_path: Path) -> None:
-    (tmp_path / "my.toml").write_text(write_recipe(language_recipe(tmp_path)), encoding="utf-8")
-    told = regard("repeat", tmp_path / "my.toml", "--out", tmp_path / "out")
-    assert "task = 'language', but a recipe with task = 'translation' is needed here" in told.err
+    told = regard("ladder", "dates", "--out", tmp_path / "out")
+    assert "task = 'translation', but a recipe with task = 'language' is needed here" in told.err
     (tmp_path / "bad.toml").write_text('task = "speech"\n', encoding="utf-8")
     told = regard("check", tmp_path / "bad.toml")
     assert "task = 'speech' is not known; known are 'translation'" in told.err

@@ -87,7 +87,8 @@ def test_the_table_in_words() -> None:
         (["none.txt"], "none.txt: no such file; name a text file, a recipe of a language model, or 'topics'"),
         (["train.txt"], "a ladder needs development and test text; name it with --dev FILE"),
         (["train.txt", "--dev", "dev.txt"], "a ladder needs development and test text; name it with --test FILE"),
-        (["dates"], "task = 'translation', but a recipe with task = 'language' is needed here"),
+        (["topics", "--dev", "dev.txt"], "topics: has development and test text of its own; leave --dev and --test"),
+        (["--test", "test.txt"], "topics: has development and test text of its own; leave --dev and --test out"),
     ],
 )
 def test_the_command_refuses_in_words(
@@ -99,6 +100,15 @@ def test_the_command_refuses_in_words(
     assert told.code == 2
     assert words in told.err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
+    found = text(tmp_path)
+    for out, words in [(tmp_path, "there are other files in this folder"), (tmp_path / "dev.txt", "is a file, but a")]:
+        before = sorted(tmp_path.rglob("*"))
+        with pytest.raises(UsageError, match=f"{out}: {words}.*; choose another --out$"):
+            Ladder(found, ["ngram"], out, minutes=1).climb()
+        assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_the_command(tmp_path: Path) -> None:

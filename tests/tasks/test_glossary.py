@@ -124,6 +124,9 @@ def test_the_command(trained: Trained, tmp_path: Path) -> None:
     lines = told.out.split("\n")
     assert "castle Neuschwanstein" in lines[0]
     assert lines[1:] == plain[1:]
+    told = regard("translate", trained.folder, "--ignore-case", stdin=stdin)
+    assert told.code == 2
+    assert told.err == "regard: --ignore-case is said of a glossary, but there is none; name one with --glossary FILE\n"
     path.write_text("haus\n", encoding="utf-8")
     told = regard("translate", trained.folder, "--glossary", path, stdin=stdin)
     assert told.code == 2
@@ -135,7 +138,8 @@ def untrained() -> Translator:
     """A model of subwords that writes anything."""
     texts = ["the red house is a house", "houses and reddish doors", "a blue door, the red one."]
     subwords = train_tokenizer(recipe.Tokenizer(kind="bpe", size=60), texts)
-    model = {"kind": "transformer", "width": 16, "heads": 2, "feedforward": 16, "copying": True}
+    layers = {"encoder_layers": 1, "decoder_layers": 1}
+    model = {"kind": "transformer", "width": 16, "heads": 2, "feedforward": 16, "copying": True, **layers}
     parsed = recipe.parse_recipe({"data": {"corpus": "copy"}, "model": model, "train": {"steps": 1}})
     torch.manual_seed(5)
     built = build_model(parsed.model, subwords.size, subwords.size)

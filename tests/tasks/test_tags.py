@@ -117,7 +117,8 @@ def test_a_model_of_one_language_takes_no_tag(translator: Translator) -> None:
         translator.recipe, translator.model, translator.source_tokenizer.with_tags([]), translator.target_tokenizer
     )
     with pytest.raises(
-        UsageError, match=r"^'de': this model was trained without tags \(data\.tags\), so it writes but one language$"
+        UsageError,
+        match=r"^'de': this model was trained without tags \(data\.tags\), so it writes but one language; name none$",
     ):
         plain.into("de")
     assert plain.into(None) is plain

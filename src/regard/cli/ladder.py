@@ -64,10 +64,13 @@ def _text(data: str, dev: list[str], test: list[str]) -> "Mapping[str, Any]":
     """The settings of the text that was named."""
     from regard.recipe import LanguageRecipe, built_in_recipes, read_recipe
 
+    named = data == "topics" or data.endswith(".toml") or data in built_in_recipes()
+    if named and (dev or test):
+        raise UsageError(f"{data}: has development and test text of its own; leave --dev and --test out")
     # Words that occur once teach the model what an unknown word is like.
     if data == "topics":
         return {"data.corpus": "topics", "data.documents": "headings", "tokens.least": 2}
-    if data.endswith(".toml") or data in built_in_recipes():
+    if named:
         recipe = read_recipe(data, kind=LanguageRecipe)
         parts = {"data": recipe.data.model_dump(exclude={"segment", "context"}), "tokens": recipe.tokens.model_dump()}
         return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}

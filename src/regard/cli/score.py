@@ -79,9 +79,12 @@ def score(
     from regard.tasks import load_writer, task_of
 
     if task_of(model) == "translation":
-        if as_json or cache or context:
-            raise UsageError(f"{model}: is a translator; --json, --cache and --context are for language models")
+        given = {"--json": as_json, "--cache": cache, "--context": context, "--rows": rows != 1}
+        if named := [option for option, value in given.items() if value]:
+            raise UsageError(f"{model}: is a translator, and {named[0]} is for language models; leave it out")
         return _score_pairs(model, files or [], tokens, device, to)
+    if to is not None:
+        raise UsageError(f"{model}: is a language model, and --to is for translators; leave it out")
     writer = load_writer(model, device=device)
     if cache:
         writer = writer.with_cache(cache, cache_theta, cache_share)

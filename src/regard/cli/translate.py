@@ -81,6 +81,8 @@ def translate(
 
     if markup and alignments:
         raise UsageError("--alignments are of words alone, --markup gives text with tags; choose one of them")
+    if ignore_case and glossary is None:
+        raise UsageError("--ignore-case is said of a glossary, but there is none; name one with --glossary FILE")
     terms = None if glossary is None else Glossary.read(glossary, ignore_case=ignore_case)
     models = [model, *(ensemble or [])]
     translator = load_translator(*models, device=device, changes=settings or [], engine=engine).into(to)

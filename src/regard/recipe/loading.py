@@ -1,6 +1,7 @@
 """Reading, changing and writing recipes, with errors in the user's own words."""
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -74,7 +75,7 @@ def change_section(section: S, changes: Mapping[str, Any]) -> S:
     try:
         return type(section).model_validate(section.model_dump() | dict(changes))
     except ValidationError as error:
-        name = type(section).__name__.lower()
+        name = re.sub("^(Language|Translation|Vectors)", "", type(section).__name__).lower()
         raise RecipeError("\n".join(_in_words(name, "", detail) for detail in error.errors())) from None
 
 

@@ -72,6 +72,7 @@ class Ladder:
 
     def climb(self, say: Callable[[str], None] = print) -> Ended | None:
         """Trains and scores the rungs that have no result yet; the end of the training that was stopped, if one was."""
+        self._refuse_other_folder()
         for place, name in enumerate(self.rungs, start=1):
             where = f"{name} ({place} of {len(self.rungs)})"
             if self._record(name):
@@ -113,6 +114,14 @@ class Ladder:
             draw(results, self.out / "ladder.png")
         except OSError as error:
             raise UsageError(f"{self.out}: cannot be written: {error.strerror}; choose another --out") from None
+
+    def _refuse_other_folder(self) -> None:
+        """A ladder is written into a folder of its own, or into one where a ladder was begun."""
+        if self.out.exists() and not self.out.is_dir():
+            raise UsageError(f"{self.out}: is a file, but a ladder needs a folder; choose another --out")
+        inside = {path.name for path in self.out.iterdir()} if self.out.exists() else set()
+        if inside and not inside & set(RUNGS):
+            raise UsageError(f"{self.out}: there are other files in this folder; choose another --out")
 
     def _refuse_others(self, name: str) -> None:
         """A rung that was trained otherwise does not belong into the same table."""

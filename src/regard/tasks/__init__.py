@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.tasks.language import LanguageTask, prepare_language
-from regard.tasks.loading import load, load_translator, load_writer, task_of
+from regard.tasks.loading import load, load_translator, load_writer
+from regard.tasks.purpose import task_of
 from regard.tasks.task import Task
 from regard.tasks.translation import TranslationTask
 from regard.tasks.translator import Scored, Translation, Translator

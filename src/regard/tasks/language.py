@@ -19,6 +19,7 @@ from regard.models import LanguageModel, build_language_model, start_from_vector
 from regard.objectives.language import segment_loss
 from regard.recipe import LanguageRecipe, NgramModel
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
+from regard.tasks.purpose import refuse_other_task
 from regard.tasks.ranks import gathered
 from regard.tasks.task import CountingTask, Task
 from regard.tokens import UNKNOWN, Tokenizer, load_tokenizer, save_tokenizer
@@ -149,7 +150,7 @@ def _tokenizer_of(start_from: str, folder: Path) -> Tokenizer:
     if ModelFolder(folder).is_begun:
         return load_tokenizer(folder / TOKENIZER)
     try:
-        ModelFolder(Path(start_from)).check_is_model()
+        refuse_other_task(Path(start_from), "language")
         return load_tokenizer(Path(start_from) / TOKENIZER)
     except ModelError as error:
         raise ModelError(f"train.start_from: {error}") from None

@@ -3,15 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from regard.checkpoint import ModelFolder
-from regard.errors import ModelError, UsageError
-from regard.recipe import read_recipe
+from regard.errors import UsageError
 from regard.tasks.ensembles import load_ensemble
+from regard.tasks.purpose import refuse_other_task, task_of
 from regard.tasks.translator import Translator
 from regard.tasks.writer import Writer
-
-VERBS = {"translation": "translate, score, align or look", "language": "generate or score"}
-"""What the models of each task can do, as commands."""
 
 
 def load(
@@ -47,7 +43,7 @@ def load_translator(
     """
     folders = [Path(each) for each in (folder, *others)]
     for each in folders:
-        _refuse_other_task(each, "translation")
+        refuse_other_task(each, "translation")
     if others:
         return load_ensemble(folders, device=device, changes=changes, engine=engine)
     return Translator.load(folders[0], device=device, changes=changes, engine=engine)
@@ -55,20 +51,5 @@ def load_translator(
 
 def load_writer(folder: str | Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Writer:
     """The language model in a folder."""
-    _refuse_other_task(Path(folder), "language")
+    refuse_other_task(Path(folder), "language")
     return Writer.load(Path(folder), device=device, changes=changes)
-
-
-def task_of(folder: str | Path) -> str:
-    """What the model in a folder is for."""
-    model = ModelFolder(Path(folder))
-    model.check_is_model()
-    return read_recipe(model.recipe).task
-
-
-def _refuse_other_task(folder: Path, wanted: str) -> None:
-    task = task_of(folder)
-    if task != wanted:
-        raise ModelError(
-            f"{folder}: this model is for {task}, and a model for {wanted} is needed here; it can {VERBS[task]}"
-        )

@@ -20,6 +20,7 @@ from regard.models.generator import Generator
 from regard.objectives import cross_entropy, r_drop
 from regard.recipe import TranslationRecipe, read_recipe
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
+from regard.tasks.purpose import refuse_other_task
 from regard.tasks.ranks import gathered
 from regard.tasks.task import Task
 from regard.tasks.vocabularies import SIDES, load_tokenizers, tokenizer_file
@@ -195,7 +196,7 @@ def _tokenizers_of(start_from: str, folder: Path) -> tuple[Tokenizer, Tokenizer]
     if ModelFolder(folder).is_begun:
         return _tokenizers_in(folder)
     try:
-        ModelFolder(Path(start_from)).check_is_model()
+        refuse_other_task(Path(start_from), "translation")
         return _tokenizers_in(Path(start_from))
     except ModelError as error:
         raise ModelError(f"train.start_from: {error}") from None

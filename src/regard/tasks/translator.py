@@ -118,7 +118,9 @@ class Translator:
         if tag is None:
             return self
         if not self.tags:
-            raise UsageError(f"{tag!r}: this model was trained without tags (data.tags), so it writes but one language")
+            raise UsageError(
+                f"{tag!r}: this model was trained without tags (data.tags), so it writes but one language; name none"
+            )
         if tag not in self.tags:
             raise UsageError(f"{tag!r} is not a tag of this model; its tags are {one_of(self.tags, tag)}")
         told = copy(self)

@@ -176,6 +176,13 @@ class Writer:
         `rows` stretches of a stream are read side by side, which is faster, but each begins without its past."""
         data = self.recipe.data
         context = context or data.context
+        if rows < 1:
+            raise UsageError(f"rows = {rows}: a text is read in at least one")
+        if context == "documents" and data.documents == "none":
+            raise UsageError(
+                "context = 'documents': the model's recipe does not say where documents begin (data.documents); "
+                "use 'stream' or 'lines'"
+            )
         tokens = TokenText.of(encoded(text.lines(), self.encoder, data.end_of_line))
         # Only what a Transformer sees depends on where segments end; all others carry on all that they know.
         is_transformer = isinstance(self.recipe.model, TransformerLanguageModel)

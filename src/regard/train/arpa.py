@@ -21,7 +21,10 @@ def export_arpa(writer: Writer, path: Path) -> int:
     from regard.models.ngram.arpa_writing import arpa_words, write_arpa
 
     if not isinstance(writer.model, NgramLanguageModel):
-        raise ModelError(f"an ARPA file holds n-grams, but this model is of kind {writer.recipe.model.kind!r}")
+        raise ModelError(
+            f"an ARPA file holds n-grams, but this model is of kind {writer.recipe.model.kind!r}; name a model of kind "
+            "'ngram'"
+        )
     table = writer.model.table
     write_arpa(table, arpa_words(tuple(writer.tokenizer.vocabulary)), path)
     return int(table.bounds[-1])
