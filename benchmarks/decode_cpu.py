@@ -43,16 +43,20 @@ from regard.tasks import load
 from regard.tasks.engines import OwnEngine, export_into, make_engine
 from regard.tokens import BEGIN, END, PAD
 
-SIZE, LENGTH = 8000, 32
+SIZE, LENGTH, SURE = 8000, 32, 12.0
 Sources = list[list[int]]
 System = Callable[[Sources], list[tuple[int, ...]]]
 """Translates sources; gives the best output of each."""
 
 
 def ending_model(settings: TransformerModel) -> torch.nn.Module:
-    """Random weights, but for the position after LENGTH tokens, which says END louder than anything else speaks."""
+    """Random weights, but for the position after LENGTH tokens, which says END louder than anything else speaks.
+
+    It is as sure of each token as a trained model is: a search for what an unsure one writes goes on for long.
+    """
     model = build_model(settings, SIZE, SIZE).eval()
     with torch.no_grad():
+        model.decoder.norm.weight.mul_(SURE)
         vector = model.decoder.input.embedding.weight[END]
         model.decoder.input.position.weight[LENGTH:] = 100 * vector / vector.norm()
     return model

@@ -6,7 +6,9 @@ import pytest
 import torch
 from decoding_toys import TableGenerator, random_table
 from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY
+from torch._subclasses.fake_tensor import FakeTensorMode
 
+from regard.data.batch import Padded
 from regard.decode import decode_all
 from regard.decode.modules import weights_of
 from regard.decode.precision import _COPIES, computing_in, narrow
@@ -61,3 +63,19 @@ def test_the_copy_goes_with_its_model() -> None:
     del model
     gc.collect()
     assert len(_COPIES) == before - 1
+
+
+@pytest.mark.parametrize("name", [kind for kind in TINY if "copying" not in kind][::6])
+def test_models_compute_in_bfloat16_throughout(name: str) -> None:
+    """Shapes and formats alone, without any numbers: not every processor multiplies in bfloat16."""
+    with FakeTensorMode(), torch.inference_mode():
+        torch.set_default_dtype(torch.bfloat16)
+        try:
+            model = build_model(TINY[name], SOURCE_SIZE, TARGET_SIZE).eval()
+        finally:
+            torch.set_default_dtype(torch.float32)
+        state = model.start(Padded(torch.zeros(2, 4, dtype=torch.long), torch.full((2,), 4)), 3)
+        for _ in range(2):
+            state = state.branch(torch.zeros(2, 3, dtype=torch.long))
+            features, state = model.advance(torch.zeros(6, 1, dtype=torch.long), state)
+            assert model.readout_of(state).logits(features[:, -1]).dtype == torch.bfloat16
