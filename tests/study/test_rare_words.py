@@ -20,7 +20,7 @@ def test_words_are_told_apart() -> None:
     documents = documents_of(text)
     assert documents.tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 1, 1]
     counts = np.array([0, 0, 0, 0, 100, 3])
-    classes, _ = classify(text.stream, documents, counts, rare=3)
+    classes = classify(text.stream, documents, counts, rare=3)
     names = [CLASSES[place] if place >= 0 else "" for place in classes]
     assert names == [
         *("frequent, new", "rare, new", ""),

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from importlib import import_module
 
-from regard.data.examples import Corpora, Examples, Pair
-from regard.data.parts import DividedFiles, RecordFiles, Split, TaggedFiles
+from regard.data.examples import Corpora, Examples, Pair, Split
+from regard.data.parts import DividedFiles, RecordFiles, TaggedFiles
 from regard.data.reading import PairFiles, Record
 from regard.errors import DataError
 from regard.recipe import Data

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
+
+Split = Literal["train", "dev", "test"]
+"""A part of a corpus."""
 
 Span = tuple[int, int]
 """First and last-plus-one character."""

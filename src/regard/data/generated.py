@@ -3,11 +3,9 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Literal, overload
+from typing import overload
 
-from regard.data.examples import Corpora, Pair
-
-Split = Literal["train", "dev", "test"]
+from regard.data.examples import Corpora, Pair, Split
 
 _HELD_OUT: dict[int, Split] = {0: "dev", 1: "test"}
 

@@ -5,12 +5,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Literal, Protocol
+from typing import Protocol
 
+from regard.data.examples import Split
 from regard.data.reading import Record
 from regard.disk import Lines
-
-Split = Literal["train", "dev", "test"]
 
 
 class RecordFiles(Protocol):

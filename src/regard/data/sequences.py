@@ -2,8 +2,8 @@
 
 from string import ascii_lowercase
 
-from regard.data.examples import Corpora, Pair
-from regard.data.generated import Generated, Split, split_of, three_splits
+from regard.data.examples import Corpora, Pair, Split
+from regard.data.generated import Generated, split_of, three_splits
 from regard.recipe import Data
 
 LONGEST = 10

@@ -23,9 +23,10 @@ from regard.data.cache import (
     sweep,
     write_numbers,
 )
+from regard.data.examples import Split
 from regard.data.report import Report
 from regard.data.slots import Slots, slotted
-from regard.data.text import Split, Text, check_text, load_text
+from regard.data.text import Text, check_text, load_text
 from regard.data.topics import topics_text
 from regard.errors import DataError, counted
 from regard.recipe import CopyingModel, LanguageRecipe

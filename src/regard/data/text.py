@@ -5,16 +5,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from regard.data.corpora import SAVE_AS_UTF8
+from regard.data.examples import Split
 from regard.data.report import Finding, Report, outcome_of
 from regard.data.topics import topics_text
 from regard.disk import Lines, decoded
 from regard.errors import DataError, counted
 from regard.recipe import LanguageData
 
-Split = Literal["train", "dev", "test"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
 PLACES = 3

@@ -1,6 +1,6 @@
 """Recipes: the whole truth of a run, as strict and typed TOML. Never imports torch."""
 
-from regard.recipe.data import Data, Tokenizer, Tokens
+from regard.recipe.data import Data, HeldOut, Tokenizer, Tokens
 from regard.recipe.decoding import Decoding, Drawing, LanguageDecoding
 from regard.recipe.language import LanguageData, LanguageTokenizer, LanguageTraining
 from regard.recipe.language_models import (
@@ -60,6 +60,7 @@ __all__ = [
     "Decoding",
     "Drawing",
     "GloveVectors",
+    "HeldOut",
     "HellingerVectors",
     "LanguageData",
     "LanguageDecoding",

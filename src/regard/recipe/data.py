@@ -9,6 +9,8 @@ from regard.recipe.names import CorpusName, TokenizerName
 from regard.recipe.section import Positive, Section, Share
 
 Remedy = Literal["keep", "drop", "refuse"]
+HeldOut = Literal["dev", "test"]
+"""A part of a corpus that no model is trained on."""
 
 
 class Data(Section):
@@ -80,7 +82,7 @@ class Data(Section):
             )
         return self
 
-    def has(self, part: Literal["dev", "test"]) -> bool:
+    def has(self, part: HeldOut) -> bool:
         """Whether there is development or test text."""
         return self.corpus != "files" or bool(getattr(self, part) or self.held_out)
 

@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from regard.recipe.data import Tokenizer
+from regard.recipe.data import HeldOut, Tokenizer
 from regard.recipe.names import TextCorpusName, TokenizerName
 from regard.recipe.section import Positive, Section, Share
 from regard.recipe.training import Training
@@ -37,7 +37,7 @@ class LanguageData(Section):
     invalid: Literal["refuse", "drop", "replace"] = "refuse"
     """What happens to a line that is not valid UTF-8; `replace` puts U+FFFD in place of the bytes."""
 
-    def has(self, part: Literal["dev", "test"]) -> bool:
+    def has(self, part: HeldOut) -> bool:
         """Whether there is development or test text."""
         return self.corpus != "files" or bool(getattr(self, part))
 

@@ -48,7 +48,8 @@ def compare(writers: Mapping[str, Writer], text: Text, train: Text, *, rare: int
     for name, writer in writers.items():
         scored = writer.score_text(text)
         known = np.minimum(scored.text.stream, writer.tokenizer.size)
-        classes, documents = classify(known, documents_of(scored.text), counts, rare)
+        documents = documents_of(scored.text)
+        classes = classify(known, documents, counts, rare)
         bits = -scored.log_probs.astype(np.float64) / np.log(2)
         for place, words in enumerate(CLASSES):
             chosen = classes == place
@@ -65,8 +66,8 @@ def documents_of(text: TokenText) -> npt.NDArray[np.int64]:
 
 def classify(
     tokens: npt.NDArray[np.int64], documents: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], rare: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """For every token the class of its word, −1 for ends of lines and unknown words; and the number of its document."""
+) -> npt.NDArray[np.int64]:
+    """For every token the class of its word; −1 for ends of lines and unknown words."""
     seen: set[tuple[int, int]] = set()
     classes = np.full(len(tokens), -1)
     for place, both in enumerate(zip(documents.tolist(), tokens.tolist(), strict=True)):
@@ -74,7 +75,7 @@ def classify(
         if token not in (END, UNKNOWN) and token < len(counts):
             classes[place] = 2 * int(counts[token] > rare) + int(both not in seen)
             seen.add(both)
-    return classes, documents
+    return classes
 
 
 def _counts(writer: Writer, train: Text) -> npt.NDArray[np.int64]:

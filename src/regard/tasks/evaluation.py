@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import groupby, product
 from platform import python_version
-from typing import Literal
 
 from regard.data import Pair, Span, load_corpus
 from regard.errors import UsageError
 from regard.inspect import GoldLinks
 from regard.metrics import Score, accuracy, alignment_error_rate, bleu, chrf, ter
-from regard.recipe import TranslationRecipe
+from regard.recipe import HeldOut, TranslationRecipe
 from regard.tasks.translator import Translator
 
 RESAMPLES = 1000
@@ -72,7 +71,7 @@ def translated(
     return outputs
 
 
-def split_of(recipe: TranslationRecipe, split: Literal["dev", "test"]) -> list[Pair]:
+def split_of(recipe: TranslationRecipe, split: HeldOut) -> list[Pair]:
     """The development or test pairs of the corpus that a recipe names."""
     corpora = load_corpus(recipe.data, recipe.seed)
     pairs = list(corpora.test if split == "test" else corpora.dev)

@@ -16,10 +16,10 @@ from typing import Any
 
 from regard.disk import replace_file
 from regard.errors import ModelError, TrainingError, UsageError
-from regard.recipe import Recipe, change_section, read_recipe, write_recipe
+from regard.recipe import HeldOut, Recipe, change_section, read_recipe, write_recipe
 from regard.tasks.evaluation import versions
 from regard.tasks.fingerprints import FINGERPRINT
-from regard.tasks.splits import Split, scores_of
+from regard.tasks.splits import scores_of
 from regard.train.session import run
 from regard.train.starting import check_same_run
 
@@ -64,7 +64,7 @@ class Results:
     seeds: tuple[int, ...]
     """The finished ones."""
     unfinished: tuple[int, ...]
-    spreads: Mapping[Split, tuple[Spread, ...]]
+    spreads: Mapping[HeldOut, tuple[Spread, ...]]
     """The scores on each split."""
 
 
@@ -73,7 +73,7 @@ class Repeat:
 
     def __init__(self, recipe: Recipe, seeds: Sequence[int], out: Path, *, test: bool = False) -> None:
         self.recipe, self.seeds, self.out = recipe, tuple(seeds), out
-        self.splits: tuple[Split, ...] = _splits(recipe, test)
+        self.splits: tuple[HeldOut, ...] = _splits(recipe, test)
         _refuse_seeds(self.seeds)
         self.recipes = {seed: change_section(recipe, {"seed": seed}) for seed in seeds}
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -191,13 +191,13 @@ class Repeat:
         return results
 
 
-def _splits(recipe: Recipe, test: bool) -> tuple[Split, ...]:
+def _splits(recipe: Recipe, test: bool) -> tuple[HeldOut, ...]:
     has_dev = recipe.data.has("dev")
     if test and not recipe.data.has("test"):
         raise UsageError("--test: the recipe names no test text; set data.test")
     if not has_dev and not test:
         raise UsageError("the recipe names no development text to evaluate on; set data.dev, or evaluate with --test")
-    wanted: dict[Split, bool] = {"dev": has_dev, "test": test}
+    wanted: dict[HeldOut, bool] = {"dev": has_dev, "test": test}
     return tuple(split for split, is_wanted in wanted.items() if is_wanted)
 
 

@@ -20,8 +20,8 @@ from regard.data.dates.fields import FIRST_YEAR, LAST_YEAR
 from regard.data.dates.grammar import Grammar
 from regard.data.dates.languages import LANGUAGES, Language
 from regard.data.dates.styles import Style
-from regard.data.examples import Corpora, Pair
-from regard.data.generated import Generated, Split, split_of, three_splits
+from regard.data.examples import Corpora, Pair, Split
+from regard.data.generated import Generated, split_of, three_splits
 from regard.errors import DataError, one_of
 from regard.recipe import Data
 
