@@ -74,7 +74,8 @@ def open_file(path: Path, unpack: bool = True) -> IO[bytes]:
         packed = unpack and path.suffix == ".gz"
         return gzip.open(path, "rb") if packed else path.open("rb")  # type: ignore[return-value]
     except FileNotFoundError:
-        there = sorted(other.name for other in path.parent.iterdir()) if path.parent.is_dir() else []
+        names = (other.name for other in path.parent.iterdir()) if path.parent.is_dir() else ()
+        there = sorted(name for name in names if not name.startswith("."))
         nearest = f"; in that folder are {one_of(there, path.name, most=3)}" if there else ""
         raise DataError(f"{path}: no such file{nearest}") from None
     except OSError as error:
