@@ -17,34 +17,43 @@ if TYPE_CHECKING:
     from regard.tasks.translator import Translator
 
 
+Files = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="FILES",
+        help="Two files (source, target), or one .tsv or .jsonl. (default: the split of the model's own corpus)",
+        show_default=False,
+    ),
+]
+Split = Annotated[Literal["test", "dev"], typer.Option(help="Part of the model's own corpus.")]
+Intervals = Annotated[
+    bool, typer.Option("--intervals", help="Add 95 % confidence intervals, by bootstrap over lines.")
+]
+Against = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|MODEL",
+        help="Another system: its outputs, line for line, or its model (with this --beam, else by its own recipe)."
+        " Says which is better, and how surely.",
+    ),
+]
+ByLength = Annotated[
+    Path | None, typer.Option(help="A .png, .svg or .pdf file: quality by the length of the source as a picture.")
+]
+Json = Annotated[Path | None, typer.Option("--json", help="File for every number, as JSON for programs.")]
+Out = Annotated[Path | None, typer.Option("-o", "--out", help="File for the outputs, line for line.")]
+
+
 def evaluate(
     model: ModelFolder,
-    data: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILES",
-            help="Two files (source, target), or one .tsv or .jsonl. (default: the split of the model's own corpus)",
-            show_default=False,
-        ),
-    ] = None,
-    split: Annotated[Literal["test", "dev"], typer.Option(help="Part of the model's own corpus.")] = "test",
+    data: Files = None,
+    split: Split = "test",
     beam: Beam = None,
-    intervals: Annotated[
-        bool, typer.Option("--intervals", help="Add 95 % confidence intervals, by bootstrap over lines.")
-    ] = False,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|MODEL",
-            help="Another system: its outputs, line for line, or its model (with this --beam, else by its own recipe)."
-            " Says which is better, and how surely.",
-        ),
-    ] = None,
-    by_length: Annotated[
-        Path | None, typer.Option(help="A .png, .svg or .pdf file: quality by the length of the source as a picture.")
-    ] = None,
-    json: Annotated[Path | None, typer.Option("--json", help="File for every number, as JSON for programs.")] = None,
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="File for the outputs, line for line.")] = None,
+    intervals: Intervals = False,
+    against: Against = None,
+    by_length: ByLength = None,
+    json: Json = None,
+    out: Out = None,
     settings: DecodingChanges = None,
     ensemble: Ensemble = None,
     to: To = None,

@@ -76,7 +76,7 @@ def lines_of(results: "Results") -> Iterator[str]:
 
 
 def _row(spread: "Spread") -> list[str]:
-    # Shares, such as accuracies, go from 0 to 1; BLEU and its like to 100.
-    decimals = 4 if max(spread.values) <= 1 else 2
+    # Shares, such as accuracies, go from 0 to 1, bits a little beyond; BLEU and its like to 100.
+    decimals = 4 if max(spread.values) < 10 else 2
     numbers = (spread.mean, spread.deviation, min(spread.values), max(spread.values))
     return [spread.name, *("–" if number is None else f"{number:.{decimals}f}" for number in numbers)]

@@ -13,35 +13,46 @@ from regard.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from regard.tasks import Translation, Translator
+    from regard.tasks.glossary import Glossary
     from regard.tasks.rescoring import Rescoring
 
 LINES_AT_ONCE = 1000
 """Lines that are translated together: many enough to sort by length, few enough to see progress."""
 
 
+NBest = Annotated[
+    int | None, typer.Option(help="Outputs for each line, best first, each after the number of its input.")
+]
+Alignments = Annotated[bool, typer.Option("--alignments", help="Add a column with word alignments i-j.")]
+Scores = Annotated[bool, typer.Option("--scores", help="Add a column with the score.")]
+Rescore = Annotated[
+    Path | None,
+    typer.Option(metavar="MODEL", help="Another model, to rank the outputs of --n-best anew.", show_default=False),
+]
+Weight = Annotated[float, typer.Option(help="With --rescore: the other model's share of the score.")]
+GlossaryFile = Annotated[
+    Path | None,
+    typer.Option(help="File of tab-separated terms, source and target: the output has them.", show_default=False),
+]
+IgnoreCase = Annotated[bool, typer.Option("--ignore-case", help="Find terms of --glossary in any case.")]
+Markup = Annotated[
+    bool, typer.Option("--markup", help="Carry tags such as <b> and placeholders such as {name} through.")
+]
+
+
 def translate(
     model: ModelFolder,
     beam: Beam = None,
-    n_best: Annotated[
-        int | None, typer.Option(help="Outputs for each line, best first, each after the number of its input.")
-    ] = None,
-    alignments: Annotated[bool, typer.Option("--alignments", help="Add a column with word alignments i-j.")] = False,
-    scores: Annotated[bool, typer.Option("--scores", help="Add a column with the score.")] = False,
+    n_best: NBest = None,
+    alignments: Alignments = False,
+    scores: Scores = False,
     settings: DecodingChanges = None,
     ensemble: Ensemble = None,
-    rescore: Annotated[
-        Path | None,
-        typer.Option(metavar="MODEL", help="Another model, to rank the outputs of --n-best anew.", show_default=False),
-    ] = None,
-    weight: Annotated[float, typer.Option(help="With --rescore: the other model's share of the score.")] = 0.5,
-    glossary: Annotated[
-        Path | None,
-        typer.Option(help="File of tab-separated terms, source and target: the output has them.", show_default=False),
-    ] = None,
-    ignore_case: Annotated[bool, typer.Option("--ignore-case", help="Find terms of --glossary in any case.")] = False,
-    markup: Annotated[
-        bool, typer.Option("--markup", help="Carry tags such as <b> and placeholders such as {name} through.")
-    ] = False,
+    rescore: Rescore = None,
+    weight: Weight = 0.5,
+    glossary: GlossaryFile = None,
+    ignore_case: IgnoreCase = False,
+    markup: Markup = False,
     to: To = None,
     engine: Engine = "own",
     device: Device = "auto",
@@ -61,13 +72,11 @@ def translate(
 
       regard translate runs/mine --engine ctranslate2:int8 < new.de > new.en
 
-      regard translate runs/mine --set decode.method=sample --set decode.top_p=0.9 < new.de
+      regard translate runs/mine --set decode.risk=chrf --set decode.candidates=16 < new.de
 
       regard translate runs/a --ensemble runs/b --ensemble runs/c < new.de > new.en
 
       regard translate runs/mine --n-best 10 --rescore runs/other < new.de
-
-      regard translate runs/mine --set decode.risk=chrf --set decode.candidates=16 < new.de
 
       regard translate runs/mine --glossary terms.tsv < new.de > new.en
 
@@ -76,35 +85,58 @@ def translate(
       regard translate runs/many --to fr < new.en > new.fr
     """
     from regard.tasks import load_translator
-    from regard.tasks.glossary import Glossary
-    from regard.tasks.markup import MarkedTexts
 
     if markup and alignments:
         raise UsageError("--alignments are of words alone, --markup gives text with tags; choose one of them")
-    if ignore_case and glossary is None:
-        raise UsageError("--ignore-case is said of a glossary, but there is none; name one with --glossary FILE")
-    terms = None if glossary is None else Glossary.read(glossary, ignore_case=ignore_case)
+    terms = _terms(glossary, ignore_case)
     models = [model, *(ensemble or [])]
     translator = load_translator(*models, device=device, changes=settings or [], engine=engine).into(to)
     rescoring = None if rescore is None else _rescoring(translator, rescore, weight, n_best, device, to)
-    # A person at a terminal wants each line answered; a file is faster in large pieces.
-    at_once = 1 if sys.stdin.isatty() else LINES_AT_ONCE
-    lines = read_lines(sys.stdin.buffer)
-    count = 0
-    while piece := list(islice(lines, at_once)):
-        texts = [line for line in piece if line.strip()]
-        marked = MarkedTexts(texts) if markup else None
-        texts = texts if marked is None else marked.plain
-        forced = None if terms is None else [[entry.target for entry in terms.find(text)] for text in texts]
-        found = translator.translate(texts, beam=beam, n_best=n_best, terms=forced)
-        found = rescoring.rank(found) if rescoring else found
-        found = found if marked is None else marked.restored(found)
+    for piece in _pieces():
+        texts = [line for _, line in piece if line.strip()]
+        found = _translated(translator, texts, markup, terms, rescoring, beam, n_best)
         answers = _answers(translator, found, scores, alignments)
-        for number, line in enumerate(piece, start=count):
+        for number, line in piece:
             for columns in next(answers) if line.strip() else [[""] * (1 + scores + alignments)]:
                 print("\t".join([str(number), *columns] if n_best is not None else columns))
         sys.stdout.flush()
-        count += len(piece)
+
+
+def _pieces() -> Iterator[list[tuple[int, str]]]:
+    """Lines of standard input that are translated together, with their numbers from 0."""
+    # A person at a terminal wants each line answered; a file is faster in large pieces.
+    at_once = 1 if sys.stdin.isatty() else LINES_AT_ONCE
+    lines = enumerate(read_lines(sys.stdin.buffer))
+    while piece := list(islice(lines, at_once)):
+        yield piece
+
+
+def _terms(glossary: Path | None, ignore_case: bool) -> "Glossary | None":
+    from regard.tasks.glossary import Glossary
+
+    if ignore_case and glossary is None:
+        raise UsageError("--ignore-case is said of a glossary, but there is none; name one with --glossary FILE")
+    return None if glossary is None else Glossary.read(glossary, ignore_case=ignore_case)
+
+
+def _translated(
+    translator: "Translator",
+    texts: list[str],
+    markup: bool,
+    terms: "Glossary | None",
+    rescoring: "Rescoring | None",
+    beam: int | None,
+    n_best: int | None,
+) -> "list[Translation]":
+    """The translations of texts, with all that was wished for."""
+    from regard.tasks.markup import MarkedTexts
+
+    marked = MarkedTexts(texts) if markup else None
+    plain = texts if marked is None else marked.plain
+    forced = None if terms is None else [[entry.target for entry in terms.find(text)] for text in plain]
+    found = translator.translate(plain, beam=beam, n_best=n_best, terms=forced)
+    found = rescoring.rank(found) if rescoring else found
+    return found if marked is None else marked.restored(found)
 
 
 def read_lines(stream: BinaryIO) -> Iterator[str]:

@@ -6,6 +6,7 @@
     writer.surprisal("a sentence")                     # (token, bits) of each
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -63,7 +64,7 @@ class ScoredText:
         names, size = self.tokenizer.vocabulary, self.tokenizer.size
         for line, token, value in zip(lines.tolist(), self.text.stream.tolist(), self.log_probs.tolist(), strict=True):
             name = names[token] if token < size else self.beyond[token - size]
-            yield line, name, -value / np.log(2)
+            yield line, name, -value / math.log(2)
 
 
 @dataclass(frozen=True)
