@@ -33,6 +33,8 @@ def text_of(rows: list[tuple[list[int], bool]]) -> TokenText:
 
 
 def batches_of(text: TokenText, context: str, budget: int, segment: int, **settings: Any) -> SegmentBatches:
+    if context != "stream":
+        settings.pop("vary", None)
     data = LanguageData(corpus="topics", documents="blank", context=context, segment=segment, **settings)
     return training_segments(text, data, seed=3, batch_tokens=max(budget, segment))
 

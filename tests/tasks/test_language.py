@@ -177,6 +177,8 @@ def test_a_model_to_start_from_brings_its_words(tmp_path: Path) -> None:
         ({"data": {"corpus": "topics"}}, "train names files, but corpus is 'topics'"),
         ({"data": {"context": "documents", "documents": "none"}}, "context = 'documents' must know where documents"),
         ({"data": {"context": "lines", "end_of_line": False}}, "context = 'lines' must know where lines end"),
+        ({"data": {"context": "lines", "vary": True}}, "vary = true is for a stream, but context = 'lines' has pieces"),
+        ({"tokens": {"kind": "bpe", "dropout": 0.1}}, "tokens.dropout = 0.1 is for translation alone; leave it out"),
         ({"data": {"segment": 100}}, "has no room for a row of data.segment = 100; raise train.batch_tokens"),
         ({"data": {"dev": []}, "train": {"steps": 1, "validation": {"patience": 1}}}, "needs development text"),
         ({"train": {"steps": 1, "validation": {"metric": "bleu"}}}, "a language model is judged by its loss"),

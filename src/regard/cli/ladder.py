@@ -72,7 +72,8 @@ def _text(data: str, dev: list[str], test: list[str]) -> "Mapping[str, Any]":
         return {"data.corpus": "topics", "data.documents": "headings", "tokens.least": 2}
     if named:
         recipe = read_recipe(data, kind=LanguageRecipe)
-        parts = {"data": recipe.data.model_dump(exclude={"segment", "context"}), "tokens": recipe.tokens.model_dump()}
+        text = recipe.data.model_dump(exclude={"segment", "context", "vary"})
+        parts = {"data": text, "tokens": recipe.tokens.model_dump()}
         return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
     for path in (data, *dev, *test):
         if not Path(path).exists():

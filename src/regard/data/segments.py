@@ -207,7 +207,7 @@ class PieceSegments(SegmentBatches):
         return groups
 
     def _grouped(self, shard: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
-        """Neighbours in length, as many as the budget allows."""
+        """Neighbors in length, as many as the budget allows."""
         shard = shard[np.argsort(self._lengths[shard], kind="stable")]
         widths = np.minimum(self._lengths[shard], self._segment).tolist()
         groups, first = [], 0

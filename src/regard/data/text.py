@@ -43,7 +43,7 @@ class Text:
     @property
     def is_there(self) -> bool:
         """Whether the recipe names such text."""
-        return bool(self.files) or self.data.corpus != "files"
+        return self.split == "train" or self.data.has(self.split)
 
     def __iter__(self) -> Iterator[str]:
         return (line for line, _ in self.lines())

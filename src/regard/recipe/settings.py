@@ -137,9 +137,10 @@ class LanguageRecipe(Recipe):
         train = self.train
         if train.validation.metric != "loss" or train.validation.decode:
             raise ValueError("a language model is judged by its loss; leave train.validation.metric and .decode out")
-        for name, value in {"r_drop": train.r_drop, "coverage": train.coverage, "pack": train.pack}.items():
+        others = {f"train.{name}": getattr(train, name) for name in ("r_drop", "coverage", "pack")}
+        for name, value in (others | {"tokens.dropout": self.tokens.dropout}).items():
             if value:
-                raise ValueError(f"train.{name} = {str(value).lower()} is for translation alone; leave it out")
+                raise ValueError(f"{name} = {str(value).lower()} is for translation alone; leave it out")
         if isinstance(self.model, NgramModel) and self.data.context != "lines":
             raise ValueError("an n-gram model is counted line by line; set data.context = 'lines'")
         learned = self.model.learned_positions if isinstance(self.model, TransformerLanguageModel) else None
