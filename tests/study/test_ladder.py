@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from command_line import regard
-from language_runs import write_text
+from language_runs import language_recipe, write_text
 
 from regard.errors import UsageError
-from regard.recipe import LanguageRecipe
+from regard.recipe import LanguageRecipe, write_recipe
 from regard.study.ladder import Ladder, Result
 from regard.study.ladder_report import markdown, rows_of
 from regard.study.rungs import RUNGS, rung_recipe
@@ -121,3 +121,14 @@ def test_the_command(tmp_path: Path) -> None:
     assert heading.split() == ["rung", "parameters", "time", "tokens/s", "perplexity", "added", "against"]
     assert (first.split()[0], second.split()[0], second.split()[-1]) == ("ngram", "window", "ngram")
     assert "window (2 of 2): words have vectors; a network sees the last four" in told.err
+
+
+def test_the_text_of_a_recipe(tmp_path: Path) -> None:
+    """How the recipe's own model reads the text is no matter: a rung reads it in its own way."""
+    recipe = language_recipe(tmp_path, data={"vary": True, "segment": 9})
+    (tmp_path / "my.toml").write_text(write_recipe(recipe), encoding="utf-8")
+    told = regard("ladder", tmp_path / "my.toml", "--rungs", "ngram", "--out", tmp_path / "out")
+    assert told.code == 0, told.err
+    stored = json.loads((tmp_path / "out/ladder.json").read_text())["recipes"]["ngram"]
+    assert stored["data"]["train"] == recipe.data.train
+    assert (stored["data"]["context"], stored["data"]["vary"], stored["tokens"]["kind"]) == ("lines", False, "words")
