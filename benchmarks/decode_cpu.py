@@ -18,20 +18,18 @@ CTranslate2 if it is. Every system is warmed; then all take turns, and the media
 import argparse
 import json
 import os
-import platform
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from random import Random
 from statistics import median
 from typing import Any
 
 import torch
+from conditions import conditions, installed
 from sacrebleu import corpus_bleu
 
 from regard.data.batch import Padded
@@ -195,31 +193,6 @@ def _same(outputs: list[tuple[int, ...]], own: list[tuple[int, ...]]) -> float:
     return round(sum(one == other for one, other in zip(outputs, own, strict=True)) / len(own), 4)
 
 
-def installed(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def conditions(arguments: argparse.Namespace, load_before: float) -> dict[str, Any]:
-    head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    changed = subprocess.run(
-        ["git", "status", "--porcelain", "src"], capture_output=True, text=True, check=False
-    ).stdout
-    packages = ("regard", "torch", "ctranslate2", "transformers", "numpy")
-    return {
-        "command": " ".join(["python", *sys.argv]),
-        "commit": arguments.commit or head,
-        "uncommitted_changes": bool(changed.strip()),
-        "settings": {name: str(value) for name, value in vars(arguments).items()},
-        "versions": {"python": platform.python_version()} | {name: installed(name) for name in packages},
-        "cpus": os.cpu_count(),
-        "load_average_before": round(load_before, 2),
-        "load_average_after": round(os.getloadavg()[0], 2),
-    }
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="JSON file for the figures")
@@ -235,7 +208,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if (arguments.model is None) != (arguments.text is None):
         parser.error("--model and --text belong together")
-    before = os.getloadavg()[0]
+    record = conditions(("regard", "torch", "ctranslate2", "transformers", "numpy"), arguments.commit)
     torch.set_num_threads(arguments.threads)
     how = Decoding(beam=arguments.beam, batch_tokens=arguments.batch_tokens)
     with tempfile.TemporaryDirectory() as folder:
@@ -264,7 +237,11 @@ def main() -> None:
             systems["MarianMT generate"] = marian(settings, sizes, how, [len(tokens) for tokens in outputs["own"]])
             outputs["MarianMT generate"] = systems["MarianMT generate"](sources)
         result = figures(measure(systems, sources, arguments.rounds), outputs, bleu)
-    record = conditions(arguments, before) | {"figures": result}
+    record |= {
+        "settings": {name: str(value) for name, value in vars(arguments).items()},
+        "load_average_after": round(os.getloadavg()[0], 2),
+        "figures": result,
+    }
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps(record, indent=1) + "\n")
     print(json.dumps(result, indent=1))

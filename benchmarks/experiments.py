@@ -18,17 +18,16 @@ never repeated, so a table that was interrupted goes on where it was.
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tomllib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
+from conditions import conditions
 
 HERE = Path(__file__).parent
 
@@ -68,17 +67,6 @@ def results_of(name: str, changes: list[str], arguments: argparse.Namespace) -> 
     return {"name": name, "changes": changes, "seeds": found["seeds"], "scores": found["scores"], "training": training}
 
 
-def conditions(arguments: argparse.Namespace) -> dict[str, Any]:
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=HERE, check=False)
-    return {
-        "command": " ".join(["python", "benchmarks/experiments.py", *sys.argv[1:]]),
-        "commit": arguments.commit or commit.stdout.strip(),
-        "date": datetime.now(UTC).date().isoformat(),
-        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor(),
-        "versions": {"torch": torch.__version__, "python": platform.python_version()},
-    }
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", help="name of a file in experiments/, without .toml")
@@ -96,7 +84,9 @@ def main() -> None:
     rows = {name: changes for name, changes in table["rows"].items() if not arguments.rows or name in arguments.rows}
     with ThreadPoolExecutor(arguments.parallel) as pool:
         list(pool.map(lambda row: run_row(*row, table, arguments), rows.items()))
-    record = {"title": table["title"], "recipe": table["recipe"], **conditions(arguments)}
+    record = {"title": table["title"], "recipe": table["recipe"]}
+    record |= conditions(("regard", "torch", "sacrebleu"), arguments.commit)
+    record["device"] = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
     record["rows"] = [results_of(name, changes, arguments) for name, changes in rows.items()]
     out = Path(arguments.out or HERE / "results" / f"{arguments.table}.json")
     out.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -18,20 +18,19 @@ scored by the other.
 import argparse
 import json
 import os
-import platform
 import re
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 import torch
+from conditions import conditions, installed
 
 from regard.disk import read_lines
 from regard.models.ngram.arpa_reading import read_arpa
@@ -215,31 +214,6 @@ def compare(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     }
 
 
-def installed(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def conditions(arguments: argparse.Namespace, load_before: float) -> dict[str, Any]:
-    head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    changed = subprocess.run(
-        ["git", "status", "--porcelain", "src/regard/models/ngram"], capture_output=True, text=True, check=False
-    ).stdout
-    packages = ("regard", "numpy", "numba", "torch", "kenlm")
-    return {
-        "command": f"python benchmarks/ngram.py --train {arguments.train.name} --test {arguments.test.name} "
-        f"--order {arguments.order} --rounds {arguments.rounds}",
-        "commit": arguments.commit or head,
-        "uncommitted_changes": bool(changed.strip()),
-        "versions": {"python": platform.python_version()} | {name: installed(name) for name in packages},
-        "cpus": os.cpu_count(),
-        "load_average_before": round(load_before, 2),
-        "load_average_after": round(os.getloadavg()[0], 2),
-    }
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="JSON file for the figures")
@@ -259,10 +233,10 @@ def main() -> None:
         return
     if not (arguments.train and arguments.test and arguments.lmplz):
         parser.error("--train, --test and --lmplz are needed")
-    before = os.getloadavg()[0]
+    record = conditions(("regard", "numpy", "numba", "torch", "kenlm"), arguments.commit)
     with tempfile.TemporaryDirectory() as folder:
-        figures = compare(arguments, Path(folder))
-    record = conditions(arguments, before) | figures
+        record |= compare(arguments, Path(folder))
+    record["load_average_after"] = round(os.getloadavg()[0], 2)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps(record, indent=1) + "\n")
     print(json.dumps(record, indent=1))
