@@ -177,6 +177,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "train-gpu": ("train_gpu.json", train_gpu),
     "train-gpu-earlier": ("train_gpu_earlier.json", train_gpu),
     "vectors": ("vectors.json", vectors),
+    "vectors-gpu": ("vectors_gpu.json", vectors),
 }
 """The file of results and the function of each table."""
 
