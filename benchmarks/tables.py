@@ -119,15 +119,21 @@ def ladder(record: Record) -> list[str]:
         [
             row["rung"],
             f"{row['parameters']:,}",
-            f"{row['seconds']:.0f}",
-            f"{row['tokens_per_second']:,.0f}",
+            f"{row['seconds']:.0f}" if row["seconds"] else "–",  # the cache is not trained
+            f"{row['tokens_per_second']:,.0f}" if row["seconds"] else "–",
             f"{row['perplexity']:.2f}",
             "" if row["added"] is None else f"{row['added']:+.1f} %",
             row["against"],
         ]
         for row in record["rungs"]
     ]
-    return [*markdown(titles, rows), "", f"- {record['rungs'][-1]['rung']}: {record['rungs'][-1]['signature']}"]
+    last, torch = record["rungs"][-1], record["versions"]["torch"]
+    said = [
+        f"{last['rung']}: {last['signature']}",
+        f"{record['note']} {record['date']}, {record['commit'][:10]}, torch {torch} on {record['processor']} "
+        f"({record['cpus']} processors): `{record['command']}`",
+    ]
+    return [*markdown(titles, rows), "", *said]
 
 
 def generating(record: Record) -> list[str]:

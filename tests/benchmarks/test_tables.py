@@ -76,7 +76,9 @@ def test_tables_of_language_models(tables: ModuleType, tmp_path: Path) -> None:
     assert "- mine: tokens:5|x:1" in made
     rung = {"rung": "lstm", "parameters": 10, "seconds": 30.4, "tokens_per_second": 1000.0, "perplexity": 50.0}
     rung |= {"added": -5.25, "against": "rnn", "signature": "x:1"}
-    (tmp_path / "ladder.json").write_text(json.dumps({"rungs": [rung]}))
+    conditions = {"date": "2026-01-01", "commit": "c" * 40, "processor": "P", "cpus": 2, "command": "regard ladder"}
+    conditions["versions"] = {"torch": "2.13"}
+    (tmp_path / "ladder.json").write_text(json.dumps({"rungs": [rung], "note": "In a minute.", **conditions}))
     made = tables.with_tables("<!-- generated: ladder -->\n<!-- end -->", tmp_path).splitlines()
     assert "| lstm | 10 | 30 | 1,000 | 50.00 | -5.2 % | rnn |" in made
     speed = {"processor": "p", "threads": 2, "tokens": 9, "date": "2026-01-01", "commit": "0123456789abc"}
