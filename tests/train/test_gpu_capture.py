@@ -52,6 +52,7 @@ def test_a_captured_step_never_waits_for_the_device() -> None:
     task, captured, _ = learners(precision="bfloat16")
     steps = steps_of(task, 14)
     outcomes(captured, steps[:10])
+    assert "captured as CUDA graphs" in captured.runner.sum_up()
     torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")
     try:

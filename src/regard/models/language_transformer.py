@@ -20,11 +20,10 @@ from regard.data.batch import Padded
 from regard.models.copying import known_tokens
 from regard.models.generator import State
 from regard.models.language import Carry, LanguageModel, Reading
-from regard.models.transformer import TokenInput, build_heads, build_position, last_norm
+from regard.models.transformer import TokenInput, build_blocks, last_norm
 from regard.models.vocabulary import build_readout
 from regard.nn.blocks import EncoderBlock
 from regard.nn.dropout import LayerDrop
-from regard.nn.feedforward import FeedForward
 from regard.recipe import TransformerLanguageModel as Settings
 from regard.tap import Tap
 
@@ -62,17 +61,8 @@ class TransformerLanguageModel(LanguageModel):
         super().__init__()
         self.memory, self.window, self.output_width = settings.memory, settings.window, settings.width
         self.input = TokenInput(settings, size)
-        self.layers = nn.ModuleList(
-            EncoderBlock(
-                # A window hides later positions by itself.
-                build_heads(settings, build_position(settings), causal=not settings.window),
-                FeedForward(settings.width, settings.feedforward, settings.activation),
-                width=settings.width,
-                norm=settings.norm,
-                dropout=settings.dropout,
-            )
-            for _ in range(settings.layers)
-        )
+        # A window hides later positions by itself.
+        self.layers = build_blocks(settings, settings.layers, causal=not settings.window)
         self.skip = LayerDrop(settings.layer_drop)
         self.norm = last_norm(settings)
         self.dropout = nn.Dropout(settings.output_dropout)

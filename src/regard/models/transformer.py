@@ -133,16 +133,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.window = settings.window
         self.input = TokenInput(settings, size, shared)
-        self.layers = nn.ModuleList(
-            EncoderBlock(
-                build_heads(settings, build_position(settings)),
-                FeedForward(settings.width, settings.feedforward, settings.activation),
-                width=settings.width,
-                norm=settings.norm,
-                dropout=settings.dropout,
-            )
-            for _ in range(settings.encoder_layers)
-        )
+        self.layers = build_blocks(settings, settings.encoder_layers)
         self.skip = LayerDrop(settings.layer_drop)
         self.norm = last_norm(settings)
         self.output = Tap()
@@ -278,6 +269,20 @@ def build(settings: TransformerModel, source_size: int, target_size: int) -> Tra
 def build_position(settings: TransformerBlocks) -> Position:
     """How self-attention knows order."""
     return POSITIONS[settings.position](settings.width, settings.heads, longest=settings.longest, clip=settings.clip)
+
+
+def build_blocks(settings: TransformerBlocks, count: int, *, causal: bool = False) -> nn.ModuleList:
+    """Blocks of self-attention and a feed-forward layer."""
+    return nn.ModuleList(
+        EncoderBlock(
+            build_heads(settings, build_position(settings), causal=causal),
+            FeedForward(settings.width, settings.feedforward, settings.activation),
+            width=settings.width,
+            norm=settings.norm,
+            dropout=settings.dropout,
+        )
+        for _ in range(count)
+    )
 
 
 def build_heads(settings: TransformerBlocks, position: Position | None = None, *, causal: bool = False) -> Heads:
