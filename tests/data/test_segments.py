@@ -34,7 +34,7 @@ def text_of(rows: list[tuple[list[int], bool]]) -> TokenText:
 
 def batches_of(text: TokenText, context: str, budget: int, segment: int, **settings: Any) -> SegmentBatches:
     if context != "stream":
-        settings.pop("vary", None)
+        settings = {name: value for name, value in settings.items() if name not in ("vary", "rotate")}
     data = LanguageData(corpus="topics", documents="blank", context=context, segment=segment, **settings)
     return training_segments(text, data, seed=3, batch_tokens=max(budget, segment))
 
@@ -97,15 +97,55 @@ def test_what_stands_before_a_row(rows: list[tuple[list[int], bool]], context: s
                 assert first[row] == (BEGIN if fresh[row] else before)
 
 
-@given(lines, contexts, budgets, segments, st.booleans(), st.data())
-def test_any_position_is_found_again(
-    rows: list[tuple[list[int], bool]], context: str, budget: int, segment: int, vary: bool, data: st.DataObject
+@given(lines, budgets, segments, st.booleans(), st.integers(0, 2))
+def test_rows_that_rotate_read_every_token_once_after_the_one_before_it_in_the_text(
+    rows: list[tuple[list[int], bool]], budget: int, segment: int, vary: bool, epoch: int
 ) -> None:
-    text = text_of(rows)
-    whole = list(islice(batches_of(text, context, budget, segment, vary=vary).from_position(Position()), 12))
+    # Every token is another one, so that it tells its place.
+    size = len(text_of(rows))
+    text = TokenText(np.arange(10, 10 + size), np.array([size]), np.zeros(1, dtype=np.uint32))
+    straight = one_pass(batches_of(text, "stream", budget, segment, vary=vary), epoch)
+    rotated = one_pass(batches_of(text, "stream", budget, segment, vary=vary, rotate=True), epoch)
+    assert len(rotated) == len(straight)
+    read: dict[int, list[int]] = {}
+    for (batch, _), (other, _) in zip(rotated, straight, strict=True):
+        assert torch.equal(batch.wanted.lengths, other.wanted.lengths)
+        assert torch.equal(batch.fresh, other.fresh)
+        for row, length in enumerate(batch.wanted.lengths.tolist()):
+            wanted, given = batch.wanted.tokens[row, :length].tolist(), batch.given.tokens[row, :length].tolist()
+            assert given == [END if token == 10 else token - 1 for token in wanted]
+            read.setdefault(row, []).extend(wanted)
+    assert sorted(token for row in read.values() for token in row) == text.stream.tolist()
+    for row in read.values():
+        begin = row.index(min(row))
+        assert row[begin:] + row[:begin] == sorted(row)
+
+
+def test_rows_rotate_anew_in_each_pass() -> None:
+    text = TokenText(np.arange(10, 910), np.array([900]), np.zeros(1, dtype=np.uint32))
+    batches = batches_of(text, "stream", 90, 30, rotate=True)
+    firsts = [one_pass(batches, epoch)[0][0].wanted.tokens[:, 0].tolist() for epoch in range(3)]
+    assert len({tuple(first) for first in firsts}) == 3
+    assert all(300 * row <= token - 10 < 300 * (row + 1) for first in firsts for row, token in enumerate(first))
+
+
+@given(lines, contexts, budgets, segments, st.booleans(), st.booleans(), st.data())
+def test_any_position_is_found_again(
+    rows: list[tuple[list[int], bool]],
+    context: str,
+    budget: int,
+    segment: int,
+    vary: bool,
+    rotate: bool,
+    data: st.DataObject,
+) -> None:
+    def batches() -> SegmentBatches:
+        return batches_of(text_of(rows), context, budget, segment, vary=vary, rotate=rotate)
+
+    whole = list(islice(batches().from_position(Position()), 12))
     place = data.draw(st.integers(0, len(whole) - 1))
     after = Position.from_json(json.loads(json.dumps(whole[place][1].as_json())))
-    again = list(islice(batches_of(text, context, budget, segment, vary=vary).from_position(after), 12 - place - 1))
+    again = list(islice(batches().from_position(after), 12 - place - 1))
     for (one, first), (other, second) in zip(whole[place + 1 :], again, strict=True):
         assert first == second
         assert same(one, other)

@@ -72,7 +72,7 @@ def _text(data: str, dev: list[str], test: list[str]) -> "Mapping[str, Any]":
         return {"data.corpus": "topics", "data.documents": "headings", "tokens.least": 2}
     if named:
         recipe = read_recipe(data, kind=LanguageRecipe)
-        text = recipe.data.model_dump(exclude={"segment", "context", "vary"})
+        text = recipe.data.model_dump(exclude={"segment", "context", "vary", "rotate"})
         parts = {"data": text, "tokens": recipe.tokens.model_dump()}
         return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
     for path in (data, *dev, *test):

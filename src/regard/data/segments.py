@@ -47,6 +47,8 @@ class Rows:
     lengths: npt.NDArray[np.int64]
     spans: list[tuple[int, int]]
     """From where to where in every row each batch goes."""
+    turns: npt.NDArray[np.int64]
+    """How far into its stretch each row begins; at the end of the stretch it goes on from its start."""
 
 
 P = TypeVar("P")
@@ -123,13 +125,12 @@ class SegmentBatches(ABC):
         """Tokens `start` to `stop` of every row."""
         lengths = np.clip(rows.lengths - start, 0, stop - start)
         keep = np.arange(stop - start) < lengths[:, None]
-        places = np.where(keep, rows.starts[:, None] + np.arange(start, stop), 0)
+        inside = (rows.turns[:, None] + np.arange(start, stop)) % np.maximum(rows.lengths, 1)[:, None]
+        places = np.where(keep, rows.starts[:, None] + inside, 0)
         wanted = np.where(keep, self._stream[places], PAD)
-        given = np.where(keep, self._stream[np.maximum(places - 1, 0)], PAD)
-        if start == 0:
-            # What stands before a row is the text before it, if that belongs to it and there is any.
-            begins = (rows.starts == 0) | (not self._joined)
-            given[:, 0] = np.where(begins & keep[:, 0], self._first, given[:, 0])
+        # What stands before a stretch is the text before it, if that belongs to it and there is any.
+        begins = keep & ((places == 0) if self._joined else (inside == 0))
+        given = np.where(begins, self._first, np.where(keep, self._stream[np.maximum(places - 1, 0)], PAD))
         sizes = torch.from_numpy(lengths.astype(np.int64))
         return SegmentBatch(
             given=Padded(torch.from_numpy(given.astype(np.int64)), sizes),
@@ -142,10 +143,12 @@ class SegmentBatches(ABC):
 class StreamSegments(SegmentBatches):
     """A text in one piece, in `rows` of equal length, the last one shorter, read `segment` tokens at a time."""
 
-    def __init__(self, text: TokenText, *, rows: int, segment: int, vary: bool = False, seed: int = 0) -> None:
+    def __init__(
+        self, text: TokenText, *, rows: int, segment: int, vary: bool = False, rotate: bool = False, seed: int = 0
+    ) -> None:
         super().__init__(text, first=first_token("stream"), joined=True)
         self._segment, self._length = segment, -(-len(text) // min(rows, len(text)))
-        self._vary, self._seed = vary, seed & 0xFFFF_FFFF_FFFF_FFFF
+        self._vary, self._rotate, self._seed = vary, rotate, seed & 0xFFFF_FFFF_FFFF_FFFF
         self._plans = Recently(self._plan)
 
     def groups(self, epoch: int) -> int:
@@ -159,7 +162,13 @@ class StreamSegments(SegmentBatches):
         lengths = np.minimum(starts + self._length, len(self._stream)) - starts
         ends = np.cumsum(self._widths(epoch))
         ends = np.append(ends[ends < self._length], self._length)
-        return Rows(starts, lengths, list(zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)))
+        spans = list(zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True))
+        return Rows(starts, lengths, spans, self._turns(epoch, lengths))
+
+    def _turns(self, epoch: int, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        if not self._rotate:
+            return np.zeros_like(lengths)
+        return np.random.default_rng((self._seed, epoch, 1)).integers(lengths)
 
     def _widths(self, epoch: int) -> npt.NDArray[np.int64]:
         """At least as many widths of segments as a pass has."""
@@ -192,7 +201,7 @@ class PieceSegments(SegmentBatches):
         chosen = self._plans(epoch)[number]
         longest = int(self._lengths[chosen].max())
         spans = [(start, min(start + self._segment, longest)) for start in range(0, longest, self._segment)]
-        return Rows(self._starts[chosen], self._lengths[chosen], spans)
+        return Rows(self._starts[chosen], self._lengths[chosen], spans, np.zeros_like(chosen))
 
     def _plan(self, epoch: int) -> list[npt.NDArray[np.int64]]:
         """Which pieces are read side by side: of like length within a shard, so that little is padding."""
@@ -222,7 +231,7 @@ def training_segments(text: TokenText, data: LanguageData, *, seed: int, batch_t
     """Batches to train on, as the settings say."""
     if data.context == "stream":
         rows = max(1, batch_tokens // data.segment)
-        return StreamSegments(text, rows=rows, segment=data.segment, vary=data.vary, seed=seed)
+        return StreamSegments(text, rows=rows, segment=data.segment, vary=data.vary, rotate=data.rotate, seed=seed)
     ends = text.ends(data.context)
     return PieceSegments(text, ends, batch_tokens=batch_tokens, segment=data.segment, seed=seed)
 

@@ -37,7 +37,7 @@ _FORMAT = 1
 
 _LINES_AT_ONCE = 4096
 _FILES = {"train", "dev", "test"}
-_UNITS = {"segment", "vary", "context"}
+_UNITS = {"segment", "vary", "rotate", "context"}
 """Settings that say how a stream is cut, and nothing about what is in it."""
 
 OnProgress = Callable[[str, int], None]

@@ -34,6 +34,9 @@ class LanguageData(Section):
     """Tokens of a row in a batch; a batch has train.batch_tokens / segment rows, each going on where it ended."""
     vary: bool = False
     """Whether segments of a stream are of random lengths around `segment`, a few of half of it (Merity et al. 2018)."""
+    rotate: bool = False
+    """Whether each row of a stream begins at a random place of its stretch in every pass, and goes around (Press 2019):
+    segments are then cut elsewhere each time."""
     invalid: Literal["refuse", "drop", "replace"] = "refuse"
     """What happens to a line that is not valid UTF-8; `replace` puts U+FFFD in place of the bytes."""
 
@@ -56,11 +59,12 @@ class LanguageData(Section):
             )
         if self.context == "lines" and not self.end_of_line:
             raise ValueError("context = 'lines' must know where lines end; set end_of_line = true")
-        if self.vary and self.context != "stream":
-            raise ValueError(
-                f"vary = true is for a stream, but context = {self.context!r} has pieces of its own lengths; set "
-                "vary = false, or context = 'stream'"
-            )
+        for name in ("vary", "rotate"):
+            if getattr(self, name) and self.context != "stream":
+                raise ValueError(
+                    f"{name} = true is for a stream, but context = {self.context!r} has pieces of its own lengths; set "
+                    f"{name} = false, or context = 'stream'"
+                )
         return self
 
 
