@@ -1,7 +1,7 @@
 """Generators without weights, and searches written out in plain Python, to test decoding against in milliseconds."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -216,13 +216,16 @@ def plain_beam(
     return sorted((tokens for _, tokens in live), key=lambda tokens: -score(tokens, False)), False
 
 
-def apart(tokens: Sequence[Any], wanted: list[tuple[Any, ...]]) -> bool:
-    """Whether a sequence contains all of these, none of them within another; by trying everything."""
+def apart(tokens: Sequence[Any], wanted: list[tuple[Any, ...]], continuing: Collection[Any] = ()) -> bool:
+    """Whether a sequence contains all of these, none of them within another, or continued by one of some tokens; by
+    trying everything."""
     if not wanted:
         return True
     for number, term in enumerate(wanted):
         rest = wanted[:number] + wanted[number + 1 :]
         for place in range(len(tokens) - len(term) + 1):
-            if tuple(tokens[place : place + len(term)]) == term and apart(tokens[place + len(term) :], rest):
+            after = tokens[place + len(term) :]
+            ended = not after or after[0] not in continuing
+            if tuple(tokens[place : place + len(term)]) == term and ended and apart(after, rest, continuing):
                 return True
     return False

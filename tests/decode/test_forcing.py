@@ -17,6 +17,10 @@ from regard.tokens.vocabulary import END, UNKNOWN
 SIZE = 8
 sources = st.lists(st.integers(4, SIZE - 1), max_size=4)
 terms = st.lists(st.lists(st.integers(4, SIZE + 1), min_size=1, max_size=3), min_size=1, max_size=3)
+prefixes = st.lists(st.integers(4, SIZE + 1), max_size=3)
+CONTINUING = {6, 7}
+"""Tokens that continue a word, in tests where there are some; no term begins with one."""
+words = terms.filter(lambda terms: not any(term[0] in CONTINUING for term in terms))
 
 
 def decoding(**changes: object) -> Decoding:
@@ -49,27 +53,58 @@ def test_every_output_contains_every_term(
         assert [one.score for one in hypotheses] == sorted((one.score for one in hypotheses), reverse=True)
 
 
-@given(some=st.lists(sources, min_size=1, max_size=3), seed=st.integers(0, 99))
+@given(
+    some=st.lists(st.tuples(sources, prefixes, words), min_size=1, max_size=3),
+    beam=st.integers(1, 5),
+    no_repeat=st.integers(0, 2),
+    seed=st.integers(0, 99),
+)
+def test_every_output_begins_with_its_prefix_and_contains_every_term_as_words(
+    some: list[tuple[list[int], list[int], list[list[int]]]], beam: int, no_repeat: int, seed: int
+) -> None:
+    model = TableGenerator(random_table(seed, SIZE))
+    given_sources, given_prefixes, given_terms = (list(side) for side in zip(*some, strict=True))
+    how = decoding(beam=beam, n_best=min(beam, 2), no_repeat=no_repeat)
+    found = decode_forced(model, given_sources, how, given_terms, prefixes=given_prefixes, continuing=CONTINUING)
+    for (source, prefix, wanted), hypotheses in zip(some, found, strict=True):
+        limit = max(how.longest_output(len(source)), len(prefix) + 2 * sum(map(len, wanted)))
+        assert hypotheses
+        for one in hypotheses:
+            assert one.tokens[: len(prefix)] == tuple(prefix)
+            assert apart(one.tokens, [tuple(term) for term in wanted], CONTINUING), (one.tokens, wanted)
+            assert len(one.tokens) <= limit
+            assert math.isfinite(one.log_prob)
+
+
+@given(some=st.lists(st.tuples(sources, prefixes), min_size=1, max_size=3), seed=st.integers(0, 99))
 @settings(max_examples=15)
-def test_what_else_is_decoded_changes_nothing(some: list[list[int]], seed: int) -> None:
+def test_what_else_is_decoded_changes_nothing(some: list[tuple[list[int], list[int]]], seed: int) -> None:
     model = TableGenerator(random_table(seed, SIZE))
     wanted = [[[5, 6]], [[4], [7, 7]], [[6]]][: len(some)]
-    together = decode_forced(model, some, decoding(beam=4), wanted)
-    for source, each, found in zip(some, wanted, together, strict=True):
-        (alone,) = decode_forced(model, [source], decoding(beam=4), [each])
+    given_sources, given_prefixes = (list(side) for side in zip(*some, strict=True))
+    together = decode_forced(model, given_sources, decoding(beam=4), wanted, prefixes=given_prefixes)
+    for (source, prefix), each, found in zip(some, wanted, together, strict=True):
+        (alone,) = decode_forced(model, [source], decoding(beam=4), [each], prefixes=[prefix])
         assert [one.tokens for one in alone] == [one.tokens for one in found]
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
-@given(source=sources, term=st.lists(st.integers(4, 6), min_size=1, max_size=2), seed=st.integers(0, 99))
+@given(
+    source=sources,
+    term=st.lists(st.integers(4, 6), min_size=1, max_size=2),
+    prefix=st.lists(st.integers(4, 6), max_size=2),
+    seed=st.integers(0, 99),
+)
 @settings(max_examples=8)
 def test_with_a_place_for_everything_the_best_output_is_found(
-    length_penalty: float, source: list[int], term: list[int], seed: int
+    length_penalty: float, source: list[int], term: list[int], prefix: list[int], seed: int
 ) -> None:
     model = TableGenerator(random_table(seed, 7))
     how = decoding(beam=300, n_best=1, longest_factor=0.0, longest_extra=4, length_penalty=length_penalty)
-    (best,) = decode_forced(model, [source], how, [[term]])[0]
-    possible = [tokens for tokens in every_output(7, 4) if apart(tokens, [tuple(term)])]
+    (best,) = decode_forced(model, [source], how, [[term]], prefixes=[prefix])[0]
+    longest = max(4, len(prefix) + 2 * len(term))
+    begun = ((*prefix, *tokens) for tokens in every_output(7, longest - len(prefix)))
+    possible = [tokens for tokens in begun if apart(tokens, [tuple(term)])]
     key = [*source, END]
     wanted = max(plain_score(model, key, tokens, length_penalty=length_penalty) for tokens in possible)
     assert best.score == pytest.approx(wanted, abs=1e-4)
@@ -89,6 +124,16 @@ def test_a_term_that_the_model_would_write_anyway_changes_nothing() -> None:
     (free,) = decode_all(model, [[4, 5, 6]], how)[0]
     (forced,) = decode_forced(model, [[4, 5, 6]], how, [[list(free.tokens[1:3])]])[0]
     assert (forced.tokens, forced.score) == (free.tokens, pytest.approx(free.score, abs=1e-5))
+
+
+def test_a_term_that_stands_in_the_prefix_is_not_written_again_unless_it_is_a_part_of_a_word_there() -> None:
+    table = torch.zeros(1, SIZE, SIZE, SIZE)
+    table[..., END] = 9.0
+    model, how = TableGenerator(table), decoding(beam=3)
+    (whole,) = decode_forced(model, [[4]], how, [[[5]]], prefixes=[[4, 5]], continuing={6})[0]
+    assert whole.tokens == (4, 5)
+    (part,) = decode_forced(model, [[4]], how, [[[5]]], prefixes=[[4, 5, 6]], continuing={6})[0]
+    assert part.tokens == (4, 5, 6, 5)
 
 
 def test_words_without_a_number_are_unknown_for_the_model() -> None:
@@ -136,7 +181,11 @@ def test_the_beam_is_as_wide_as_the_terms_need() -> None:
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"method": "sample"}, r"^forced terms need a search, but decode\.method is 'sample'; use 'beam' or 'greedy'$"),
+        (
+            {"method": "sample"},
+            r"^forced terms are searched for, and decode\.method = 'sample' draws at random, which might never give "
+            r"them; set decode\.method to 'beam' or 'greedy'$",
+        ),
         (
             {"coverage_penalty": 0.2},
             r"^decode\.coverage_penalty = 0\.2 is not counted where terms are forced; set it to 0$",
@@ -146,3 +195,15 @@ def test_the_beam_is_as_wide_as_the_terms_need() -> None:
 def test_what_cannot_be_forced_is_refused(how: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         decode_forced(UniformGenerator(SIZE), [[4]], decoding(**how), [[[UNKNOWN]]])
+
+
+@pytest.mark.parametrize(
+    ("prefix", "message"),
+    [
+        ([4] * 5, r"^prefix of example 0: 5 tokens, but this output may have at most 4; raise longest_factor or "),
+        ([4, END], r"^prefix of example 0: END \(3\) at place 1; a prefix has only what is written"),
+    ],
+)
+def test_prefixes_are_refused_as_without_terms(prefix: list[int], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        decode_forced(UniformGenerator(SIZE), [[4]], decoding(), [[[5]]], prefixes=[prefix])

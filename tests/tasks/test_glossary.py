@@ -21,6 +21,7 @@ from regard.tokens import UNKNOWN, train_tokenizer
 
 SOURCES = ["eins", "zwei", "rot", "blau", "und", "Haus"]
 texts = st.lists(st.sampled_from(SOURCES), min_size=1, max_size=4).map(" ".join)
+texts_with_new_words = st.sampled_from(["", "red", "one red house", "Käsekuchen", "the blue Tür"])
 wanted_terms = st.lists(st.sampled_from(["house", "red house", "Käsekuchen", "one", "blue Tür red"]), max_size=3)
 
 
@@ -106,10 +107,30 @@ def test_words_that_the_model_does_not_know_are_written(translator: Translator) 
 def test_what_does_not_go_together_is_refused(translator: Translator) -> None:
     with pytest.raises(UsageError, match=r"^1 lists of terms for 2 texts: give one for each, empty if need be$"):
         translator.translate(["eins", "zwei"], terms=[["x"]])
-    with pytest.raises(UsageError, match=r"^prefixes and terms cannot be forced together; leave one of them out$"):
-        translator.translate(["eins"], terms=[["x"]], prefixes=["one"])
-    with pytest.raises(UsageError, match=r"^forced terms need a search, but decode\.method is 'sample'"):
+    for terms in (None, [["x"], []]):
+        with pytest.raises(UsageError, match=r"^1 prefixes for 2 texts: give one for each, empty if need be$"):
+            translator.translate(["eins", "zwei"], terms=terms, prefixes=["one"])
+    with pytest.raises(UsageError, match=r"^forced terms are searched for, and decode\.method = 'sample' draws"):
         translator.translate(["eins"], terms=[["x"]], decoding=Decoding(method="sample"))
+
+
+@given(st.lists(st.tuples(texts, texts_with_new_words, wanted_terms), min_size=1, max_size=3), st.integers(1, 5))
+@settings(max_examples=10)
+def test_outputs_begin_with_their_prefixes_and_contain_every_term(
+    translator: Translator, some: list[tuple[str, str, list[str]]], beam: int
+) -> None:
+    given_texts, prefixes, terms = (list(side) for side in zip(*some, strict=True))
+    found = translator.translate(given_texts, beam=beam, prefixes=prefixes, terms=terms)
+    for best, (_, prefix, each) in zip(found, some, strict=True):
+        assert best.text.startswith(prefix) or not each
+        assert apart(best.text.split(), [tuple(term.split()) for term in each]), best.text
+
+
+def test_prefixes_of_texts_without_terms_are_forced_as_ever(translator: Translator) -> None:
+    plain = translator.translate(["eins zwei"], prefixes=["blue house"])
+    forced = translator.translate(["eins zwei", "Haus"], prefixes=["blue house", ""], terms=[[], ["red"]])
+    assert forced[0] == plain[0]
+    assert forced[1] == translator.translate(["Haus"], terms=[["red"]])[0]
 
 
 def test_the_command(trained: Trained, tmp_path: Path) -> None:
@@ -124,6 +145,13 @@ def test_the_command(trained: Trained, tmp_path: Path) -> None:
     lines = told.out.split("\n")
     assert "castle Neuschwanstein" in lines[0]
     assert lines[1:] == plain[1:]
+    drawn = ["--set", "decode.method=sample"]
+    told = regard("translate", trained.folder, "--glossary", path, *drawn, stdin=stdin)
+    assert (told.code, told.out) == (2, "")
+    assert told.err == (
+        "regard: forced terms are searched for, and decode.method = 'sample' draws at random, which might never give "
+        "them; set decode.method to 'beam' or 'greedy'\n"
+    )
     told = regard("translate", trained.folder, "--ignore-case", stdin=stdin)
     assert told.code == 2
     assert told.err == "regard: --ignore-case is said of a glossary, but there is none; name one with --glossary FILE\n"
@@ -153,5 +181,14 @@ def untrained() -> Translator:
 @settings(max_examples=5)
 def test_terms_are_words_of_their_own_among_subwords(untrained: Translator, terms: list[str]) -> None:
     best = untrained.translate(["the reddish house ☃"], terms=[terms])[0]
+    for term in terms:
+        assert re.search(rf"(?<!\w){re.escape(term)}(?!\w)", best.text), best.text
+
+
+@pytest.mark.parametrize("prefix", ["the red house", "the reddish houses", "a house", "Zür"])
+def test_a_word_of_a_prefix_that_begins_with_a_term_is_not_that_term(untrained: Translator, prefix: str) -> None:
+    terms = ["red", "house"]
+    best = untrained.translate(["the reddish house ☃"], prefixes=[prefix], terms=[terms])[0]
+    assert best.text.startswith(prefix)
     for term in terms:
         assert re.search(rf"(?<!\w){re.escape(term)}(?!\w)", best.text), best.text

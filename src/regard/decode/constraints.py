@@ -46,7 +46,7 @@ class Constraints:
     ) -> Self:
         if prefixes is None:
             prefixes = [()] * len(longest)
-        _check_prefixes(prefixes, longest, examples)
+        check_prefixes(prefixes, longest, examples)
         device = source.tokens.device
         return cls(
             least=settings.least,
@@ -106,7 +106,8 @@ def _forbid_repetition_(log_probs: Float[Tensor, "B beam V"], written: Int[Tenso
     log_probs.scatter_add_(-1, grams[..., -1], torch.where(again, -torch.inf, 0.0).to(log_probs.dtype))
 
 
-def _check_prefixes(prefixes: Sequence[Sequence[int]], longest: Sequence[int], examples: Sequence[int]) -> None:
+def check_prefixes(prefixes: Sequence[Sequence[int]], longest: Sequence[int], examples: Sequence[int]) -> None:
+    """Refuses prefixes that are not one for each source, too long, or not made of what is written."""
     if len(prefixes) != len(longest):
         raise UsageError(
             f"{len(prefixes)} prefixes for {len(longest)} sources: "

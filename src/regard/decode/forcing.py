@@ -3,7 +3,8 @@ share of the beam (Post and Vilar 2018), so that hypotheses which have begun to 
 those which have not.
 
 A hypothesis may only go on as long as there is room for the tokens that it lacks, and END may only come when it lacks
-none. So whatever is given back contains every term, even if the length limit ends it.
+none. So whatever is given back contains every term, even if the length limit ends it. What outputs must begin with is
+read first, and the terms that stand there are there.
 
 Which hypotheses go on is decided on the host, with lists: few texts have forced terms, and the model's own work, which
 is done for all of them together, takes most of the time.
@@ -17,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.data.batch import Padded, padded_sources
-from regard.decode.constraints import NEVER, longest_outputs
+from regard.decode.constraints import NEVER, check_prefixes, longest_outputs
 from regard.decode.corpus import batches_by_length, device_of
 from regard.decode.modules import evaluating
 from regard.decode.ranking import Hypothesis
@@ -54,12 +55,13 @@ class Partial:
         """The tokens that bring it nearer to that."""
         return {token for term in self.lacking for token in (term[0], term[self._begun(term) % len(term)])}
 
-    def grown(self, token: int, log_prob: float) -> Iterator["Partial"]:
+    def grown(self, token: int, log_prob: float, *, ends_word: bool = True) -> Iterator["Partial"]:
         """The hypothesis with one more token. Where that ends a term and is the beginning of a longer one too, there
-        are two: one for which the term is there, and one that still waits to see."""
+        are two: one for which the term is there, and one that still waits to see. No term ends within a word."""
         longer = replace(self, tokens=(*self.tokens, token), total=self.total + log_prob, begun=0)
         begun = {term: longer._begun(term) for term in self.lacking}
-        whole = max((term for term, count in begun.items() if count == len(term)), key=len, default=None)
+        ended = (term for term, count in begun.items() if count == len(term) and ends_word)
+        whole = max(ended, key=len, default=None)
         part = max((count for term, count in begun.items() if count < len(term)), default=0)
         if whole is not None:
             place = self.lacking.index(whole)
@@ -96,17 +98,25 @@ class ForcedSearch:
     longest: int
     continuing: Collection[int]
     """Tokens that do not begin a word."""
+    prefix: tuple[int, ...]
+    """What the output begins with."""
     live: list[Partial]
     finished: list[Partial] = field(default_factory=list)
 
     @classmethod
     def of(
-        cls, example: int, settings: Decoding, terms: Sequence[Term], longest: int, continuing: Collection[int]
+        cls,
+        example: int,
+        settings: Decoding,
+        terms: Sequence[Term],
+        longest: int,
+        continuing: Collection[int],
+        prefix: Sequence[int] = (),
     ) -> "ForcedSearch":
         tuples = tuple(map(tuple, terms))
         # The terms must be said, however short the source is; and they are not all there is to say.
-        longest = max(longest, 2 * sum(map(len, tuples)))
-        return cls(example, settings, tuples, longest, continuing, [Partial((), 0.0, tuples)])
+        longest = max(longest, len(prefix) + 2 * sum(map(len, tuples)))
+        return cls(example, settings, tuples, longest, continuing, tuple(prefix), [Partial((), 0.0, tuples)])
 
     @property
     def beam(self) -> int:
@@ -117,11 +127,16 @@ class ForcedSearch:
         """Places for hypotheses: at least one for every number of tokens that may still be to come."""
         return max(self.beam, sum(map(len, self.terms)) + 1)
 
+    def wanted(self, partial: Partial) -> set[int]:
+        """The tokens that must be considered after a hypothesis, however unlikely they are."""
+        return {self.prefix[len(partial.tokens)]} if len(partial.tokens) < len(self.prefix) else partial.wanted()
+
     def step(self, rows: Sequence[dict[int, float]]) -> list[int]:
         """Goes on by one token, given log-probabilities of some tokens after each hypothesis. Gives the place of the
         hypothesis that each new one continues; none if the search is over."""
         length = len(self.live[0].tokens)
-        chosen = self._shared(sorted(self._candidates(rows), key=lambda pair: -pair[1].total))
+        found = self._prefixed(rows) if length < len(self.prefix) else self._candidates(rows)
+        chosen = self._shared(sorted(found, key=lambda pair: -pair[1].total))
         self.finished += [partial for _, partial in chosen if len(partial.tokens) == length]
         going = [pair for pair in chosen if len(pair[1].tokens) > length]
         if not going or self._nothing_can_win(max(partial.total for _, partial in going)):
@@ -138,6 +153,14 @@ class ForcedSearch:
         }
         n_best = self.settings.n_best if self.settings.method == "beam" else 1
         return sorted(every.values(), key=lambda one: -one.score)[:n_best]
+
+    def _prefixed(self, rows: Sequence[dict[int, float]]) -> Iterator[tuple[int, Partial]]:
+        """Every hypothesis with the next token of the prefix, which outweighs all other rules."""
+        token, *rest = self.prefix[len(self.live[0].tokens) :]
+        ends_word = not rest or rest[0] not in self.continuing
+        for place, (partial, tokens) in enumerate(zip(self.live, rows, strict=True)):
+            for grown in partial.grown(token, tokens[token], ends_word=ends_word):
+                yield place, grown
 
     def _candidates(self, rows: Sequence[dict[int, float]]) -> Iterator[tuple[int, Partial]]:
         """The continuations that are allowed; those with END are as long as before."""
@@ -187,13 +210,15 @@ def decode_forced(
     settings: Decoding,
     terms: Sequence[Sequence[Term]],
     *,
+    prefixes: Sequence[Sequence[int]] | None = None,
     continuing: Collection[int] = (),
     words: Sequence[Sequence[int]] | None = None,
 ) -> list[list[Hypothesis]]:
     """The outputs for each source, best first, that contain all of its terms, each at a place of its own.
 
-    A token of a term that the model has no number for is written all the same: for the model it is UNKNOWN. After a
-    term none of the tokens follows that are `continuing` a word. `words` are those of `decode_all`.
+    A token of a term or prefix that the model has no number for is written all the same: for the model it is UNKNOWN.
+    After a term none of the tokens follows that are `continuing` a word. `words` and `prefixes` are those of
+    `decode_all`; a term that stands in a prefix need not be written again.
     """
     check_can_force(settings)
     found: dict[int, list[Hypothesis]] = {}
@@ -202,9 +227,11 @@ def decode_forced(
             copied = None if words is None else [words[example] for example in chosen]
             batch = padded_sources([sources[example] for example in chosen], copied).to(device_of(model))
             limits = longest_outputs(batch, settings)
+            begin = [() if prefixes is None else prefixes[example] for example in chosen]
+            check_prefixes(begin, limits, chosen)
             searches = [
-                ForcedSearch.of(example, settings, terms[example], limit, continuing)
-                for example, limit in zip(chosen, limits, strict=True)
+                ForcedSearch.of(example, settings, terms[example], limit, continuing, prefix)
+                for example, limit, prefix in zip(chosen, limits, begin, strict=True)
             ]
             _search(model, batch, searches)
             found.update((search.example, search.hypotheses()) for search in searches)
@@ -214,7 +241,10 @@ def decode_forced(
 def check_can_force(settings: Decoding) -> None:
     """Refuses what a search for forced terms cannot do."""
     if settings.method == "sample":
-        raise UsageError("forced terms need a search, but decode.method is 'sample'; use 'beam' or 'greedy'")
+        raise UsageError(
+            "forced terms are searched for, and decode.method = 'sample' draws at random, which might never give them; "
+            "set decode.method to 'beam' or 'greedy'"
+        )
     if settings.coverage_penalty:
         raise UsageError(
             f"decode.coverage_penalty = {settings.coverage_penalty} is not counted where terms are forced; set it to 0"
@@ -258,7 +288,7 @@ def _likely(log_probs: Float[Tensor, "B width V"], searches: Sequence[ForcedSear
         (row, place, token, token if token < size else UNKNOWN)
         for row, search in enumerate(searches)
         for place, partial in enumerate(search.live)
-        for token in sorted(partial.wanted())
+        for token in sorted(search.wanted(partial))
     ]
     index = torch.tensor([(row, place, known) for row, place, _, known in wanted], dtype=torch.long)
     rows, places, known = index.view(-1, 3).to(log_probs.device).unbind(1)

@@ -150,6 +150,9 @@ class Translator:
         if isinstance(texts, str):
             raise UsageError("translate takes a list of texts; put brackets around a single one: translate([text])")
         decoding = _changed(decoding or self.recipe.decode, beam, n_best)
+        for name, given in (("prefixes", prefixes), ("lists of terms", terms)):
+            if given is not None and len(given) != len(texts):
+                raise UsageError(f"{len(given)} {name} for {len(texts)} texts: give one for each, empty if need be")
         if terms is not None:
             return self._translate_forced(texts, terms, decoding, prefixes, on_progress)
         read = self._read(texts)
@@ -169,22 +172,30 @@ class Translator:
         on_progress: Callable[[int, int], None] | None,
     ) -> list[Translation]:
         """Those texts that have terms are searched for apart; the others are translated as ever."""
-        if len(terms) != len(texts):
-            raise UsageError(f"{len(terms)} lists of terms for {len(texts)} texts: give one for each, empty if need be")
-        if prefixes is not None:
-            raise UsageError("prefixes and terms cannot be forced together; leave one of them out")
         check_can_force(decoding)
+        begin = [""] * len(texts) if prefixes is None else prefixes
         chosen = [place for place, each in enumerate(terms) if each]
         others = [place for place, each in enumerate(terms) if not each]
-        free = self.translate([texts[place] for place in others], decoding=decoding, on_progress=on_progress)
+        free = self.translate(
+            [texts[place] for place in others],
+            decoding=decoding,
+            prefixes=None if prefixes is None else [prefixes[place] for place in others],
+            on_progress=on_progress,
+        )
         read = self._read([texts[place] for place in chosen])
         beyond = [list(words) for words in read.beyond]
         rows = [
-            [with_new_words(self.target_tokenizer, term, words) for term in terms[place]]
+            [with_new_words(self.target_tokenizer, text, words) for text in (begin[place], *terms[place])]
             for place, words in zip(chosen, beyond, strict=True)
         ]
         found = decode_forced(
-            self.model, read.tokens, decoding.search(), rows, continuing=self._continuing, words=read.words
+            self.model,
+            read.tokens,
+            decoding.search(),
+            [row[1:] for row in rows],
+            prefixes=[row[0] for row in rows],
+            continuing=self._continuing,
+            words=read.words,
         )
         bound = [
             self._translation(texts[place], hypotheses, words, decoding)
