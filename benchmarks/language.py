@@ -2,29 +2,49 @@
 
     python benchmarks/language.py --folder ptb ptb-ngram ptb-lstm ptb-awd-lstm
     python benchmarks/language.py --folder wikitext2 wikitext2-awd-lstm --train wiki.train.tokens.gz --seeds 1,2
-    python benchmarks/language.py --merge elsewhere/lstm.json elsewhere/copying.json
+    python benchmarks/language.py --merge elsewhere/lstm.json elsewhere/copying.json --against ptb-lstm
 
 Trains what is named as `regard train` would, in runs/RECIPE-SEED (a run that is there goes on, one that is done is not
 repeated), and scores it as `regard score` would, in one row, with the state carried on over the whole text. A cache is
 chosen on the development text, and then scored on the test text once. Results are added to those in the file; the same
 recipe and seed replace what is there. `tables.py` makes the tables in the documentation of it.
+
+Beside the file, in a folder of its name, is what each model made of each line of the test text. With `--against`, every
+model of the same text and seed is compared with another, line by line, by the paired bootstrap (Koehn 2004).
 """
 
 import argparse
 import json
+import math
+import shutil
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+import torch
 from conditions import conditions
 
+from regard.data.examples import Split
 from regard.data.text import Text
+from regard.metrics.resampling import RESAMPLES, interval_of_mean
 from regard.recipe import LanguageRecipe, RecurrentLanguageModel, read_recipe, toml
+from regard.study.caching import Caches, best_cache
 from regard.tasks import Writer, load_writer
+from regard.tasks.writer import ScoredText
 from regard.train import Event, Started, Step, run
 
-CACHES = tuple(product((500, 2000), (0.3, 0.66, 1.0), (0.05, 0.1, 0.13, 0.2)))
-"""Words, theta and share of the caches that are tried."""
+CACHES = Caches((500, 2000, 3785), (0.3, 0.662, 1.0, 1.5), (0.02, 0.05, 0.08, 0.1, 0.1279, 0.16, 0.2, 0.25, 0.3))
+"""Those that are tried; among them what AWD-LSTM had, 500, 1.0 and 0.1 on Penn Treebank, and 3785, 0.662 and 0.1279 on
+WikiText-2 (Merity et al. 2018)."""
+TRIAL_ROWS = 4
+"""Rows in which the development text is read to choose among them: faster than in one, and they still are far longer
+than any cache."""
+
+Figures = dict[tuple[str, int], dict[str, Any]]
+"""By recipe and seed."""
 
 
 def main() -> None:
@@ -37,17 +57,73 @@ def main() -> None:
     before = json.loads(arguments.out.read_text())["figures"] if arguments.out.exists() else []
     for path in arguments.merge:
         before += json.loads(path.read_text())["figures"]
-    figures = {(figure["recipe"], figure["seed"]): figure for figure in before}
-    write(arguments.out, record | {"figures": list(figures.values())})
+        for lines in path.with_suffix("").glob("*.npy"):
+            shutil.copy(lines, folder_of_lines(arguments.out))
+    figures: Figures = {(figure["recipe"], figure["seed"]): figure for figure in before}
+    write(arguments, record, figures)
     for name, seed in product(arguments.recipes, arguments.seeds):
         figures[name, seed] = measure(arguments, name, seed) | {"commit": record["commit"], "date": record["date"]}
+        write(arguments, record, figures)
         print(json.dumps(figures[name, seed], indent=2))
-        write(arguments.out, record | {"figures": list(figures.values())})
+    for reference in arguments.against:
+        if not any(figure.get("against", {}).get("recipe") == reference for figure in figures.values()):
+            print(f"nothing was compared with {reference}: no other model of its text and seed, or no lines of them")
 
 
-def write(path: Path, record: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+def write(arguments: argparse.Namespace, record: dict[str, Any], figures: Figures) -> None:
+    """Everything found so far, compared with what was asked for."""
+    compare_all(figures, arguments.against, folder_of_lines(arguments.out))
+    content = json.dumps(record | {"figures": list(figures.values())}, indent=2)
+    arguments.out.write_text(content + "\n", encoding="utf-8")
+
+
+def folder_of_lines(results: Path) -> Path:
+    """Where the lines of some results are."""
+    folder = results.with_suffix("")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def compare_all(figures: Figures, references: Sequence[str], folder: Path) -> None:
+    """Adds to every figure how it differs from the first of the references that is of the same text and seed; those
+    that were compared before are compared anew."""
+    lines = {key: lines_of(figure, folder / f"{key[0]}-{key[1]}.npy") for key, figure in figures.items()}
+    for (name, seed), figure in figures.items():
+        earlier = [figure["against"]["recipe"]] if "against" in figure else []
+        for reference in (*references, *earlier):
+            ours, theirs = lines[name, seed], lines.get((reference, seed))
+            if name != reference and ours is not None and theirs is not None and np.array_equal(ours[1], theirs[1]):
+                figure["against"] = {"recipe": reference} | compared(ours, theirs)
+                break
+
+
+def lines_of(figure: dict[str, Any], path: Path) -> npt.NDArray[np.float64] | None:
+    """What `by_line` found, if it is there and that of this figure, and not of another run of the same name."""
+    if not path.exists():
+        return None
+    found = np.load(path).astype(np.float64)
+    perplexity = math.exp(found[0].sum() / found[1].sum())
+    return found if math.isclose(perplexity, figure["test"]["perplexity"], rel_tol=1e-4) else None
+
+
+def by_line(scored: ScoredText) -> npt.NDArray[np.float32]:
+    """The negative log-likelihood and the number of tokens of each line."""
+    sums = np.concatenate([[0.0], -scored.log_probs.cumsum(dtype=np.float64)])
+    ends = np.concatenate([[0], scored.text.lines])
+    return np.stack([np.diff(sums[ends]), np.diff(ends)]).astype(np.float32)
+
+
+def compared(ours: npt.NDArray[np.float64], theirs: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """How much less likely our model finds a token than theirs, and the ratio of perplexities, with intervals."""
+    difference, sizes = ours[0] - theirs[0], ours[1]
+    mean, (low, high) = float(difference.sum() / sizes.sum()), interval_of_mean(difference, sizes)
+    return {
+        "nats": mean,
+        "nats_interval": [low, high],
+        "ratio": math.exp(mean),
+        "ratio_interval": [math.exp(low), math.exp(high)],
+        "interval": f"95 %, {RESAMPLES} bootstrap samples of {len(sizes)} lines",
+    }
 
 
 def measure(arguments: argparse.Namespace, name: str, seed: int) -> dict[str, Any]:
@@ -57,20 +133,22 @@ def measure(arguments: argparse.Namespace, name: str, seed: int) -> dict[str, An
     told: list[Event] = []
     ended = run(recipe, folder, resume=True, reporter=told.append)
     writer = load_writer(folder, device=arguments.device)
+    device = writer.model.like.device
     parameters = next(event.parameters for event in told if isinstance(event, Started))
     steps = [event for event in told if isinstance(event, Step)]
+    scored = {part: writer.score_text(Text(part, recipe.data)) for part in SCORED}
+    np.save(folder_of_lines(arguments.out) / f"{name}-{seed}.npy", by_line(scored["test"]))
     busy = steps[-1].seconds - steps[-1].aside - steps[0].seconds + steps[0].aside if len(steps) > 1 else 0.0
     return {
         "recipe": name,
         "seed": seed,
         "changes": arguments.settings,
         "parameters": parameters,
-        "device": str(writer.model.like.device),
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else str(device),
         "seconds": ended.seconds,
         "ended": ended.message,
         "tokens_per_second": sum(step.count for step in steps[1:]) / busy if busy else None,
-        "dev": score(writer, "dev"),
-        "test": score(writer, "test"),
+        **{part: noted(found) for part, found in scored.items()},
         "cache": cached(writer) if isinstance(recipe.model, RecurrentLanguageModel) and arguments.cache else None,
     }
 
@@ -86,19 +164,20 @@ def recipe_of(arguments: argparse.Namespace, name: str, seed: int) -> LanguageRe
 
 
 PARTS = ("train", "dev", "test")
+SCORED: tuple[Split, ...] = ("dev", "test")
 
 
-def score(writer: Writer, split: Any, rows: int = 1) -> dict[str, Any]:
-    found = writer.score_text(Text(split, writer.recipe.data), rows=rows).scores[0]
-    return {"perplexity": found.value, "signature": found.signature}
+def noted(scored: ScoredText) -> dict[str, Any]:
+    perplexity = scored.scores[0]
+    return {"perplexity": perplexity.value, "signature": perplexity.signature}
 
 
 def cached(writer: Writer) -> dict[str, Any]:
-    """The cache that suits the development text best (read in ten rows, for speed), and the test text with it."""
-    trials = {settings: score(writer.with_cache(*settings), "dev", rows=10)["perplexity"] for settings in CACHES}
-    size, theta, share = min(trials, key=trials.__getitem__)
+    """The cache that suits the development text best, and the test text with it."""
+    size, theta, share = best_cache(writer, Text("dev", writer.recipe.data), CACHES, rows=TRIAL_ROWS)
     best = writer.with_cache(size, theta, share)
-    return {"size": size, "theta": theta, "share": share, "dev": score(best, "dev"), "test": score(best, "test")}
+    scores = {part: noted(best.score_text(Text(part, writer.recipe.data))) for part in SCORED}
+    return {"size": size, "theta": theta, "share": share} | scores
 
 
 def parse() -> argparse.Namespace:
@@ -109,6 +188,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--train", default="", help="another name for the training text in that folder")
     parser.add_argument("--seeds", default="1", type=lambda text: [int(seed) for seed in text.split(",")])
     parser.add_argument("--set", dest="settings", action="append", default=[], help="change a setting of the recipes")
+    parser.add_argument("--against", action="append", default=[], help="a recipe to compare the others with")
     parser.add_argument("--cache", action="store_true", help="choose a cache for recurrent models, and score with it")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--runs", type=Path, default=Path("runs"))

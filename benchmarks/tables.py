@@ -91,11 +91,40 @@ def language(record: Record) -> list[str]:
             f"[{CITED[name]}]" if name in CITED else "",
             spread([figure["cache"] and figure["cache"]["test"]["perplexity"] for figure in group], 2),
             f"[{CITED_CACHED[name]}]" if name in CITED_CACHED else "",
+            _against(group),
         ]
         for name, group in sorted(groups.items())
     ]
-    signatures = dict.fromkeys(f"- {figure['recipe']}: {figure['test']['signature']}" for figure in record["figures"])
-    return [*markdown(titles, rows), "", *signatures]
+    notes = dict.fromkeys(note for figure in record["figures"] for note in _conditions_of(figure))
+    if any(row[-1] for row in rows):
+        said = (
+            "Against another recipe of the same seed: change of test perplexity, with its 95 % interval by the paired "
+            "bootstrap over lines; with several seeds, means of the change and of both ends."
+        )
+        return [*markdown([*titles, "against"], rows), "", said, "", *notes]
+    return [*markdown(titles, [row[:-1] for row in rows]), "", *notes]
+
+
+def _against(group: Sequence[Record]) -> str:
+    """`ptb-lstm: −4.1 % [−4.9, −3.3]`, or nothing if there was no comparison."""
+    found = [figure["against"] for figure in group if figure.get("against")]
+    if not found:
+        return ""
+    ends = zip(*(each["ratio_interval"] for each in found), strict=True)
+    change, *interval = (f"{100 * (mean(each) - 1):+.1f}" for each in ([each["ratio"] for each in found], *ends))
+    names = ", ".join(dict.fromkeys(each["recipe"] for each in found))
+    return f"{names}: " + f"{change} % [{', '.join(interval)}]".replace("-", "−")
+
+
+def _conditions_of(figure: Record) -> Iterable[str]:
+    """What the perplexities of a figure depend on, a line for each."""
+    changes = [f"`{change}`" for change in figure.get("changes", [])]
+    parts = [figure["recipe"], *([f"with {', '.join(changes)}"] if changes else [])]
+    if figure.get("device", "cpu") != "cpu":
+        parts.append(f"on {figure['device']}")
+    yield f"- {', '.join(parts)}: {figure['test']['signature']}"
+    if figure["cache"]:
+        yield f"- {figure['recipe']} with a cache: {figure['cache']['test']['signature']}"
 
 
 def rare_words(record: Record) -> list[str]:

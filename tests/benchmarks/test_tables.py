@@ -65,7 +65,7 @@ def test_an_unknown_table_is_refused(tables: ModuleType, tmp_path: Path) -> None
 
 def test_tables_of_language_models(tables: ModuleType, tmp_path: Path) -> None:
     scored = {"perplexity": 60.0, "signature": "tokens:5|x:1"}
-    cache = {"test": {"perplexity": 50.0}}
+    cache = {"test": {"perplexity": 50.0, "signature": "x:1|cache:5"}}
     figure = {"recipe": "ptb-awd-lstm", "parameters": 1000, "seconds": 90, "dev": scored, "test": scored}
     figure |= {"cache": cache}
     plain = figure | {"recipe": "mine", "cache": None}
@@ -74,6 +74,15 @@ def test_tables_of_language_models(tables: ModuleType, tmp_path: Path) -> None:
     assert "| mine | 1 | 1,000 | 1.5 | 60.00 | 60.00 |  | – |  |" in made
     assert any(line.startswith("| ptb-awd-lstm | 2 | 1,000 | 1.5 ± 0.0 |") and "[57.3]" in line for line in made)
     assert "- mine: tokens:5|x:1" in made
+    assert "- ptb-awd-lstm with a cache: x:1|cache:5" in made
+    changed = [
+        plain | {"changes": ["seed=3"], "device": "GPU", "against": {"recipe": "a-b", "ratio": ratio} | interval}
+        for ratio, interval in ((0.95, {"ratio_interval": [0.9, 1.0]}), (0.97, {"ratio_interval": [0.96, 1.04]}))
+    ]
+    (tmp_path / "language.json").write_text(json.dumps({"figures": [figure, *changed]}))
+    made = tables.with_tables("<!-- generated: language -->\n<!-- end -->", tmp_path).splitlines()
+    assert any(line.startswith("| mine | 2 |") and line.endswith("| a-b: −4.0 % [−7.0, +2.0] |") for line in made)
+    assert "- mine, with `seed=3`, on GPU: tokens:5|x:1" in made
     rung = {"rung": "lstm", "parameters": 10, "seconds": 30.4, "tokens_per_second": 1000.0, "perplexity": 50.0}
     rung |= {"added": -5.25, "against": "rnn", "signature": "x:1"}
     conditions = {"date": "2026-01-01", "commit": "c" * 40, "processor": "P", "cpus": 2, "command": "regard ladder"}

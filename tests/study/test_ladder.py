@@ -9,6 +9,7 @@ from language_runs import language_recipe, write_text
 
 from regard.errors import UsageError
 from regard.recipe import LanguageRecipe, write_recipe
+from regard.study.caching import Caches
 from regard.study.ladder import Ladder, Result
 from regard.study.ladder_report import markdown, rows_of
 from regard.study.rungs import RUNGS, rung_recipe
@@ -31,7 +32,7 @@ def test_every_rung_is_a_recipe_and_has_one_below_it() -> None:
 
 
 def test_rungs_stand_in_one_table_and_none_is_trained_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.study.ladder.CACHES", ((20, 0.3, 0.1), (5, 0.3, 0.1)))
+    monkeypatch.setattr("regard.study.ladder.CACHES", Caches((20, 5), (0.3,), (0.1,)))
     said: list[str] = []
     ladder = Ladder(text(tmp_path), MODELS, tmp_path / "out", minutes=5, changes=TINY)
     assert ladder.climb(said.append) is None

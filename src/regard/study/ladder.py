@@ -7,7 +7,6 @@ The folder of a ladder holds a folder for each rung, with its model and `result.
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from regard.data.text import Text
 from regard.disk import replace_file
 from regard.errors import UsageError, one_of
 from regard.recipe import LanguageRecipe, read_recipe
+from regard.study.caching import Caches, best_cache
 from regard.study.rungs import RUNGS, Settings, rung_recipe
 from regard.tasks import load_writer
 from regard.tasks.writer import Writer
@@ -23,8 +23,8 @@ from regard.train.starting import FREE, check_same_run
 
 RESULT = "result.json"
 
-CACHES = tuple(product((200, 1000), (0.1, 0.3, 1.0), (0.1, 0.25)))
-"""Words, theta and share of the caches that are tried on the development text."""
+CACHES = Caches((200, 1000), (0.1, 0.3, 1.0), (0.1, 0.25))
+"""Those that are tried on the development text."""
 MAY_DIFFER = tuple(setting for setting in FREE if setting != "train.minutes")
 """Settings that may change while a ladder is climbed: those of any run, but not the time that a rung has."""
 TRIAL_ROWS = 10
@@ -152,12 +152,7 @@ class Ladder:
         """Scores another rung's model with the cache that suits the development text best."""
         below = RUNGS[name].against
         plain = load_writer(self.out / below, device=self.recipes[below].train.device)
-        dev = Text("dev", plain.recipe.data)
-
-        def trial(settings: tuple[int, float, float]) -> float:
-            return plain.with_cache(*settings).score_text(dev, rows=TRIAL_ROWS).scores[0].value
-
-        size, theta, share = min(CACHES, key=trial)
+        size, theta, share = best_cache(plain, Text("dev", plain.recipe.data), CACHES, rows=TRIAL_ROWS)
         say(f"{name}: {size} words, theta = {theta:g}, share = {share:g} suit the development text best")
         record = self._record(below)
         writer = plain.with_cache(size, theta, share)

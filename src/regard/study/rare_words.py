@@ -12,13 +12,12 @@ import numpy.typing as npt
 from regard.data.stream import TokenText, encoded
 from regard.data.text import Text
 from regard.errors import UsageError
+from regard.metrics.resampling import interval_of_mean
 from regard.tasks.writer import Writer
 from regard.tokens import END, UNKNOWN
 
 CLASSES = ("rare, seen before", "rare, new", "frequent, seen before", "frequent, new")
 """Seen before or new in the same document."""
-RESAMPLES = 1000
-"""Bootstrap samples behind each interval."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +91,5 @@ def _mean(bits: npt.NDArray[np.float64], documents: npt.NDArray[np.int64]) -> tu
         return 0.0, 0.0
     _, groups = np.unique(documents, return_inverse=True)
     sums, sizes = np.bincount(groups, bits), np.bincount(groups)
-    drawn = np.random.default_rng(0).integers(0, len(sums), (RESAMPLES, len(sums)))
-    low, high = np.quantile(sums[drawn].sum(1) / sizes[drawn].sum(1), (0.025, 0.975))
-    return float(bits.mean()), float(high - low) / 2
+    low, high = interval_of_mean(sums, sizes)
+    return float(bits.mean()), (high - low) / 2
