@@ -11,7 +11,7 @@ RESAMPLES = 1000
 
 
 def interval_of_mean(
-    sums: npt.NDArray[np.floating], sizes: npt.NDArray[np.number], *, resamples: int = RESAMPLES, seed: int = 0
+    sums: npt.NDArray[np.number], sizes: npt.NDArray[np.number], *, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[float, float]:
     """The 95 % interval of a mean, given the sum and the size of each group. With differences of two systems in the
     same groups, it is that of the paired bootstrap (Koehn 2004)."""
