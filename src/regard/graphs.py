@@ -6,6 +6,9 @@ import torch
 
 Work = Callable[[], object]
 
+EAGER = "steps are executed eagerly, not as captured CUDA graphs"
+"""What is said where they are not, before the reason."""
+
 
 class CudaGraphs:
     """Makes CUDA graphs that share their memory: they run one after another, and leave nothing there for each other."""

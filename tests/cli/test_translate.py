@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 from command_line import Trained, regard, regard_alone
 
 import regard as library
@@ -120,3 +121,22 @@ def test_a_line_end_inside_an_output_is_a_space(
     lines = told.out.split("\n")
     assert len(lines) == 3
     assert all(line.startswith(text) for line in lines[:2])
+
+
+def test_why_steps_are_not_captured_is_said_once(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.tasks.translator.device_of", lambda model: torch.device("cuda"))
+    penalized, stdin = ["--set", "decode.coverage_penalty=0.1"], b"eins\nzwei\n"
+    monkeypatch.setattr("regard.cli.translate.LINES_AT_ONCE", 1)
+    said = "decoding steps are executed eagerly, not as captured CUDA graphs: "
+    said += "the coverage penalty looks at the attention\n"
+    assert regard("translate", trained.folder, *penalized, stdin=stdin).err == said
+    assert regard("translate", trained.folder, stdin=stdin).err == ""
+    assert regard("evaluate", trained.folder, *penalized).err == said
+    monkeypatch.undo()
+    assert regard("translate", trained.folder, *penalized, stdin=stdin).err == ""
+
+
+def test_that_capturing_failed_is_said_afterwards(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter([None, "not captured: because"])
+    monkeypatch.setattr("regard.tasks.translator.why_eager", lambda *_, **__: next(answers))
+    assert regard("translate", trained.folder, stdin=b"eins\n").err == "not captured: because\n"

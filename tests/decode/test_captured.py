@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY
 from torch import Tensor
 
-from regard.decode import Hypothesis, decode_all
+from regard.decode import Hypothesis, captured, decode_all
 from regard.decode.captured import (
     FAILURES,
     CapturedStepping,
@@ -22,8 +22,10 @@ from regard.decode.captured import (
     signature_of,
     steppings_of,
     tensors_of,
+    why_eager,
     why_not,
 )
+from regard.decode.precision import narrow
 from regard.decode.stepping import Stepping
 from regard.errors import ModelError
 from regard.graphs import Work
@@ -146,7 +148,44 @@ def test_why_steps_are_not_captured() -> None:
     assert why_not(penalized, cuda, forced=False, watched=False) == "the coverage penalty looks at the attention"
     assert why_not(how, cuda, forced=True, watched=False) == "outputs begin with forced tokens"
     assert why_not(how, cuda, forced=False, watched=True) == "a tap is watched"
+    terms = "outputs that must contain terms are searched for by the processor"
+    assert why_not(how, cuda, forced=False, watched=False, terms=True) == terms
     assert why_not(how, cuda, forced=False, watched=False) is None
+
+
+def test_one_line_says_why_steps_on_a_cuda_device_are_not_captured() -> None:
+    model, cuda, penalized = TableGenerator(random_table(1, 6)), torch.device("cuda"), Decoding(coverage_penalty=0.1)
+    eager = "decoding steps are executed eagerly, not as captured CUDA graphs: "
+    assert why_eager(model, Decoding(), cuda) is None
+    assert why_eager(model, penalized, CPU) is None
+    because = why_eager(model, penalized, cuda)
+    assert because == eager + "the coverage penalty looks at the attention"
+    because = why_eager(model, Decoding(), cuda, terms=True)
+    assert because == eager + "outputs that must contain terms are searched for by the processor"
+    with record(model, "weights"):
+        assert why_eager(model, Decoding(), cuda) == eager + "a tap is watched"
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_that_capturing_failed_is_said_when_it_has(monkeypatch: pytest.MonkeyPatch, precision: str) -> None:
+    def refusing(device: torch.device) -> Callable[[Work], Work]:
+        def capture(work: Work) -> Work:
+            raise RuntimeError("operation not permitted when stream is capturing\nand much more")
+
+        return capture
+
+    monkeypatch.setattr(captured, "CudaGraphs", refusing)
+    monkeypatch.setattr(captured, "workers_on", lambda device: 1)
+    model, how, cuda = model_of(KINDS[0]), how_of("greedy", 1, 1), torch.device("cuda")
+    writer = narrow(model) if precision == "bfloat16" else model
+    (stepping,) = steppings_of(writer, how, cuda, forced=False)
+    for _ in range(FAILURES):
+        assert why_eager(model, how, cuda) is None
+        stepping("step", torch.neg, torch.ones(1))
+    assert why_eager(model, how, cuda) == (
+        "decoding steps are executed eagerly, not as captured CUDA graphs: "
+        "operation not permitted when stream is capturing"
+    )
 
 
 def test_there_is_one_worker_where_somebody_looks_and_otherwise_as_many_as_threads() -> None:

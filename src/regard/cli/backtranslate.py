@@ -8,6 +8,7 @@ import typer
 from regard.cli.arguments import DecodingChanges, Device, Engine, ModelFolder, To
 from regard.cli.progress import progress_of
 from regard.cli.repeat import INTERRUPTED
+from regard.cli.steps import told_if_eager
 from regard.errors import counted
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def back_translate(
     translator = load_translator(model, device=device, changes=settings or [], engine=engine).into(to)
     task = BackTranslation(translator, text, out, tag=tag)
     try:
-        with progress_of("lines") as on_progress:
+        with told_if_eager(translator), progress_of("lines") as on_progress:
             counts = task.run(resume=resume, on_progress=on_progress)
     except KeyboardInterrupt:
         typer.echo(f"stopped; {counted(task.counts.lines, 'line')} done and safe; go on with --resume", err=True)

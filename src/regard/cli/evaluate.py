@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from regard.cli.arguments import Beam, DecodingChanges, Device, Engine, Ensemble, ModelFolder, To
+from regard.cli.steps import told_if_eager
 from regard.cli.translate import one_line
 from regard.errors import DataError, UsageError, counted
 
@@ -86,7 +87,7 @@ def evaluate(
     translator.into(to)  # refuses a tag that it does not know
     pairs = tagged(held_out(translator, split, data or []), to, bool(data))
     others = None if against is None else outputs_of(against, pairs, device, changes)
-    with progress_of("translating") as on_progress:
+    with told_if_eager(translator), progress_of("translating") as on_progress:
         result = evaluate_on(translator, pairs, intervals=intervals, on_progress=on_progress)
     name = " + ".join(map(str, folders))
     told = judged(name, result, pairs, against, others, margins=intervals or by_length is not None)

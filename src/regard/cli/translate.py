@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from regard.cli.arguments import Beam, DecodingChanges, Device, Engine, Ensemble, ModelFolder, To
+from regard.cli.steps import told_if_eager
 from regard.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -92,14 +93,15 @@ def translate(
     models = [model, *(ensemble or [])]
     translator = load_translator(*models, device=device, changes=settings or [], engine=engine).into(to)
     rescoring = None if rescore is None else _rescoring(translator, rescore, weight, n_best, device, to)
-    for piece in _pieces():
-        texts = [line for _, line in piece if line.strip()]
-        found = _translated(translator, texts, markup, terms, rescoring, beam, n_best)
-        answers = _answers(translator, found, scores, alignments)
-        for number, line in piece:
-            for columns in next(answers) if line.strip() else [[""] * (1 + scores + alignments)]:
-                print("\t".join([str(number), *columns] if n_best is not None else columns))
-        sys.stdout.flush()
+    with told_if_eager(translator, terms=terms is not None):
+        for piece in _pieces():
+            texts = [line for _, line in piece if line.strip()]
+            found = _translated(translator, texts, markup, terms, rescoring, beam, n_best)
+            answers = _answers(translator, found, scores, alignments)
+            for number, line in piece:
+                for columns in next(answers) if line.strip() else [[""] * (1 + scores + alignments)]:
+                    print("\t".join([str(number), *columns] if n_best is not None else columns))
+            sys.stdout.flush()
 
 
 def _pieces() -> Iterator[list[tuple[int, str]]]:

@@ -19,9 +19,10 @@ import torch
 from torch import Tensor
 
 from regard.decode.modules import is_watched, weights_of
+from regard.decode.precision import formats_of
 from regard.decode.stepping import Given, Made, Stepping
 from regard.decode.workers import workers_on
-from regard.graphs import CudaGraphs, Work
+from regard.graphs import EAGER, CudaGraphs, Work
 from regard.models.generator import Generator
 from regard.recipe import Decoding
 
@@ -224,12 +225,33 @@ def steppings_of(model: Generator, settings: Decoding, device: torch.device, *, 
     return known[weights, how]
 
 
-def why_not(settings: Decoding, device: torch.device, *, forced: bool, watched: bool) -> str | None:
-    """Why steps are not captured; None if they are."""
+def why_eager(model: Generator, settings: Decoding, device: torch.device, *, terms: bool = False) -> str | None:
+    """What a user is told where steps on a CUDA device are not captured, in one line; None if they are. That capturing
+    fails is known when it has been tried."""
+    if device.type != "cuda":
+        return None
+    reason = why_not(settings, device, forced=False, terms=terms, watched=is_watched(model)) or _failure(model)
+    return reason and f"decoding {EAGER}: {reason}"
+
+
+def _failure(model: Generator) -> str | None:
+    """Why nothing of a model is captured any more."""
+    known = (steppings for each in formats_of(model) for steppings in _STEPPINGS.get(each, {}).values())
+    tried = (one for steppings in known for one in steppings if isinstance(one, CapturedStepping))
+    return next((stepping.reason for stepping in tried if stepping.failures >= FAILURES), None)
+
+
+def why_not(
+    settings: Decoding, device: torch.device, *, forced: bool, watched: bool, terms: bool = False
+) -> str | None:
+    """Why steps are not captured; None if they are. `forced` says that outputs begin with given tokens, `terms` that
+    they must contain some."""
     if device.type != "cuda":
         return f"on {device.type} there are no CUDA graphs"
     if settings.coverage_penalty:
         return "the coverage penalty looks at the attention"
     if forced:
         return "outputs begin with forced tokens"
+    if terms:
+        return "outputs that must contain terms are searched for by the processor"
     return "a tap is watched" if watched else None

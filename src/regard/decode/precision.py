@@ -33,6 +33,11 @@ def computing_in(precision: str, model: Generator, device: torch.device) -> Iter
         yield narrow(model)
 
 
+def formats_of(model: Generator) -> list[Generator]:
+    """The model in all formats that it has been asked for."""
+    return [model, *filter(None, [_COPIES.get(model)])]
+
+
 @torch.no_grad()
 def narrow(model: Generator) -> Generator:
     """The model in bfloat16."""

@@ -23,6 +23,8 @@ from regard.data.copying import Copied, Copying, with_new_words, words_in
 from regard.data.tagging import encode_tagged
 from regard.decode import Hypothesis, score_all
 from regard.decode.bayes import least_risk
+from regard.decode.captured import why_eager
+from regard.decode.corpus import device_of
 from regard.decode.forcing import check_can_force, decode_forced
 from regard.device import choose_device
 from regard.errors import UsageError, one_of
@@ -212,6 +214,12 @@ class Translator:
             return frozenset()
         tokens = enumerate(self.target_tokenizer.vocabulary)
         return frozenset(token for token, text in tokens if token > END and re.match(r"\w", text))
+
+    def why_eager(self, *, terms: bool = False) -> str | None:
+        """What there is to say of speed on a CUDA device: why decoding steps are not captured; None if they are.
+
+        `terms` says that some outputs must contain terms."""
+        return why_eager(self.model, self.recipe.decode, device_of(self.model), terms=terms)
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Scored]:
         """The log-probabilities of given translations."""

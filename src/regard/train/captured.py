@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from regard.graphs import CudaGraphs, Work
+from regard.graphs import EAGER, CudaGraphs, Work
 from regard.recipe import Training
 from regard.tasks.task import Batch, Task
 from regard.train.averaging import Average
@@ -28,8 +28,6 @@ from regard.train.ranks import Ranks
 from regard.train.runtime import Carry, StepRunner, first_line, in_transit
 
 Shape = tuple[tuple[int, ...], ...]
-
-EAGER = "steps are executed eagerly, not as captured CUDA graphs"
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ class CapturedRunner(StepRunner):
         if self._stopped:
             return None
         if self.watched:
-            self._say("while a tap is watched, steps are executed eagerly, not as captured CUDA graphs")
+            self._say(f"while a tap is watched, {EAGER}")
             return None
         shape = tuple(tuple(tensor.shape) for tensor in (*tensors_of(batch), *(carry or {}).values()))
         if shape not in self._seen:
