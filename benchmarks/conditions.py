@@ -4,7 +4,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 def conditions(packages: Iterable[str], commit: str = "") -> dict[str, Any]:
     """Command, commit (or the given one, where there is no repository to ask), versions, processor and load."""
     return {
-        "command": " ".join(["python", *sys.argv]),
+        "command": command(sys.argv),
         "commit": commit or _git("rev-parse", "HEAD").strip(),
         "uncommitted_changes": bool(_git("status", "--porcelain", "src").strip()),
         "date": datetime.now(UTC).date().isoformat(),
@@ -23,6 +23,13 @@ def conditions(packages: Iterable[str], commit: str = "") -> dict[str, Any]:
         "cpus": os.cpu_count(),
         "load_average_before": round(os.getloadavg()[0], 2),
     }
+
+
+def command(arguments: Sequence[str]) -> str:
+    """What was called; of paths, the last part alone, because where files lie is nobody's business."""
+    script = Path(arguments[0])
+    rest = (each if "=" in each or "/" not in each else Path(each).name for each in arguments[1:])
+    return " ".join(["python", f"{script.resolve().parent.name}/{script.name}", *rest])
 
 
 def installed(package: str) -> str | None:

@@ -36,6 +36,8 @@ def main() -> None:
     parser.add_argument("--commit", default="", help="what is measured, where git cannot say it")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "generating.json")
     arguments = parser.parse_args()
+    if arguments.tokens < 8:
+        parser.error(f"--tokens {arguments.tokens}: a quarter of them must be two at least; give 8 or more")
     torch.set_num_threads(arguments.threads)
     record = conditions(("regard", "torch"), arguments.commit)
     record |= {"device": arguments.device, "threads": arguments.threads, "tokens": arguments.tokens}

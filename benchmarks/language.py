@@ -50,10 +50,6 @@ Figures = dict[tuple[str, int], dict[str, Any]]
 def main() -> None:
     arguments = parse()
     record = conditions(("regard", "torch", "numpy"), arguments.commit)
-    # Where files lie is nobody's business.
-    for path in (arguments.folder, arguments.runs, arguments.out, *arguments.merge):
-        if path.name:
-            record["command"] = record["command"].replace(str(path), path.name)
     before = json.loads(arguments.out.read_text())["figures"] if arguments.out.exists() else []
     for path in arguments.merge:
         before += json.loads(path.read_text())["figures"]

@@ -3,7 +3,7 @@
     python benchmarks/rare_words.py runs/wikitext2-lstm-1 runs/wikitext2-copying-1
 
 Reads models that were trained on the same text (`benchmarks/language.py` trains them), and compares them on its test
-text.
+text: bits of each class of words, and how they change against the first of the models.
 """
 
 import argparse
@@ -32,7 +32,8 @@ def main() -> None:
     found = compare(writers, Text("test", data), Text("train", data), rare=arguments.rare)
     record |= {"rare": arguments.rare, "figures": [asdict(row) for row in found]}
     for row in found:
-        print(f"{row.model:30} {row.words:24} {row.count:8,} {row.bits:8.3f} ± {row.margin:.3f}")
+        change = "" if row.change is None else f"   {row.change:+.3f} ± {row.change_margin:.3f}"
+        print(f"{row.model:30} {row.words:24} {row.count:8,} {row.bits:8.3f} ± {row.margin:.3f}{change}")
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 

@@ -135,10 +135,19 @@ def rare_words(record: Record) -> list[str]:
     rows = [
         [words, f"{found[models[0], words]['count']:,}"]
         + [f"{found[model, words]['bits']:.2f} ± {found[model, words]['margin']:.2f}" for model in models]
+        + [_signed(found[model, words]) for model in models[1:]]
         for words in classes
     ]
-    said = f"Bits, means with 95 % intervals; rare is what occurs {record['rare']} times or less in training."
-    return [*markdown(["words", "count", *models], rows), "", said]
+    changes = ["change" if len(models) == 2 else f"change by {model}" for model in models[1:]]
+    said = (
+        f"Bits, means with 95 % intervals over documents; changes are against {models[0]}. Rare is what occurs "
+        f"{record['rare']} times or less in training. {record['date']}, {record['commit'][:10]}: `{record['command']}`"
+    )
+    return [*markdown(["words", "count", *models, *changes], rows), "", said]
+
+
+def _signed(row: Record) -> str:
+    return f"{row['change']:+.2f} ± {row['change_margin']:.2f}".replace("-", "−")
 
 
 def ladder(record: Record) -> list[str]:

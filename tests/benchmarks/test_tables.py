@@ -96,3 +96,15 @@ def test_tables_of_language_models(tables: ModuleType, tmp_path: Path) -> None:
     made = tables.with_tables("<!-- generated: generating -->\n<!-- end -->", tmp_path).splitlines()
     assert "| rnn | 12 | 11 |" in made
     assert "9 tokens on p, 2 threads; 2026-01-01, 0123456789: `c`" in made
+
+
+def test_tables_of_rare_words(tables: ModuleType, tmp_path: Path) -> None:
+    row = {"words": "rare, new", "count": 1200, "bits": 8.0, "margin": 0.1, "change": None, "change_margin": None}
+    other = row | {"model": "copying", "bits": 6.5, "change": -1.5, "change_margin": 0.05}
+    record = {"rare": 20, "date": "2026-01-01", "commit": "0123456789abc", "command": "c"}
+    record |= {"figures": [row | {"model": "lstm"}, other]}
+    (tmp_path / "rare_words.json").write_text(json.dumps(record))
+    made = tables.with_tables("<!-- generated: rare-words -->\n<!-- end -->", tmp_path).splitlines()
+    assert made[2] == "| words | count | lstm | copying | change |"
+    assert made[4] == "| rare, new | 1,200 | 8.00 ± 0.10 | 6.50 ± 0.10 | −1.50 ± 0.05 |"
+    assert "20 times or less in training. 2026-01-01, 0123456789: `c`" in made[6]

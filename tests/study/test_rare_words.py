@@ -40,9 +40,16 @@ def test_models_are_compared_word_by_word(tmp_path: Path) -> None:
     assert sum(row.count for row in found if row.model == "copying") == len(words)
     for name, writer in writers.items():
         scored = writer.score_text(Text("test", data))
-        plain = scored.log_probs[scored.text.stream != END].sum() / -np.log(2)
-        assert sum(row.count * row.bits for row in found if row.model == name) == pytest.approx(plain, rel=1e-4)
+        total = scored.log_probs[scored.text.stream != END].sum() / -np.log(2)
+        assert sum(row.count * row.bits for row in found if row.model == name) == pytest.approx(total, rel=1e-4)
     assert all(row.margin >= 0 for row in found)
+    plain, copying = found[: len(CLASSES)], found[len(CLASSES) :]
+    assert all(row.change is None and row.change_margin is None for row in plain)
+    assert [row.change for row in copying] == pytest.approx(
+        [row.bits - other.bits for row, other in zip(copying, plain, strict=True)]
+    )
+    twice = compare(dict.fromkeys(("a", "b"), writers["copying"]), Text("test", data), Text("train", data))
+    assert {(row.change, row.change_margin) for row in twice[len(CLASSES) :]} == {(0.0, 0.0)}
     unknown = Text("test", data.model_copy(update={"documents": "none"}))
     with pytest.raises(UsageError, match="where documents begin is not known"):
         compare(writers, unknown, Text("train", data))

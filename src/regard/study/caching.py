@@ -25,7 +25,7 @@ class Caches:
 def best_cache(writer: Writer, text: Text, caches: Caches, *, rows: int) -> tuple[int, float, float]:
     """The size, theta and share with which a text is most likely when read in `rows`.
 
-    Probability is linear in the share, p = (1 − λ) · p_model + λ · p_cache, so each size and theta is read with once."""
+    Probability is linear in the share, p = (1 − λ) · p_model + λ · p_cache, so each size and theta is tried once."""
     model = np.exp(writer.score_text(text, rows=rows).log_probs, dtype=np.float64)
     found: dict[tuple[int, float, float], float] = {}
     for size, theta in product(caches.sizes, caches.thetas):

@@ -32,11 +32,16 @@ class Surprisal:
     """Mean over the words."""
     margin: float
     """Half the width of its 95 % interval, by the bootstrap over documents."""
+    change: float | None = None
+    """Against the first of the models, whose own is None."""
+    change_margin: float | None = None
+    """Of the change; the same documents are drawn for both models."""
 
 
 def compare(writers: Mapping[str, Writer], text: Text, train: Text, *, rare: int = 20) -> list[Surprisal]:
-    """The mean surprisal of each class of words in a text, by each model. Words that occur at most `rare` times in the
-    training text are rare. All models must have the same words, and documents must be known."""
+    """The mean surprisal of each class of words in a text, by each model, and how it changes against the first. Words
+    that occur at most `rare` times in the training text are rare. All models must have the same words, and documents
+    must be known."""
     first = next(iter(writers.values()))
     if any(other.tokenizer.state() != first.tokenizer.state() for other in writers.values()):
         raise UsageError("models can be compared word by word only if they have the same words")
@@ -44,6 +49,7 @@ def compare(writers: Mapping[str, Writer], text: Text, train: Text, *, rare: int
         raise UsageError("where documents begin is not known; set data.documents to 'headings' or 'blank'")
     counts = _counts(first, train)
     found: list[Surprisal] = []
+    reference: npt.NDArray[np.float64] | None = None
     for name, writer in writers.items():
         scored = writer.score_text(text)
         known = np.minimum(scored.text.stream, writer.tokenizer.size)
@@ -53,7 +59,9 @@ def compare(writers: Mapping[str, Writer], text: Text, train: Text, *, rare: int
         for place, words in enumerate(CLASSES):
             chosen = classes == place
             mean, margin = _mean(bits[chosen], documents[chosen])
-            found.append(Surprisal(name, words, int(chosen.sum()), mean, margin))
+            changes = () if reference is None else _mean((bits - reference)[chosen], documents[chosen])
+            found.append(Surprisal(name, words, int(chosen.sum()), mean, margin, *changes))
+        reference = bits if reference is None else reference
     return found
 
 

@@ -1,0 +1,15 @@
+"""What is said about a measurement."""
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+
+def test_commands_do_not_say_where_files_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(__file__).parents[2] / "benchmarks"
+    monkeypatch.syspath_prepend(str(folder))
+    conditions = import_module("conditions")
+    given = [str(folder / "language.py"), "ptb-lstm", "--folder", "/home/me/ptb", "--out", "a/b.json", "--set", "x=a/b"]
+    said = "python benchmarks/language.py ptb-lstm --folder ptb --out b.json --set x=a/b"
+    assert conditions.command(given) == said
