@@ -60,7 +60,8 @@ def test_a_model_without_test_text_says_so(trained: Trained, tmp_path: Path) -> 
     assert regard("train", recipe, "--out", tmp_path / "m", "--set", "train.steps=1").code == 0
     told = regard("evaluate", tmp_path / "m")
     assert told.code == 2
-    assert told.err.startswith("regard: the model's recipe names no test text (data.test); name the files")
+    assert told.err.startswith("regard: the model's recipe names no test text (data.test); name the files instead\n")
+    assert regard("score", tmp_path / "m").err == told.err
     assert regard("evaluate", tmp_path / "m", "--split", "dev").code == 0
 
 
@@ -84,6 +85,18 @@ def test_scores_of_given_translations(trained: Trained, files: tuple[Path, Path]
     stated = re.fullmatch(r"perplexity (\S+) per target token, end of sentence included \(6 tokens\)\n", told.err)
     assert stated
     assert float(stated[1]) == pytest.approx(perplexity, rel=1e-3)
+
+
+def test_scores_of_the_model_s_own_corpus(trained: Trained) -> None:
+    place = trained.recipe.parent
+    for split in ("dev", "test"):
+        told = regard("score", trained.folder, "--split", split)
+        assert told == regard("score", trained.folder, place / f"{split}.de", place / f"{split}.en")
+        assert (told.code, told.out.count("\n")) == (0, 20)
+    assert told == regard("score", trained.folder)
+    told = regard("score", trained.folder, "--split", "train")
+    assert (told.code, told.out) == (2, "")
+    assert told.err == "regard: --split 'train' is not known; known are 'test' or 'dev'\n"
 
 
 def test_scores_of_tokens_add_up(trained: Trained, files: tuple[Path, Path]) -> None:

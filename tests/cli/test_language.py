@@ -84,6 +84,7 @@ def test_score_of_the_test_text_and_of_a_file(model: Path, tmp_path: Path) -> No
         "bits per character",
     ]
     assert regard("score", model, "--split", "dev").out != told.out
+    assert regard("score", model, "--split", "test").out == told.out
     assert "context:lines|" in regard("score", model, "--context", "lines").out
     assert "cache:9 words, theta 0.5, share 0.2" in regard(
         "score", model, "--cache", 9, "--cache-theta", 0.5, "--cache-share", 0.2
@@ -126,6 +127,11 @@ def test_score_of_every_token(model: Path, tmp_path: Path) -> None:
         (b"\xff", [], "new.txt:1: byte 0xff at byte 1 of the line: not valid UTF-8"),
         (b"a\n", ["--context", "line"], "--context 'line' is not known; known are 'lines'"),
         (b"a\n", ["--split", "train"], "--split 'train' is not known; known are 'test' or 'dev'"),
+        (
+            b"a\n",
+            ["--split", "dev"],
+            "regard: --split dev is a part of the model's own corpus, and files are named; leave one out\n",
+        ),
         (b"a\n", ["--cache", -1], "a cache of size = -1 words holds nothing"),
         (b"a\n", ["--rows", 0], "regard: rows = 0: a text is read in at least one\n"),
         (b"a\n", ["--to", "fr"], "model: is a language model, and --to is for translators; leave it out\n"),
@@ -147,7 +153,9 @@ def test_commands_say_which_model_they_need(model: Path, trained: Trained, tmp_p
     assert "this model is for language, and a model for translation is needed here; it can generate or" in told.err
     told = regard("generate", trained.folder)
     assert "this model is for translation, and a model for language is needed here; it can translate" in told.err
-    assert "is a translator; give two files, source and target, not 0" in regard("score", trained.folder).err
+    told = regard("score", trained.folder, tmp_path / "one.txt")
+    assert (told.code, told.out) == (2, "")
+    assert told.err.endswith("model: is a translator; give two files, source and target, or none, not 1\n")
     for option in (["--json"], ["--cache", 5], ["--context", "lines"], ["--rows", 2]):
         refused = regard("score", trained.folder, *option)
         assert refused.code == 2

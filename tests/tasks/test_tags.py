@@ -138,6 +138,11 @@ def test_the_commands(folder: Path, tmp_path: Path) -> None:
     told = regard("evaluate", folder, "--to", "it")
     assert (told.code, told.err) == (2, "regard: 'it' is not a tag of this model; its tags are 'de' or 'fr'\n")
     assert regard("score", folder, *pairs, "--to", "fr").code == 0
+    told = regard("score", folder, "--to", "it")
+    assert (told.code, told.err) == (2, "regard: 'it' is not a tag of this model; its tags are 'de' or 'fr'\n")
+    each = [regard("score", folder, *options).out.split("\n")[:-1] for options in ([], ["--to", "de"], ["--to", "fr"])]
+    assert len(each[2]) == 60
+    assert sorted(each[0]) == sorted(each[1] + each[2])
     assert regard("align", folder, *pairs, "--to", "fr").code == 0
     assert regard("look", folder, "one", "--to", "fr").code == 0
 

@@ -14,6 +14,7 @@ from regard.cli.progress import progress_of
 from regard.errors import UsageError, one_of
 
 if TYPE_CHECKING:
+    from regard.recipe import HeldOut
     from regard.tasks import Scored, ScoredText, Writer
 
 CONTEXTS = ("stream", "documents", "lines")
@@ -25,14 +26,14 @@ Files = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="[FILES]",
-        help="Source and target text for a translator; text for a language model (default: its test text).",
+        help="Source and target text for a translator; text for a language model. (default: the model's own test text)",
         show_default=False,
     ),
 ]
 Tokens = Annotated[
     bool, typer.Option("--tokens", help="Every token too: its log-probability, or its surprisal in bits.")
 ]
-Split = Annotated[str, typer.Option(help="Language models, without FILES: the recipe's test or dev text.")]
+Split = Annotated[str | None, typer.Option(help="Without FILES: the recipe's test or dev text. (default: test)")]
 Context = Annotated[
     str | None,
     typer.Option(help="Language models: what a word may depend on, stream, documents or lines (default: recipe)."),
@@ -50,7 +51,7 @@ def score(
     model: ModelFolder,
     files: Files = None,
     tokens: Tokens = False,
-    split: Split = "test",
+    split: Split = None,
     context: Context = None,
     rows: Rows = 1,
     cache: Cache = 0,
@@ -70,6 +71,8 @@ def score(
 
       regard score runs/mine test.de test.en --tokens
 
+      regard score runs/mine --split dev
+
       regard score runs/lstm ptb.test.txt
 
       regard score runs/lstm ptb.test.txt --cache 500
@@ -78,17 +81,18 @@ def score(
     """
     from regard.tasks import load_writer, task_of
 
+    part = _part(split, files or [])
     if task_of(model) == "translation":
         given = {"--json": as_json, "--cache": cache, "--context": context, "--rows": rows != 1}
         if named := [option for option, value in given.items() if value]:
             raise UsageError(f"{model}: is a translator, and {named[0]} is for language models; leave it out")
-        return _score_pairs(model, files or [], tokens, device, to)
+        return _score_pairs(model, files or [], part, tokens, device, to)
     if to is not None:
         raise UsageError(f"{model}: is a language model, and --to is for translators; leave it out")
     writer = load_writer(model, device=device)
     if cache:
         writer = writer.with_cache(cache, cache_theta, cache_share)
-    scored = _score_text(writer, files or [], split, context, rows)
+    scored = _score_text(writer, files or [], part, context, rows)
     found = scored.likelihood
     if found.unknown > MANY * found.tokens:
         share = f"{100 * found.unknown / found.tokens:.0f} % of the tokens"
@@ -104,16 +108,28 @@ def score(
     return None
 
 
-def _score_pairs(model: Path, files: list[Path], tokens: bool, device: str, to: str | None) -> None:
-    from regard.cli.corpus import pieces_of
-    from regard.tasks import load_translator
+def _part(split: str | None, files: list[Path]) -> "HeldOut":
+    """The part of the model's own corpus that is named; the test text if none is."""
+    if split not in (None, "dev", "test"):
+        raise UsageError(f"--split {split!r} is not known; known are {one_of(('test', 'dev'), split)}")
+    if split and files:
+        raise UsageError(f"--split {split} is a part of the model's own corpus, and files are named; leave one out")
+    return "dev" if split == "dev" else "test"
 
-    if len(files) != 2:
-        raise UsageError(f"{model}: is a translator; give two files, source and target, not {len(files)}")
-    translator = load_translator(model, device=device).into(to)
+
+def _score_pairs(model: Path, files: list[Path], split: "HeldOut", tokens: bool, device: str, to: str | None) -> None:
+    from regard.cli.corpus import pieces_of
+    from regard.cli.evaluate import tagged
+    from regard.tasks import load_translator
+    from regard.tasks.evaluation import scored, split_of
+
+    if len(files) not in (0, 2):
+        raise UsageError(f"{model}: is a translator; give two files, source and target, or none, not {len(files)}")
+    translator = load_translator(model, device=device)
+    translator.into(to)  # refuses a tag that it does not know
     count, total = 0, 0.0
-    for pairs in pieces_of(files):
-        for row in translator.score([pair.source for pair in pairs], [pair.target for pair in pairs]):
+    for pairs in pieces_of(files) if files else [split_of(translator.recipe, split)]:
+        for row in scored(translator, tagged(pairs, to, bool(files))):
             typer.echo("\t".join(columns_of(row, tokens)))
             count += len(row.tokens)
             total += row.log_prob
@@ -122,19 +138,17 @@ def _score_pairs(model: Path, files: list[Path], tokens: bool, device: str, to: 
         typer.echo(f"perplexity {perplexity:.4f} per target token, end of sentence included ({count} tokens)", err=True)
 
 
-def _score_text(writer: "Writer", files: list[Path], split: str, context: str | None, rows: int) -> "ScoredText":
+def _score_text(writer: "Writer", files: list[Path], split: "HeldOut", context: str | None, rows: int) -> "ScoredText":
     from regard.data.text import Text
     from regard.recipe import LanguageData, change_section
 
     if context is not None and context not in CONTEXTS:
         raise UsageError(f"--context {context!r} is not known; known are {one_of(CONTEXTS, context)}")
-    if split not in ("dev", "test"):
-        raise UsageError(f"--split {split!r} is not known; known are {one_of(('test', 'dev'), split)}")
     data: LanguageData = writer.recipe.data
     if files:
         named = [str(path) for path in files]
-        data, split = change_section(data, {"corpus": "files", "train": named, "dev": [], "test": named}), "test"
-    text = Text("dev" if split == "dev" else "test", data)
+        data = change_section(data, {"corpus": "files", "train": named, "dev": [], "test": named})
+    text = Text(split, data)
     if not text.is_there:
         raise UsageError(f"the model's recipe names no {split} text (data.{split}); name the files to score")
     with progress_of("tokens") as show:

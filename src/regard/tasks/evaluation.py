@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import groupby, product
@@ -13,7 +13,7 @@ from regard.errors import UsageError
 from regard.inspect import GoldLinks
 from regard.metrics import Score, accuracy, alignment_error_rate, bleu, chrf, ter
 from regard.recipe import HeldOut, TranslationRecipe
-from regard.tasks.translator import Translator
+from regard.tasks.translator import Scored, Translator
 
 RESAMPLES = 1000
 """Bootstrap samples of the lines behind each confidence interval."""
@@ -62,13 +62,27 @@ def translated(
 ) -> list[str]:
     """The translation of each source, into what its tag says, by a model that knows tags."""
     outputs = [""] * len(pairs)
-    for tag in dict.fromkeys(pair.tag for pair in pairs):
-        places = [place for place, pair in enumerate(pairs) if pair.tag == tag]
-        told = translator.into(tag) if tag and translator.tags else translator
+    for told, places in _by_tag(translator, pairs):
         found = told.translate([pairs[place].source for place in places], on_progress=on_progress)
         for place, translation in zip(places, found, strict=True):
             outputs[place] = translation.text
     return outputs
+
+
+def scored(translator: Translator, pairs: Sequence[Pair]) -> list[Scored]:
+    """What a model thinks of the target of each pair, in the language that its tag says."""
+    found: dict[int, Scored] = {}
+    for told, places in _by_tag(translator, pairs):
+        sources, targets = [pairs[place].source for place in places], [pairs[place].target for place in places]
+        found.update(zip(places, told.score(sources, targets), strict=True))
+    return [found[place] for place in range(len(pairs))]
+
+
+def _by_tag(translator: Translator, pairs: Sequence[Pair]) -> Iterator[tuple[Translator, list[int]]]:
+    """The places of the pairs with each tag, after the translator that is told to write it."""
+    for tag in dict.fromkeys(pair.tag for pair in pairs):
+        told = translator.into(tag) if tag and translator.tags else translator
+        yield told, [place for place, pair in enumerate(pairs) if pair.tag == tag]
 
 
 def split_of(recipe: TranslationRecipe, split: HeldOut) -> list[Pair]:
@@ -76,7 +90,7 @@ def split_of(recipe: TranslationRecipe, split: HeldOut) -> list[Pair]:
     corpora = load_corpus(recipe.data, recipe.seed)
     pairs = list(corpora.test if split == "test" else corpora.dev)
     if not pairs:
-        raise UsageError(f"the model's recipe names no {split} text (data.{split}); name the files to evaluate on")
+        raise UsageError(f"the model's recipe names no {split} text (data.{split}); name the files instead")
     return pairs
 
 
