@@ -26,7 +26,7 @@ from regard.data.stream import TokenText, encoded
 from regard.data.text import Text
 from regard.decode.continuing import go_on
 from regard.device import choose_device
-from regard.errors import UsageError, counted, one_of
+from regard.errors import DataError, UsageError, counted, one_of
 from regard.metrics import Score
 from regard.metrics.likelihood import Likelihood
 from regard.models import ContinuousCache, LanguageModel, build_language_model
@@ -115,6 +115,12 @@ class Writer:
     def prompt(self, text: str) -> Prompt:
         """What the model reads before it writes: all lines of a text, the last of which goes on."""
         *whole, last = text.split("\n")
+        for number, line in enumerate((*whole, last), start=1):
+            if (place := line.find("\0")) >= 0:
+                raise DataError(
+                    f"prompt, line {number}: a NUL character at character {place + 1} of the line, so this is no text; "
+                    "take it out (convert UTF-16 to UTF-8 first)"
+                )
         end = [END] if self.recipe.data.end_of_line else []
         rows = self.encoder.encode_all([*whole, last])
         tokens = [token for row in rows[:-1] for token in (*row, *end)] + rows[-1]
