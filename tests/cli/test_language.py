@@ -8,6 +8,7 @@ import pytest
 from command_line import Trained, regard, untouched
 from language_runs import language_recipe, write_text
 
+from regard.models.continuous_cache import SHARE, THETA
 from regard.recipe import write_recipe
 
 
@@ -96,6 +97,12 @@ def test_score_of_the_test_text_and_of_a_file(model: Path, tmp_path: Path) -> No
     ).out
 
 
+def test_a_cache_is_by_default_what_the_help_says(model: Path) -> None:
+    assert f"cache:9 words, theta {THETA}, share {SHARE}|" in regard("score", model, "--cache", 9).out
+    told = " ".join(regard("score", "--help").out.split())
+    assert all(f"(default: {value})" in told for value in (THETA, SHARE))
+
+
 def test_a_text_of_unknown_words_is_scored_and_said_to_be_one(model: Path, tmp_path: Path) -> None:
     (tmp_path / "new.txt").write_text("Der Hund sieht\n")
     told = regard("score", model, tmp_path / "new.txt")
@@ -138,6 +145,33 @@ def test_score_of_every_token(model: Path, tmp_path: Path) -> None:
             "regard: --split dev is a part of the model's own corpus, and files are named; leave one out\n",
         ),
         (b"a\n", ["--cache", -1], "a cache of size = -1 words holds nothing"),
+        (b"a\n", ["--cache", 10**20], "words does not fit into memory; give at most 1,000,000\n"),
+        *(
+            (
+                b"a\n",
+                ["--cache", 9, "--cache-theta", theta],
+                f"regard: --cache-theta {theta}: the larger, the more like states count; give a number above 0\n",
+            )
+            for theta in ("-0.5", "0", "nan", "inf")
+        ),
+        *(
+            (
+                b"a\n",
+                ["--cache", 9, "--cache-share", share],
+                f"regard: --cache-share {share}: a part of the probability; give a number from 0 to below 1\n",
+            )
+            for share in ("-0.1", "1", "nan")
+        ),
+        (
+            b"a\n",
+            ["--cache-theta", 0.5],
+            "regard: --cache-theta 0.5 is said of a cache, but there is none; ask for one with --cache 500\n",
+        ),
+        (
+            b"a\n",
+            ["--cache", 0, "--cache-share", 0.5],
+            "regard: --cache-share 0.5 is said of a cache, but there is none; ask for one with --cache 500\n",
+        ),
         (b"a\n", ["--rows", 0], "regard: rows = 0: a text is read in at least one\n"),
         (b"a\n", ["--to", "fr"], "model: is a language model, and --to is for translators; leave it out\n"),
     ],
@@ -161,7 +195,8 @@ def test_commands_say_which_model_they_need(model: Path, trained: Trained, tmp_p
     told = regard("score", trained.folder, tmp_path / "one.txt")
     assert (told.code, told.out) == (2, "")
     assert told.err.endswith("model: is a translator; give two files, source and target, or none, not 1\n")
-    for option in (["--json"], ["--cache", 5], ["--context", "lines"], ["--rows", 2]):
+    caching = [["--cache", 5], ["--cache-theta", 0.5], ["--cache-share", 0.1]]
+    for option in (["--json"], ["--context", "lines"], ["--rows", 2], *caching):
         refused = regard("score", trained.folder, *option)
         assert refused.code == 2
         assert f"is a translator, and {option[0]} is for language models; leave it out\n" in refused.err

@@ -1,5 +1,6 @@
 """The continuous cache, against loops over words."""
 
+import math
 import re
 
 import pytest
@@ -47,6 +48,13 @@ def test_sizes_and_shares_that_make_no_sense_are_refused() -> None:
     model = tiny_language_model("window-plain-own")
     with pytest.raises(UsageError, match=re.escape("a cache of size = 0 words holds nothing; give 1 or more")):
         ContinuousCache(model, size=0)
+    expected = "a cache of size = 1,000,001 words does not fit into memory; give at most 1,000,000"
+    with pytest.raises(UsageError, match=re.escape(expected)):
+        ContinuousCache(model, size=1_000_001)
+    for theta in (-0.5, math.nan, math.inf):
+        expected = f"a cache prefers words after like states by theta = {theta}; give a number from 0 on"
+        with pytest.raises(UsageError, match=re.escape(expected)):
+            ContinuousCache(model, theta=theta)
     expected = "a cache can have a share from 0 to below 1 of the probability, not share = 1.0"
     with pytest.raises(UsageError, match=re.escape(expected)):
         ContinuousCache(model, share=1.0)

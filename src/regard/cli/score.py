@@ -42,8 +42,10 @@ Rows = Annotated[
     int, typer.Option(help="Language models: stretches read side by side; more is faster, each without its past.")
 ]
 Cache = Annotated[int, typer.Option(help="Language models: last words kept in a cache; 0 means none.")]
-Theta = Annotated[float, typer.Option(help="How much the cache prefers words after like states.")]
-Share = Annotated[float, typer.Option(help="Share of probability that the cache gets.")]
+Theta = Annotated[
+    float | None, typer.Option(help="With --cache: how much it prefers words after like states. (default: 0.66)")
+]
+Share = Annotated[float | None, typer.Option(help="With --cache: its share of the probability. (default: 0.13)")]
 Json = Annotated[bool, typer.Option("--json", help="Language models: everything as JSON.")]
 
 
@@ -55,8 +57,8 @@ def score(
     context: Context = None,
     rows: Rows = 1,
     cache: Cache = 0,
-    cache_theta: Theta = 0.66,
-    cache_share: Share = 0.13,
+    cache_theta: Theta = None,
+    cache_share: Share = None,
     to: To = None,
     as_json: Json = False,
     device: Device = "auto",
@@ -83,29 +85,35 @@ def score(
 
     part = _part(split, files or [])
     if task_of(model) == "translation":
-        given = {"--json": as_json, "--cache": cache, "--context": context, "--rows": rows != 1}
-        if named := [option for option, value in given.items() if value]:
+        caching = {"--cache": cache or None, "--cache-theta": cache_theta, "--cache-share": cache_share}
+        given = {"--json": as_json or None, "--context": context, "--rows": None if rows == 1 else rows, **caching}
+        if named := [option for option, value in given.items() if value is not None]:
             raise UsageError(f"{model}: is a translator, and {named[0]} is for language models; leave it out")
         return _score_pairs(model, files or [], part, tokens, device, to)
     if to is not None:
         raise UsageError(f"{model}: is a language model, and --to is for translators; leave it out")
+    _check_cache(cache, cache_theta, cache_share)
     writer = load_writer(model, device=device)
     if cache:
-        writer = writer.with_cache(cache, cache_theta, cache_share)
-    scored = _score_text(writer, files or [], part, context, rows)
+        how = {"theta": cache_theta, "share": cache_share}
+        writer = writer.with_cache(cache, **{name: value for name, value in how.items() if value is not None})
+    return _tell(model, _score_text(writer, files or [], part, context, rows), tokens, as_json)
+
+
+def _tell(model: Path, scored: "ScoredText", tokens: bool, as_json: bool) -> None:
+    """Prints what a language model thinks of a text."""
     found = scored.likelihood
     if found.unknown > MANY * found.tokens:
         share = f"{100 * found.unknown / found.tokens:.0f} % of the tokens"
         typer.echo(f"{share} are unknown to this model: is this text written as its training text was?", err=True)
     if as_json:
         typer.echo(_as_json(model, scored, tokens))
-        return None
+        return
     if tokens:
         for line, token, bits in scored.surprisals():
             typer.echo(f"{line}\t{token}\t{bits:.4f}")
     for each in scored.scores:
         typer.echo(str(each), err=tokens)
-    return None
 
 
 def _part(split: str | None, files: list[Path]) -> "HeldOut":
@@ -115,6 +123,16 @@ def _part(split: str | None, files: list[Path]) -> "HeldOut":
     if split and files:
         raise UsageError(f"--split {split} is a part of the model's own corpus, and files are named; leave one out")
     return "dev" if split == "dev" else "test"
+
+
+def _check_cache(size: int, theta: float | None, share: float | None) -> None:
+    for option, value in {"--cache-theta": theta, "--cache-share": share}.items():
+        if value is not None and size == 0:
+            raise UsageError(f"{option} {value:g} is said of a cache, but there is none; ask for one with --cache 500")
+    if theta is not None and not 0 < theta < math.inf:
+        raise UsageError(f"--cache-theta {theta:g}: the larger, the more like states count; give a number above 0")
+    if share is not None and not 0 <= share < 1:
+        raise UsageError(f"--cache-share {share:g}: a part of the probability; give a number from 0 to below 1")
 
 
 def _score_pairs(model: Path, files: list[Path], split: "HeldOut", tokens: bool, device: str, to: str | None) -> None:

@@ -7,6 +7,7 @@ With h the output of a trained model's last layer, and h_i that before the word 
 Nothing is trained: θ and λ are chosen on development text. Texts are scored in pieces, each of which is one product.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Self
 
@@ -24,6 +25,11 @@ from regard.models.language_copying import OpenReadout
 from regard.models.recent import Recent
 from regard.tap import Tap
 from regard.tokens.vocabulary import PAD
+
+MOST = 1_000_000
+"""Words that a cache can hold: room for all of them is taken at once."""
+THETA, SHARE = 0.66, 0.13
+"""As for AWD-LSTM on WikiText-2 (Merity, Keskar and Socher 2018), rounded; what suits a model is found by trying."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +52,14 @@ class ContinuousCache(LanguageModel):
     """A trained model with a cache of its last `size` words, which gets `share` of the probability; the tap `weights`
     shows what of it each of them has, "N 1 n K"."""
 
-    def __init__(self, model: LanguageModel, *, size: int = 500, theta: float = 0.66, share: float = 0.13) -> None:
+    def __init__(self, model: LanguageModel, *, size: int = 500, theta: float = THETA, share: float = SHARE) -> None:
         super().__init__()
         if size < 1:
             raise UsageError(f"a cache of size = {size} words holds nothing; give 1 or more")
+        if size > MOST:
+            raise UsageError(f"a cache of size = {size:,} words does not fit into memory; give at most {MOST:,}")
+        if not 0 <= theta < math.inf:
+            raise UsageError(f"a cache prefers words after like states by theta = {theta}; give a number from 0 on")
         if not 0 <= share < 1:
             raise UsageError(f"a cache can have a share from 0 to below 1 of the probability, not share = {share}")
         self.model, self.readout = model, model.readout

@@ -30,6 +30,7 @@ from regard.errors import DataError, UsageError, counted, one_of
 from regard.metrics import Score
 from regard.metrics.likelihood import Likelihood
 from regard.models import ContinuousCache, LanguageModel, build_language_model
+from regard.models.continuous_cache import SHARE, THETA
 from regard.models.ngram.generator import NgramLanguageModel
 from regard.recipe import LanguageDecoding, LanguageRecipe, TransformerLanguageModel, read_recipe
 from regard.tasks.language import TOKENIZER
@@ -102,7 +103,7 @@ class Writer:
         """The parts of the model by name, so that `regard.record` and `regard.intervene` take a writer as it is."""
         yield from self.model.named_modules()
 
-    def with_cache(self, size: int, theta: float, share: float) -> "Writer":
+    def with_cache(self, size: int, theta: float = THETA, share: float = SHARE) -> "Writer":
         """The same model with a cache of its last `size` words, which get `share` of the probability (Grave et al.
         2017); it needs no training."""
         if isinstance(self.model, NgramLanguageModel):
