@@ -35,6 +35,7 @@ from regard.objectives import cross_entropy
 from regard.recipe import parse_recipe
 from regard.tasks.task import Task
 from regard.tokens import PAD
+from regard.tokens.rows import Rows
 from regard.train.learner import Learner
 from regard.train.ranks import Ranks
 from regard.train.runtime import Plan
@@ -79,10 +80,13 @@ class RandomPairs:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def tokens(self, index: int) -> tuple[list[int], list[int]]:
-        source, target = self.lengths[index]
-        first = index % LONGEST
-        return self._tokens[first : first + source].tolist(), self._tokens[first : first + target].tolist()
+    def sides(self, examples: np.ndarray) -> tuple[Rows, Rows]:
+        firsts = examples % LONGEST
+        source, target = (
+            Rows.of([self._tokens[first : first + length] for first, length in zip(firsts, lengths, strict=True)])
+            for lengths in self.lengths[examples].T
+        )
+        return source, target
 
     def text(self, index: int) -> tuple[str, str]:
         raise AssertionError("nothing is sampled")

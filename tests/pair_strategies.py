@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from regard.data import Pair
 from regard.recipe import Data
+from regard.tokens.rows import Rows
 
 TokenPair = tuple[list[int], list[int]]
 
@@ -30,8 +31,9 @@ class ListedPairs:
     def lengths(self) -> npt.NDArray[np.int32]:
         return np.array([[len(source), len(target)] for source, target in self.pairs], dtype=np.int32).reshape(-1, 2)
 
-    def tokens(self, index: int) -> TokenPair:
-        return self.pairs[index]
+    def sides(self, examples: npt.NDArray[np.int64]) -> tuple[Rows, Rows]:
+        chosen = [self.pairs[example] for example in examples]
+        return Rows.of([source for source, _ in chosen]), Rows.of([target for _, target in chosen])
 
     def text(self, index: int) -> tuple[str, str]:
         source, target = ("".join(chr(ord("a") + token - 4) for token in side) for side in self.pairs[index])

@@ -208,7 +208,7 @@ def test_sampled_batches_can_be_gone_on_from_and_keep_the_budget() -> None:
 def test_sampled_text_that_became_too_long_is_not_sampled() -> None:
     batches, pairs = sampled(longest=3)
     for example, row in sources(batches, 0).items():
-        assert len(row) - 1 <= 3 or row[:-1] == pairs.tokens(example)[0]
+        assert len(row) - 1 <= 3 or row[:-1] == pairs.pairs[example][0]
 
 
 # Padding.

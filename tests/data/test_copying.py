@@ -10,6 +10,7 @@ from regard.data.batch import PairBatch, Worded
 from regard.data.batches import PairBatches, Position, evaluation_batches
 from regard.data.copying import Copying
 from regard.tokens import END, UNKNOWN, Tokenizer, train_tokenizer
+from regard.tokens.rows import Rows
 
 KNOWN_SOURCE = ["the cat sat on a mat", "the dog sat", "a cat a dog"]
 KNOWN_TARGET = ["die katze sat auf the mat", "der hund sat"]
@@ -71,7 +72,7 @@ def test_words_that_are_unknown_are_unknown_however_subwords_are_drawn() -> None
     text = "the ☃ cat é sat☃"
     copying = Copying(both, both)
     for seed in range(5):
-        (drawn,) = both.encode_sampled([text], np.array([seed], dtype=np.uint64))
+        (drawn,) = both.sampled(Rows.of([both.encode(text)]), np.array([seed], dtype=np.uint64)).lists()
         found = copying.copied(drawn, text)
         assert found.beyond == ("☃", "é")
         assert both.decode(found.words, found.beyond) == text
@@ -81,17 +82,18 @@ class Listed:
     """Pairs of texts as the batches of a run see them."""
 
     def __init__(self, pairs: list[tuple[str, str]], left: Tokenizer, right: Tokenizer) -> None:
-        self.pairs, self.sides = pairs, (left, right)
+        self.pairs, self.tokenizers = pairs, (left, right)
 
     def __len__(self) -> int:
         return len(self.pairs)
 
     @property
     def lengths(self) -> np.ndarray:
-        return np.array([[len(side) for side in self.tokens(index)] for index in range(len(self))], dtype=np.int32)
+        return np.stack([side.lengths for side in self.sides(np.arange(len(self)))], axis=1).astype(np.int32)
 
-    def tokens(self, index: int) -> tuple[list[int], list[int]]:
-        left, right = (side.encode(text) for side, text in zip(self.sides, self.pairs[index], strict=True))
+    def sides(self, examples: np.ndarray) -> tuple[Rows, Rows]:
+        texts = zip(*(self.pairs[example] for example in examples), strict=True)
+        left, right = (Rows.of(one.encode_all(side)) for one, side in zip(self.tokenizers, texts, strict=True))
         return left, right
 
     def text(self, index: int) -> tuple[str, str]:
@@ -111,7 +113,7 @@ def test_batches_know_the_words_of_their_sources(shapes: int) -> None:
     assert batch.source.tokens.equal(plain.source.tokens)
     assert not isinstance(plain.source, Worded)
     check(batch, copying, right)
-    sources, targets = (list(side) for side in zip(*(pairs.tokens(index) for index in range(3)), strict=True))
+    sources, targets = (side.lists() for side in pairs.sides(np.arange(3)))
     words, wanted = copying.both(sources, targets, PAIRS)
     (batch,) = evaluation_batches(sources, wanted, 64, words)
     check(batch, copying, right)

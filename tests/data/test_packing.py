@@ -15,12 +15,13 @@ from torch import Tensor
 
 from regard.data import PairBatch, PairBatches, Position
 from regard.data.filling import WIDTH, Packing, first_fit
-from regard.data.packing import Packed, PackedBatch
+from regard.data.packing import Packed, PackedBatch, PackedRows
 from regard.errors import RecipeError
 from regard.models import build_model
 from regard.models.generator import Generator
 from regard.objectives import cross_entropy
 from regard.recipe import TransformerModel, parse_recipe
+from regard.tokens.rows import Rows
 
 budgets = st.integers(1, 80)
 
@@ -81,7 +82,8 @@ def test_ranks_share_the_rows(pairs: list[TokenPair], budget: int, world: int) -
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), max_size=20), st.integers(1, 5), st.integers(9, 20))
 def test_a_pair_stands_in_the_first_row_with_room(lengths: list[tuple[int, int]], count: int, width: int) -> None:
-    found = first_fit(np.array(lengths, dtype=np.int64).reshape(-1, 2), count, width).tolist()
+    sizes = np.array(lengths, dtype=np.int64).reshape(-1, 2)
+    found = first_fit(sizes, np.arange(len(sizes)), count, width).tolist()
     for place, pair in enumerate(lengths):
         before = [
             [sum(lengths[one][side] for one in range(place) if found[one] == row) for side in (0, 1)]
@@ -121,8 +123,9 @@ def test_packed_pairs_give_the_loss_and_the_gradient_of_padded_ones(position: st
     model = build_model(settings, 9, 9).double().eval()
     padded = loss_and_gradients(model, PairBatch.of(SOURCES, TARGETS, [0, 1, 2, 3, 4]))
     # An empty row, rows of one, two and three pairs, and room left over on both sides.
-    rows = [[0, 2], [1, 4], [3]]
-    packed = loss_and_gradients(model, PackedBatch.pack(SOURCES, TARGETS, range(5), rows, (4, 12)))
+    rows = PackedRows(np.array([0, 2, 1, 4, 3]), np.array([2, 4, 5]), (4, 12))
+    batch = PackedBatch.pack(Rows.of(SOURCES), Rows.of(TARGETS), np.arange(5), rows)
+    packed = loss_and_gradients(model, batch)
     for one, other in zip(padded, packed, strict=True):
         torch.testing.assert_close(other, one, rtol=1e-9, atol=1e-11)
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pair_strategies import two_files
 
@@ -28,8 +29,8 @@ def recipe(train: list[str], tokens: dict[str, Any] | None = None, **data: Any) 
 def contents(prepared: Prepared) -> list[tuple[str, str]]:
     """The pairs that are trained on, decoded."""
     source, target = prepared.tokenizers
-    rows = (prepared.train.tokens(index) for index in range(len(prepared.train)))
-    return [(source.decode(left), target.decode(right)) for left, right in rows]
+    rows = (side.lists() for side in prepared.train.sides(np.arange(len(prepared.train))))
+    return [(source.decode(left), target.decode(right)) for left, right in zip(*rows, strict=True)]
 
 
 def test_pairs_become_tokens_and_everything_is_counted(tmp_path: Path) -> None:

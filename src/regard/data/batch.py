@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from regard.data.placing import NOTHING, Indices, put
+from regard.tokens.rows import Rows
 from regard.tokens.vocabulary import BEGIN, END, PAD
 
 
@@ -72,6 +74,17 @@ def padded_sources(
     return Worded(tokens.tokens, tokens.lengths, Padded.of([[*row, END] for row in words], width=width).tokens)
 
 
+def _padded(
+    rows: Rows, chosen: Indices, shape: tuple[int, int] | None, before: int = NOTHING, after: int = NOTHING
+) -> Padded:
+    """Chosen rows with one token more, and as many rows without any other as fill the shape."""
+    count, width = shape or (len(chosen), int(rows.lengths_of(chosen).max(initial=-1)) + 1)
+    tables, lengths = np.full((count, 1, width), PAD, dtype=np.int64), np.ones((count, 1), dtype=np.int64)
+    put(rows.values, rows.bounds, chosen, np.arange(1, len(chosen) + 1), before, after, tables, 0, lengths)
+    tables[len(chosen) :, :, :1] = max(before, after)
+    return Padded(torch.from_numpy(tables[:, 0]), torch.from_numpy(lengths[:, 0]))
+
+
 @dataclass(frozen=True)
 class PairBatch:
     """Source and target of the same examples.
@@ -113,6 +126,24 @@ class PairBatch:
             count=sum(len(row) + 1 for row in targets),
             examples=tuple(examples),
         )
+
+    @classmethod
+    def pick(
+        cls,
+        sources: Rows,
+        targets: Rows,
+        chosen: Indices,
+        examples: Indices,
+        shape: tuple[int, int] | None = None,
+        words: Rows | None = None,
+    ) -> Self:
+        """The same as `of`, made of some of many pairs; `examples` are those of all."""
+        source = _padded(sources, chosen, shape, after=END)
+        if words is not None:
+            source = Worded(source.tokens, source.lengths, _padded(words, chosen, shape, after=END).tokens)
+        given, wanted = _padded(targets, chosen, shape, before=BEGIN), _padded(targets, chosen, shape, after=END)
+        wanted.tokens[len(chosen) :], wanted.lengths[len(chosen) :] = PAD, 0
+        return cls(source, given, wanted, int(wanted.lengths.sum()), tuple(examples[chosen].tolist()))
 
     def rows(self, rank: int, world: int) -> Self:
         """The share of one of `world` processes: every world-th row. It may have no row at all."""

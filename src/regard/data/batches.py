@@ -17,9 +17,10 @@ from regard.data.batch import PairBatch
 from regard.data.copying import Copying
 from regard.data.filling import Packing
 from regard.data.packing import PackedBatch, PackedRows
+from regard.data.placing import Indices
 from regard.data.shapes import Shapes
-from regard.data.tagging import tags_before
 from regard.errors import DataError
+from regard.tokens.rows import Rows
 from regard.tokens.tokenizer import Tokenizer
 
 BATCHES_IN_SHARD = 128
@@ -55,8 +56,8 @@ class EncodedPairs(Protocol):
         """Tokens of source and target of each pair, one row a pair."""
         ...
 
-    def tokens(self, index: int) -> tuple[list[int], list[int]]:
-        """Source and target tokens of a pair."""
+    def sides(self, examples: Indices) -> tuple[Rows, Rows]:
+        """Source and target tokens of some pairs, in the order given."""
         ...
 
     def text(self, index: int) -> tuple[str, str]:
@@ -133,21 +134,13 @@ class PairBatches:
         while True:
             order = self._order(epoch)
             while shard < self.shards:
-                sources, targets, examples = self._encode(epoch, order[shard * self._shard_size :][: self._shard_size])
-                plan = self._plan(epoch, shard, sources, targets)
-                words = None
-                if self._copying is not None:
-                    words, targets = self._copying.both(sources, targets, map(self._pairs.text, examples))
+                pairs = self._shard(epoch, order[shard * self._shard_size :][: self._shard_size])
+                plan = self._plan(epoch, shard, pairs)
                 self._note(epoch, shard, len(plan))
                 if first >= len(plan):
                     raise DataError(no_such(position))
                 for place in range(first, len(plan)):
-                    after = self._after(epoch, shard, place, len(plan))
-                    rows = plan[place]
-                    if isinstance(rows, PackedRows):
-                        yield PackedBatch.pack(sources, targets, examples, rows.rows, rows.shape), after
-                    else:
-                        yield _batch(rows, sources, targets, examples, self._shapes, words), after
+                    yield self._batch(pairs, plan[place]), self._after(epoch, shard, place, len(plan))
                 shard, first = shard + 1, 0
             epoch, shard = epoch + 1, 0
 
@@ -168,23 +161,18 @@ class PairBatches:
         # twice that while the order is drawn.
         return np.random.default_rng((self._seed, epoch)).permutation(np.arange(len(self._pairs), dtype=np.uint32))
 
-    def _encode(
-        self, epoch: int, chosen: npt.NDArray[np.uint32]
-    ) -> tuple[list[list[int]], list[list[int]], list[int]]:
-        examples = chosen.tolist()
-        pairs = [self._pairs.tokens(example) for example in examples]
-        sides = [source for source, _ in pairs], [target for _, target in pairs]
-        if self._source or self._target:
-            texts = zip(*(self._pairs.text(example) for example in examples), strict=True)
-            for side, (tokenizer, those) in enumerate(zip((self._source, self._target), texts, strict=True)):
-                if tokenizer is not None:
-                    sampled = tokenizer.encode_sampled(those, self._seeds(epoch, side, chosen))
-                    plain = sides[side]
-                    sides[side][:] = [
-                        self._short_enough([*tags_before(tokenizer, row), *other], row)
-                        for other, row in zip(sampled, plain, strict=True)
-                    ]
-        return *sides, examples
+    def _shard(self, epoch: int, chosen: npt.NDArray[np.uint32]) -> "_Shard":
+        examples = chosen.astype(np.int64)
+        source, target = self._pairs.sides(examples)
+        if self._source is not None:
+            source = self._source.sampled(source, self._seeds(epoch, 0, chosen), self._longest)
+        if self._target is not None:
+            target = self._target.sampled(target, self._seeds(epoch, 1, chosen), self._longest)
+        if self._copying is None:
+            return _Shard(examples, source, target)
+        texts = map(self._pairs.text, examples.tolist())
+        words, wanted = self._copying.both(source.lists(), target.lists(), texts)
+        return _Shard(examples, source, Rows.of(wanted), Rows.of(words))
 
     def _seeds(self, epoch: int, side: int, examples: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
         """Of what is drawn for one side of each example."""
@@ -192,20 +180,36 @@ class PairBatches:
         # Odd steps never meet within 2 ** 64 examples, and the generator scatters what is near.
         return first + examples.astype(np.uint64) * np.uint64(0xD129_0F3F_2D1B_5E05)
 
-    def _short_enough(self, sampled: list[int], plain: list[int]) -> list[int]:
-        return sampled if self._longest is None or len(sampled) <= self._longest else plain
-
-    def _plan(
-        self, epoch: int, shard: int, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
-    ) -> Sequence[list[int] | PackedRows]:
-        lengths = [len(row) for row in sources], [len(row) for row in targets]
-        plan: Sequence[list[int] | PackedRows]
+    def _plan(self, epoch: int, shard: int, pairs: "_Shard") -> Sequence[Indices | PackedRows]:
+        lengths = pairs.source.lengths, pairs.target.lengths
+        plan: Sequence[Indices | PackedRows]
         if self._packing is not None:
             plan = self._packing.plan(*lengths)
         else:
             plan = plan_batches(*lengths, self._batch_tokens, self._shapes)
         rng = np.random.default_rng((self._seed, epoch, shard, 1))
         return [plan[place] for place in rng.permutation(len(plan))]
+
+    def _batch(self, pairs: "_Shard", rows: Indices | PackedRows) -> PairBatch:
+        if isinstance(rows, PackedRows):
+            return PackedBatch.pack(pairs.source, pairs.target, pairs.examples, rows)
+        shape = None
+        if self._shapes is not None:
+            longest = max(int(side.lengths_of(rows).max()) for side in (pairs.source, pairs.target))
+            width = int(self._shapes.widths_of(longest + 1))
+            shape = self._shapes.rows_of(width), width
+        return PairBatch.pick(pairs.source, pairs.target, rows, pairs.examples, shape, pairs.words)
+
+
+@dataclass(frozen=True)
+class _Shard:
+    """Pairs that are put into batches together."""
+
+    examples: Indices
+    source: Rows
+    target: Rows
+    words: Rows | None = None
+    """What the tokens of each source are in the target, if they are copied there."""
 
 
 def evaluation_batches(
@@ -216,12 +220,14 @@ def evaluation_batches(
 ) -> Iterator[PairBatch]:
     """All pairs once, shortest first, within the same budget; `examples` of a batch says which pairs they are."""
     for rows in plan_batches([len(row) for row in sources], [len(row) for row in targets], batch_tokens):
-        yield _batch(rows, sources, targets, range(len(sources)), words=words)
+        chosen = rows.tolist()
+        copied = None if words is None else [words[row] for row in chosen]
+        yield PairBatch.of([sources[row] for row in chosen], [targets[row] for row in chosen], chosen, words=copied)
 
 
 def plan_batches(
-    sources: Sequence[int], targets: Sequence[int], batch_tokens: int, shapes: Shapes | None = None
-) -> list[list[int]]:
+    sources: npt.ArrayLike, targets: npt.ArrayLike, batch_tokens: int, shapes: Shapes | None = None
+) -> list[Indices]:
     """Which rows go together, given their lengths: neighbours in length, as many as the budget allows.
 
     Rows of equal lengths keep the order they are given in, which therefore must be random already for training.
@@ -230,15 +236,14 @@ def plan_batches(
     longer = lengths.max(axis=0) + 1
     if shapes is not None:
         longer = shapes.widths_of(longer)
-    plan: list[list[int]] = []
-    rows: list[int] = []
     # Sorted by the longer side first, so that the last row of a batch is the one that decides its padded size.
-    for row in np.lexsort((lengths[1], lengths[0], longer)).tolist():
-        if rows and (len(rows) + 1) * longer[row] > batch_tokens:
-            plan.append(rows)
-            rows = []
-        rows.append(row)
-    return [*plan, rows] if rows else plan
+    order = np.lexsort((lengths[1], lengths[0], longer))
+    plan, first = [], 0
+    for place, width in enumerate(longer[order].tolist()):
+        if place > first and (place + 1 - first) * width > batch_tokens:
+            plan.append(order[first:place])
+            first = place
+    return [*plan, order[first:]] if len(order) else plan
 
 
 def no_such(position: Position) -> str:
@@ -248,20 +253,3 @@ def no_such(position: Position) -> str:
         f"the training data have no {place}, where the run is to go on, so they are not those it began with; "
         "restore the data and their settings, or start a new run"
     )
-
-
-def _batch(
-    rows: Sequence[int],
-    sources: Sequence[list[int]],
-    targets: Sequence[list[int]],
-    examples: Sequence[int],
-    shapes: Shapes | None = None,
-    words: Sequence[list[int]] | None = None,
-) -> PairBatch:
-    source, target = [sources[row] for row in rows], [targets[row] for row in rows]
-    shape = None
-    if shapes is not None:
-        width = int(shapes.widths_of(max(map(len, source + target)) + 1))
-        shape = shapes.rows_of(width), width
-    copied = None if words is None else [words[row] for row in rows]
-    return PairBatch.of(source, target, [examples[row] for row in rows], shape, copied)

@@ -17,8 +17,10 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 from regard.disk import open_file
+from regard.tokens.rows import Rows
 
 _FLUSH_EVERY = 1 << 16
 
@@ -79,6 +81,27 @@ class Ragged:
         start = int(self.ends[index - 1]) if index else 0
         return self._values[start : int(self.ends[index])]
 
+    def pick(self, indices: npt.NDArray[np.int64]) -> Rows:
+        """Some of the rows, in the order given."""
+        return Rows(*_picked(self._values, self.ends, indices))
+
+
+@njit(nogil=True, cache=True)
+def _picked(
+    values: npt.NDArray[Any], ends: npt.NDArray[np.int64], indices: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """Without the lock that other threads may wait for, since it may be the disk that is waited for."""
+    bounds = np.zeros(len(indices) + 1, np.int64)
+    for place in range(len(indices)):
+        start = ends[indices[place] - 1] if indices[place] else 0
+        bounds[place + 1] = bounds[place] + ends[indices[place]] - start
+    found = np.empty(bounds[-1], np.int32)
+    for place in range(len(indices)):
+        shift = ends[indices[place]] - bounds[place + 1]
+        for value in range(bounds[place], bounds[place + 1]):
+            found[value] = values[value + shift]
+    return found, bounds
+
 
 def _mapped(path: Path, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     # An empty file cannot be mapped; a memory map seen as a plain array is much faster to cut pieces from.
@@ -134,8 +157,8 @@ class TokenPairs:
     def lengths(self) -> npt.NDArray[np.int32]:
         return self._lengths
 
-    def tokens(self, index: int) -> tuple[list[int], list[int]]:
-        return self._rows[2 * index].tolist(), self._rows[2 * index + 1].tolist()
+    def sides(self, examples: npt.NDArray[np.int64]) -> tuple[Rows, Rows]:
+        return self._rows.pick(2 * examples), self._rows.pick(2 * examples + 1)
 
     def text(self, index: int) -> tuple[str, str]:
         return self._texts[int(self._places[index])]

@@ -1,17 +1,16 @@
 """Which pairs share a row: first fit, longest first (Johnson 1973), a batch at a time."""
 
-from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
 from regard.data.packing import PackedRows
+from regard.data.placing import Indices
 
 WIDTH = 128
 """Tokens of a row; rows for longer sequences are twice as wide, and so on."""
-
-Indices = npt.NDArray[np.int64]
 
 
 class Packing:
@@ -23,20 +22,20 @@ class Packing:
     def __init__(self, batch_tokens: int) -> None:
         self.batch_tokens = batch_tokens
 
-    def plan(self, sources: Sequence[int], targets: Sequence[int]) -> list[PackedRows]:
+    def plan(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> list[PackedRows]:
         """Which pairs go together, given their lengths without END, in an order that must be random already."""
         lengths = np.stack([np.asarray(sources, dtype=np.int64), np.asarray(targets, dtype=np.int64)], axis=1) + 1
         longer = lengths.max(axis=1)
-        too_long = np.flatnonzero(longer > self.batch_tokens).tolist()
-        plan = [PackedRows([[one]], (1, int(longer[one]))) for one in too_long]
+        alone = np.flatnonzero(longer > self.batch_tokens)
+        plan = [PackedRows(alone[[at]], np.array([1]), (1, int(longer[one]))) for at, one in enumerate(alone)]
         waiting = np.flatnonzero(longer <= self.batch_tokens)
         widths = self._widths(int(longer[waiting].max(initial=1)))
         # Those that need wide rows first; shorter ones fill these rows up.
         for width, narrower in zip(reversed(widths), [*reversed(widths[:-1]), 0], strict=True):
-            while (needing := longer[waiting] > narrower).any():
-                shape = self.batch_tokens // width, width
-                rows, waiting = _filled(np.concatenate([waiting[needing], waiting[~needing]]), lengths, shape)
-                plan.append(PackedRows(rows, shape))
+            shape = self.batch_tokens // width, width
+            pairs, rows, ends, waiting = _packed(waiting, lengths, narrower, *shape)
+            parts = [slice(*part) for part in pairwise((0, *ends.tolist()))]
+            plan += [PackedRows(pairs[part], np.cumsum(np.bincount(rows[part])), shape) for part in parts]
         return plan
 
     def _widths(self, longest: int) -> list[int]:
@@ -46,32 +45,89 @@ class Packing:
         return widths
 
 
-def _filled(waiting: Indices, lengths: Indices, shape: tuple[int, int]) -> tuple[list[list[int]], Indices]:
-    """The rows of a batch, and who still waits. As many as there may be room for are put, longest first, into the first
-    row that has room for them."""
-    count, width = shape
-    head = waiting[: count * width]
-    fitting = max(1, int(np.searchsorted(lengths[head].cumsum(axis=0).max(axis=1), count * width, side="right")))
-    chosen = head[:fitting]
-    chosen = chosen[np.argsort(-lengths[chosen].max(axis=1), kind="stable")]
-    found = first_fit(lengths[chosen], count, width)
-    rows: list[list[int]] = [[] for _ in range(count)]
-    for one, row in zip(chosen.tolist(), found.tolist(), strict=True):
-        if row >= 0:
-            rows[row].append(one)
-    return [row for row in rows if row], np.concatenate([chosen[found < 0], waiting[fitting:]])
+@njit(nogil=True, cache=True)
+def _packed(
+    waiting: Indices, lengths: Indices, narrower: int, count: int, width: int
+) -> tuple[Indices, Indices, Indices, Indices]:
+    """Pairs in batches of so many rows of a width, until none waits any more that needs more than `narrower`: the pairs
+    batch by batch and row by row, the row of each, where each batch ends, and who still waits."""
+    pairs, rows, ends = np.empty_like(waiting), np.empty_like(waiting), np.empty_like(waiting)
+    done = batches = 0
+    while _needing_first(waiting, lengths, narrower):
+        # As many as there may be room for are put, longest first, into the first row that has room for them.
+        most = _fitting(waiting, lengths, count * width)
+        chosen = waiting[:most]
+        _longest_first(chosen, lengths, width)
+        found = first_fit(lengths, chosen, count, width)
+        for row in range(count):
+            for one in range(most):
+                if found[one] == row:
+                    pairs[done], rows[done] = chosen[one], row
+                    done += 1
+        ends[batches] = done
+        batches += 1
+        left = most
+        for one in range(most - 1, -1, -1):
+            if found[one] < 0:
+                left -= 1
+                waiting[left] = waiting[one]
+        waiting = waiting[left:]
+    return pairs[:done], rows[:done], ends[:batches], waiting
 
 
 @njit(nogil=True, cache=True)
-def first_fit(lengths: Indices, count: int, width: int) -> Indices:
-    """The first of `count` rows with room for both sides of each pair, in the order given; −1, if there is none."""
-    room = np.full((count, 2), width)
-    found = np.full(len(lengths), -1)
-    for one in range(len(lengths)):
+def _needing_first(waiting: Indices, lengths: Indices, narrower: int) -> bool:
+    """Moves those that need more than a width to the front, in their order; whether there is one."""
+    others, needing = np.empty_like(waiting), 0
+    for place in range(len(waiting)):
+        one = waiting[place]
+        if max(lengths[one, 0], lengths[one, 1]) > narrower:
+            waiting[needing] = one
+            needing += 1
+        else:
+            others[place - needing] = one
+    for place in range(needing, len(waiting)):
+        waiting[place] = others[place - needing]
+    return needing > 0
+
+
+@njit(nogil=True, cache=True)
+def _fitting(waiting: Indices, lengths: Indices, room: int) -> int:
+    """How many of the first there is room for on both sides, if none is lost; at least one."""
+    sources = targets = 0
+    for place in range(len(waiting)):
+        sources += lengths[waiting[place], 0]
+        targets += lengths[waiting[place], 1]
+        if max(sources, targets) > room:
+            return max(place, 1)
+    return len(waiting)
+
+
+@njit(nogil=True, cache=True)
+def _longest_first(chosen: Indices, lengths: Indices, width: int) -> None:
+    """Sorts in place; those of equal lengths stay in their order."""
+    before, places = chosen.copy(), np.zeros(width + 2, np.int64)
+    for one in before:
+        places[width - max(lengths[one, 0], lengths[one, 1]) + 1] += 1
+    for length in range(width + 1):
+        places[length + 1] += places[length]
+    for one in before:
+        place = width - max(lengths[one, 0], lengths[one, 1])
+        chosen[places[place]] = one
+        places[place] += 1
+
+
+@njit(nogil=True, cache=True)
+def first_fit(lengths: Indices, chosen: Indices, count: int, width: int) -> Indices:
+    """The first of `count` rows with room for both sides of each chosen pair, in their order; −1, if there is none."""
+    used, found = np.zeros((count, 2), np.int64), np.empty_like(chosen)
+    for place in range(len(chosen)):
+        source, target = lengths[chosen[place], 0], lengths[chosen[place], 1]
+        found[place] = -1
         for row in range(count):
-            if room[row, 0] >= lengths[one, 0] and room[row, 1] >= lengths[one, 1]:
-                room[row, 0] -= lengths[one, 0]
-                room[row, 1] -= lengths[one, 1]
-                found[one] = row
+            if used[row, 0] + source <= width and used[row, 1] + target <= width:
+                used[row, 0] += source
+                used[row, 1] += target
+                found[place] = row
                 break
     return found

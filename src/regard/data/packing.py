@@ -5,21 +5,20 @@ belongs to, and its place there, come with the batch, and a model that packs let
 not be sorted by length for it: a batch is a random sample of the corpus.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import accumulate, chain, pairwise
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from regard.data.batch import Padded, PairBatch
+from regard.data.placing import NOTHING, Indices, number, put
+from regard.tokens.rows import Rows
 from regard.tokens.vocabulary import BEGIN, END, PAD
-
-Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -53,91 +52,92 @@ class Packed(Padded):
 
 
 @dataclass(frozen=True)
-class PackedBatch(PairBatch):
-    """Pairs of which several stand in a row; `lengths` of source and target are those of whole rows."""
+class PackedRows:
+    """Which pairs stand in which row of a batch, and its shape."""
 
-    packed: tuple[tuple[int, ...], ...]
-    """Index in the corpus of each pair, row by row; `examples` has them all."""
+    pairs: Indices
+    """Row by row."""
+    ends: Indices
+    """Where those of each row end."""
+    shape: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class PackedBatch(PairBatch):
+    """Pairs of which several stand in a row; `lengths` of source and target are those of whole rows.
+
+    All its tensors are parts of two, so that it can be sent as a whole.
+    """
+
+    tables: Int[Tensor, "B 7 T"]
+    """Tokens of the source, those given and those wanted; sequences and places of the source, and of the target."""
+    lengths: Int[Tensor, "B 3"]
+    """Of the source, of what is given and of what is wanted."""
+    ends: tuple[int, ...]
+    """Where the pairs of each row end in `examples`."""
 
     @classmethod
-    def pack(
-        cls,
-        sources: Sequence[list[int]],
-        targets: Sequence[list[int]],
-        examples: Sequence[int],
-        rows: Sequence[Sequence[int]],
-        shape: tuple[int, int],
-    ) -> Self:
-        """A batch of that many (rows, width) from token lists without special tokens; `rows` says which go where.
+    def pack(cls, sources: Rows, targets: Rows, examples: Indices, packed: PackedRows) -> Self:
+        """A batch of the tokens of pairs, without special tokens, of which `packed` says which go where.
 
         An empty row has an empty source, for attention to have something to look at, and nothing is wanted of it.
         """
-        nothing: list[list[int]] = [[]]
-        of_rows = [*rows, *[[]] * (shape[0] - len(rows))]
-        counts = [max(1, len(row)) for row in of_rows]
-        source = [[*tokens, END] for row in of_rows for tokens in ([sources[one] for one in row] or nothing)]
-        target = [tokens for row in of_rows for tokens in ([targets[one] for one in row] or nothing)]
-        own, of_source = _Places(source, counts, shape), _Places([[BEGIN, *tokens] for tokens in target], counts, shape)
-        lengths = of_source.lengths.copy()
-        lengths[len(rows) :] = 0
-        wanted = of_source.put([[*tokens, END] for tokens in target])
-        packed = tuple(tuple(examples[one] for one in row) for row in rows)
+        count, width = packed.shape
+        tables, lengths = np.full((count, 7, width), PAD, dtype=np.int64), np.zeros((count, 3), dtype=np.int64)
+        chosen, ends = packed.pairs, packed.ends
+        for table, (side, before, after) in enumerate(
+            ((sources, NOTHING, END), (targets, BEGIN, NOTHING), (targets, NOTHING, END))
+        ):
+            put(side.values, side.bounds, chosen, ends, before, after, tables, table, lengths)
+        number(sources.bounds, chosen, ends, -1, tables, 3)
+        number(targets.bounds, chosen, ends, 0, tables, 5)
+        empty = slice(len(ends), None)
+        tables[empty, 0, 0], tables[empty, 1, 0], lengths[empty, :2] = END, BEGIN, 1
+        tables[empty, 3, 1:] = -1
+        tensors = torch.from_numpy(tables), torch.from_numpy(lengths)
+        return cls._over(*tensors, int(lengths[:, 2].sum()), tuple(examples[chosen].tolist()), tuple(ends.tolist()))
+
+    @classmethod
+    def _over(
+        cls, tables: Tensor, lengths: Tensor, count: int, examples: tuple[int, ...], ends: tuple[int, ...]
+    ) -> Self:
+        own, target = Layout(tables[:, 3], tables[:, 4]), Layout(tables[:, 5], tables[:, 6])
         return cls(
-            source=Packed(own.tokens, torch.from_numpy(own.lengths), own.layout(-1), of_source.layout(0)),
-            given=Padded(of_source.tokens, torch.from_numpy(of_source.lengths)),
-            wanted=Padded(wanted, torch.from_numpy(lengths)),
-            count=int(lengths.sum()),
-            examples=tuple(chain.from_iterable(packed)),
-            packed=packed,
+            source=Packed(tables[:, 0], lengths[:, 0], own, target),
+            given=Padded(tables[:, 1], lengths[:, 1]),
+            wanted=Padded(tables[:, 2], lengths[:, 2]),
+            count=count,
+            examples=examples,
+            tables=tables,
+            lengths=lengths,
+            ends=ends,
         )
+
+    @property
+    def packed(self) -> list[tuple[int, ...]]:
+        """Index in the corpus of each pair, row by row."""
+        return [self.examples[start:end] for start, end in pairwise((0, *self.ends))]
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> Self:
+        return self._over(function(self.tables), function(self.lengths), self.count, self.examples, self.ends)
 
     def rows(self, rank: int, world: int) -> Self:
         packed = self.packed[rank::world]
-        return replace(super().rows(rank, world), packed=packed, examples=tuple(chain.from_iterable(packed)))
+        lengths = self.lengths[rank::world].contiguous()
+        return self._over(
+            self.tables[rank::world].contiguous(),
+            lengths,
+            int(lengths[:, 2].sum()),
+            tuple(chain.from_iterable(packed)),
+            tuple(accumulate(map(len, packed))),
+        )
 
     def apart(self) -> PairBatch:
         assert isinstance(self.source, Packed)
         sources, targets = [], []
         for row, pairs in enumerate(self.packed):
-            for number in range(len(pairs)):
-                sources.append(self.source.tokens[row][self.source.own.sequence[row] == number].tolist()[:-1])
-                mine = (self.source.target.sequence[row] == number) & self.wanted.keep[row]
+            for place in range(len(pairs)):
+                sources.append(self.source.tokens[row][self.source.own.sequence[row] == place].tolist()[:-1])
+                mine = (self.source.target.sequence[row] == place) & self.wanted.keep[row]
                 targets.append(self.wanted.tokens[row][mine].tolist()[:-1])
         return PairBatch.of(sources, targets, list(self.examples))
-
-
-class _Places:
-    """Where the tokens of sequences come to stand: so many of them one after another in each row."""
-
-    def __init__(self, sequences: Sequence[list[int]], counts: Sequence[int], shape: tuple[int, int]) -> None:
-        self.shape = shape
-        many = np.asarray(counts, dtype=np.int64)
-        self._sizes = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
-        row = np.repeat(np.arange(len(many)), many)
-        first_of_row = np.cumsum(many) - many
-        start = np.cumsum(self._sizes) - self._sizes
-        self._number = np.arange(len(sequences)) - first_of_row[row]
-        self._place = np.arange(int(self._sizes.sum())) - np.repeat(start, self._sizes)
-        self._where = np.repeat(row * shape[1] + start - start[first_of_row][row], self._sizes) + self._place
-        self.lengths = np.bincount(row, self._sizes, shape[0]).astype(np.int64)
-        self.tokens = self.put(sequences)
-
-    def put(self, sequences: Sequence[list[int]]) -> Int[Tensor, "B T"]:
-        """Tokens of sequences of these lengths where they belong."""
-        return self._spread(np.fromiter(chain.from_iterable(sequences), dtype=np.int64), PAD)
-
-    def layout(self, padding: int) -> Layout:
-        return Layout(self._spread(np.repeat(self._number, self._sizes), padding), self._spread(self._place, 0))
-
-    def _spread(self, values: Indices, otherwise: int) -> Tensor:
-        found = np.full(self.shape, otherwise, dtype=np.int64)
-        found.reshape(-1)[self._where] = values
-        return torch.from_numpy(found)
-
-
-@dataclass(frozen=True)
-class PackedRows:
-    """Which pairs stand in which row of a batch, and its shape."""
-
-    rows: list[list[int]]
-    shape: tuple[int, int]

@@ -9,8 +9,3 @@ def encode_tagged(tokenizer: Tokenizer, texts: Sequence[str], tags: Sequence[str
     """The tokens of sources, each after its tag; an empty tag is none."""
     rows = tokenizer.encode_all(texts)
     return [[tokenizer.vocabulary.tag(tag), *row] if tag else row for tag, row in zip(tags, rows, strict=True)]
-
-
-def tags_before(tokenizer: Tokenizer, tokens: Sequence[int]) -> list[int]:
-    """The tag that tokens begin with, if they do."""
-    return [token for token in tokens[:1] if tokenizer.vocabulary.is_tag(token)]

@@ -8,9 +8,9 @@ import numpy.typing as npt
 from tokenizers import models, trainers
 
 from regard import recipe
-from regard.tokens.dropout import Merges
+from regard.tokens.dropout import LETTER, NUMBER, SPACE, WHITE, Merges
+from regard.tokens.rows import Rows
 from regard.tokens.subwords import UNREACHABLE, Subwords, learn
-from regard.tokens.tokenizer import normal
 from regard.tokens.vocabulary import UNKNOWN, Vocabulary
 
 
@@ -30,9 +30,7 @@ class BPE(Subwords):
         super().__init__(settings, vocabulary, model)
         self._alphabet = list(alphabet)
         self._merges = list(merges)
-        pairs = ((indices[left], indices[right], indices[left + right]) for left, right in merges)
-        table = {(left, right): (rank, merged) for rank, (left, right, merged) in enumerate(pairs)}
-        self._sampler = Merges(table, vocabulary.find, self._units, settings.dropout)
+        self._sampler: Merges | None = None
 
     @classmethod
     def _learn(cls, settings: recipe.Tokenizer, alphabet: Sequence[str], texts: Iterable[str]) -> Self:
@@ -48,15 +46,37 @@ class BPE(Subwords):
         merges = [(left, right) for left, right in learned["merges"]][: max(0, room - len(alphabet))]
         return cls(settings, alphabet, merges)
 
-    def encode_sampled(self, texts: Sequence[str], seeds: npt.NDArray[np.uint64]) -> list[list[int]]:
-        """The tokens of each text with merges skipped at random (BPE dropout, Provilkov et al. 2020)."""
-        return self._sampler.sample(texts, seeds) if self.settings.dropout else self.encode_all(texts)
+    def sampled(self, rows: Rows, seeds: npt.NDArray[np.uint64], longest: int | None = None) -> Rows:
+        """Other tokens for the same texts, by merges skipped at random (BPE dropout, Provilkov et al. 2020)."""
+        if not self.settings.dropout:
+            return rows
+        if self._sampler is None:
+            self._sampler = self._merging()
+        return self._sampler.sample(rows, seeds, longest)
 
-    def _units(self, text: str) -> list[str]:
-        """What merges never cross."""
-        if not text:
-            return []
-        return [unit for unit, _ in self._library.pre_tokenizer.pre_tokenize_str(" " + normal(text, self.settings))]
+    def _merging(self) -> Merges:
+        find, texts = self.vocabulary.find, self.vocabulary.tokens
+        pairs = ((find(left), find(right), find(left + right)) for left, right in self._merges)
+        table = {(left, right): (rank, merged) for rank, (left, right, merged) in enumerate(pairs)}
+        kinds = {character: self._kind(character) for character in set("".join(texts))}
+        special = len(UNREACHABLE)
+        pieces = [*([token] for token in range(special)), *(self.vocabulary.find_all(text) for text in texts)]
+        edges = [*[(WHITE, WHITE)] * special, *((kinds[text[0]], kinds[text[-1]]) for text in texts)]
+        return Merges(table, pieces, edges, self.settings.dropout)
+
+    def _kind(self, character: str) -> int:
+        """Of a character, as far as it decides where units end."""
+
+        def units(text: str) -> int:
+            return len(self._library.pre_tokenizer.pre_tokenize_str(text))
+
+        if character == " ":
+            return SPACE
+        if units("a" + character) == 1:
+            return LETTER
+        if units(" " + character) == 2:
+            return WHITE
+        return ord(character) if units(2 * character) == 1 else NUMBER
 
     def state(self) -> dict[str, Any]:
         return {"alphabet": self._alphabet, "merges": [list(merge) for merge in self._merges]}

@@ -1,22 +1,32 @@
 """BPE dropout (Provilkov et al. 2020) that can be seeded and keeps up with a GPU.
 
 At each step of BPE every possible merge of a word is skipped with probability p, and the best of the rest is made;
-when all are skipped, the word stays as it is. What texts are made of is looked up once and remembered; the rest is a
-loop over numbers, compiled by numba, that other threads need not wait for.
+when all are skipped, the word stays as it is. Only the best of the rest counts, so merges are gone through best first
+and the dice are thrown until one is not skipped. As long as the very best is not, this is BPE without dropout, whose
+outcome is known beforehand: a word that took k merges stays whole with probability (1 - p) ** k, and only for the
+others there is work to do. All texts of a call are one loop over numbers, compiled by numba, that other threads need
+not wait for.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-_MOST_REMEMBERED = 20_000_000
-"""Words of texts, over all of them, that are remembered: four bytes each."""
+from regard.tokens.rows import Rows
+
+SPACE, WHITE, NUMBER, LETTER = range(-4, 0)
+"""Kinds of characters at the edges of tokens, as far as they decide where a word ends; every other character is a kind
+of its own, from 0 on. What is no text at all counts as white space other than a space, which is a word by itself."""
 
 _NONE = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 """Marks a free place of the table of merges; no pair of tokens has this number."""
+
+_NO_RANK = 1 << 30
+"""The rank of what is no merge."""
+
+_NEVER = _NO_RANK << 32
 
 _GOLDEN, _FIRST, _SECOND = (
     np.uint64(0x9E37_79B9_7F4A_7C15),
@@ -25,74 +35,67 @@ _GOLDEN, _FIRST, _SECOND = (
 )
 """Of the generator SplitMix64 (Steele et al. 2014)."""
 
-Ragged = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]
-"""Rows of numbers, one after another, and where each begins; the last entry is where they end."""
+_DRAWN_BITS = 53
+
+Numbers = npt.NDArray[np.int32]
+Places = npt.NDArray[np.int64]
+Draws = npt.NDArray[np.uint64]
+
+Tables = tuple[Numbers, Places, Numbers, Draws, Numbers, Numbers]
+"""What is known of a BPE model: the characters of each token, one after another, and where those of each begin; the
+kinds of its first and its last character; pairs of tokens as numbers in a table with free places, and the rank of
+each; and what the merge of each rank makes."""
 
 
 class Merges:
-    """Samples how texts are split, given the merges of a BPE model: pair of tokens -> (rank, merged token)."""
+    """Draws how texts are split anew, given the merges of a BPE model: pair of tokens -> (rank, merged token).
+
+    `pieces` are the characters of each token, as tokens; `edges` the kinds of its first and its last character.
+    """
 
     def __init__(
         self,
         table: Mapping[tuple[int, int], tuple[int, int]],
-        find: Callable[[str], int],
-        units: Callable[[str], Sequence[str]],
+        pieces: Sequence[Sequence[int]],
+        edges: Sequence[tuple[int, int]],
         share: float,
     ) -> None:
-        """`find` gives the token of a character, `units` the words of a text that merges never cross."""
-        self._find, self._units, self._share = find, units, share
-        self._keys, self._made = _hashed(table)
-        self._places: dict[str, int] = {}
-        self._words: list[list[int]] = []
-        self._ragged_words: Ragged = _ragged([])
-        self._texts: dict[str, npt.NDArray[np.int32]] = {}
-        self._remembered = 0
+        flat = Rows.of(pieces)
+        merged = np.zeros(1 + max((rank for rank, _ in table.values()), default=0), dtype=np.int32)
+        for rank, token in table.values():
+            merged[rank] = token
+        self._tables: Tables = flat.values, flat.bounds, np.array(edges, dtype=np.int32), *_hashed(table), merged
+        self._skipped = np.uint64(round(share * 2**_DRAWN_BITS))
 
-    def sample(self, texts: Sequence[str], seeds: npt.NDArray[np.uint64]) -> list[list[int]]:
-        """The tokens of each text, a function of the text and its seed."""
-        if self._remembered > _MOST_REMEMBERED:
-            self._places, self._words, self._texts, self._remembered = {}, [], {}, 0
-            self._ragged_words = _ragged([])
-        rows = [self._texts[text] if text in self._texts else self._learn(text) for text in texts]
-        if len(self._ragged_words[1]) != len(self._words) + 1:
-            self._ragged_words = _ragged(self._words)
-        flat = np.concatenate(rows) if rows else np.empty(0, np.int32)
-        ends = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-        tokens, bounds = _sample(flat, ends, *self._ragged_words, seeds, self._keys, self._made, self._share)
-        places = bounds.tolist()
-        found: list[int] = tokens.tolist()
-        return [found[start:end] for start, end in pairwise(places)]
+    def sample(self, rows: Rows, seeds: npt.NDArray[np.uint64], longest: int | None = None) -> Rows:
+        """Other tokens for texts that are given as BPE splits them, each a function of the text and its seed.
 
-    def _learn(self, text: str) -> npt.NDArray[np.int32]:
-        row = np.fromiter(map(self._place, self._units(text)), dtype=np.int32)
-        self._texts[text] = row
-        self._remembered += len(row)
-        return row
-
-    def _place(self, word: str) -> int:
-        place = self._places.get(word)
-        if place is None:
-            place = self._places[word] = len(self._words)
-            self._words.append([self._find(character) for character in word])
-        return place
+        A text that would have more than `longest` tokens stays as it is. Tokens without characters (tags, UNKNOWN) do
+        so wherever they stand.
+        """
+        most = np.iinfo(np.int64).max if longest is None else longest
+        values, bounds = _sample(rows.values, rows.bounds, seeds, most, self._tables, self._skipped)
+        return Rows(values[: bounds[-1]], bounds)
 
 
-def _ragged(rows: Sequence[Sequence[int]]) -> Ragged:
-    flat = np.fromiter((number for row in rows for number in row), dtype=np.int32)
-    return flat, np.cumsum([0, *map(len, rows)], dtype=np.int64)
-
-
-def _hashed(
-    table: Mapping[tuple[int, int], tuple[int, int]],
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
-    """Pairs as numbers in a table with free places, and what each makes: (rank, merged token)."""
+def _hashed(table: Mapping[tuple[int, int], tuple[int, int]]) -> tuple[Draws, Numbers]:
+    """Pairs as numbers in a table with free places, and the rank of each."""
     room = 1 << max(4, (2 * len(table)).bit_length())
-    keys, made = np.full(room, _NONE), np.zeros((room, 2), np.int32)
-    for (left, right), (rank, merged) in table.items():
+    keys, ranks = np.full(room, _NONE), np.full(room, _NO_RANK, dtype=np.int32)
+    for (left, right), (rank, _) in table.items():
         pair = np.uint64(left << 32 | right)
         place = _slot(keys, pair)
-        keys[place], made[place] = pair, (rank, merged)
-    return keys, made
+        keys[place], ranks[place] = pair, rank
+    return keys, ranks
+
+
+@njit(nogil=True, cache=True)
+def joined(left: int, right: int) -> bool:
+    """Whether two neighbors, given their kinds, belong to one word: letters, a run of one and the same other character,
+    and a space with what comes after it."""
+    if left == SPACE:
+        return right > WHITE
+    return left == right and left >= LETTER
 
 
 @njit(nogil=True, cache=True)
@@ -103,71 +106,131 @@ def _mixed(number: np.uint64) -> np.uint64:
 
 
 @njit(nogil=True, cache=True)
-def _slot(keys: npt.NDArray[np.uint64], pair: np.uint64) -> int:
+def _drawn(state: np.uint64) -> np.uint64:
+    return _mixed(state) >> np.uint64(64 - _DRAWN_BITS)
+
+
+@njit(nogil=True, cache=True)
+def _slot(keys: Draws, pair: np.uint64) -> np.uint64:
     """Where a pair stands in the table, or could."""
     last = np.uint64(len(keys) - 1)
-    place = _mixed(pair) & last
+    place = (pair * _GOLDEN) >> np.uint64(32) & last
     while keys[place] != pair and keys[place] != _NONE:
         place = (place + np.uint64(1)) & last
-    return int(place)
+    return place
+
+
+@njit(nogil=True, cache=True)
+def _rank(left: int, right: int, keys: Draws, ranks: Numbers) -> int:
+    """Of the merge of two tokens."""
+    rank: int = ranks[_slot(keys, np.uint64(left) << np.uint64(32) | np.uint64(right))]
+    return rank
+
+
+@njit(nogil=True, cache=True)
+def _best(possible: Places, first: int, last: int, before: int) -> int:
+    """The rank and the place of the best merge after another: by rank, and where that is the same, from the left."""
+    best = _NEVER
+    for place in range(first, last):
+        order = possible[place] << 32 | place
+        if before < order < best:
+            best = order
+    return best
 
 
 @njit(nogil=True, cache=True)
 def _merge(
-    split: npt.NDArray[np.int32],
-    length: int,
+    tokens: Numbers,
+    first: int,
+    end: int,
+    sure: int,
     state: np.uint64,
-    keys: npt.NDArray[np.uint64],
-    made: npt.NDArray[np.int32],
-    share: float,
+    possible: Places,
+    tables: Tables,
+    skipped: np.uint64,
 ) -> tuple[int, np.uint64]:
-    """Merges the tokens of a word in place; gives how many are left, and the generator's next state."""
-    merges = np.empty(max(length - 1, 0), np.int64)
-    for place in range(length - 1):
-        merges[place] = _slot(keys, np.uint64(split[place]) << np.uint64(32) | np.uint64(split[place + 1]))
+    """Merges the characters of a word in place; gives where it ends then, and the generator's next state.
+
+    The dice were thrown for the first merges: `sure` of them are made, and the one after them is skipped. `possible` is
+    room for the rank of the merge of each token with the next."""
+    keys, ranks, merged = tables[3], tables[4], tables[5]
+    for place in range(first, end - 1):
+        possible[place] = _rank(tokens[place], tokens[place + 1], keys, ranks)
+    before = -1
     while True:
-        best = -1
-        for place in range(length - 1):
-            if keys[merges[place]] == _NONE:
-                continue
+        best = _best(possible, first, end - 1, before)
+        if best == _NEVER:
+            return end, state
+        if sure < 0:
             state += _GOLDEN
-            kept = (_mixed(state) >> np.uint64(11)) * 2.0**-53 >= share
-            if kept and (best < 0 or made[merges[place], 0] < made[merges[best], 0]):
-                best = place
-        if best < 0:
-            return length, state
-        split[best] = made[merges[best], 1]
-        length -= 1
-        split[best + 1 : length] = split[best + 2 : length + 1]
-        merges[best : length - 1] = merges[best + 1 : length]
-        for place in range(max(best - 1, 0), min(best + 1, length - 1)):
-            merges[place] = _slot(keys, np.uint64(split[place]) << np.uint64(32) | np.uint64(split[place + 1]))
+        made = sure > 0 or (sure < 0 and _drawn(state) >= skipped)
+        sure = max(sure - 1, -1)
+        if not made:
+            before = best
+            continue
+        before, place = -1, best & 0xFFFF_FFFF
+        tokens[place] = merged[best >> 32]
+        end -= 1
+        for later in range(place + 1, end):
+            tokens[later] = tokens[later + 1]
+            possible[later - 1] = possible[later]
+        for changed in range(max(place - 1, first), min(place + 1, end - 1)):
+            possible[changed] = _rank(tokens[changed], tokens[changed + 1], keys, ranks)
+
+
+@njit(nogil=True, cache=True)
+def _word(values: Numbers, first: int, end: int, starts: Places, edges: Numbers) -> tuple[int, int]:
+    """Where the word ends that begins with a token, and how many characters it has."""
+    known, last, length = len(starts) - 1, first, 0
+    while True:
+        token = values[last]
+        last += 1
+        if token >= known:
+            return last, 1
+        length += starts[token + 1] - starts[token]
+        if last == end or values[last] >= known or not joined(edges[token, 1], edges[values[last], 0]):
+            return last, length
 
 
 @njit(nogil=True, cache=True)
 def _sample(
-    texts: npt.NDArray[np.int32],
-    bounds: npt.NDArray[np.int64],
-    characters: npt.NDArray[np.int32],
-    starts: npt.NDArray[np.int64],
-    seeds: npt.NDArray[np.uint64],
-    keys: npt.NDArray[np.uint64],
-    made: npt.NDArray[np.int32],
-    share: float,
-) -> Ragged:
-    """The tokens of texts, which are rows of words, which are rows of characters."""
+    values: Numbers, bounds: Places, seeds: Draws, longest: int, tables: Tables, skipped: np.uint64
+) -> tuple[Numbers, Places]:
+    pieces, starts, edges = tables[0], tables[1], tables[2]
     room = 0
-    for word in texts:
-        room += starts[word + 1] - starts[word]
-    tokens, ends = np.empty(room, np.int32), np.zeros(len(bounds), np.int64)
+    for token in values:
+        room += starts[token + 1] - starts[token] if token < len(starts) - 1 else 1
+    tokens, possible, ends = np.empty(room, np.int32), np.empty(room, np.int64), np.zeros(len(bounds), np.int64)
     filled = 0
-    for text in range(len(bounds) - 1):
-        state = _mixed(seeds[text])
-        for word in texts[bounds[text] : bounds[text + 1]]:
-            length = starts[word + 1] - starts[word]
-            split = tokens[filled : filled + length]
-            split[:] = characters[starts[word] : starts[word + 1]]
-            length, state = _merge(split, length, state, keys, made, share)
-            filled += length
-        ends[text + 1] = filled
-    return tokens[:filled], ends
+    for row in range(len(bounds) - 1):
+        state = _mixed(seeds[row])
+        first, end = bounds[row], bounds[row + 1]
+        while first < end:
+            last, length = _word(values, first, end, starts, edges)
+            # How many of its merges are made before one is skipped.
+            merges, sure = length - (last - first), 0
+            while sure < merges:
+                state += _GOLDEN
+                if _drawn(state) < skipped:
+                    break
+                sure += 1
+            begin = filled
+            for place in range(first, last):
+                token = values[place]
+                if sure == merges:
+                    tokens[filled] = token
+                    filled += 1
+                else:
+                    for piece in range(starts[token], starts[token + 1]):
+                        tokens[filled] = pieces[piece]
+                        filled += 1
+            if sure < merges:
+                filled, state = _merge(tokens, begin, filled, sure, state, possible, tables, skipped)
+            first = last
+        if filled - ends[row] > longest:
+            filled = ends[row]
+            for place in range(bounds[row], end):
+                tokens[filled] = values[place]
+                filled += 1
+        ends[row + 1] = filled
+    return tokens, ends

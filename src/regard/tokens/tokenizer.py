@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from regard import recipe
 from regard.errors import RecipeError
+from regard.tokens.rows import Rows
 from regard.tokens.vocabulary import BEGIN, END, PAD, SPECIAL_NAMES, UNKNOWN, Vocabulary
 
 UNKNOWN_TEXT = "\ufffd"
@@ -95,10 +96,11 @@ class Tokenizer(ABC):
         """The tokens of each text; for subwords much faster than one by one."""
         return self._encode([normal(text, self.settings) for text in texts])
 
-    def encode_sampled(self, texts: Sequence[str], seeds: npt.NDArray[np.uint64]) -> list[list[int]]:
-        """The tokens of each text with subwords drawn at random, where the settings say so: a function of the text and
-        its seed."""
-        return self.encode_all(texts)
+    def sampled(self, rows: Rows, seeds: npt.NDArray[np.uint64], longest: int | None = None) -> Rows:
+        """Other tokens for the same texts with subwords drawn at random, where the settings say so: of each text a
+        function of its tokens, as it is encoded, and its seed. A text that would have more than `longest` tokens stays
+        as it is, and so do tags."""
+        return rows
 
     def _texts(self, tokens: Iterable[int], beyond: Sequence[str]) -> Iterator[str]:
         """The text of each token that stands for text."""

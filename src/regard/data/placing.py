@@ -1,0 +1,63 @@
+"""Tokens put where they belong in the rows of a batch: loops over numbers that other threads need not wait for.
+
+A row has one sequence or several, one after another. Which ones is said by `chosen`, row by row, and `ends`: where the
+sequences of each row end in it. Whatever a batch has for each token is one of several tables, "B K T" together.
+"""
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Indices = npt.NDArray[np.int64]
+
+NOTHING = -1
+"""Instead of a token that would stand at the beginning or at the end of each sequence."""
+
+
+@njit(nogil=True, cache=True)
+def put(
+    values: npt.NDArray[np.int32],
+    bounds: Indices,
+    chosen: Indices,
+    ends: Indices,
+    before: int,
+    after: int,
+    tables: Indices,
+    table: int,
+    lengths: Indices,
+) -> None:
+    """Writes sequences of tokens, which are rows of `values`, each with the token `before` and the token `after` it;
+    and how many tokens that makes in each row."""
+    one = 0
+    for row in range(len(ends)):
+        place = 0
+        while one < ends[row]:
+            if before != NOTHING:
+                tables[row, table, place] = before
+                place += 1
+            for token in range(bounds[chosen[one]], bounds[chosen[one] + 1]):
+                tables[row, table, place] = values[token]
+                place += 1
+            if after != NOTHING:
+                tables[row, table, place] = after
+                place += 1
+            one += 1
+        lengths[row, table] = place
+
+
+@njit(nogil=True, cache=True)
+def number(bounds: Indices, chosen: Indices, ends: Indices, padding: int, tables: Indices, table: int) -> None:
+    """Writes of each token which sequence of its row it belongs to, `padding` where there is none, and into the table
+    after that one its place there. Every sequence has one token more than its row of values."""
+    one = 0
+    for row in range(len(ends)):
+        place, begun = 0, one
+        while one < ends[row]:
+            for inside in range(bounds[chosen[one] + 1] - bounds[chosen[one]] + 1):
+                tables[row, table, place] = one - begun
+                tables[row, table + 1, place] = inside
+                place += 1
+            one += 1
+        for rest in range(place, tables.shape[2]):
+            tables[row, table, rest] = padding
+            tables[row, table + 1, rest] = 0

@@ -1,0 +1,39 @@
+"""Rows of tokens of different lengths in one array, so that work on many texts at once needs no object for each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of numbers, one after another."""
+
+    values: npt.NDArray[np.int32]
+    bounds: npt.NDArray[np.int64]
+    """Where each row begins; the last entry is where they end."""
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]]) -> Self:
+        bounds = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        return cls(np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=int(bounds[-1])), bounds)
+
+    def __len__(self) -> int:
+        return len(self.bounds) - 1
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        return np.diff(self.bounds)
+
+    def lengths_of(self, chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The lengths of some of the rows."""
+        return self.bounds[chosen + 1] - self.bounds[chosen]
+
+    def lists(self) -> list[list[int]]:
+        """Each row as a list."""
+        values = self.values.tolist()
+        return [values[start:end] for start, end in pairwise(self.bounds.tolist())]
