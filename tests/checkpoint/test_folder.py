@@ -1,8 +1,11 @@
 """The layout of a model on disk."""
 
+import fcntl
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
@@ -103,6 +106,46 @@ with ModelFolder(Path({str(tmp_path)!r})).locked():
         holder.communicate()
     with ModelFolder(tmp_path).locked():
         pass
+
+
+@pytest.mark.parametrize("there", ["", "new", "new/deep"])
+def test_a_training_that_is_refused_leaves_nothing_behind(tmp_path: Path, there: str) -> None:
+    (tmp_path / there).mkdir(parents=True, exist_ok=True)
+    before = sorted(tmp_path.rglob("*"))
+    folder = ModelFolder(tmp_path / "new" / "deep")
+    with pytest.raises(NotADirectoryError), folder.locked():
+        fail(folder, ".lock")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["recipe.toml", "cache/prepared"])
+def test_one_that_fails_later_leaves_what_it_has(tmp_path: Path, name: str) -> None:
+    folder = ModelFolder(tmp_path / "new")
+    with pytest.raises(NotADirectoryError), folder.locked():
+        fail(folder, name)
+    assert (folder.path / name).exists()
+
+
+def fail(folder: ModelFolder, name: str) -> None:
+    """What a training does that makes a file and then fails."""
+    folder.cache.mkdir()
+    (folder.path / name).touch()
+    (folder.path / name / "file").touch()
+
+
+def test_a_lock_that_was_deleted_meanwhile_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    really, deleted = fcntl.flock, []
+
+    def flock(file: TextIO, how: int) -> None:
+        if not deleted:
+            deleted.append(shutil.rmtree(tmp_path / "new"))
+        really(file, how)
+
+    folder = ModelFolder(tmp_path / "new")
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with folder.locked(), pytest.raises(UsageError, match="trains here"), folder.locked():
+        pass
+    assert deleted == [None]
 
 
 def test_what_a_killed_run_left_unfinished_is_swept(folder: ModelFolder) -> None:

@@ -148,6 +148,15 @@ def test_resuming_with_files_that_moved(here: Path) -> None:
     assert told.code == 0, told.err
 
 
+def test_a_text_that_is_refused_leaves_nothing_behind(here: Path) -> None:
+    Path("train.de").write_bytes(b"a\xff\n")
+    before = sorted(here.rglob("*"))
+    told = regard("train", "my.toml", *SHORT)
+    assert told.code == 2
+    assert "save the text as UTF-8" in told.err
+    assert sorted(here.rglob("*")) == before
+
+
 def test_a_run_that_was_refused_at_its_start_can_be_begun_again(trained: Trained, here: Path) -> None:
     start = ["--set", f"train.start_from={trained.folder}"]
     refused = regard("train", "my.toml", "--out", "m", *SHORT, *start, "--set", "model.hidden=24")

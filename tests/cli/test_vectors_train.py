@@ -86,7 +86,28 @@ def test_what_cannot_be_is_refused_in_words(text: Path, tmp_path: Path, change: 
     told = regard("vectors", "train", "--text", text, "--out", tmp_path / "run", "--set", change)
     assert told.code == 2
     assert complaint in told.err
-    assert not (tmp_path / "run" / "vectors.json").exists()
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"", "the file is empty"),
+        (b"a\xff", "not valid UTF-8"),
+        (None, "no such file"),
+        (b"a b", "too little to learn"),
+    ],
+)
+def test_a_text_that_cannot_be_learned_from_leaves_nothing_behind(
+    tmp_path: Path, content: bytes | None, complaint: str
+) -> None:
+    if content is not None:
+        (tmp_path / "new.txt").write_bytes(content)
+    before = sorted(tmp_path.rglob("*"))
+    told = regard("vectors", "train", "--text", tmp_path / "new.txt", "--out", tmp_path / "runs" / "mine")
+    assert told.code == 2
+    assert complaint in told.err
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_ngrams_are_not_for_a_gpu(text: Path, tmp_path: Path) -> None:

@@ -23,10 +23,11 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from regard.disk import replace_file
 from regard.errors import ModelError, UsageError
@@ -34,6 +35,7 @@ from regard.errors import ModelError, UsageError
 MODEL, AVERAGE = "model.safetensors", "average.safetensors"
 OPTIMIZER, CARRY = "optimizer.safetensors", "carry.safetensors"
 PROGRESS, CHECKSUMS = "progress.json", "checksums.json"
+LOCK = ".lock"
 
 # A second number tells apart checkpoints of the same step, which a run that went back can reach twice.
 CHECKPOINT = re.compile(r"(step|average)-(\d{8,})(?:\.(\d+))?")
@@ -57,6 +59,10 @@ class ModelFolder:
     @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
+
+    @property
+    def cache(self) -> Path:
+        return self.path / "cache"
 
     @property
     def bad_batches(self) -> Path:
@@ -129,23 +135,52 @@ class ModelFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps other trainings out; the operating system lets go of the lock even if we are killed."""
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock = open(self.path / ".lock", "a+")  # noqa: SIM115
-        except OSError as error:
-            raise UsageError(f"{self.path}: cannot be written: {error.strerror}; choose another --out") from None
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                lock.seek(0)
-                owner = f"process {lock.read().strip() or 'unknown'}"
-                raise UsageError(f"{self.path}: {owner} trains here; wait for it or choose another --out") from None
+        """Keeps other trainings out; the operating system lets go of the lock even if we are killed. What fails before
+        it has put anything into the folder leaves no folder behind, unless it was there before."""
+        made = [path for path in (self.path, *self.path.parents) if not path.exists()]
+        with self._lock() as lock:
             lock.truncate(0)
             lock.write(str(os.getpid()))
             lock.flush()
-            yield
+            ended = False
+            try:
+                yield
+                ended = True
+            finally:
+                if not ended:
+                    self._leave_nothing(made)
+
+    def _lock(self) -> TextIO:
+        """The file that is locked, by us."""
+        while True:
+            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+                lock = open(self.path / LOCK, "a+")  # noqa: SIM115
+            except OSError as error:
+                raise UsageError(f"{self.path}: cannot be written: {error.strerror}; choose another --out") from None
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.path.samestat(os.fstat(lock.fileno()), os.stat(self.path / LOCK)):
+                    return lock
+            except BlockingIOError:
+                lock.seek(0)
+                owner = f"process {lock.read().strip() or 'unknown'}"
+                lock.close()
+                raise UsageError(f"{self.path}: {owner} trains here; wait for it or choose another --out") from None
+            except FileNotFoundError:
+                pass
+            # Another training that failed has just deleted it: nobody else would find it locked.
+            lock.close()
+
+    def _leave_nothing(self, made: Sequence[Path]) -> None:
+        """Deletes the lock and these folders, innermost first, if they hold nothing else."""
+        with suppress(OSError):  # something is there
+            if self.cache.is_dir():
+                self.cache.rmdir()
+            if os.listdir(self.path) == [LOCK]:
+                (self.path / LOCK).unlink()
+            for path in made:
+                path.rmdir()
 
     def sweep(self) -> None:
         """Deletes what a killed run left unfinished."""

@@ -84,7 +84,7 @@ def learn_vectors(
                 return Learned(Vectors.load(folder.path), None)
         try:
             console.print("reading the text")
-            corpus = load_corpus(recipe.data, folder.path / "cache")
+            corpus = load_corpus(recipe.data, folder.cache)
             console.print(f"{corpus.vocabulary.total:,} words, {len(corpus.vocabulary):,} of them different")
             with _reporting(console) if tell is None else nullcontext(tell) as report:
                 return _follow(recipe, corpus, folder, report)
