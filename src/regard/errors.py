@@ -3,6 +3,7 @@
     RegardError                 exit code 2 on the command line, one message, no traceback
     ├── RecipeError             a setting is unknown, missing, of the wrong kind, or contradicts another
     ├── DataError               a corpus is missing, malformed or not what the recipe says
+    │   └── EncodingError       a line is not valid UTF-8, and the recipe refuses such lines
     ├── ModelError              a model on disk is missing, damaged, or not of the kind a command needs
     ├── UsageError              a command or a function was called in a way that cannot work
     └── TrainingError           training cannot go on (the loss stays non-finite, the disk is full)
@@ -25,6 +26,17 @@ class RecipeError(RegardError):
 
 class DataError(RegardError):
     """A corpus that cannot be used as it is."""
+
+
+class EncodingError(DataError):
+    """A line that is no text, found where a recipe may say what becomes of it; elsewhere other advice is needed."""
+
+    def __init__(self, where: str, advice: str) -> None:
+        super().__init__(where, advice)  # what another process is told too
+        self.where, self.advice = where, advice
+
+    def __str__(self) -> str:
+        return f"{self.where}: not valid UTF-8; {self.advice}"
 
 
 class ModelError(RegardError):

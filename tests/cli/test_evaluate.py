@@ -87,6 +87,20 @@ def test_scores_of_given_translations(trained: Trained, files: tuple[Path, Path]
     assert float(stated[1]) == pytest.approx(perplexity, rel=1e-3)
 
 
+@pytest.mark.parametrize("command", ["score", "evaluate", "align"])
+def test_invalid_text_is_refused_with_advice_that_helps(
+    trained: Trained, files: tuple[Path, Path], command: str
+) -> None:
+    source, _ = files
+    source.write_bytes(b"eins\nHa\xffus\nrot\n")
+    told = regard(command, trained.folder, *files)
+    assert (told.code, told.out) == (2, "")
+    assert told.err == (
+        f"regard: {source}:2: byte 0xff at byte 3 of the line: not valid UTF-8; "
+        "convert the text first, for example with iconv\n"
+    )
+
+
 def test_scores_of_the_model_s_own_corpus(trained: Trained) -> None:
     place = trained.recipe.parent
     for split in ("dev", "test"):

@@ -136,7 +136,12 @@ def test_score_of_every_token(model: Path, tmp_path: Path) -> None:
         (b"", [], "new.txt: the file is empty"),
         (b"\n\n", [], "there is no line of text in"),
         (b"a\0b", [], "new.txt:1: a NUL byte at byte 2 of the line, so this is no text"),
-        (b"\xff", [], "new.txt:1: byte 0xff at byte 1 of the line: not valid UTF-8"),
+        (
+            b"\xff",
+            [],
+            "new.txt:1: byte 0xff at byte 1 of the line: not valid UTF-8; "
+            "convert the text first, for example with iconv\n",
+        ),
         (b"a\n", ["--context", "line"], "--context 'line' is not known; known are 'lines'"),
         (b"a\n", ["--split", "train"], "--split 'train' is not known; known are 'test' or 'dev'"),
         (

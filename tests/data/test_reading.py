@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import pickle
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from regard import disk
 from regard.data import Pair, load_corpus
 from regard.data.corpora import CORPORA
 from regard.data.reading import PairFiles
-from regard.errors import DataError
+from regard.errors import DataError, EncodingError
 from regard.recipe import Data
 
 lines = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\t\ufeff"), max_size=12)
@@ -147,6 +148,11 @@ def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(disk, "MOST_BYTES", 16)
     path = write(tmp_path / "a.tsv", "a\tb\n" + "x" * 40)
     assert refused(path) == f"{path}:2: a line of more than 16 bytes; is this a file of text lines?"
+
+
+def test_that_a_line_is_no_text_is_said_by_other_processes_alike() -> None:
+    error = EncodingError("a.de:2: byte 0xe4", "save it as UTF-8")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error) == "a.de:2: byte 0xe4: not valid UTF-8; save it as UTF-8"
 
 
 def test_invalid_utf8(tmp_path: Path) -> None:

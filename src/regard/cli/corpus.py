@@ -1,9 +1,12 @@
 """Corpora that are named on the command line: files of pairs, or a recipe."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from regard.errors import EncodingError
 
 if TYPE_CHECKING:
     from regard.data import Pair
@@ -11,6 +14,8 @@ if TYPE_CHECKING:
 
 PAIRS_AT_ONCE = 1000
 """Pairs that are worked on together: many enough to sort by length, few enough for memory and to see progress."""
+
+CONVERT = "convert the text first, for example with iconv"
 
 # A recipe that checks data needs a model and an end by the rules of recipes, though neither is looked at.
 _ONLY_DATA = ["model.kind=transformer", "train.steps=1"]
@@ -51,5 +56,15 @@ def pieces_of(named: Sequence[str | Path]) -> "Iterator[list[Pair]]":
     recipe = recipe_of([str(path) for path in named], pairs=True)
     assert isinstance(recipe, TranslationRecipe)
     pairs = iter(load_corpus(recipe.data, recipe.seed).train)
-    while piece := list(islice(pairs, PAIRS_AT_ONCE)):
-        yield piece
+    with read_as_it_is():
+        while piece := list(islice(pairs, PAIRS_AT_ONCE)):
+            yield piece
+
+
+@contextmanager
+def read_as_it_is() -> Iterator[None]:
+    """Where a command has no setting for lines of invalid UTF-8, the advice is another one than for a recipe."""
+    try:
+        yield
+    except EncodingError as error:
+        raise EncodingError(error.where, CONVERT) from None

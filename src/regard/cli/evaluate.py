@@ -123,10 +123,11 @@ def write_text(path: Path, text: str) -> None:
 
 def held_out(translator: "Translator", split: Literal["test", "dev"], files: list[str]) -> "list[Pair]":
     """The pairs of the files that were named, or else of a split of the corpus the model was trained on."""
-    from regard.cli.corpus import pairs_of
+    from regard.cli.corpus import pairs_of, read_as_it_is
     from regard.tasks.evaluation import split_of
 
-    return pairs_of(files) if files else split_of(translator.recipe, split)
+    with read_as_it_is():
+        return pairs_of(files) if files else split_of(translator.recipe, split)
 
 
 def tagged(pairs: "list[Pair]", to: str | None, from_files: bool) -> "list[Pair]":

@@ -137,16 +137,16 @@ def _check_cache(size: int, theta: float | None, share: float | None) -> None:
 
 def _score_pairs(model: Path, files: list[Path], split: "HeldOut", tokens: bool, device: str, to: str | None) -> None:
     from regard.cli.corpus import pieces_of
-    from regard.cli.evaluate import tagged
+    from regard.cli.evaluate import held_out, tagged
     from regard.tasks import load_translator
-    from regard.tasks.evaluation import scored, split_of
+    from regard.tasks.evaluation import scored
 
     if len(files) not in (0, 2):
         raise UsageError(f"{model}: is a translator; give two files, source and target, or none, not {len(files)}")
     translator = load_translator(model, device=device)
     translator.into(to)  # refuses a tag that it does not know
     count, total = 0, 0.0
-    for pairs in pieces_of(files) if files else [split_of(translator.recipe, split)]:
+    for pairs in pieces_of(files) if files else [held_out(translator, split, [])]:
         for row in scored(translator, tagged(pairs, to, bool(files))):
             typer.echo("\t".join(columns_of(row, tokens)))
             count += len(row.tokens)
@@ -157,6 +157,7 @@ def _score_pairs(model: Path, files: list[Path], split: "HeldOut", tokens: bool,
 
 
 def _score_text(writer: "Writer", files: list[Path], split: "HeldOut", context: str | None, rows: int) -> "ScoredText":
+    from regard.cli.corpus import read_as_it_is
     from regard.data.text import Text
     from regard.recipe import LanguageData, change_section
 
@@ -169,7 +170,7 @@ def _score_text(writer: "Writer", files: list[Path], split: "HeldOut", context: 
     text = Text(split, data)
     if not text.is_there:
         raise UsageError(f"the model's recipe names no {split} text (data.{split}); name the files to score")
-    with progress_of("tokens") as show:
+    with read_as_it_is(), progress_of("tokens") as show:
         return writer.score_text(text, context=context, rows=rows, on_progress=show)
 
 

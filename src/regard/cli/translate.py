@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from regard.cli.arguments import Beam, DecodingChanges, Device, Engine, Ensemble, ModelFolder, To
+from regard.cli.corpus import CONVERT
 from regard.cli.steps import told_if_eager
 from regard.errors import DataError, UsageError
 
@@ -148,8 +149,7 @@ def read_lines(stream: BinaryIO) -> Iterator[str]:
             yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError as error:
             raise DataError(
-                f"standard input, line {number}: not valid UTF-8 (byte {error.start + 1} of the line); "
-                "convert the text first, for example with iconv"
+                f"standard input, line {number}: not valid UTF-8 (byte {error.start + 1} of the line); {CONVERT}"
             ) from None
 
 

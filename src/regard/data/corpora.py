@@ -6,7 +6,7 @@ from importlib import import_module
 from regard.data.examples import Corpora, Examples, Pair, Split
 from regard.data.parts import DividedFiles, RecordFiles, TaggedFiles
 from regard.data.reading import PairFiles, Record
-from regard.errors import DataError
+from regard.errors import EncodingError
 from regard.recipe import Data
 
 Loader = Callable[[Data, int], Corpora]
@@ -24,7 +24,7 @@ class FileExamples:
     def __iter__(self) -> Iterator[Pair]:
         for record in self.files:
             if record.invalid and self._invalid == "refuse":
-                raise DataError(f"{record.invalid}: not valid UTF-8; {SAVE_AS_UTF8}")
+                raise EncodingError(record.invalid, SAVE_AS_UTF8)
             if not record.invalid or self._invalid == "replace":
                 yield Pair(record.source, record.target, tag=record.tag)
 

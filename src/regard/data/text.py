@@ -11,7 +11,7 @@ from regard.data.examples import Split
 from regard.data.report import Finding, Report, outcome_of
 from regard.data.topics import topics_text
 from regard.disk import Lines, decoded
-from regard.errors import DataError, counted
+from regard.errors import DataError, EncodingError, counted
 from regard.recipe import LanguageData
 
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
@@ -100,7 +100,7 @@ class Text:
                     )
                 line, problem = decoded(raw, file.path, number)
                 if problem and self.data.invalid == "refuse":
-                    raise DataError(f"{problem}: not valid UTF-8; {SAVE_AS_UTF8}")
+                    raise EncodingError(problem, SAVE_AS_UTF8)
                 if problem:
                     self._note("invalid", problem)
                 if not problem or self.data.invalid == "replace":
