@@ -67,10 +67,11 @@ class CapturedRunner(StepRunner):
         self._stopped = False
 
     def learn(self, batch: Batch, carry: Carry) -> Carry:
-        capture = self._capture_of(batch, carry)
+        tensors = tensors_of(batch)
+        capture = self._capture_of(batch, tensors, carry)
         if capture is None:
             return super().learn(batch, carry)
-        for place, tensor in zip(capture.inputs, tensors_of(batch), strict=True):
+        for place, tensor in zip(capture.inputs, tensors, strict=True):
             place.copy_(in_transit(tensor, self.device), non_blocking=True)
         for name, place in (capture.carry or {}).items():
             assert carry is not None
@@ -102,14 +103,14 @@ class CapturedRunner(StepRunner):
         shapes = "1 shape" if count == 1 else f"{count} shapes"
         return f"{shapes} of batches captured as CUDA graphs, in {self._seconds:.1f} s" if count else ""
 
-    def _capture_of(self, batch: Batch, carry: Carry) -> Capture | None:
+    def _capture_of(self, batch: Batch, tensors: tuple[Tensor, ...], carry: Carry) -> Capture | None:
         """The graph for a micro-batch, made now if need be; None if it is to be executed eagerly."""
         if self._stopped:
             return None
         if self.watched:
             self._say(f"while a tap is watched, {EAGER}")
             return None
-        shape = tuple(tuple(tensor.shape) for tensor in (*tensors_of(batch), *(carry or {}).values()))
+        shape = tuple(tuple(tensor.shape) for tensor in (*tensors, *(carry or {}).values()))
         if shape not in self._seen:
             self._seen.add(shape)
         elif shape not in self._captures:

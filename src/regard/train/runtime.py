@@ -30,7 +30,13 @@ def seed_step(seed: int, step: int, rank: int) -> None:
     """Sets torch's generators as a function of where the run stands, so that there is no state to save and none to
     lose. Ranks differ, or their rows would share dropout masks."""
     digest = hashlib.blake2b(f"{seed} {step} {rank}".encode(), digest_size=8).digest()
-    torch.manual_seed(int.from_bytes(digest, "big") >> 1)
+    number = int.from_bytes(digest, "big") >> 1
+    # What `torch.manual_seed` does, but for kinds of devices that nobody uses: they cost it half a millisecond.
+    torch.default_generator.manual_seed(number)
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda.manual_seed_all(number)
+    if torch.backends.mps.is_available():
+        torch.mps.manual_seed(number)
 
 
 @dataclass(frozen=True)
