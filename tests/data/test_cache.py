@@ -35,6 +35,8 @@ def test_rows_come_back(rows: list[list[int]], flush: int, tmp_path_factory: pyt
                 writer.append(row)
     read = Ragged(folder, "rows")
     assert [read[index].tolist() for index in range(len(read))] == rows
+    some = [*range(len(rows))[::2], *range(len(rows))[::-1]]
+    assert read.pick(np.array(some, dtype=np.int64)).lists() == [rows[index] for index in some]
 
 
 @given(pairs=st.lists(st.tuples(texts, texts), max_size=6))

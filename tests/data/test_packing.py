@@ -80,6 +80,26 @@ def test_ranks_share_the_rows(pairs: list[TokenPair], budget: int, world: int) -
             assert len(share.source.own.place) == len(share.source.target.place) == len(share.given.tokens)
 
 
+@given(token_pairs, budgets)
+def test_a_batch_is_sent_as_two_tensors(pairs: list[TokenPair], budget: int) -> None:
+    for batch in epoch_of(pairs, budget):
+        sent: list[Tensor] = []
+        mapped = batch.map(lambda tensor, sent=sent: sent.append(tensor) or tensor.clone())  # type: ignore[misc]
+        assert len(sent) == 2
+        assert all(tensor.is_contiguous() for tensor in sent)
+        theirs = {tensor.untyped_storage().data_ptr() for tensor in (mapped.tables, mapped.lengths)}
+        for mine, other in zip(parts_of(batch), parts_of(mapped), strict=True):
+            assert torch.equal(mine, other)
+            assert other.untyped_storage().data_ptr() in theirs
+
+
+def parts_of(batch: PackedBatch) -> list[Tensor]:
+    assert isinstance(batch.source, Packed)
+    own, target = batch.source.own, batch.source.target
+    layouts = [own.sequence, own.place, target.sequence, target.place]
+    return layouts + [part for one in (batch.source, batch.given, batch.wanted) for part in (one.tokens, one.lengths)]
+
+
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), max_size=20), st.integers(1, 5), st.integers(9, 20))
 def test_a_pair_stands_in_the_first_row_with_room(lengths: list[tuple[int, int]], count: int, width: int) -> None:
     sizes = np.array(lengths, dtype=np.int64).reshape(-1, 2)

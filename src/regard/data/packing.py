@@ -62,6 +62,10 @@ class PackedRows:
     shape: tuple[int, int]
 
 
+_SOURCE, _GIVEN, _WANTED, _OWN, _TARGET = 0, 1, 2, 3, 5
+"""Which of its tables has what of a packed batch; a layout has two of them."""
+
+
 @dataclass(frozen=True)
 class PackedBatch(PairBatch):
     """Pairs of which several stand in a row; `lengths` of source and target are those of whole rows.
@@ -85,27 +89,26 @@ class PackedBatch(PairBatch):
         count, width = packed.shape
         tables, lengths = np.full((count, 7, width), PAD, dtype=np.int64), np.zeros((count, 3), dtype=np.int64)
         chosen, ends = packed.pairs, packed.ends
-        for table, (side, before, after) in enumerate(
-            ((sources, NOTHING, END), (targets, BEGIN, NOTHING), (targets, NOTHING, END))
-        ):
-            put(side.values, side.bounds, chosen, ends, before, after, tables, table, lengths)
-        number(sources.bounds, chosen, ends, -1, tables, 3)
-        number(targets.bounds, chosen, ends, 0, tables, 5)
+        put(sources.values, sources.bounds, chosen, ends, NOTHING, END, tables, _SOURCE, lengths)
+        put(targets.values, targets.bounds, chosen, ends, BEGIN, NOTHING, tables, _GIVEN, lengths)
+        put(targets.values, targets.bounds, chosen, ends, NOTHING, END, tables, _WANTED, lengths)
+        number(sources.bounds, chosen, ends, -1, tables, _OWN)
+        number(targets.bounds, chosen, ends, 0, tables, _TARGET)
         empty = slice(len(ends), None)
-        tables[empty, 0, 0], tables[empty, 1, 0], lengths[empty, :2] = END, BEGIN, 1
-        tables[empty, 3, 1:] = -1
-        tensors = torch.from_numpy(tables), torch.from_numpy(lengths)
-        return cls._over(*tensors, int(lengths[:, 2].sum()), tuple(examples[chosen].tolist()), tuple(ends.tolist()))
+        tables[empty, _SOURCE, 0], tables[empty, _GIVEN, 0], lengths[empty, :_WANTED] = END, BEGIN, 1
+        tables[empty, _OWN, 1:] = -1
+        tensors, wanted = (torch.from_numpy(tables), torch.from_numpy(lengths)), int(lengths[:, _WANTED].sum())
+        return cls._over(*tensors, tuple(examples[chosen].tolist()), tuple(ends.tolist()), wanted)
 
     @classmethod
     def _over(
-        cls, tables: Tensor, lengths: Tensor, count: int, examples: tuple[int, ...], ends: tuple[int, ...]
+        cls, tables: Tensor, lengths: Tensor, examples: tuple[int, ...], ends: tuple[int, ...], count: int
     ) -> Self:
-        own, target = Layout(tables[:, 3], tables[:, 4]), Layout(tables[:, 5], tables[:, 6])
+        own, target = (Layout(tables[:, table], tables[:, table + 1]) for table in (_OWN, _TARGET))
         return cls(
-            source=Packed(tables[:, 0], lengths[:, 0], own, target),
-            given=Padded(tables[:, 1], lengths[:, 1]),
-            wanted=Padded(tables[:, 2], lengths[:, 2]),
+            source=Packed(tables[:, _SOURCE], lengths[:, _SOURCE], own, target),
+            given=Padded(tables[:, _GIVEN], lengths[:, _GIVEN]),
+            wanted=Padded(tables[:, _WANTED], lengths[:, _WANTED]),
             count=count,
             examples=examples,
             tables=tables,
@@ -119,18 +122,13 @@ class PackedBatch(PairBatch):
         return [self.examples[start:end] for start, end in pairwise((0, *self.ends))]
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Self:
-        return self._over(function(self.tables), function(self.lengths), self.count, self.examples, self.ends)
+        return self._over(function(self.tables), function(self.lengths), self.examples, self.ends, self.count)
 
     def rows(self, rank: int, world: int) -> Self:
         packed = self.packed[rank::world]
-        lengths = self.lengths[rank::world].contiguous()
-        return self._over(
-            self.tables[rank::world].contiguous(),
-            lengths,
-            int(lengths[:, 2].sum()),
-            tuple(chain.from_iterable(packed)),
-            tuple(accumulate(map(len, packed))),
-        )
+        tables, lengths = (tensor[rank::world].contiguous() for tensor in (self.tables, self.lengths))
+        examples, ends = tuple(chain.from_iterable(packed)), tuple(accumulate(map(len, packed)))
+        return self._over(tables, lengths, examples, ends, int(lengths[:, _WANTED].sum()))
 
     def apart(self) -> PairBatch:
         assert isinstance(self.source, Packed)
