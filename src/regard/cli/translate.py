@@ -91,8 +91,7 @@ def translate(
     if markup and alignments:
         raise UsageError("--alignments are of words alone, --markup gives text with tags; choose one of them")
     terms = _terms(glossary, ignore_case)
-    models = [model, *(ensemble or [])]
-    translator = load_translator(*models, device=device, changes=settings or [], engine=engine).into(to)
+    translator = load_translator(model, *ensemble or [], device=device, changes=settings or [], engine=engine).into(to)
     rescoring = None if rescore is None else _rescoring(translator, rescore, weight, n_best, device, to)
     with told_if_eager(translator, terms=terms is not None):
         for piece in _pieces():
