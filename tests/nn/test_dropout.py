@@ -57,6 +57,15 @@ def test_words_are_dropped_at_their_rate_and_in_each_row_anew() -> None:
     torch.testing.assert_close(dropped.max(), torch.tensor(1.25))
 
 
+def test_a_blank_stands_in_place_of_dropped_words_and_nothing_is_scaled() -> None:
+    tokens = torch.arange(50).expand(40, 50)
+    dropped = WordDropout(0.2)(ones(40, 50, 3), tokens, torch.tensor([2.0, 3.0, 4.0]))
+    gone = dropped[..., 0] == 2.0
+    assert abs(gone.float().mean() - 0.2) < 0.05
+    assert set(map(tuple, dropped[gone].tolist())) == {(2.0, 3.0, 4.0)}
+    assert set(map(tuple, dropped[~gone].tolist())) == {(1.0, 1.0, 1.0)}
+
+
 def test_recurrent_weights_are_dropped_at_their_rate() -> None:
     cell = GRU(2, 40, weight_drop=0.25)
     dropped = cell.recurrent_weight()

@@ -152,6 +152,15 @@ def test_what_is_carried_goes_through_the_graphs(accumulate: int) -> None:
     assert captured.runner.news == []
 
 
+def test_a_run_that_goes_back_to_before_anything_was_carried_stays_captured() -> None:
+    task, graphs = Classify(recipe_for(), carries=True), Remembered()
+    captured, batch = learner_with(task, graphs), task.batch_at(Position())
+    for _ in range(3):
+        carried(captured, batch, 4)
+    assert captured.runner.news == []
+    assert graphs.made == 2
+
+
 def test_what_is_carried_must_keep_its_shape_to_be_captured() -> None:
     task = Growing(recipe_for())
 

@@ -72,12 +72,18 @@ class TokenInput(nn.Module):
     """Vectors of tokens, after dropout of whole words and of features."""
 
     def __init__(
-        self, settings: RecurrentModel | RecurrentLayers, size: int, shared: TokenEmbedding | None = None
+        self,
+        settings: RecurrentModel | RecurrentLayers,
+        size: int,
+        shared: TokenEmbedding | None = None,
+        *,
+        scale: float | None = None,
     ) -> None:
         super().__init__()
         dropout = settings.dropout
         # Features of variance one, whatever the width: smaller ones take a cell long to tell apart.
-        self.embedding = TokenEmbedding(size, settings.embedding, scale=settings.embedding**0.5, shared=shared)
+        scale = settings.embedding**0.5 if scale is None else scale
+        self.embedding = TokenEmbedding(size, settings.embedding, scale=scale, shared=shared)
         self.words = WordDropout(dropout.embedding)
         self.features = FeatureDropout(dropout.input, variational=dropout.variational)
 

@@ -21,6 +21,7 @@ from regard.nn.embedding import TokenEmbedding
 from regard.nn.feedforward import FeedForward
 from regard.recipe import TransformerBlocks, TransformerModel
 from regard.tap import Tap
+from regard.tokens import PAD
 
 
 @dataclass(frozen=True)
@@ -120,8 +121,12 @@ class TokenInput(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "B T"], offset: int = 0, places: Int[Tensor, "B T"] | None = None
     ) -> Float[Tensor, "B T E"]:
-        # A word that is dropped still stands somewhere.
-        words = self.words(self.embedding(tokens), tokens)
+        # A word that is dropped still stands somewhere. Where positions do not enter here it is padding that does:
+        # normalizing zeros would multiply gradients by hundreds in every layer.
+        blank = None
+        if self.words.active and not self.position.embeds:
+            blank = self.embedding.weight[PAD] * self.embedding.scale
+        words = self.words(self.embedding(tokens), tokens, blank)
         features: Tensor = self.dropout(self.position.embed(words, offset, places))
         return features
 

@@ -48,19 +48,29 @@ class FeatureDropout(nn.Module):
 
 
 class WordDropout(nn.Module):
-    """Drops whole embeddings: in a row, a word is there or not there at all of its places (Gal and Ghahramani 2016)."""
+    """Drops whole embeddings: in a row, a word is there or not there at all of its places (Gal and Ghahramani 2016).
+
+    Zeros stand in place of what is dropped, and the rest is scaled up; or, where a `blank` is given, that does, and
+    nothing is scaled.
+    """
 
     def __init__(self, rate: float) -> None:
         super().__init__()
         self.rate = rate
 
-    def forward(self, vectors: Float[Tensor, "N T E"], tokens: Int[Tensor, "N T"]) -> Float[Tensor, "N T E"]:
-        if not (self.training and self.rate > 0):
+    @property
+    def active(self) -> bool:
+        return self.training and self.rate > 0
+
+    def forward(
+        self, vectors: Float[Tensor, "N T E"], tokens: Int[Tensor, "N T"], blank: Float[Tensor, " E"] | None = None
+    ) -> Float[Tensor, "N T E"]:
+        if not self.active:
             return vectors
         # Each place takes the chance of the first place with the same token: no mask over the whole vocabulary.
         first = (tokens.unsqueeze(2) == tokens.unsqueeze(1)).to(torch.uint8).argmax(2)
         kept = F.dropout(torch.ones_like(vectors[..., 0]), self.rate).gather(1, first)
-        return vectors * kept.unsqueeze(2)
+        return vectors * kept.unsqueeze(2) if blank is None else torch.where(kept.unsqueeze(2) > 0, vectors, blank)
 
 
 class LayerDrop(nn.Module):

@@ -111,6 +111,8 @@ class CapturedRunner(StepRunner):
             self._say(f"while a tap is watched, {EAGER}")
             return None
         shape = tuple(tuple(tensor.shape) for tensor in (*tensors, *(carry or {}).values()))
+        if carry is None and self._carries:
+            return None  # the beginning of a run, or where one went back to: too rare to be captured
         if shape not in self._seen:
             self._seen.add(shape)
         elif shape not in self._captures:

@@ -130,9 +130,9 @@ class StepRunner:
             for piece in pieces:
                 self._trying = piece
                 carry = self.learn(piece, carry)
-                if carry is not None and len(pieces) > 1:
-                    # At the first step nobody knows yet that there will be a carry.
-                    self._carries = True
+                # Before the first step nobody knows that there will be a carry.
+                self._carries = self._carries or carry is not None
+                if self._carries and len(pieces) > 1:
                     raise torch.OutOfMemoryError("a batch whose state is carried on is not done in halves")
         return carry
 
