@@ -128,6 +128,8 @@ def measure(arguments: argparse.Namespace, name: str, seed: int) -> dict[str, An
     folder = arguments.runs / f"{name}-{seed}"
     told: list[Event] = []
     ended = run(recipe, folder, resume=True, reporter=told.append)
+    if ended.reason == "interrupted":
+        raise SystemExit(f"{name}, seed {seed}: {ended.message}: run this again")
     writer = load_writer(folder, device=arguments.device)
     device = writer.model.like.device
     parameters = next(event.parameters for event in told if isinstance(event, Started))

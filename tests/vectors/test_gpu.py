@@ -61,7 +61,7 @@ def test_one_pass_is_what_is_computed_by_hand(kind: str) -> None:
     by_hand(kind, [1, 3], **expected)
     for name, matrix in made.arrays().items():
         assert not np.allclose(matrix, matrices()[name], atol=1e-3)
-        # A window learns all at once here, and one word after the other by hand.
+        # A window learns in a few turns here, or all at once, and one word after the other by hand.
         np.testing.assert_allclose(matrix, expected[name], atol=5e-4)
 
 

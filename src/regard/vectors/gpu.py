@@ -23,6 +23,9 @@ SPAN = 1 << 22
 PROGRAMS = 1024
 """Programs that learn at once; each adds to what the others have not yet seen, so that more are not better."""
 
+TURNS = 4
+"""Turns in which the words around a word predict it, in skip-gram: those of the second know what the first have taught.
+All at once they overshoot, which analogies suffer from."""
 
 LEAST_SHARE = 64
 """Words for each program at least, so that a short text is not learned from all at once."""
@@ -32,7 +35,7 @@ LEAST_SHARE = 64
 def _learn(
     tokens, lines, inputs, outputs, odds, alias, count, share, words, first_rate, last_rate, seed,
     window: tl.constexpr, dynamic: tl.constexpr, targets: tl.constexpr, width: tl.constexpr,
-    slot_count: tl.constexpr, column_count: tl.constexpr, cbow: tl.constexpr,
+    slot_count: tl.constexpr, column_count: tl.constexpr, turns: tl.constexpr, cbow: tl.constexpr,
 ):  # fmt: skip
     begin = tl.program_id(0) * share
     slots, columns = tl.arange(0, slot_count), tl.arange(0, column_count)
@@ -75,10 +78,15 @@ def _learn(
                     hidden_change += gradient * output
                     tl.atomic_add(at, gradient * hidden, mask=inside, sem="relaxed")
                 else:
-                    gradients = (label - tl.sigmoid(tl.sum(vectors * output[None, :], axis=1))) * weight
-                    gradients = tl.where(near, gradients, 0.0)
-                    change += gradients[:, None] * output[None, :]
-                    tl.atomic_add(at, tl.sum(gradients[:, None] * vectors, axis=0), mask=inside, sem="relaxed")
+                    learned = tl.zeros_like(output)
+                    for turn in tl.static_range(turns):
+                        gradients = (label - tl.sigmoid(tl.sum(vectors * output[None, :], axis=1))) * weight
+                        gradients = tl.where(near & (slots % turns == turn), gradients, 0.0)
+                        change += gradients[:, None] * output[None, :]
+                        new = tl.sum(gradients[:, None] * vectors, axis=0)
+                        output += new
+                        learned += new
+                    tl.atomic_add(at, learned, mask=inside, sem="relaxed")
             if cbow:
                 change += hidden_change[None, :]
             tl.atomic_add(inputs + where, change, mask=known, sem="relaxed")
@@ -131,6 +139,7 @@ class CudaEngine:
             width=settings.dimension,
             slot_count=slots,
             column_count=columns,
+            turns=TURNS,
             cbow=settings.kind == "cbow",
             # The vectors of a window and their changes take 64 registers of each thread.
             num_warps=min(16, max(1, slots * columns // 1024)),
