@@ -93,7 +93,7 @@ def language(record: Record) -> list[str]:
             f"[{CITED_CACHED[name]}]" if name in CITED_CACHED else "",
             _against(group),
         ]
-        for name, group in sorted(groups.items())
+        for name, group in groups.items()
     ]
     notes = dict.fromkeys(note for figure in record["figures"] for note in _conditions_of(figure))
     if any(row[-1] for row in rows):
@@ -122,6 +122,7 @@ def _conditions_of(figure: Record) -> Iterable[str]:
     parts = [figure["recipe"], *([f"with {', '.join(changes)}"] if changes else [])]
     if figure.get("device", "cpu") != "cpu":
         parts.append(f"on {figure['device']}")
+    parts.append(f"at {figure['commit'][:10]}")
     yield f"- {', '.join(parts)}: {figure['test']['signature']}"
     if figure["cache"]:
         yield f"- {figure['recipe']} with a cache: {figure['cache']['test']['signature']}"
@@ -205,6 +206,23 @@ def train_gpu(record: Record) -> list[str]:
     return [*markdown([*titles, "peak, GiB"], rows), "", said, *filter(None, [record.get("note", "")])]
 
 
+def train_language(record: Record) -> list[str]:
+    """LSTMs in training beside a plain loop: milliseconds of a step."""
+    titles = ("model and batch", "weights dropped", "numbers", "plain loop, ms", "Regard, ms", "times as fast")
+    rows = [
+        (
+            *(figure["shape"], f"{figure['weight_drop']:.0%}", figure["precision"]),
+            *(f"{figure[name]:.1f}" for name in ("plain_ms", "regard_ms")),
+            f"{figure['times_as_fast']:.2f} ×",
+        )
+        for figure in record["figures"]
+    ]
+    device = record.get("gpu", record["processor"])
+    made = f"{record['date']}, {record['commit'][:10]}: `{record['command']}`"
+    said = f"On {device}, torch {record['versions']['torch']}; {made}"
+    return [*markdown(titles, rows), "", said]
+
+
 def _times(ratios: dict[str, dict[str, float]], figure: Record) -> str:
     """How many times as fast as the peer it is compared with; nothing for that peer, or where it was not measured."""
     mine = [found for pair, found in ratios.items() if pair.startswith(f"{figure['system']} / ")]
@@ -220,7 +238,9 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "rare-words": ("rare_words.json", rare_words),
     "train-gpu": ("train_gpu.json", train_gpu),
     "train-gpu-earlier": ("train_gpu_earlier.json", train_gpu),
+    "train-language-gpu": ("train_language_gpu.json", train_language),
     "vectors": ("vectors.json", vectors),
+    "vectors-200": ("vectors_200.json", vectors),
     "vectors-gpu": ("vectors_gpu.json", vectors),
 }
 """The file of results and the function of each table."""
