@@ -120,6 +120,24 @@ def test_gradients_equal_those_of_torch(cell: str, watched: bool, dtype: torch.d
 
 
 @every_cell
+@given(given=inputs(least=1), padded=st.booleans(), multiple=st.integers(2, 7))
+def test_widths_that_kernels_prefer_change_nothing(
+    cell: str, given: tuple[Tensor, Tensor], padded: bool, multiple: int
+) -> None:
+    ours, (x, lengths) = stack(cell, 2), given
+    state = RecurrentState(tuple(tuple(torch.randn_like(part) for part in layer) for layer in ours.initial(x).layers))
+    found = []
+    for wanted in (1, multiple):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("regard.nn.cells._multiple", lambda _, wanted=wanted: wanted)
+            outputs, after = ours(x, lengths if padded else None, state)
+        parts = [kept(outputs, lengths) if padded else outputs, *flat(after)]
+        loss = torch.stack([part.square().sum() for part in parts]).sum()
+        found.append([*parts, *torch.autograd.grad(loss, list(ours.parameters()), allow_unused=True)])
+    torch.testing.assert_close(*found)
+
+
+@every_cell
 @given(given=inputs(), connection=any_connection, other=st.integers(0, 999))
 def test_padding_has_no_influence(cell: str, connection: str, given: tuple[Tensor, Tensor], other: int) -> None:
     x, lengths = given
@@ -248,3 +266,21 @@ def test_cudnn_gives_the_same_without_a_word(cell: str, weight_drop: float) -> N
     keep = torch.arange(4).cuda() < lengths[:, None]
     torch.testing.assert_close(watched[keep], outputs[keep])
     torch.testing.assert_close(flat(watched_final), flat(final))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@every_cell
+@pytest.mark.parametrize("padded", [False, True])
+def test_half_precision_on_cuda_with_odd_widths_is_near(cell: str, padded: bool) -> None:
+    ours = stack(cell, 2).float().cuda()
+    x, lengths = torch.randn(5, 7, WIDTH, device="cuda"), torch.tensor([7, 3, 1, 5, 2], device="cuda")
+    given = (x, lengths) if padded else (x,)
+    expected, _ = ours(*given)
+    with torch.autocast("cuda", torch.bfloat16):
+        found, after = ours(*given)
+    assert found.shape == expected.shape
+    assert flat(after)[0].shape == (5, HIDDEN)
+    real = lengths if padded else torch.full_like(lengths, 7)
+    there = torch.arange(7, device="cuda") < real[:, None]
+    torch.testing.assert_close(found.float()[there], expected[there], atol=0.05, rtol=0)

@@ -19,6 +19,9 @@ from regard.tap import Tap
 CellState = tuple[Tensor, ...]
 """What a cell remembers, each part "N H": the hidden state and, in an LSTM, the memory."""
 
+MULTIPLE = 8
+"""Half-precision kernels on CUDA devices use tensor cores where widths are multiples of this."""
+
 SHUT = 1e4
 """A gate's input far beyond where its sigmoid is exactly 0 or 1, and within the range of half precision."""
 
@@ -147,15 +150,30 @@ class Cell(nn.Module, ABC):
     ) -> tuple[Float[Tensor, "N T H"], CellState]:
         weights = [self.input_weight, self.recurrent_weight(), self.input_bias, self.hidden_bias]
         if lengths is None:
-            return self._kernel(x, state, _adjacent(weights))
-        return self._kernel_to_lengths(x, state, weights, lengths)
+            return self._launch(x, state, weights)
+        return self._launch_to_lengths(x, state, weights, lengths)
 
-    def _kernel_to_lengths(
+    def _launch(
+        self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor]
+    ) -> tuple[Float[Tensor, "N T H"], CellState]:
+        """The kernel's answer, computed with widths that it is fastest with: weights, inputs and state get zeros, and
+        a unit of zeros stays zero in every kind of cell."""
+        multiple = _multiple(x)
+        inputs, units = -x.shape[-1] % multiple, -self.hidden % multiple
+        if inputs or units:
+            weights = _widened(weights, len(self.gate_names), inputs, units)
+            x, state = F.pad(x, (0, inputs)), tuple(F.pad(part, (0, units)) for part in state)
+        outputs, final = self._kernel(x, state, _adjacent(weights))
+        if units:
+            outputs, final = outputs[..., : self.hidden], tuple(part[..., : self.hidden] for part in final)
+        return outputs, final
+
+    def _launch_to_lengths(
         self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor], lengths: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, "N T H"], CellState]:
         """Hidden states of all steps, and the state after the last real one, without packing, which would need the
         lengths on the host."""
-        outputs, _ = self._kernel(x, state, _adjacent(weights))
+        outputs, _ = self._launch(x, state, weights)
         return outputs, (_last(outputs, lengths, state[0]),)
 
     def _walk(
@@ -273,7 +291,7 @@ class LSTM(Cell):
             outputs, hidden, memory = torch.lstm(x, start, weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)
         return outputs, (hidden[0], memory[0])
 
-    def _kernel_to_lengths(
+    def _launch_to_lengths(
         self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor], lengths: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, "N T H"], CellState]:
         # The kernel tells the memory after the last step only. So padding is marked by a feature of its own that opens
@@ -284,7 +302,7 @@ class LSTM(Cell):
         hold = x.new_zeros(len(self.input_weight), 8)
         hold[: self.hidden, 0], hold[self.hidden : 2 * self.hidden, 0] = -SHUT, SHUT
         weights = [torch.cat([weights[0], hold.to(weights[0].dtype)], 1), *weights[1:]]
-        outputs, (_, memory) = self._kernel(torch.cat([x, mark], -1), state, _adjacent(weights))
+        outputs, (_, memory) = self._launch(torch.cat([x, mark], -1), state, weights)
         return outputs, (_last(outputs, lengths, state[0]), memory)
 
 
@@ -311,6 +329,20 @@ def _last(
     places = (lengths - 1).clamp_min(0) + steps * torch.arange(rows, device=outputs.device)
     last = outputs.flatten(0, 1).index_select(0, places)
     return torch.where((lengths > 0)[:, None], last, before.to(last.dtype))
+
+
+def _multiple(x: Tensor) -> int:
+    if not x.is_cuda:
+        return 1
+    dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else x.dtype
+    return MULTIPLE if dtype.itemsize == 2 else 1
+
+
+def _widened(weights: list[Tensor], gates: int, inputs: int, units: int) -> list[Tensor]:
+    """The weights with zeros for more inputs, and for more units in each gate."""
+    of_input, of_hidden, *biases = (weight.reshape(gates, -1, *weight.shape[1:]) for weight in weights)
+    wide = [F.pad(of_input, (0, inputs, 0, units)), F.pad(of_hidden, (0, units, 0, units))]
+    return [weight.flatten(0, 1) for weight in (*wide, *(F.pad(bias, (0, units)) for bias in biases))]
 
 
 def _adjacent(weights: list[Tensor]) -> list[Tensor]:
