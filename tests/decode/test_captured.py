@@ -114,11 +114,12 @@ def test_shapes_are_few() -> None:
     stepping = CapturedStepping(CPU, None)
     assert [stepping.width(tokens) for tokens in (1, 16, 17)] == [16, 16, 32]
     assert [stepping.room(positions) for positions in (1, 32, 33)] == [32, 32, 64]
-    assert [stepping.fit(rows) for rows in (1, 3, 128, 200)] == [1, 2, 128, 128]
+    assert [stepping.fit(rows, 500, 2) for rows in (1, 3, 128, 200)] == [1, 2, 128, 128]
     assert [stepping.rows(searches) for searches in (1, 3, 128, 200)] == [1, 4, 128, 256]
     assert [stepping.smaller(128, left) for left in (128, 33, 32, 1)] == [128, 128, 32, 32]
     plain = Stepping(CPU)
-    assert (plain.width(17), plain.room(33), plain.fit(3), plain.rows(3)) == (17, 33, 3, 3)
+    assert (plain.width(17), plain.room(33), plain.rows(3)) == (17, 33, 3)
+    assert [plain.fit(*each) for each in ((3, 500, 1), (99, 64, 1), (99, 96, 2), (99, 1000, 2))] == [3, 64, 48, 63]
     assert [plain.smaller(16, left) for left in (16, 15, 14, 1)] == [16, 16, 14, 1]
 
 

@@ -117,7 +117,7 @@ def test_a_prefix_that_the_model_thinks_impossible_is_written_as_far_as_it_is_po
 
 @given(st.integers(0, 999), st.integers(0, 3 * RUN), st.integers(1, 8))
 def test_the_likeliest_are_those_of_topk(seed: int, rest: int, count: int) -> None:
-    numbers = torch.randn(2, 3, 4 * count * RUN + rest - RUN, generator=torch.Generator().manual_seed(seed))
+    numbers = torch.randn(2, 3, 4 * count * RUN + rest - RUN, generator=torch.Generator().manual_seed(seed)).double()
     numbers[numbers > 2.5] = -torch.inf
     expected: tuple[Tensor, Tensor] = numbers.topk(count)
     best, tokens = likeliest(numbers, count)

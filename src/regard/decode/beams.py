@@ -68,6 +68,8 @@ class Live:
 
     def finish(self, ending: Candidates, ranking: Ranking, keep: Bool[Tensor, "B S"], finished: Finished) -> None:
         """Adds the hypotheses that are continued with END to the finished ones."""
+        if ending.totals.device.type == "cpu" and ending.totals.isneginf().all():
+            return  # as in most steps; elsewhere it would take longer to ask
         parents = ending.parents[..., None]
         tokens = self.written.gather(1, parents.expand(-1, -1, self.length))
         coverage = self.coverage

@@ -79,7 +79,7 @@ class CapturedStepping(Stepping):
     def room(self, positions: int) -> int:
         return -(-positions // ROOM) * ROOM
 
-    def fit(self, rows: int) -> int:
+    def fit(self, rows: int, sources: int, workers: int) -> int:
         return 1 << (rows.bit_length() - 1)
 
     def rows(self, searches: int) -> int:

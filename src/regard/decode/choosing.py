@@ -110,6 +110,10 @@ def likeliest(
         from regard.decode.kernels import highest
 
         return highest(log_probs, count)
+    if log_probs.device.type == "cpu" and log_probs.dtype == torch.float32 and log_probs.is_contiguous():
+        from regard.decode import loops
+
+        return loops.highest(log_probs, count)
     runs = size // RUN
     if runs < 4 * count:
         return log_probs.topk(count)

@@ -1,6 +1,7 @@
 """Whole corpora: sorted by length, cut into batches, given back in the order they came in."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 
 import torch
@@ -50,7 +51,8 @@ def decode_all(
             limits = [settings.longest_output(len(sources[example])) for example in chosen]
             return decode_batch(writer, batch, settings, limits, forced, chosen, steppings[worker])
 
-        batches = list(batches_by_length(widths, settings.batch_tokens, steppings[0].fit))
+        fit = partial(steppings[0].fit, sources=len(sources), workers=len(steppings))
+        batches = list(batches_by_length(widths, settings.batch_tokens, fit))
         for chosen, outputs in each_done(write, batches, len(steppings), device):
             found.update(zip(chosen, outputs, strict=True))
             if on_progress is not None:

@@ -164,7 +164,7 @@ class Writer:
         # The model reads the last token of every hypothesis and says how likely each next one is.
         live, rules = searches.live, searches.rules
         features, state = self.model.advance(live.last, searches.state)
-        log_probs = self.model.readout_of(state).logits(features[:, -1]).log_softmax(-1, dtype=torch.float32)
+        log_probs = log_softmax(self.model.readout_of(state).logits(features[:, -1]))
         log_probs = log_probs.view(*live.totals.shape, -1)
         live = live.look(self.attention())
         if live.length == 0:
@@ -242,6 +242,15 @@ def search(
         fill = [row for row, is_over in enumerate(over) if is_over][: size - left]
         searches = searches.select(torch.tensor([*stay, *fill], device=device))
         rows = [*(rows[row] for row in stay), *[None] * len(fill)]
+
+
+def log_softmax(logits: Float[Tensor, "N V"]) -> Float[Tensor, "N V"]:
+    """The log-probabilities of all tokens in float32; the logits are consumed."""
+    if logits.device.type == "cpu" and logits.dtype == torch.float32 and logits.is_contiguous():
+        from regard.decode.loops import log_softmax_
+
+        return log_softmax_(logits)
+    return logits.log_softmax(-1, dtype=torch.float32)
 
 
 def _not_a_number(example: int, position: int) -> ModelError:

@@ -32,9 +32,12 @@ class Stepping:
         """For how many positions there is room if so many are needed."""
         return positions
 
-    def fit(self, rows: int) -> int:
-        """How many sources are taken together, of at most so many."""
-        return rows if self.most is None else min(rows, self.most)
+    def fit(self, rows: int, sources: int, workers: int) -> int:
+        """How many of these sources are taken together, at most so many rows; on a CPU all workers get as many."""
+        if self.most is None:
+            return rows
+        rounds = max(-(-sources // (self.most * workers)), 1)
+        return max(min(rows, -(-sources // (rounds * workers))), 1)
 
     def rows(self, searches: int) -> int:
         """How many searches step together if there are so many: the others are over from the beginning."""

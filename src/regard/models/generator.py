@@ -49,7 +49,7 @@ class Readout(nn.Module, ABC):
 
     @abstractmethod
     def logits(self, features: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows V"]:
-        """Unnormalized log-probabilities of every token, for decoding."""
+        """Unnormalized log-probabilities of every token, for decoding; whoever asked for them may write into them."""
 
     @abstractmethod
     def log_probs(

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -30,7 +31,7 @@ class FeedForward(nn.Module):
         hidden: Tensor = self.inward(features)
         match self.kind:
             case "relu":
-                hidden = F.relu(hidden)
+                hidden = F.relu(hidden, inplace=not torch.is_grad_enabled())
             case "gelu":
                 hidden = F.gelu(hidden)
             case "swiglu":

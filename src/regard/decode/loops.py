@@ -1,0 +1,130 @@
+"""Loops compiled by numba over rows as long as a vocabulary, for CPUs; imported when the first of them is needed."""
+
+from typing import Any, no_type_check
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float32, Int, Int64
+from numba import float32, int32, int64, njit
+from torch import Tensor
+
+LANES = 128
+"""So many maxima are kept side by side, each of every so-manyth number of a row: a processor does several at once."""
+
+SUMS = {"reassoc", "contract", "nsz"}
+"""What the compiler may do to sums: add in another order. What is no number, or infinite, must stay so."""
+
+LEAST = float32(-87.0)
+"""The exponential of less counts as 0: it is hardly a number of 32 bits, and a processor takes very long for such."""
+_LOG2_E, _LN2, _LN2_REST = float32(1.44269504), float32(0.693359375), float32(-2.12194440e-4)
+_C6, _C5, _C4 = float32(1.9875691500e-4), float32(1.3981999507e-3), float32(8.3334519073e-3)
+_C3, _C2, _C1 = float32(4.1665795894e-2), float32(1.6666665459e-1), float32(5.0000001201e-1)
+
+Rows = Float32[np.ndarray, "N V"]
+
+
+def log_softmax_(logits: Float[Tensor, "N V"]) -> Float[Tensor, "N V"]:
+    """log_softmax of each row, written in its place: while it is done with, a row stays near the processor."""
+    _log_softmax_(logits.numpy())
+    return logits
+
+
+@njit(nogil=True, cache=True, fastmath=SUMS, error_model="numpy")
+@no_type_check
+def _log_softmax_(rows: Rows) -> None:
+    lanes = np.empty(LANES, dtype=np.float32)
+    for number in range(len(rows)):
+        row = rows[number]
+        top = _maxima(row, lanes)
+        total = float32(0)
+        for place in range(len(row)):
+            total += _exponential(row[place] - top)
+        level = top + float32(np.log(total))
+        for place in range(len(row)):
+            row[place] -= level
+
+
+def highest(
+    numbers: Float[Tensor, "*rows V"], count: int
+) -> tuple[Float[Tensor, "*rows count"], Int[Tensor, "*rows count"]]:
+    """The highest numbers of each row and their places, as `topk` gives them; but -inf may be found at one place twice.
+
+    `topk` sorts; here most numbers are only compared, with others of their lane.
+    """
+    best = numbers.new_empty(*numbers.shape[:-1], count)
+    places = torch.empty_like(best, dtype=torch.long)
+    _highest(numbers.view(-1, numbers.shape[-1]).numpy(), best.view(-1, count).numpy(), places.view(-1, count).numpy())
+    return best, places
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def _highest(rows: Rows, best: Float32[np.ndarray, "N count"], places: Int64[np.ndarray, "N count"]) -> None:
+    lanes = np.empty(LANES, dtype=np.float32)
+    for number in range(len(rows)):
+        row, found, at = rows[number], best[number], places[number]
+        for rank in range(len(found)):
+            found[rank], at[rank] = -np.inf, rank
+        _maxima(row, lanes)
+        whole = len(row) // LANES * LANES
+        for lane in range(LANES):
+            if not lanes[lane] <= found[-1]:
+                for place in range(lane, whole, LANES):
+                    _rank(row[place], place, found, at)
+        for place in range(whole, len(row)):
+            _rank(row[place], place, found, at)
+        for rank in range(len(found)):
+            if found[rank] == np.inf:
+                found[rank] = np.nan
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def _rank(number: Any, place: int, found: Any, at: Any) -> None:
+    """Puts a number where it belongs among the highest found, if it does."""
+    # What is no number counts as the highest, as it does for `topk`.
+    number = number if number == number else float32(np.inf)
+    rank = len(found) - 1
+    if number > found[rank]:
+        while rank > 0 and found[rank - 1] < number:
+            found[rank], at[rank] = found[rank - 1], at[rank - 1]
+            rank -= 1
+        found[rank], at[rank] = number, place
+
+
+# Unlike sums, these steps must stay in their order.
+@njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
+@no_type_check
+def _exponential(number: Any) -> Any:
+    """exp of a number that is not above 0, by the polynomial of Moshier's Cephes library: unlike one that is called, it
+    is done for several numbers at once."""
+    held = number if number > LEAST else LEAST
+    power = np.floor(held * _LOG2_E + float32(0.5))
+    rest = held - power * _LN2 - power * _LN2_REST
+    series = ((((_C6 * rest + _C5) * rest + _C4) * rest + _C3) * rest + _C2) * rest + _C1
+    scale = np.int32((int32(power) + int32(127)) << int32(23)).view(np.float32)  # 2 to this power
+    result = (series * rest * rest + rest + float32(1)) * scale
+    # What is no number stays none.
+    return result if number > LEAST else (float32(0) if number <= LEAST else number)
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def _maxima(row: Float32[np.ndarray, " V"], lanes: Float32[np.ndarray, " lanes"]) -> Any:
+    """The highest number of a row, and of each lane but for the numbers left over at the end of the row.
+
+    What is no number counts as +inf."""
+    for lane in range(LANES):
+        lanes[lane] = -np.inf
+    whole = int64(len(row) // LANES * LANES)
+    for begin in range(0, whole, LANES):
+        part = row[begin : begin + LANES]
+        for lane in range(LANES):
+            number = part[lane] if part[lane] == part[lane] else float32(np.inf)
+            lanes[lane] = max(lanes[lane], number)
+    top = float32(-np.inf)
+    for lane in range(LANES):
+        top = max(top, lanes[lane])
+    for place in range(whole, len(row)):
+        top = max(top, row[place])
+    return top
