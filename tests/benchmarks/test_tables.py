@@ -67,13 +67,13 @@ def test_tables_of_language_models(tables: ModuleType, tmp_path: Path) -> None:
     scored = {"perplexity": 60.0, "signature": "tokens:5|x:1"}
     cache = {"test": {"perplexity": 50.0, "signature": "x:1|cache:5"}}
     figure = {"recipe": "ptb-awd-lstm", "parameters": 1000, "seconds": 90, "dev": scored, "test": scored}
-    figure |= {"cache": cache}
+    figure |= {"cache": cache, "commit": "0123456789abc"}
     plain = figure | {"recipe": "mine", "cache": None}
     (tmp_path / "language.json").write_text(json.dumps({"figures": [figure, figure, plain]}))
     made = tables.with_tables("<!-- generated: language -->\n<!-- end -->", tmp_path).splitlines()
     assert "| mine | 1 | 1,000 | 1.5 | 60.00 | 60.00 |  | – |  |" in made
     assert any(line.startswith("| ptb-awd-lstm | 2 | 1,000 | 1.5 ± 0.0 |") and "[57.3]" in line for line in made)
-    assert "- mine: tokens:5|x:1" in made
+    assert "- mine, at 0123456789: tokens:5|x:1" in made
     assert "- ptb-awd-lstm with a cache: x:1|cache:5" in made
     changed = [
         plain | {"changes": ["seed=3"], "device": "GPU", "against": {"recipe": "a-b", "ratio": ratio} | interval}
@@ -82,7 +82,7 @@ def test_tables_of_language_models(tables: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "language.json").write_text(json.dumps({"figures": [figure, *changed]}))
     made = tables.with_tables("<!-- generated: language -->\n<!-- end -->", tmp_path).splitlines()
     assert any(line.startswith("| mine | 2 |") and line.endswith("| a-b: −4.0 % [−7.0, +2.0] |") for line in made)
-    assert "- mine, with `seed=3`, on GPU: tokens:5|x:1" in made
+    assert "- mine, with `seed=3`, on GPU, at 0123456789: tokens:5|x:1" in made
     rung = {"rung": "lstm", "parameters": 10, "seconds": 30.4, "tokens_per_second": 1000.0, "perplexity": 50.0}
     rung |= {"added": -5.25, "against": "rnn", "signature": "x:1"}
     conditions = {"date": "2026-01-01", "commit": "c" * 40, "processor": "P", "cpus": 2, "command": "regard ladder"}
@@ -108,3 +108,14 @@ def test_tables_of_rare_words(tables: ModuleType, tmp_path: Path) -> None:
     assert made[2] == "| words | count | lstm | copying | change |"
     assert made[4] == "| rare, new | 1,200 | 8.00 ± 0.10 | 6.50 ± 0.10 | −1.50 ± 0.05 |"
     assert "20 times or less in training. 2026-01-01, 0123456789: `c`" in made[6]
+
+
+def test_tables_of_training_speed_of_language_models(tables: ModuleType, tmp_path: Path) -> None:
+    figure = {"shape": "2 × 650", "weight_drop": 0.5, "precision": "bfloat16", "plain_ms": 7.25, "regard_ms": 2.5}
+    record = {"figures": [figure | {"times_as_fast": 2.9}], "processor": "P", "versions": {"torch": "2.13"}}
+    record |= {"date": "2026-01-01", "commit": "0123456789abc", "command": "c"}
+    for gpu, where in ({"gpu": "G"}, "G"), ({}, "P"):
+        (tmp_path / "train_language_gpu.json").write_text(json.dumps(record | gpu))
+        made = tables.with_tables("<!-- generated: train-language-gpu -->\n<!-- end -->", tmp_path).splitlines()
+        assert "| 2 × 650 | 50% | bfloat16 | 7.2 | 2.5 | 2.90 × |" in made
+        assert f"On {where}, torch 2.13; 2026-01-01, 0123456789: `c`" in made
