@@ -11,10 +11,13 @@ from typing import Protocol
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Float, Float64, Int, Int32
 from torch import Tensor, nn
 
 from regard.errors import UsageError
+
+FIRST = 1024
+"""Positions whose angles a model has from the beginning."""
 
 
 class Position(nn.Module):
@@ -194,34 +197,43 @@ POSITIONS: dict[str, PositionFactory] = {
 }
 
 
-class _Angles:
-    """Sines and cosines of position / 10000^(2i/width), computed once for each device and precision, grown at need."""
+class _Angles(nn.Module):
+    """Sines and cosines of position / 10000^(2i/width) for the first positions, and for more at need.
+
+    They are kept as whole numbers of the same bits: so they go with a model to any device, and none of them is rounded
+    when the model changes its precision.
+    """
+
+    bits: Int32[Tensor, "length width"]
 
     def __init__(self, width: int, *, interleaved: bool) -> None:
-        self.width = width
-        self.interleaved = interleaved
-        self.tables: dict[tuple[torch.device, torch.dtype], Tensor] = {}
+        super().__init__()
+        self.width, self.interleaved = width, interleaved
+        self.register_buffer("bits", self._bits(FIRST), persistent=False)
         self.outgrown: list[Tensor] = []
         """Kept, because a captured step may still read them; all together they are no larger than the present ones."""
 
-    def __call__(self, like: Tensor, offset: int, count: int) -> Tensor:
+    def forward(self, like: Tensor, offset: int, count: int) -> Float[Tensor, "count width"]:
         """Rows offset … offset + count − 1, in float32 or better."""
-        kind = like.device, torch.promote_types(like.dtype, torch.float32)
-        table = self.tables.get(kind)
-        if table is None or len(table) < offset + count:
-            if table is not None:
-                self.outgrown.append(table)
-            table = self.tables[kind] = self._compute(max(256, 2 * (offset + count)), *kind)
-        return table[offset : offset + count]
+        end = offset + count
+        if like.dtype == torch.float64:
+            return self._compute(end)[offset:].to(like.device)
+        if len(self.bits) < end:
+            self.outgrown.append(self.bits)
+            self.bits = self._bits(2 * end, like.device)
+        return self.bits[offset:end].view(torch.float32)
 
     @torch.inference_mode(False)
-    def _compute(self, length: int, device: torch.device, dtype: torch.dtype) -> Tensor:
+    def _bits(self, length: int, device: torch.device | None = None) -> Int32[Tensor, "length width"]:
+        return self._compute(length).to(device, torch.float32).view(torch.int32)
+
+    def _compute(self, length: int) -> Float64[Tensor, "length width"]:
         # In float64 on the CPU: float32 angles of far positions would have lost their fraction of a turn.
         pairs = -(-self.width // 2)
         wavelengths = 10000 ** (torch.arange(pairs, dtype=torch.float64) * 2 / self.width)
         angles = torch.arange(length, dtype=torch.float64)[:, None] / wavelengths
         joined = torch.stack if self.interleaved else torch.cat
-        return joined([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, : self.width].to(device, dtype)
+        return joined([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, : self.width]
 
 
 def _slopes(heads: int) -> list[float]:
