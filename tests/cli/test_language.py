@@ -95,6 +95,7 @@ def test_score_of_the_test_text_and_of_a_file(model: Path, tmp_path: Path) -> No
     assert "cache:9 words, theta 0.5, share 0.2" in regard(
         "score", model, "--cache", 9, "--cache-theta", 0.5, "--cache-share", 0.2
     ).out
+    assert "cache:9 words, theta 0, " in regard("score", model, "--cache", 9, "--cache-theta", 0).out
 
 
 def test_a_cache_is_by_default_what_the_help_says(model: Path) -> None:
@@ -155,9 +156,9 @@ def test_score_of_every_token(model: Path, tmp_path: Path) -> None:
             (
                 b"a\n",
                 ["--cache", 9, "--cache-theta", theta],
-                f"regard: --cache-theta {theta}: the larger, the more like states count; give a number above 0\n",
+                f"regard: --cache-theta {theta}: the larger, the more like states count; give a number from 0 on\n",
             )
-            for theta in ("-0.5", "0", "nan", "inf")
+            for theta in ("-0.5", "nan", "inf")
         ),
         *(
             (

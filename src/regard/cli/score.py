@@ -129,8 +129,8 @@ def _check_cache(size: int, theta: float | None, share: float | None) -> None:
     for option, value in {"--cache-theta": theta, "--cache-share": share}.items():
         if value is not None and size == 0:
             raise UsageError(f"{option} {value:g} is said of a cache, but there is none; ask for one with --cache 500")
-    if theta is not None and not 0 < theta < math.inf:
-        raise UsageError(f"--cache-theta {theta:g}: the larger, the more like states count; give a number above 0")
+    if theta is not None and not 0 <= theta < math.inf:
+        raise UsageError(f"--cache-theta {theta:g}: the larger, the more like states count; give a number from 0 on")
     if share is not None and not 0 <= share < 1:
         raise UsageError(f"--cache-share {share:g}: a part of the probability; give a number from 0 to below 1")
 
