@@ -7,7 +7,7 @@ import torch
 Work = Callable[[], object]
 
 EAGER = "steps are executed eagerly, not as captured CUDA graphs"
-"""What is said where they are not, before the reason."""
+"""What is said where they are not, with the reason."""
 
 
 class CudaGraphs:
