@@ -7,6 +7,10 @@ import torch
 
 from regard.errors import UsageError
 
+MULTIPLE = 8
+"""Half-precision kernels on CUDA devices use tensor cores where widths are multiples of this; with others they can take
+three times as long."""
+
 
 def choose_device(name: str = "auto") -> torch.device:
     """The device of that name; `auto` is CUDA, then Apple's MPS, then the CPU."""
@@ -25,3 +29,12 @@ def choose_device(name: str = "auto") -> torch.device:
 def has_triton() -> bool:
     """Whether kernels written in Triton can run: on CUDA devices, where the package is there."""
     return torch.cuda.is_available() and find_spec("triton") is not None
+
+
+def fast_multiple(x: torch.Tensor) -> int:
+    """What widths should be multiples of where something is computed from a tensor, in the format that autocast says;
+    1 if all are alike."""
+    if not x.is_cuda:
+        return 1
+    dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else x.dtype
+    return MULTIPLE if dtype.itemsize == 2 else 1

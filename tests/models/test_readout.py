@@ -39,7 +39,7 @@ def test_losses_and_gradients_are_those_of_cross_entropy_however_it_is_cut(
 
     with pytest.MonkeyPatch.context() as patch:
         # CUDA devices want numbers of tokens rounded up.
-        patch.setattr("regard.models.readout._multiple", lambda *_: multiple)
+        patch.setattr("regard.models.readout.fast_multiple", lambda *_: multiple)
         ours = losses(readout, features, targets, smoothing)
     logits = F.linear(features, readout.weight, readout.bias).reshape(-1, size)
     theirs = F.cross_entropy(logits, targets.reshape(-1), reduction="none", label_smoothing=smoothing).reshape(rows)

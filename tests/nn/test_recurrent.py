@@ -129,7 +129,7 @@ def test_widths_that_kernels_prefer_change_nothing(
     found = []
     for wanted in (1, multiple):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("regard.nn.cells._multiple", lambda _, wanted=wanted: wanted)
+            patch.setattr("regard.nn.cells.fast_multiple", lambda _, wanted=wanted: wanted)
             outputs, after = ours(x, lengths if padded else None, state)
         parts = [kept(outputs, lengths) if padded else outputs, *flat(after)]
         loss = torch.stack([part.square().sum() for part in parts]).sum()

@@ -8,14 +8,12 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
+from regard.device import fast_multiple
 from regard.models.generator import Readout
 from regard.nn.embedding import TokenVectors
 
 LARGEST = 2**26
 """Most logits held at a time: 256 MiB of them in float32."""
-
-MULTIPLE = 8
-"""Half-precision products on CUDA devices are up to three times as fast if rows begin at multiples of 16 bytes."""
 
 
 class LinearReadout(TokenVectors, Readout):
@@ -120,7 +118,8 @@ class _LogProbs(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         narrow, ctx.wide = _formats(features)
         ctx.size = len(weight)
-        features, (weight, bias) = features.to(narrow), _rounded(weight, bias, narrow, _multiple(features, narrow))
+        weight, bias = _rounded(weight, bias, narrow, fast_multiple(features))
+        features = features.to(narrow)
         chosen, mean, total = features.new_empty(3, len(features), dtype=ctx.wide)
         all_fit = len(features) <= chunk * (ctx.wide.itemsize // narrow.itemsize)
         kept = F.linear(features, weight, bias) if all_fit else None
@@ -272,10 +271,6 @@ def _rounded(
         return weight, bias
     bias = weight.new_zeros(len(weight)) if bias is None else bias
     return F.pad(weight, (0, 0, 0, more)), F.pad(bias, (0, more), value=-torch.inf)
-
-
-def _multiple(features: Tensor, dtype: torch.dtype) -> int:
-    return MULTIPLE if features.is_cuda and dtype.itemsize == 2 else 1
 
 
 def _formats(features: Tensor) -> tuple[torch.dtype, torch.dtype]:

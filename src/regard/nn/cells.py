@@ -14,13 +14,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.device import fast_multiple
 from regard.tap import Tap
 
 CellState = tuple[Tensor, ...]
 """What a cell remembers, each part "N H": the hidden state and, in an LSTM, the memory."""
-
-MULTIPLE = 8
-"""Half-precision kernels on CUDA devices use tensor cores where widths are multiples of this."""
 
 SHUT = 1e4
 """A gate's input far beyond where its sigmoid is exactly 0 or 1, and within the range of half precision."""
@@ -158,7 +156,7 @@ class Cell(nn.Module, ABC):
     ) -> tuple[Float[Tensor, "N T H"], CellState]:
         """The kernel's answer, computed with widths that it is fastest with: weights, inputs and state get zeros, and
         a unit of zeros stays zero in every kind of cell."""
-        multiple = _multiple(x)
+        multiple = fast_multiple(x)
         inputs, units = -x.shape[-1] % multiple, -self.hidden % multiple
         if inputs or units:
             weights = _widened(weights, len(self.gate_names), inputs, units)
@@ -329,13 +327,6 @@ def _last(
     places = (lengths - 1).clamp_min(0) + steps * torch.arange(rows, device=outputs.device)
     last = outputs.flatten(0, 1).index_select(0, places)
     return torch.where((lengths > 0)[:, None], last, before.to(last.dtype))
-
-
-def _multiple(x: Tensor) -> int:
-    if not x.is_cuda:
-        return 1
-    dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else x.dtype
-    return MULTIPLE if dtype.itemsize == 2 else 1
 
 
 def _widened(weights: list[Tensor], gates: int, inputs: int, units: int) -> list[Tensor]:
