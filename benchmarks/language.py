@@ -81,11 +81,11 @@ def folder_of_lines(results: Path) -> Path:
 
 
 def compare_all(figures: Figures, references: Sequence[str], folder: Path) -> None:
-    """Adds to every figure how it differs from the first of the references that is of the same text and seed; those
-    that were compared before are compared anew."""
+    """Adds to every figure how it differs from the first of the references that is of the same text and seed. Those
+    that were compared before are compared anew, and with nothing if the lines of the other are not there any more."""
     lines = {key: lines_of(figure, folder / f"{key[0]}-{key[1]}.npy") for key, figure in figures.items()}
     for (name, seed), figure in figures.items():
-        earlier = [figure["against"]["recipe"]] if "against" in figure else []
+        earlier = [figure.pop("against")["recipe"]] if "against" in figure else []
         for reference in (*references, *earlier):
             ours, theirs = lines[name, seed], lines.get((reference, seed))
             if name != reference and ours is not None and theirs is not None and np.array_equal(ours[1], theirs[1]):

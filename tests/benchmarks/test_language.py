@@ -94,3 +94,6 @@ def test_texts_that_differ_are_not_compared(language: ModuleType, tmp_path: Path
     figures = {(name, 1): {"test": {"perplexity": math.exp(2)}} for name in "abc"}
     language.compare_all(figures, ["a"], tmp_path)
     assert ["against" in figures[name, 1] for name in "abc"] == [False, False, True]
+    figures["a", 1] = {"test": {"perplexity": math.exp(3)}}
+    language.compare_all(figures, [], tmp_path)
+    assert "against" not in figures["c", 1], "what it was compared with is another model now"
