@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -28,7 +29,7 @@ def conditions(packages: Iterable[str], commit: str = "") -> dict[str, Any]:
 def command(arguments: Sequence[str]) -> str:
     """What was called; of paths, the last part alone, because where files lie is nobody's business."""
     script = Path(arguments[0])
-    rest = (each if "=" in each or "/" not in each else Path(each).name for each in arguments[1:])
+    rest = (re.sub(r"[^\s=\"'\[,]*/(?=[^/])", "", each) for each in arguments[1:])
     return " ".join(["python", f"{script.resolve().parent.name}/{script.name}", *rest])
 
 

@@ -10,6 +10,8 @@ def test_commands_do_not_say_where_files_lie(monkeypatch: pytest.MonkeyPatch) ->
     folder = Path(__file__).parents[2] / "benchmarks"
     monkeypatch.syspath_prepend(str(folder))
     conditions = import_module("conditions")
-    given = [str(folder / "language.py"), "ptb-lstm", "--folder", "/home/me/ptb", "--out", "a/b.json", "--set", "x=a/b"]
-    said = "python benchmarks/language.py ptb-lstm --folder ptb --out b.json --set x=a/b"
+    given = [str(folder / "language.py"), "ptb-lstm", "--folder", "/home/me/ptb", "--out", "a/b.json", "--set"]
+    given += ['data.dev=["/home/me/a.txt","~/b.txt"]', "--runs=/home/me/runs", "--seeds=1,2"]
+    said = "python benchmarks/language.py ptb-lstm --folder ptb --out b.json "
+    said += '--set data.dev=["a.txt","b.txt"] --runs=runs --seeds=1,2'
     assert conditions.command(given) == said
