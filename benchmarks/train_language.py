@@ -5,10 +5,10 @@ Transformer beside what the device's matrix products could do at most.
     python benchmarks/train_language.py --device cuda --out benchmarks/results/train_language_gpu.json
     python benchmarks/train_language.py --device cuda --transformer --out benchmarks/results/train_transformer_gpu.json
 
-Regard trains by its recipes `ptb-lstm` (2 × 650) and `ptb-awd-lstm` (with weight drop), as `regard train` does: batches
-from a stream of tokens, state carried on, steps captured where there is CUDA. The plain loop (`plain_language.py`) has
-the same weight drop, its one batch on the device already, and torch's own dropout instead of variational dropout. The
-two take turns; a figure is that of the best turn. The text is random, of 10,002 words.
+Regard trains by its recipes `ptb-lstm` (2 × 650) and `ptb-awd-lstm`, both with weight drop, as `regard train` does:
+batches from a stream of tokens, state carried on, steps captured where there is CUDA. The plain loop
+(`plain_language.py`) has the same weight drop, its one batch on the device already, and torch's own dropout instead of
+variational dropout. The two take turns; a figure is that of the best turn. The text is random, of 10,002 words.
 
 The Transformer has 100 million parameters and reads 128 rows of 512 words. Its work is counted as 6 operations for each
 parameter and word, those of the input embedding left out, and 6 × words seen × width for each layer: what causal
