@@ -9,6 +9,7 @@ from torch import nn
 
 from regard.data.batch import PairBatch, padded_sources
 from regard.decode.captured import steppings_of
+from regard.decode.layout import laid_out
 from regard.decode.modules import evaluating
 from regard.decode.precision import computing_in
 from regard.decode.ranking import Hypothesis
@@ -40,6 +41,7 @@ def decode_all(
     if prefixes is not None:
         _check_counts("prefixes", prefixes, sources)
     device, found = device_of(model), dict[int, list[Hypothesis]]()
+    model = laid_out(model) if device.type == "cpu" else model
     with computing_in(settings.precision, model, device) as writer, evaluating(writer):
         steppings = [stepping] if stepping else steppings_of(writer, settings, device, forced=prefixes is not None)
         widths = [steppings[0].width(len(source) + 1) for source in sources]

@@ -34,6 +34,10 @@ class TokenVectors(nn.Module):
     def weight(self) -> Float[Tensor, "V E"]:
         return self._lender[0].weight if self._lender else self.vectors
 
+    def own(self, vectors: nn.Parameter) -> None:
+        """Takes these for its own, and lends no others."""
+        self._lender, self.vectors = (), vectors
+
 
 class TokenEmbedding(TokenVectors):
     """Looks up the vectors of tokens and multiplies them by `scale`.
