@@ -43,8 +43,9 @@ def test_products_are_in_tf32_only_within() -> None:
 def test_the_copy_follows_the_weights_and_has_the_same_taps() -> None:
     model = small_model()
     copy = narrow(model)
-    assert {tensor.dtype for tensor in weights_of(copy)} == {torch.bfloat16}
+    assert {tensor.dtype for tensor in weights_of(copy) if tensor.is_floating_point()} == {torch.bfloat16}
     with torch.no_grad():
+        model.start(Padded.of([[5] * 3000]), 1)  # more positions than there is a table for
         for parameter in model.parameters():
             parameter.add_(1.0)
     with computing_in("bfloat16", model, torch.device("cuda")) as computing:

@@ -45,5 +45,7 @@ def narrow(model: Generator) -> Generator:
         taps: dict[int, object] = {id(module): module for module in modules_of(model) if isinstance(module, Tap)}
         _COPIES[model] = deepcopy(model, taps).to(torch.bfloat16)
     copy = _COPIES[model]
-    torch._foreach_copy_(weights_of(copy), weights_of(model))
+    # Tables of positions grow in each by itself, and are no weights.
+    mine, theirs = ([tensor for tensor in weights_of(each) if tensor.is_floating_point()] for each in (copy, model))
+    torch._foreach_copy_(mine, theirs)
     return copy
