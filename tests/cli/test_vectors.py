@@ -85,7 +85,8 @@ def test_files_are_checked_before_anything_is_computed(royal: Path, tmp_path: Pa
         f"regard: {scores}: there is no folder {scores.parent}; make it first, or choose one that exists\n"
     )
     told = regard("vectors", "map", tmp_path / "none", "-o", tmp_path / "map.gif")
-    assert "pictures are not written as .gif" in told.err
+    assert "pictures are not written as .gif; choose a name that ends in " in told.err
+    assert all(f"'{suffix}'" in told.err for suffix in (".png", ".svg", ".pdf", ".html"))
 
 
 def test_convert_from_form_to_form(tmp_path: Path) -> None:

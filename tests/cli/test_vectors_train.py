@@ -12,6 +12,7 @@ import pytest
 from command_line import ALONE, regard
 
 from regard.recipe import VectorsRecipe, read_recipe
+from regard.train.vectors import Learned, Pace
 from regard.vectors import Vectors
 
 SMALL = [f"vectors.{change}" for change in ("dimension=6", "negatives=2", "window=2", "epochs=2", "sample=0.1")]
@@ -127,5 +128,15 @@ def test_ctrl_c_saves_and_leaves_with_its_exit_code(text: Path, tmp_path: Path) 
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130, told
+    assert re.search(rb"asked to stop at \d+ %, and everything is saved; go on with --resume\n$", told), told
     assert len(list((tmp_path / "run" / "checkpoints").iterdir())) == 1
     assert not (tmp_path / "run" / "vectors.json").exists()
+
+
+def test_counts_that_are_not_whole_begin_anew(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pace = Pace(words=5, total=10, stage="counting", seconds=1.0, words_per_second=5.0)
+    stopped = Learned(None, pace, signal.SIGTERM)
+    monkeypatch.setattr("regard.train.vectors.learn_vectors", lambda *_, **__: stopped)
+    told = regard("vectors", "train", "--text", text, "--out", tmp_path / "run", "--set", "vectors.kind=svd")
+    assert (told.code, told.out) == (143, "")
+    assert told.err == "asked to stop while counting, which begins anew with --resume\n"

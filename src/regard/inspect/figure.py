@@ -1,5 +1,6 @@
 """What all pictures have in common: their colors, and the files they go into."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,13 @@ FORMATS = ("png", "svg", "pdf")
 INK, PALE, LINE, GOLD = "#1f2933", "#6b7885", "#c5ced6", "#e4672e"
 
 
-def check_picture_name(path: Path) -> None:
-    """Refuses a file whose suffix is not that of a kind of picture; call it before anything takes long."""
+def check_picture_name(path: Path, others: Sequence[str] = ()) -> None:
+    """Refuses a file whose suffix is not that of a kind of picture; call it before anything takes long. `others` are
+    suffixes that the caller writes as something else, to be named among those to choose from."""
     if _kind(path) not in FORMATS:
         raise UsageError(
             f"{path}: pictures are not written as {path.suffix or 'a file without suffix'}; "
-            f"choose a name that ends in {one_of(['.' + known for known in FORMATS], path.suffix)}"
+            f"choose a name that ends in {one_of([*('.' + known for known in FORMATS), *others], path.suffix)}"
         )
 
 

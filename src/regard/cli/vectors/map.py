@@ -53,7 +53,7 @@ def draw_map(
     files = out or [Path("map.html")]
     for path in files:
         if path.suffix.lower() not in PAGES:
-            check_picture_name(path)
+            check_picture_name(path, others=PAGES[:1])
     groups = dict(_group(text) for text in group or [])
     frequent = FREQUENT if top is None and not words and not groups else top or 0
     found = word_map(Vectors.load(vectors), words or [], groups=groups, top=frequent, method=method, seed=seed)

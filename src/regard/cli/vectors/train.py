@@ -1,13 +1,17 @@
 """`regard vectors train`: one recipe, or one text, one folder of vectors."""
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from regard.cli.arguments import Changes
 from regard.errors import UsageError
 from regard.recipe import toml
+
+if TYPE_CHECKING:
+    from regard.train.vectors import Pace
 
 
 def train(
@@ -51,12 +55,21 @@ def train(
     where = out or Path("runs") / (Path(recipe).stem if recipe else "vectors")
     learned = learn_vectors(chosen, where, resume=resume)
     if learned.vectors is None:
+        print(_stopped(learned.pace), file=sys.stderr)
         raise typer.Exit(128 + (learned.signal or 2))
     learned_in = f", learned in {duration(learned.pace.seconds)}" if learned.pace else ", learned before"
     if learned.pace and learned.pace.words_per_second:
         learned_in += f" with compiling, at {learned.pace.words_per_second:,.0f} words/s after it"
     print(f"{len(learned.vectors):,} vectors of {learned.vectors.width} numbers{learned_in}: {where}")
     print(f"next: regard vectors similar {where} {learned.vectors.words[min(100, len(learned.vectors) - 1)]}")
+
+
+def _stopped(pace: "Pace | None") -> str:
+    """What a signal left behind: counts are of no use before they are whole, all else is saved."""
+    if pace is None or pace.stage == "counting":
+        return "asked to stop while counting, which begins anew with --resume"
+    done = f"{100 * pace.words / pace.total:.0f} %"
+    return f"asked to stop at {done}, and everything is saved; go on with --resume"
 
 
 def _recipe_of(text: list[Path]) -> list[str]:
