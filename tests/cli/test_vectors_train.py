@@ -111,6 +111,17 @@ def test_a_text_that_cannot_be_learned_from_leaves_nothing_behind(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize(("kind", "change", "contexts"), [("svd", "smoothing=1", 8), ("hellinger", "contexts=4", 4)])
+def test_more_dimensions_than_there_are_leave_no_run_behind(
+    text: Path, tmp_path: Path, kind: str, change: str, contexts: int
+) -> None:
+    command = ["vectors", "train", "--text", text, "--out", tmp_path / "run", "--set", f"vectors.kind={kind}"]
+    told = regard(*command, "--set", f"vectors.{change}", "--set", f"vectors.dimension={contexts}")
+    assert told.code == 2
+    assert f"vectors.dimension = {contexts}, but words with {contexts} contexts have at most {contexts - 1}" in told.err
+    assert regard(*command, "--set", f"vectors.{change}", "--set", f"vectors.dimension={contexts - 1}").code == 0
+
+
 def test_ngrams_are_not_for_a_gpu(text: Path, tmp_path: Path) -> None:
     changes = ["--set", "vectors.longest=5", "--set", "vectors.device=cuda"]
     told = regard("vectors", "train", "--text", text, "--out", tmp_path / "run", *changes)

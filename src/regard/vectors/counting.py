@@ -8,7 +8,7 @@ from regard.recipe import CountingVectors, GloveVectors, HellingerVectors, Learn
 from regard.vectors.checkpoints import Checkpoints
 from regard.vectors.cooccurrence import Cooccurrence, counting
 from regard.vectors.corpus import Corpus
-from regard.vectors.factorizing import hellinger, scaled, truncated
+from regard.vectors.factorizing import check_dimension, hellinger, scaled, truncated
 from regard.vectors.glove import Glove, GloveState, Shuffled
 from regard.vectors.learner import Advance
 from regard.vectors.vectors import Vectors
@@ -22,7 +22,9 @@ def factorize(
 ) -> Iterator[Advance | Vectors]:
     """Counts company and factorizes the counts; a run that is resumed has its counts, once they are whole."""
     assert isinstance(settings, SvdVectors | HellingerVectors)
-    total = corpus.vocabulary.total
+    total, size = corpus.vocabulary.total, len(corpus.vocabulary)
+    most = settings.contexts if isinstance(settings, HellingerVectors) else 0
+    check_dimension(settings.dimension, min(size, most or size))
     yield from _counted(settings, corpus, checkpoints, total)
     yield Advance(total, total, "factorizing")
     counts = Cooccurrence.load(_folder(checkpoints))

@@ -71,16 +71,20 @@ def centered(matrix: csr_array) -> LinearOperator:
     return aslinearoperator(matrix) - aslinearoperator(ones) @ aslinearoperator(means[None])
 
 
+def check_dimension(dimension: int, contexts: int) -> None:
+    """Refuses more dimensions than there can be; call it before anything takes long."""
+    if dimension > contexts - 1:
+        raise UsageError(
+            f"vectors.dimension = {dimension}, but words with {contexts} contexts have at most {contexts - 1} "
+            "dimensions; lower it, or give more text"
+        )
+
+
 def truncated(
     matrix: csr_array | LinearOperator, dimension: int, *, power: float = 0.5, seed: int = 1
 ) -> Float32[np.ndarray, "V D"]:
     """U Σᵖ of the largest singular values, largest first; each direction points to where its largest part is."""
-    most = min(matrix.shape) - 1
-    if dimension > most:
-        raise UsageError(
-            f"vectors.dimension = {dimension}, but words with {min(matrix.shape)} contexts have at most {most} "
-            "dimensions; lower it, or give more text"
-        )
+    check_dimension(dimension, min(matrix.shape))
     start = np.random.default_rng(seed).standard_normal(min(matrix.shape)).astype(matrix.dtype)
     left, values, _ = svds(matrix, k=dimension, v0=start)
     order = np.argsort(-values)
