@@ -126,10 +126,12 @@ def _unreadable(where: str, error: Exception) -> DataError:
     return DataError(f"{where}: the gzip data is cut off or damaged here; get or pack the file again")
 
 
-def each_block(path: Path, size: int = 1 << 20) -> Iterator[str]:
-    """The text of one file in pieces of about `size` bytes that end at white space, however long its lines are."""
+def each_block(path: Path, size: int = 1 << 20) -> Iterator[tuple[str, int]]:
+    """The text of one file in pieces of about `size` bytes that end at white space, however long its lines are; each
+    with how many bytes of the file, packed as it may be, have been read by then."""
     line, rest, ended = 1, b"", False
     with open_file(path) as stream:
+        file = stream.fileobj if isinstance(stream, gzip.GzipFile) else stream
         while not ended:
             try:
                 read = stream.read(size)
@@ -140,7 +142,7 @@ def each_block(path: Path, size: int = 1 << 20) -> Iterator[str]:
             if not cut and len(block) > MOST_BYTES:
                 raise DataError(f"{path}:{line}: a word of more than {MOST_BYTES:,} bytes; is this a file of text?")
             block, rest = block[:cut], block[cut:]
-            yield _text(block, path, line)
+            yield _text(block, path, line), file.tell()
             line += block.count(LINE_FEED)
 
 

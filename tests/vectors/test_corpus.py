@@ -44,9 +44,25 @@ def test_the_stream_is_the_text_without_its_rare_words(
 def test_blocks_put_together_are_the_text(tmp_path_factory: pytest.TempPathFactory, text: str, size: int) -> None:
     path = tmp_path_factory.mktemp("text") / "text.txt"
     path.write_text(text, encoding="utf-8", newline="")
-    blocks = list(each_block(path, size))
+    blocks, read = zip(*each_block(path, size), strict=True)
     assert "".join(blocks) == text
     assert all(block[-1] in " \n" for block in blocks[:-1] if block)
+    assert list(read) == sorted(read)
+    assert read[-1] == path.stat().st_size
+
+
+def test_while_a_text_is_read_one_is_told_how_far_it_is(tmp_path: Path) -> None:
+    told: list[tuple[int, float]] = []
+    for name in ("one.txt", "two.txt.gz"):
+        write = gzip.open if name.endswith(".gz") else open
+        with write(tmp_path / name, "wb") as file:
+            file.write(b"alpha beta\n" * 300_000)
+    files = [str(tmp_path / name) for name in ("one.txt", "two.txt.gz")]
+    load_corpus(VectorsData(train=files), tmp_path / "cache", lambda words, share: told.append((words, share)))
+    assert told == sorted(told)
+    assert len({share for _, share in told}) > 3
+    # The ends of lines are counted among the words, and one more after each file.
+    assert told[-1] == (2 * 900_000 + 2, 1.0)
 
 
 def test_what_a_word_is(tmp_path: Path) -> None:
@@ -80,7 +96,7 @@ def test_a_stream_is_made_once_and_anew_when_a_file_changed(tmp_path: Path, monk
     first = corpus_of("a b a b\n" * 5, tmp_path)
     made: list[Path] = []
     make = corpora.make_corpus
-    monkeypatch.setattr(corpora, "make_corpus", lambda data, folder: (made.append(folder), make(data, folder)))
+    monkeypatch.setattr(corpora, "make_corpus", lambda *given: (made.append(given[1]), make(*given)))
     again = load_corpus(VectorsData(train=[str(tmp_path / "text.txt")]), tmp_path / "cache")
     assert not made
     assert again.fingerprint == first.fingerprint
@@ -123,8 +139,8 @@ def test_forgetting_keeps_frequent_words_where_they_stand(
         patch.setattr(corpora, "PIECE", 3)
         # A frequent word is in every block, so that it is never among the rarest.
         blocks = [" ".join(["often"] * 40 + line) + "\n" for line in lines]
-        patch.setattr(corpora, "blocks_of", lambda data: iter(blocks))
-        met, stream = corpora.count_words(VectorsData(corpus="topics"), folder / "met")
+        patch.setattr(corpora, "blocks_of", lambda data: ((block, 1.0) for block in blocks))
+        met, stream = corpora.count_words(VectorsData(corpus="topics"), folder / "met", lambda *_: None)
     names = {number: word for word, number in met.numbers.items()}
     assert len(met.counts) == len(met.numbers) <= 6
     assert (np.bincount(stream, minlength=len(met.counts)) == met.counts).all()
@@ -138,7 +154,7 @@ def test_forgetting_keeps_frequent_words_where_they_stand(
 def test_a_forgotten_word_is_no_part_of_a_phrase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpora, "MOST_MET", 9)
     blocks = [*(f"x{letter} new york\n" for letter in ascii_lowercase), "one two three four\n" * 20]
-    monkeypatch.setattr(corpora, "blocks_of", lambda data: iter(blocks))
+    monkeypatch.setattr(corpora, "blocks_of", lambda data: ((block, 1.0) for block in blocks))
     found = corpus_of("", tmp_path, least=3, phrases=1, phrase_score=0.1)
     assert sorted(found.vocabulary.words) == ["new_york", "one_two", "three_four"]
 

@@ -10,7 +10,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from regard.train.report import duration
 from regard.train.signals import asked_to_stop
 from regard.train.starting import check_same_run
 from regard.vectors import Vectors
-from regard.vectors.corpus import Corpus, load_corpus
+from regard.vectors.corpus import Corpus, OnRead, load_corpus
 from regard.vectors.learner import Advance
 from regard.vectors.learning import checkpoints_in, learn
 from regard.vectors.native import is_native
@@ -73,7 +73,8 @@ def learn_vectors(
     """Learns the vectors of a recipe in the folder `out`, until they are learned or a signal ends it.
 
     A new run needs a folder without one; with `resume`, the run that is there goes on from its last state. `tell` is
-    told the pace after every step; if it is not given, a person is, on standard error.
+    told the pace after every step of learning; if it is not given, a person is, and while the text is read too, on
+    standard error.
     """
     folder, console = ModelFolder(Path(out)), Console(file=sys.stderr, highlight=False, quiet=tell is not None)
     folder.check_may_train(resume)
@@ -84,12 +85,23 @@ def learn_vectors(
                 return Learned(Vectors.load(folder.path), None)
         try:
             console.print("reading the text")
-            corpus = load_corpus(recipe.data, folder.cache)
-            console.print(f"{corpus.vocabulary.total:,} words, {len(corpus.vocabulary):,} of them different")
-            with _reporting(console) if tell is None else nullcontext(tell) as report:
-                return _follow(recipe, corpus, folder, report)
+            with _reporting(console) as report:
+                corpus = load_corpus(recipe.data, folder.cache, _reading(report))
+                console.print(f"{corpus.vocabulary.total:,} words, {len(corpus.vocabulary):,} of them different")
+                return _follow(recipe, corpus, folder, tell or report)
         except OSError as error:
             raise cannot_write(folder, "a file of this run", error) from error
+
+
+def _reading(report: Teller) -> OnRead:
+    """Tells the pace at which a text is read."""
+    begun = time.perf_counter()
+
+    def on_read(words: int, share: float) -> None:
+        seconds = time.perf_counter() - begun
+        report(Pace(words, round(words / share), "reading the text", seconds, words / seconds))
+
+    return on_read
 
 
 def _follow(recipe: VectorsRecipe, corpus: Corpus, folder: ModelFolder, report: Teller) -> Learned:
@@ -154,7 +166,9 @@ def _record(folder: ModelFolder, event: str, pace: Pace) -> None:
 
 
 def in_words(pace: Pace) -> str:
-    """`41 %, 350,000 words/s, 1:10 min left`."""
+    """`41 %, 350,000 words/s, 1:10 min left`; what is done after the last word has its name alone."""
+    if pace.stage and pace.words == pace.total:
+        return pace.stage
     speed = f", {pace.words_per_second:,.0f} words/s, {duration(pace.left)} left" if pace.words_per_second else ""
     return f"{f'{pace.stage}: ' if pace.stage else ''}{100 * pace.words / pace.total:.0f} %{speed}"
 
@@ -169,7 +183,7 @@ def _reporting(console: Console) -> Iterator[Teller]:
 
         def tell(pace: Pace) -> None:
             nonlocal last
-            bar.update(task, completed=pace.words / pace.total, description=in_words(pace))
+            bar.update(task, completed=pace.words / max(pace.total, 1), description=in_words(pace))
             if not console.is_terminal and time.monotonic() - last >= REPORT_EVERY:
                 last = time.monotonic()
                 console.print(in_words(pace), soft_wrap=True)

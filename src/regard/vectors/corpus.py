@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import compress, count
@@ -65,6 +65,9 @@ class Corpus:
     """Tells this stream and vocabulary from any other."""
 
 
+OnRead = Callable[[int, float], None]
+
+
 @dataclass
 class Met:
     """The words met so far, with provisional numbers; number 0 is the line end."""
@@ -104,21 +107,25 @@ class Met:
         return new
 
 
-def blocks_of(data: VectorsData) -> Iterator[str]:
-    """The text that the settings name, in pieces that end at white space."""
+def blocks_of(data: VectorsData) -> Iterator[tuple[str, float]]:
+    """The text that the settings name, in pieces that end at white space, each with the share of it read by then."""
     if data.corpus == "topics":
         # The text of Python's own help, in its place wherever Python is.
         from pydoc_data.topics import topics
 
-        yield from (f"{text}\n" for text in topics.values())
+        yield from ((f"{text}\n", number / len(topics)) for number, text in enumerate(topics.values(), start=1))
         return
+    before, total = 0, sum(os.path.getsize(path) for path in data.train if os.path.exists(path))
     for path in data.train:
-        yield from each_block(Path(path))
-        yield "\n"
+        for block, read in each_block(Path(path)):
+            yield block, (before + read) / total
+        before += os.path.getsize(path)
+        yield "\n", before / total
 
 
-def load_corpus(data: VectorsData, cache: Path) -> Corpus:
-    """The text of a recipe as a stream: made anew, or found in `cache` if it is whole there and no file has changed."""
+def load_corpus(data: VectorsData, cache: Path, on_read: OnRead = lambda words, share: None) -> Corpus:
+    """The text of a recipe as a stream: made anew, or found in `cache` if it is whole there and no file has changed.
+    While it is read, `on_read` is told how many words there were so far, and in which share of the text."""
     files = [(path, os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in data.train if os.path.exists(path)]
     key = blake2b(repr((_FORMAT, data.model_dump(), files)).encode(), digest_size=8).hexdigest()
     folder = cache / key
@@ -126,15 +133,15 @@ def load_corpus(data: VectorsData, cache: Path) -> Corpus:
         shutil.rmtree(folder, ignore_errors=True)
         sweep(cache)
         with new_folder(folder) as unfinished:
-            make_corpus(data, unfinished)
+            make_corpus(data, unfinished, on_read)
             seal(unfinished)
     remove_other_caches(folder)
     return open_corpus(folder)
 
 
-def make_corpus(data: VectorsData, folder: Path) -> None:
+def make_corpus(data: VectorsData, folder: Path, on_read: OnRead) -> None:
     """Reads a text and writes its vocabulary and stream into a folder."""
-    met, stream = count_words(data, folder / "met.int32")
+    met, stream = count_words(data, folder / "met.int32", on_read)
     words = [""] * len(met.counts)
     for word, number in met.numbers.items():
         words[number] = word
@@ -146,14 +153,16 @@ def make_corpus(data: VectorsData, folder: Path) -> None:
         path.unlink()
 
 
-def count_words(data: VectorsData, path: Path) -> tuple[Met, Int32[np.ndarray, " N"]]:
+def count_words(data: VectorsData, path: Path, on_read: OnRead) -> tuple[Met, Int32[np.ndarray, " N"]]:
     """The words of a text and how often each occurs, and the text as a stream of provisional numbers in a file."""
-    met, find = Met(), re.compile(PATTERNS[data.words]).findall
+    met, find, words = Met(), re.compile(PATTERNS[data.words]).findall, 0
     changes: list[tuple[int, Path]] = []
     with open(path, "wb") as file:
-        for block in blocks_of(data):
+        for block, share in blocks_of(data):
             found = met.add(find(block.lower() if data.lowercase else block))
             file.write(found.tobytes())
+            words += len(found)
+            on_read(words, share)
             new = met.forget(MOST_MET)
             if new is not None:
                 changes.append((file.tell() // found.itemsize, path.with_name(f"numbers-{len(changes)}.npy")))
