@@ -206,6 +206,17 @@ def train_gpu(record: Record) -> list[str]:
     return [*markdown([*titles, "peak, GiB"], rows), "", said, *filter(None, [record.get("note", "")])]
 
 
+def ngram(record: Record) -> list[str]:
+    """n-gram models beside KenLM: seconds to build one, and to score a text by it."""
+    built = {name: record["building"][name]["seconds"] for name in ("regard", "lmplz")}
+    rows = [(f"building: {name}", f"{seconds:.2f}", "") for name, seconds in built.items()]
+    rows[0] = (*rows[0][:2], f"{record['building']['times_lmplz']:.2f}")
+    for name, figure in record["querying"].items():
+        rows.append((f"scoring: {name}", f"{figure['seconds']:.3f}", f"{figure['times_kenlm']:.2f}"))
+    said = f"{sum(record['ngrams']):,} n-grams, {record['queried_tokens']:,} tokens scored. {conditions(record)}"
+    return [*markdown(("", "seconds", "times KenLM's"), rows), "", said]
+
+
 def train_language(record: Record) -> list[str]:
     """LSTMs in training beside a plain loop: milliseconds of a step."""
     titles = ("model and batch", "weights dropped", "numbers", "plain loop, ms", "Regard, ms", "times as fast")
@@ -235,9 +246,11 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "generating-gpu": ("generating_gpu.json", generating),
     "ladder": ("ladder.json", ladder),
     "language": ("language.json", language),
+    "ngram": ("ngram.json", ngram),
     "rare-words": ("rare_words.json", rare_words),
     "train-gpu": ("train_gpu.json", train_gpu),
     "train-gpu-earlier": ("train_gpu_earlier.json", train_gpu),
+    "train-language": ("train_language.json", train_language),
     "train-language-gpu": ("train_language_gpu.json", train_language),
     "vectors": ("vectors.json", vectors),
     "vectors-200": ("vectors_200.json", vectors),
