@@ -34,6 +34,9 @@ SETTINGS = {
     "model.dropout.input": 0.1,
 }
 
+STEPS = 61
+"""So many that the run ends in the middle of a pass."""
+
 NOTHING_YET = "no such folder|this is not the folder of a model|there is no trained model here"
 
 
@@ -130,7 +133,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def undisturbed(place: Path) -> Training:
-    training = Training(place, "undisturbed", steps=60)
+    training = Training(place, "undisturbed", steps=STEPS)
     training.finish()
     return training
 
@@ -151,15 +154,15 @@ def test_the_run_is_one_that_could_go_wrong(undisturbed: Training) -> None:
     assert progress.position.epoch >= 1
     assert progress.position.batch > 0
     assert len(progress.validated) == 2
-    assert "train.steps = 60 are done" in undisturbed.said
-    assert undisturbed.recorded() == list(range(1, 61))
+    assert f"train.steps = {STEPS} are done" in undisturbed.said
+    assert undisturbed.recorded() == list(range(1, STEPS + 1))
 
 
 def test_five_kills(place: Path, undisturbed: Training) -> None:
-    training = Training(place, "killed", steps=60)
+    training = Training(place, "killed", steps=STEPS)
     kill_and_resume(training, kills=5, seed=1)
     assert_same_bits(training, undisturbed)
-    assert training.recorded() == list(range(1, 61))
+    assert training.recorded() == list(range(1, STEPS + 1))
 
 
 @pytest.mark.long
@@ -172,13 +175,13 @@ def test_fifty_kills(place: Path) -> None:
 
 
 def test_a_signal_saves_and_leaves(place: Path, undisturbed: Training) -> None:
-    training, done = Training(place, "asked", steps=60), 0
+    training, done = Training(place, "asked", steps=STEPS), 0
     for number in (signal.SIGTERM, signal.SIGINT):
         assert training.stop_after(17, 0.0, number) == 128 + number
         assert "asked to stop at step " in training.said
         assert "and everything is saved; go on with --resume" in training.said
         before, done = done, training.end().progress.step
-        assert before + 17 <= done < 60
+        assert before + 17 <= done < STEPS
         assert_loads(training.folder)
     training.finish()
     assert f"goes on from step-{done:08}, after step {done}" in training.said
