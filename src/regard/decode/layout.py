@@ -1,7 +1,7 @@
 """Weights laid out for steps of decoding on a CPU.
 
 A linear map holds the weights of each output side by side. Given a hundred rows or fewer to multiply, as a step is, a
-processor is faster by a quarter when the weights of each input are: nothing has to be packed first.
+processor is faster when the weights of each input are: nothing has to be packed first.
 """
 
 from copy import deepcopy
