@@ -6,11 +6,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regard.errors import EncodingError
+from regard.errors import EncodingError, UsageError, one_of
 
 if TYPE_CHECKING:
     from regard.data import Pair
-    from regard.recipe import Recipe
+    from regard.recipe import HeldOut, Recipe
 
 PAIRS_AT_ONCE = 1000
 """Pairs that are worked on together: many enough to sort by length, few enough for memory and to see progress."""
@@ -41,6 +41,15 @@ def recipe_of(
     name, first = (named[0], []) if is_recipe else (None, [*(["task=language"] if is_text else []), *_ONLY_DATA])
     every = [*first, *(f"{key}={toml(list(paths))}" for key, paths in files.items()), *changes]
     return read_recipe(name, every)
+
+
+def part_of(split: str | None, files: Sequence[str | Path]) -> "HeldOut":
+    """The part of a model's own corpus that --split names, the test text if none; files may not be named beside it."""
+    if split not in (None, "dev", "test"):
+        raise UsageError(f"--split {split!r} is not known; known are {one_of(('test', 'dev'), split)}")
+    if split and files:
+        raise UsageError(f"--split {split} is a part of the model's own corpus, and files are named; leave one out")
+    return "dev" if split == "dev" else "test"
 
 
 def pairs_of(named: Sequence[str | Path]) -> "list[Pair]":

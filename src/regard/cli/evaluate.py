@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from regard.cli.arguments import Beam, DecodingChanges, Device, Engine, Ensemble, ModelFolder, To
+from regard.cli.corpus import part_of
 from regard.cli.steps import told_if_eager
 from regard.cli.translate import one_line
 from regard.errors import DataError, UsageError, counted
@@ -14,6 +15,7 @@ from regard.errors import DataError, UsageError, counted
 if TYPE_CHECKING:
     from regard.cli.scores import Told
     from regard.data import Pair
+    from regard.recipe import HeldOut
     from regard.tasks.evaluation import Evaluation
     from regard.tasks.translator import Translator
 
@@ -26,10 +28,8 @@ Files = Annotated[
         show_default=False,
     ),
 ]
-Split = Annotated[Literal["test", "dev"], typer.Option(help="Part of the model's own corpus.")]
-Intervals = Annotated[
-    bool, typer.Option("--intervals", help="Add 95 % confidence intervals, by bootstrap over lines.")
-]
+Split = Annotated[str | None, typer.Option(help="Without FILES: the recipe's test or dev text. (default: test)")]
+Intervals = Annotated[bool, typer.Option("--intervals", help="Add 95 % confidence intervals, by bootstrap over lines.")]
 Against = Annotated[
     str | None,
     typer.Option(
@@ -48,7 +48,7 @@ Out = Annotated[Path | None, typer.Option("-o", "--out", help="File for the outp
 def evaluate(
     model: ModelFolder,
     data: Files = None,
-    split: Split = "test",
+    split: Split = None,
     beam: Beam = None,
     intervals: Intervals = False,
     against: Against = None,
@@ -81,11 +81,12 @@ def evaluate(
     from regard.tasks.evaluation import evaluate as evaluate_on
 
     check_files(out, json, by_length)
+    part = part_of(split, data or [])
     changes = [] if beam is None else ["decode.method=beam", f"decode.beam={beam}"]
     folders = [model, *(ensemble or [])]
     translator = load_translator(*folders, device=device, changes=[*changes, *(settings or [])], engine=engine)
     translator.into(to)  # refuses a tag that it does not know
-    pairs = tagged(held_out(translator, split, data or []), to, bool(data))
+    pairs = tagged(held_out(translator, part, data or []), to, bool(data))
     others = None if against is None else outputs_of(against, pairs, device, changes)
     with told_if_eager(translator), progress_of("translating") as on_progress:
         result = evaluate_on(translator, pairs, intervals=intervals, on_progress=on_progress)
@@ -96,7 +97,7 @@ def evaluate(
     if out is not None:
         write_text(out, "".join(one_line(output) + "\n" for output in result.outputs))
     if json is not None:
-        write_text(json, told.as_json(translator, data or [], split))
+        write_text(json, told.as_json(translator, data or [], part))
     if by_length is not None:
         told.draw_lengths(by_length)
 
@@ -121,7 +122,7 @@ def write_text(path: Path, text: str) -> None:
         raise UsageError(f"{path}: cannot be written ({error.strerror}); choose another file") from None
 
 
-def held_out(translator: "Translator", split: Literal["test", "dev"], files: list[str]) -> "list[Pair]":
+def held_out(translator: "Translator", split: "HeldOut", files: list[str]) -> "list[Pair]":
     """The pairs of the files that were named, or else of a split of the corpus the model was trained on."""
     from regard.cli.corpus import pairs_of, read_as_it_is
     from regard.tasks.evaluation import split_of

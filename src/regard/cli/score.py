@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.arguments import Device, ModelFolder, To
+from regard.cli.corpus import part_of
 from regard.cli.progress import progress_of
 from regard.errors import UsageError, one_of
 
@@ -83,7 +84,7 @@ def score(
     """
     from regard.tasks import load_writer, task_of
 
-    part = _part(split, files or [])
+    part = part_of(split, files or [])
     if task_of(model) == "translation":
         caching = {"--cache": cache or None, "--cache-theta": cache_theta, "--cache-share": cache_share}
         given = {"--json": as_json or None, "--context": context, "--rows": None if rows == 1 else rows, **caching}
@@ -114,15 +115,6 @@ def _tell(model: Path, scored: "ScoredText", tokens: bool, as_json: bool) -> Non
             typer.echo(f"{line}\t{token}\t{bits:.4f}")
     for each in scored.scores:
         typer.echo(str(each), err=tokens)
-
-
-def _part(split: str | None, files: list[Path]) -> "HeldOut":
-    """The part of the model's own corpus that is named; the test text if none is."""
-    if split not in (None, "dev", "test"):
-        raise UsageError(f"--split {split!r} is not known; known are {one_of(('test', 'dev'), split)}")
-    if split and files:
-        raise UsageError(f"--split {split} is a part of the model's own corpus, and files are named; leave one out")
-    return "dev" if split == "dev" else "test"
 
 
 def _check_cache(size: int, theta: float | None, share: float | None) -> None:
