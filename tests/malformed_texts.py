@@ -247,7 +247,7 @@ ARGUMENTS = {
     "picture a folder": call("look MODEL eins -o MODEL", "pictures are not written as"),
     "outputs nowhere": call("evaluate MODEL -o nowhere/x.txt", "nowhere/x.txt: there is no folder nowhere"),
     "outputs a folder": call("evaluate MODEL -o MODEL", "this is a folder; name a file in it"),
-    "split unknown": call("evaluate MODEL --split train", "Invalid value for '--split'", "'train' is not one of"),
+    "split unknown": call("evaluate MODEL --split train", "--split 'train' is not known; known are 'test' or 'dev'"),
     "evaluation on one file": call("evaluate MODEL a.de", "expected two files of lines"),
     "recipe unknown": call("recipes date", "date: neither a recipe file nor a built-in recipe", "'dates'"),
     "model in a file": call("train dates --out a.de", "a.de: is a file, but a model is a folder"),
