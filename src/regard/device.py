@@ -8,8 +8,7 @@ import torch
 from regard.errors import UsageError
 
 MULTIPLE = 8
-"""Half-precision kernels on CUDA devices use tensor cores where widths are multiples of this; with others they can take
-three times as long."""
+"""Half-precision kernels on CUDA devices use tensor cores where widths are multiples of this."""
 
 
 def choose_device(name: str = "auto") -> torch.device:

@@ -161,7 +161,7 @@ def count_words(data: VectorsData, path: Path, on_read: OnRead) -> tuple[Met, In
         for block, share in blocks_of(data):
             found = met.add(find(block.lower() if data.lowercase else block))
             file.write(found.tobytes())
-            words += len(found)
+            words += int(np.count_nonzero(found))  # a line's end is 0
             on_read(words, share)
             new = met.forget(MOST_MET)
             if new is not None:
