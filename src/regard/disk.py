@@ -62,15 +62,15 @@ def reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def open_file(path: Path, unpack: bool = True) -> IO[bytes]:
-    """A file opened for reading, and unpacked if its name ends in `.gz`."""
+def open_file(path: Path, unpack: bool = True, wanted: str = "text, a sentence a line") -> IO[bytes]:
+    """A file opened for reading, and unpacked if its name ends in `.gz`; one without any `wanted` is refused."""
     if path.is_dir():
         raise DataError(f"{path}: this is a folder; name a file in it")
     try:
         if path.exists() and not path.is_file():
             raise DataError(f"{path}: not a regular file; write the text into one, as it is read more than once")
         if path.stat().st_size == 0:
-            raise DataError(f"{path}: the file is empty; name one with text, a sentence a line")
+            raise DataError(f"{path}: the file is empty; name one with {wanted}")
         packed = unpack and path.suffix == ".gz"
         return gzip.open(path, "rb") if packed else path.open("rb")  # type: ignore[return-value]
     except FileNotFoundError:

@@ -39,7 +39,8 @@ def test_another_split_and_another_beam(trained: Trained) -> None:
 
 def test_files_intervals_and_outputs(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("regard.tasks.evaluation.RESAMPLES", 20)
+    for module in ("metrics.resampling", "tasks.evaluation"):
+        monkeypatch.setattr(f"regard.{module}.RESAMPLES", 20)
     sources = ["eins zwei", "Haus"]
     Path("a.tsv").write_text("".join(f"{text}\t{text}\n" for text in sources), encoding="utf-8")
     told = regard("evaluate", trained.folder, "a.tsv", "--intervals", "-o", "out.txt")
@@ -136,7 +137,8 @@ def test_the_library_says_the_same(trained: Trained, files: tuple[Path, Path]) -
 @pytest.fixture
 def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Intervals and p-values from few draws, so that nobody waits."""
-    monkeypatch.setattr("regard.tasks.evaluation.RESAMPLES", 20)
+    for module in ("metrics.resampling", "tasks.evaluation"):
+        monkeypatch.setattr(f"regard.{module}.RESAMPLES", 20)
     monkeypatch.setattr("regard.metrics.comparison.RESAMPLES", 40)
     monkeypatch.setattr("regard.metrics.comparison.TRIALS", 100)
 

@@ -156,7 +156,7 @@ def test_score_of_every_token(model: Path, tmp_path: Path) -> None:
             (
                 b"a\n",
                 ["--cache", 9, "--cache-theta", theta],
-                f"regard: --cache-theta {theta}: the larger, the more like states count; give a number from 0 on\n",
+                f"regard: a cache prefers words after like states by theta = {theta}; give a number from 0 on\n",
             )
             for theta in ("-0.5", "nan", "inf")
         ),
@@ -164,9 +164,9 @@ def test_score_of_every_token(model: Path, tmp_path: Path) -> None:
             (
                 b"a\n",
                 ["--cache", 9, "--cache-share", share],
-                f"regard: --cache-share {share}: a part of the probability; give a number from 0 to below 1\n",
+                f"regard: a cache can have a share from 0 to below 1 of the probability, not share = {share}\n",
             )
-            for share in ("-0.1", "1", "nan")
+            for share in ("-0.1", "1.0", "nan")
         ),
         (
             b"a\n",

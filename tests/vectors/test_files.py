@@ -100,7 +100,7 @@ MALFORMED: list[tuple[bytes, str]] = [
         ":1: the header says 1 vector × 2, but there are 2; the file is cut off, or the header is wrong",
     ),
     (b"2 3\na 1 2\nb 3 4\n", ":2: 2 values for 'a', but the header says 3; mend or remove the line"),
-    (b"", ": the file is empty; name one with text, a sentence a line"),
+    (b"", ": the file is empty; name one with vectors, a word and its numbers a line"),
     (b"\0\1\2", ": neither text nor word2vec's binary form, which begins with a line `V D`"),
     (gzip.compress(b"a 1 2\n" * 999)[:-9], ": the gzip data is cut off or damaged; get or pack the file again"),
     (

@@ -70,8 +70,8 @@ class KeyValueCache:
 
     capacity: int
     length: int = 0
-    keys: "Rows" = field(default_factory=lambda: Rows())
-    values: "Rows" = field(default_factory=lambda: Rows())
+    keys: "Buffer" = field(default_factory=lambda: Buffer())
+    values: "Buffer" = field(default_factory=lambda: Buffer())
 
     def append(
         self, keys: Float[Tensor, "N Gk n D"], values: Float[Tensor, "N G n Dv"]
@@ -96,7 +96,7 @@ class KeyValueCache:
 
 
 @dataclass(frozen=True)
-class Rows:
+class Buffer:
     """The keys or the values of a cache, and memory that the next selection of rows may write into.
 
     A beam search selects at every step. Two pieces of memory that take turns spare it asking for a new one each time,
@@ -116,36 +116,36 @@ class Rows:
         """Whether there is room for so many positions that may be written to."""
         return self.own and self.kept is not None and self.kept.shape[2] >= length
 
-    def join(self, piece: Float[Tensor, "N G n D"], length: int, capacity: int) -> "Rows":
+    def join(self, piece: Float[Tensor, "N G n D"], length: int, capacity: int) -> "Buffer":
         end = length + piece.shape[2]
         if self.kept is None and end == capacity:
-            return Rows(piece)
+            return Buffer(piece)
         if torch.is_grad_enabled() and (piece.requires_grad or (self.kept is not None and self.kept.requires_grad)):
-            return Rows(piece if self.kept is None else torch.cat([self.filled(length), piece], dim=2))
+            return Buffer(piece if self.kept is None else torch.cat([self.filled(length), piece], dim=2))
         rows = self
         if not self.holds(end):
             # Not more room than needed: what lies close together is read, and moved, several times faster.
             room = _room(end, capacity)
-            rows = Rows(piece.new_empty(*piece.shape[:2], room, piece.shape[3]), own=True)
+            rows = Buffer(piece.new_empty(*piece.shape[:2], room, piece.shape[3]), own=True)
             if self.kept is not None:
                 rows.filled(length).copy_(self.filled(length))
         rows.filled(end)[:, :, length:] = piece
         return rows
 
-    def select(self, rows: Int[Tensor, " M"], length: int) -> "Rows":
+    def select(self, rows: Int[Tensor, " M"], length: int) -> "Buffer":
         if self.kept is None:
             return self
         if not self.own:
-            return Rows(self.filled(length).index_select(0, rows))
+            return Buffer(self.filled(length).index_select(0, rows))
         room = self.spare
         if room is None or len(room) < len(rows):
             room = self.kept.new_empty(len(rows), *self.kept.shape[1:])
         # Whole rows, what is not filled included: they are one piece of memory each.
         chosen = torch.index_select(self.kept, 0, rows, out=room[: len(rows)])
-        return Rows(chosen, own=True, spare=self.kept)
+        return Buffer(chosen, own=True, spare=self.kept)
 
-    def copy(self, length: int) -> "Rows":
-        return self if self.kept is None else Rows(self.filled(length).clone())
+    def copy(self, length: int) -> "Buffer":
+        return self if self.kept is None else Buffer(self.filled(length).clone())
 
 
 @dataclass(frozen=True)

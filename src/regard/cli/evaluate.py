@@ -170,10 +170,10 @@ def judged(
     """An evaluation with what can be said of lengths and of another system."""
     from regard.cli.scores import Rival, Told
     from regard.metrics import compare, quality_by_length
-    from regard.tasks import evaluation
+    from regard.metrics.resampling import RESAMPLES
 
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    resamples = evaluation.RESAMPLES if margins else 0
+    resamples = RESAMPLES if margins else 0
     by_length = quality_by_length(sources, result.outputs, references, resamples)
     if against is None or others is None:
         return Told(model, result, by_length)

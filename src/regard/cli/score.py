@@ -93,7 +93,7 @@ def score(
         return _score_pairs(model, files or [], part, tokens, device, to)
     if to is not None:
         raise UsageError(f"{model}: is a language model, and --to is for translators; leave it out")
-    _check_cache(cache, cache_theta, cache_share)
+    _refuse_no_cache(cache, cache_theta, cache_share)
     writer = load_writer(model, device=device)
     if cache:
         how = {"theta": cache_theta, "share": cache_share}
@@ -117,14 +117,11 @@ def _tell(model: Path, scored: "ScoredText", tokens: bool, as_json: bool) -> Non
         typer.echo(str(each), err=tokens)
 
 
-def _check_cache(size: int, theta: float | None, share: float | None) -> None:
+def _refuse_no_cache(size: int, theta: float | None, share: float | None) -> None:
+    """Refuses to describe a cache that is not asked for."""
     for option, value in {"--cache-theta": theta, "--cache-share": share}.items():
         if value is not None and size == 0:
             raise UsageError(f"{option} {value:g} is said of a cache, but there is none; ask for one with --cache 500")
-    if theta is not None and not 0 <= theta < math.inf:
-        raise UsageError(f"--cache-theta {theta:g}: the larger, the more like states count; give a number from 0 on")
-    if share is not None and not 0 <= share < 1:
-        raise UsageError(f"--cache-share {share:g}: a part of the probability; give a number from 0 to below 1")
 
 
 def _score_pairs(model: Path, files: list[Path], split: "HeldOut", tokens: bool, device: str, to: str | None) -> None:

@@ -228,7 +228,7 @@ def evaluation_batches(
 def plan_batches(
     sources: npt.ArrayLike, targets: npt.ArrayLike, batch_tokens: int, shapes: Shapes | None = None
 ) -> list[Indices]:
-    """Which rows go together, given their lengths: neighbours in length, as many as the budget allows.
+    """Which rows go together, given their lengths: neighbors in length, as many as the budget allows.
 
     Rows of equal lengths keep the order they are given in, which therefore must be random already for training.
     """

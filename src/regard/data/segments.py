@@ -40,7 +40,7 @@ def first_token(context: str) -> int:
 
 
 @dataclass(frozen=True)
-class Rows:
+class Stretches:
     """Stretches of a stream that are read side by side."""
 
     starts: npt.NDArray[np.int64]
@@ -84,7 +84,7 @@ class SegmentBatches(ABC):
         """Groups of rows that are read one after another in a pass."""
 
     @abstractmethod
-    def group(self, epoch: int, number: int) -> Rows:
+    def group(self, epoch: int, number: int) -> Stretches:
         """A group of a pass."""
 
     def passes(self, position: Position) -> float:
@@ -121,7 +121,7 @@ class SegmentBatches(ABC):
             return replace(position, shard=position.shard + 1, batch=0)
         return Position(position.epoch + 1)
 
-    def _cut(self, rows: Rows, start: int, stop: int) -> SegmentBatch:
+    def _cut(self, rows: Stretches, start: int, stop: int) -> SegmentBatch:
         """Tokens `start` to `stop` of every row."""
         lengths = np.clip(rows.lengths - start, 0, stop - start)
         keep = np.arange(stop - start) < lengths[:, None]
@@ -154,16 +154,16 @@ class StreamSegments(SegmentBatches):
     def groups(self, epoch: int) -> int:
         return 1
 
-    def group(self, epoch: int, number: int) -> Rows:
+    def group(self, epoch: int, number: int) -> Stretches:
         return self._plans(epoch)
 
-    def _plan(self, epoch: int) -> Rows:
+    def _plan(self, epoch: int) -> Stretches:
         starts = np.arange(0, len(self._stream), self._length)
         lengths = np.minimum(starts + self._length, len(self._stream)) - starts
         ends = np.cumsum(self._widths(epoch))
         ends = np.append(ends[ends < self._length], self._length)
         spans = list(zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True))
-        return Rows(starts, lengths, spans, self._turns(epoch, lengths))
+        return Stretches(starts, lengths, spans, self._turns(epoch, lengths))
 
     def _turns(self, epoch: int, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         if not self._rotate:
@@ -197,11 +197,11 @@ class PieceSegments(SegmentBatches):
     def groups(self, epoch: int) -> int:
         return len(self._plans(epoch))
 
-    def group(self, epoch: int, number: int) -> Rows:
+    def group(self, epoch: int, number: int) -> Stretches:
         chosen = self._plans(epoch)[number]
         longest = int(self._lengths[chosen].max())
         spans = [(start, min(start + self._segment, longest)) for start in range(0, longest, self._segment)]
-        return Rows(self._starts[chosen], self._lengths[chosen], spans, np.zeros_like(chosen))
+        return Stretches(self._starts[chosen], self._lengths[chosen], spans, np.zeros_like(chosen))
 
     def _plan(self, epoch: int) -> list[npt.NDArray[np.int64]]:
         """Which pieces are read side by side: of like length within a shard, so that little is padding."""

@@ -12,11 +12,9 @@ from regard.data import Pair, Span, load_corpus
 from regard.errors import UsageError
 from regard.inspect import GoldLinks
 from regard.metrics import Score, accuracy, alignment_error_rate, bleu, chrf, ter
+from regard.metrics.resampling import RESAMPLES
 from regard.recipe import HeldOut, TranslationRecipe
 from regard.tasks.translator import Scored, Translator
-
-RESAMPLES = 1000
-"""Bootstrap samples of the lines behind each confidence interval."""
 
 
 @dataclass(frozen=True)

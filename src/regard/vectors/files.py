@@ -25,6 +25,7 @@ from regard.vectors import binary, text
 FileKind = Literal["text", "binary", "glove"]
 """word2vec's and fastText's text with a header, word2vec's binary form, or text without a header."""
 
+WANTED = "vectors, a word and its numbers a line"
 SAMPLE = 1 << 16
 """Bytes by which a file is judged."""
 
@@ -59,7 +60,7 @@ def read(path: Path) -> tuple[list[str], Float32[np.ndarray, "V D"]]:
 
 def form_of(path: Path) -> Form:
     """Judges a file by its first bytes."""
-    with open_file(path, unpack=False) as file:
+    with open_file(path, unpack=False, wanted=WANTED) as file:
         packed = file.read(2) == _GZIP
     with _opened(path, packed) as stream:
         sample = stream.read(SAMPLE)
@@ -116,7 +117,7 @@ def write(path: Path, words: Sequence[str], matrix: Float32[np.ndarray, "V D"], 
 def _opened(path: Path, packed: bool) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked; what is wrong with the packing is said as such."""
     try:
-        with open_file(path, unpack=False) as file:
+        with open_file(path, unpack=False, wanted=WANTED) as file:
             yield io.BufferedReader(gzip.GzipFile(fileobj=file), 1 << 20) if packed else file
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise DataError(f"{path}: the gzip data is cut off or damaged; get or pack the file again") from None
