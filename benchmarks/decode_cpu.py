@@ -30,6 +30,7 @@ from typing import Any
 
 import torch
 from conditions import conditions, installed
+from plain_marian import marian
 from sacrebleu import corpus_bleu
 
 from regard.data.batch import Padded
@@ -39,7 +40,7 @@ from regard.models import build_model
 from regard.recipe import Decoding, RecurrentModel, TransformerModel
 from regard.tasks import load
 from regard.tasks.engines import OwnEngine, export_into, make_engine
-from regard.tokens import BEGIN, END, PAD
+from regard.tokens import END
 
 SIZE, LENGTH, SURE = 8000, 32, 12.0
 Sources = list[list[int]]
@@ -112,17 +113,9 @@ def alone(folder: Path, compute: str, how: Decoding) -> System:
     return translate
 
 
-def marian(settings: TransformerModel, sizes: tuple[int, int], how: Decoding, lengths: Sequence[int]) -> System:
+def generating(settings: TransformerModel, sizes: tuple[int, int], how: Decoding, lengths: Sequence[int]) -> System:
     """MarianMT of the same shape, made to write the longest of the given lengths in each batch."""
-    from transformers import MarianConfig, MarianMTModel
-
-    heads = {"encoder_attention_heads": settings.heads, "decoder_attention_heads": settings.heads}
-    hidden = {"encoder_ffn_dim": settings.feedforward, "decoder_ffn_dim": settings.feedforward}
-    layers = {"encoder_layers": settings.encoder_layers, "decoder_layers": settings.decoder_layers}
-    tokens = {"pad_token_id": PAD, "eos_token_id": END, "decoder_start_token_id": BEGIN, "forced_eos_token_id": None}
-    words = {"vocab_size": sizes[0], "decoder_vocab_size": sizes[1], "share_encoder_decoder_embeddings": False}
-    shape = {"d_model": settings.width, "max_position_embeddings": 1024, "scale_embedding": True}
-    model = MarianMTModel(MarianConfig(**heads, **hidden, **layers, **tokens, **words, **shape)).eval()
+    model = marian(settings, *sizes, positions=1024).eval()
 
     def translate(sources: Sources) -> list[tuple[int, ...]]:
         found: dict[int, tuple[int, ...]] = {}
@@ -234,7 +227,7 @@ def main() -> None:
         systems["own, recurrent"] = recurrent(how)
         outputs["own, recurrent"] = systems["own, recurrent"](sources)
         if installed("transformers"):
-            systems["MarianMT generate"] = marian(settings, sizes, how, [len(tokens) for tokens in outputs["own"]])
+            systems["MarianMT generate"] = generating(settings, sizes, how, [len(tokens) for tokens in outputs["own"]])
             outputs["MarianMT generate"] = systems["MarianMT generate"](sources)
         result = figures(measure(systems, sources, arguments.rounds), outputs, bleu)
     record |= {

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from plain_marian import marian
 
 from regard.decode import Hypothesis, decode_all
 from regard.decode.captured import CapturedStepping
@@ -32,7 +33,7 @@ from regard.decode.corpus import batches_by_length
 from regard.decode.stepping import Stepping
 from regard.models import Generator, build_model
 from regard.recipe import Decoding, TransformerModel
-from regard.tokens import BEGIN, END, PAD
+from regard.tokens import END, PAD
 
 VOCABULARY, SOURCE, TOKENS, BATCHES = 10_000, 27, 32, 16
 SHAPE = {"encoder_layers": 6, "decoder_layers": 6, "width": 512, "feedforward": 1024, "heads": 4, "tie": "all"}
@@ -54,10 +55,13 @@ def text_of(count: int, seed: int = 2) -> Sources:
     return [rng.integers(4, VOCABULARY, length).tolist() for length in lengths]
 
 
+def shape() -> TransformerModel:
+    return TransformerModel.model_validate({"kind": "transformer", **SHAPE})
+
+
 def own_model() -> Generator:
     torch.manual_seed(1)
-    model = build_model(TransformerModel.model_validate({"kind": "transformer", **SHAPE}), VOCABULARY, VOCABULARY)
-    return model.to(DEVICE).eval()
+    return build_model(shape(), VOCABULARY, VOCABULARY).to(DEVICE).eval()
 
 
 def how_of(beam: int, rows: int) -> Decoding:
@@ -66,27 +70,8 @@ def how_of(beam: int, rows: int) -> Decoding:
     return Decoding.model_validate({"beam": beam, "batch_tokens": 32 * rows, **exactly})
 
 
-def marian(precision: str) -> Any:
-    from transformers import MarianConfig, MarianMTModel
-
-    config = MarianConfig(
-        vocab_size=VOCABULARY,
-        d_model=SHAPE["width"],
-        encoder_layers=6,
-        decoder_layers=6,
-        encoder_ffn_dim=1024,
-        decoder_ffn_dim=1024,
-        encoder_attention_heads=4,
-        decoder_attention_heads=4,
-        max_position_embeddings=256,
-        pad_token_id=PAD,
-        eos_token_id=END,
-        decoder_start_token_id=BEGIN,
-        forced_eos_token_id=None,
-        scale_embedding=True,
-    )
-    dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
-    return MarianMTModel(config).to(DEVICE, dtype).eval()
+def peer_model() -> Any:
+    return marian(shape(), VOCABULARY).to(DEVICE, torch.bfloat16).eval()
 
 
 def generate(model: Any, sources: Sources, beam: int, tokens: int = TOKENS) -> Any:
@@ -118,7 +103,7 @@ def seconds(system: Callable[[], Any]) -> float:
 
 def batches(rounds: int) -> Iterator[dict[str, Any]]:
     """Figures of batches of one size: a text of so many of them, or a single sentence."""
-    model, peer = own_model(), marian("bfloat16")
+    model, peer = own_model(), peer_model()
     for rows, beam in ((128, 5), (128, 1), (1, 5), (1, 1)):
         count = 1 if rows == 1 else BATCHES
         sources, how = sources_of(count * rows), how_of(beam, rows)
@@ -185,7 +170,7 @@ def files(count: int) -> Iterator[dict[str, Any]]:
             peak = torch.cuda.max_memory_allocated() / 2**30
             yield _file(f"own, {precision}", beam, count, cold, warm, peak)
             del model
-        peer = marian("bfloat16")
+        peer = peer_model()
         some = text[: count // 8]
         torch.cuda.reset_peak_memory_stats()
         by_length = list(batches_by_length([len(source) + 1 for source in some], how.batch_tokens))

@@ -4,7 +4,7 @@
 
 Transformer: 3 + 3 layers, width 256, feed-forward 1024, 4 heads, 10,000 tokens. Recurrent: LSTM 512 with additive
 attention before the cell. All get the same pairs of random tokens, with lengths as captions have them, in batches of at
-most 4,096 tokens on the longer side. The systems take turns, so that a busy neighbour slows all of them; a rate is real
+most 4,096 tokens on the longer side. The systems take turns, so that a busy neighbor slows all of them; a rate is real
 target tokens a second, the median over rounds. Some processors multiply bfloat16 many times faster than float32, others
 slower: --bfloat16 adds ours in that format, the peers stay at their default.
 """
@@ -21,12 +21,14 @@ from typing import Any
 import numpy as np
 import torch
 from conditions import conditions
+from plain_marian import Marian, plain_step
 from plain_recurrent import PlainRecurrent
 from torch import nn
 from torch.nn import functional as F
 from train_gpu import VOCABULARY, RandomPairs, Synthetic
 
 from regard.data import PairBatch
+from regard.recipe import TransformerModel
 from regard.tokens import PAD
 from regard.train.learner import Learner
 from regard.train.ranks import Ranks
@@ -83,46 +85,14 @@ class PlainTransformer(nn.Module):
         return F.linear(features, self.embedding.weight)
 
 
-class Marian(nn.Module):
-    """MarianMT of the same shape."""
-
-    def __init__(self) -> None:
-        from transformers import MarianConfig, MarianMTModel
-
-        super().__init__()
-        sides = {"layers": LAYERS, "ffn_dim": FEEDFORWARD, "attention_heads": HEADS}
-        config = MarianConfig(
-            vocab_size=VOCABULARY,
-            d_model=WIDTH,
-            **{f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in sides.items()},
-            max_position_embeddings=64,
-            pad_token_id=PAD,
-            eos_token_id=3,
-            decoder_start_token_id=2,
-            forced_eos_token_id=None,
-            dropout=DROPOUT,
-            activation_function="relu",
-            scale_embedding=True,
-        )
-        self.model = MarianMTModel(config)
-
-    def forward(self, source: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
-        return self.model(input_ids=source, attention_mask=source.ne(PAD), decoder_input_ids=given).logits
-
-
 def peer(model: nn.Module) -> Step:
     model.train()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+    return lambda batch: plain_step(model, optimizer, batch, bfloat16=False)
 
-    def run(batch: PairBatch) -> None:
-        optimizer.zero_grad()
-        logits = model(batch.source.tokens, batch.given.tokens)
-        wanted = batch.wanted.tokens.flatten()
-        F.cross_entropy(logits.flatten(0, 1), wanted, ignore_index=PAD, label_smoothing=0.1).backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
 
-    return run
+def marian() -> nn.Module:
+    return Marian(TransformerModel.model_validate(TRANSFORMER), VOCABULARY, positions=64)
 
 
 def systems(bfloat16: bool) -> dict[str, dict[str, Callable[[], Step]]]:
@@ -132,7 +102,7 @@ def systems(bfloat16: bool) -> dict[str, dict[str, Callable[[], Step]]]:
         kind: {f"regard, {form}": lambda model=model, form=form: ours(model, form) for form in formats}
         for kind, model in kinds.items()
     }
-    found["transformer"] |= {"nn.Transformer": lambda: peer(PlainTransformer()), "MarianMT": lambda: peer(Marian())}
+    found["transformer"] |= {"nn.Transformer": lambda: peer(PlainTransformer()), "MarianMT": lambda: peer(marian())}
     found["recurrent"] |= {"plain loop": lambda: peer(PlainRecurrent(VOCABULARY, WIDTH, HIDDEN, DROPOUT, PAD))}
     return found
 

@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 import torch
 from conditions import conditions
+from plain_marian import Marian, plain_step
 from plain_recurrent import PlainRecurrent
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from regard.data import PairBatch, PairBatches, Position
 from regard.models import build_model
 from regard.objectives import cross_entropy
-from regard.recipe import parse_recipe
+from regard.recipe import TransformerModel, parse_recipe
 from regard.tasks.task import Task
 from regard.tokens import PAD
 from regard.tokens.rows import Rows
@@ -167,45 +167,11 @@ def peer(pairs: RandomPairs, batch_tokens: int, model: nn.Module, *, compiled: b
     model = model.to(DEVICE).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     called = torch.compile(model, dynamic=True) if compiled else model
-
-    def run(batch: PairBatch) -> None:
-        source, given, wanted = batch.source.tokens, batch.given.tokens, batch.wanted.tokens
-        with torch.autocast("cuda", torch.bfloat16):
-            if isinstance(model, PlainRecurrent):
-                logits = called(source, given)
-            else:
-                logits = called(input_ids=source, attention_mask=source.ne(PAD), decoder_input_ids=given).logits
-            loss = F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), ignore_index=PAD, label_smoothing=0.1)
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-
-    return batches, run
+    return batches, lambda batch: plain_step(called, optimizer, batch, bfloat16=True)
 
 
 def marian() -> nn.Module:
-    from transformers import MarianConfig, MarianMTModel
-
-    sides = {"layers": 6, "ffn_dim": 1024, "attention_heads": 4}
-    config = MarianConfig(
-        vocab_size=VOCABULARY,
-        d_model=512,
-        **{f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in sides.items()},
-        max_position_embeddings=256,
-        pad_token_id=PAD,
-        eos_token_id=3,
-        decoder_start_token_id=2,
-        forced_eos_token_id=None,
-        dropout=DROPOUT,
-        attention_dropout=0.0,
-        activation_dropout=0.0,
-        activation_function="relu",
-        share_encoder_decoder_embeddings=True,
-        static_position_embeddings=True,
-        scale_embedding=True,
-    )
-    return MarianMTModel(config)
+    return Marian(TransformerModel.model_validate(TRANSFORMER), VOCABULARY)
 
 
 def plain() -> nn.Module:
