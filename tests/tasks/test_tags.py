@@ -132,6 +132,13 @@ def test_the_commands(folder: Path, tmp_path: Path) -> None:
     assert told.err.startswith("regard: this model writes several languages; say which by --to")
     both, french = (regard("evaluate", folder, *options, "-o", tmp_path / "out") for options in ([], ["--to", "fr"]))
     assert (both.code, french.code) == (0, 0)
+    # Of both together each is told apart, with the numbers it has alone.
+    alone, together = (
+        next(line for line in told.out.split("\n") if name in line).split(name)
+        for told, name in zip((french, both), ("BLEU ", "BLEU fr "), strict=True)
+    )
+    assert alone[1] == together[1]
+    assert ("BLEU de " in both.out, "BLEU fr " in french.out) == (True, False)
     assert len((tmp_path / "out").read_text().split("\n")) == 61
     pairs = [folder.parent / "fr.en", folder.parent / "fr.other"]
     assert regard("evaluate", folder, *pairs, "--to", "fr").code == 0

@@ -3,7 +3,7 @@
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import groupby, product
 from platform import python_version
@@ -23,7 +23,7 @@ class Evaluation:
 
     outputs: tuple[str, ...]
     scores: tuple[Score, ...]
-    """Accuracy (exact match), BLEU, chrF and TER."""
+    """Accuracy (exact match), BLEU, chrF and TER, and if there are several tags, the BLEU of each."""
     by_language: dict[str, Score]
     """Accuracy for each language of the source, where the corpus says it."""
     alignment: Score | None
@@ -52,6 +52,7 @@ def evaluate(
     references = [pair.target for pair in pairs]
     resamples = RESAMPLES if intervals else 0
     scores = (accuracy(outputs, references), *(metric(outputs, references, resamples) for metric in (bleu, chrf, ter)))
+    scores += _bleu_of_tags(outputs, pairs, resamples)
     return Evaluation(tuple(outputs), scores, _by_language(outputs, pairs), _alignment(translator, pairs))
 
 
@@ -95,6 +96,19 @@ def split_of(recipe: TranslationRecipe, split: HeldOut) -> list[Pair]:
 def versions() -> dict[str, str]:
     """Of what the numbers depend on."""
     return {name: version(name) for name in ("regard", "sacrebleu", "torch")} | {"python": python_version()}
+
+
+def _bleu_of_tags(outputs: Sequence[str], pairs: Sequence[Pair], resamples: int) -> tuple[Score, ...]:
+    """Of each language that was written, because one number over several of them compares with nothing."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, pair in enumerate(pairs):
+        places[pair.tag].append(place)
+    found = {
+        tag: bleu([outputs[place] for place in chosen], [pairs[place].target for place in chosen], resamples)
+        for tag, chosen in places.items()
+        if len(places) > 1
+    }
+    return tuple(replace(score, name=f"{score.name} {tag}") for tag, score in found.items())
 
 
 def _by_language(outputs: Sequence[str], pairs: Sequence[Pair]) -> dict[str, Score]:
