@@ -4,13 +4,19 @@ A table is a TOML file in `experiments/`:
 
     title = "What lifts a small model"
     recipe = "multi30k-transformer"             # a built-in recipe, or a file
+    changes = ["train.steps=4000"]              # of every row, if there are any
+    [sizes]                                     # if every row is to be had with several amounts of training text
+    "5,000 pairs" = { pairs = 5000, changes = ["train.steps=2000"] }
+    "29,000 pairs" = {}
     [rows]
     "as it is" = []
     "without weight averaging" = ["train.average.decay=0.0"]
+    "recurrent" = { recipe = "multi30k-recurrent", changes = ["model.hidden=256"] }
 
-Each row is `regard repeat` with these changes, in the folder that holds the data. With --parallel, several rows share
-the machine: their scores are the same then, their times mean nothing and are not written down. What is finished is
-never repeated, so a table that was interrupted goes on where it was.
+Each row is `regard repeat` with these changes, in the folder that holds the data. Fewer pairs are drawn at random, the
+same for all rows, and the fewer are among the more. With --parallel, several rows share the machine: their scores are
+the same then, their times mean nothing and are not written down. What is finished is never repeated, so a table that
+was interrupted goes on where it was.
 
     python benchmarks/experiments.py multi30k-ablation --data multi30k --seeds 1,2,3 --test
 """
@@ -18,58 +24,140 @@ never repeated, so a table that was interrupted goes on where it was.
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import chdir
+from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import torch
 from conditions import conditions
 
+from regard.disk import read_lines
+from regard.recipe import read_recipe
+
 HERE = Path(__file__).parent
 
 
-def run_row(name: str, changes: list[str], table: Mapping[str, Any], arguments: argparse.Namespace) -> None:
+@dataclass(frozen=True)
+class Row:
+    """One recipe of a table."""
+
+    name: str
+    recipe: str
+    changes: list[str]
+    size: str = ""
+    """The amount of training text by its name in the table, if there are several."""
+    train: list[str] = field(default_factory=list)
+    """Files of training text, if they are not those of the recipe."""
+
+    @property
+    def folder(self) -> str:
+        return re.sub(r"[ /]", "-", " ".join(filter(None, (self.name, self.size))))
+
+
+def rows_of(table: Mapping[str, Any], arguments: argparse.Namespace) -> list[Row]:
+    """Every row with every amount of text."""
+    found = []
+    for size, amount in table.get("sizes", {"": {}}).items():
+        for name, row in table["rows"].items():
+            own = row if isinstance(row, dict) else {"changes": row}
+            recipe = own.get("recipe", table["recipe"])
+            changes = [*table.get("changes", []), *amount.get("changes", []), *own["changes"]]
+            train = fewer(recipe, amount["pairs"], arguments) if "pairs" in amount else []
+            found.append(Row(name, recipe, changes, size, train))
+    return [row for row in found if not arguments.rows or row.name in arguments.rows]
+
+
+def fewer(recipe: str, pairs: int, arguments: argparse.Namespace) -> list[str]:
+    """Files with so many of a recipe's training pairs."""
+    with chdir(arguments.data):
+        files = [Path(file) for file in read_recipe(recipe).data.train]
+    made = [place(arguments) / "data" / f"{pairs}-{file.name.removesuffix('.gz')}" for file in files]
+    if not all(file.exists() for file in made):
+        made[0].parent.mkdir(parents=True, exist_ok=True)
+        texts = [read_lines(file) for file in files]
+        chosen = in_random_order(len(texts[0]))[:pairs]
+        for file, text in zip(made, texts, strict=True):
+            file.write_text("".join(text[line] + "\n" for line in chosen), encoding="utf-8")
+    return list(map(str, made))
+
+
+def in_random_order(lines: int) -> list[int]:
+    """All lines of a text, always in the same order."""
+    return Random(0).sample(range(lines), lines)
+
+
+def run_row(row: Row, arguments: argparse.Namespace) -> None:
     """Repeats one row; what it says goes into a file beside its models."""
-    out = folder_of(name, arguments)
+    out = place(arguments) / row.folder
     out.parent.mkdir(parents=True, exist_ok=True)
-    options = [part for change in [*arguments.set, *changes] for part in ("--set", change)]
+    train = [f"data.train={json.dumps(row.train)}"] if row.train else []
+    options = [part for change in [*arguments.set, *row.changes, *train] for part in ("--set", change)]
     test = ["--test"] if arguments.test else []
-    command = [table["recipe"], "--seeds", arguments.seeds, "--out", str(out), "--resume", *test, *options]
+    command = ["repeat", row.recipe, "--seeds", arguments.seeds, "--out", str(out), "--resume", *test, *options]
+    done = call(command, arguments.data, Path(f"{out}.log"))
+    name = ", ".join(filter(None, (row.size, row.name)))
+    print(f"{name}: {'done' if done else f'failed, see {out}.log'}", flush=True)
+
+
+def call(command: list[str], folder: str, log: Path) -> bool:
+    """Runs `regard` in a folder, what it says in a file; whether it came to a good end."""
     # Our own folder is where this was started from; the recipes name their data as seen from the folder of the data.
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, filter(None, sys.path)))}
-    with open(f"{out}.log", "w", encoding="utf-8") as log:
+    with open(log, "w", encoding="utf-8") as file:
         done = subprocess.run(
-            [sys.executable, "-m", "regard", "repeat", *command],
-            cwd=arguments.data,
+            [sys.executable, "-m", "regard", *command],
+            cwd=folder,
             env=environment,
-            stdout=log,
+            stdout=file,
             stderr=subprocess.STDOUT,
             check=False,
         )
-    print(f"{name}: {'done' if done.returncode == 0 else f'failed, see {out}.log'}", flush=True)
+    return done.returncode == 0
 
 
-def folder_of(name: str, arguments: argparse.Namespace) -> Path:
-    return Path(arguments.work).absolute() / arguments.table / name.replace(" ", "-").replace("/", "-")
+def place(arguments: argparse.Namespace) -> Path:
+    """The folder of a table."""
+    return Path(arguments.work).absolute() / arguments.table
 
 
-def results_of(name: str, changes: list[str], arguments: argparse.Namespace) -> dict[str, Any]:
+def results_of(row: Row, arguments: argparse.Namespace) -> dict[str, Any]:
     """What `regard repeat` found, or that it found nothing."""
-    path = folder_of(name, arguments) / "results.json"
+    path = place(arguments) / row.folder / "results.json"
     found = {"scores": {}, "training": [], "seeds": []}
     if path.exists():
         found = json.loads(path.read_text(encoding="utf-8"))
     training = found["training"] if arguments.parallel == 1 else []
-    return {"name": name, "changes": changes, "seeds": found["seeds"], "scores": found["scores"], "training": training}
+    told = {"name": row.name, "size": row.size, "recipe": row.recipe, "changes": [*arguments.set, *row.changes]}
+    told["changes"] += [Path(file).name for file in row.train]
+    return told | {"seeds": found["seeds"], "scores": found["scores"], "training": training}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", help="name of a file in experiments/, without .toml")
+def run_rows(title: str, rows: Sequence[Row], arguments: argparse.Namespace) -> None:
+    """Runs the rows of a table, and writes down what they found."""
+    with ThreadPoolExecutor(arguments.parallel) as pool:
+        list(pool.map(lambda row: run_row(row, arguments), rows))
+    record = {"title": title} | conditions(("regard", "torch", "sacrebleu"), arguments.commit)
+    record["device"] = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+    record["rows"] = [results_of(row, arguments) for row in rows]
+    out = Path(arguments.out or HERE / "results" / f"{arguments.table}.json")
+    out.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    for row in record["rows"]:
+        found = [(split, *score) for split, scores in row["scores"].items() for score in scores.items()]
+        name = ", ".join(filter(None, (row["size"], row["name"])))
+        print(name, *(f"{split} {kind} {score['mean']:.2f}" for split, kind, score in found), sep=", ")
+
+
+def options(description: str | None) -> argparse.ArgumentParser:
+    """What every table of experiments can be told."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default=".", help="folder with the data that the recipe names")
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--test", action="store_true", help="evaluate on the test text too, when all is decided")
@@ -79,20 +167,15 @@ def main() -> None:
     parser.add_argument("--work", default="runs/experiments", help="folder for the models")
     parser.add_argument("--out", help="JSON file for the results (default: results/TABLE.json)")
     parser.add_argument("--commit", default="", help="commit of the code, where there is no repository to ask")
+    return parser
+
+
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("table", help="name of a file in experiments/, without .toml")
     arguments = parser.parse_args()
     table = tomllib.loads((HERE / "experiments" / f"{arguments.table}.toml").read_text(encoding="utf-8"))
-    rows = {name: changes for name, changes in table["rows"].items() if not arguments.rows or name in arguments.rows}
-    with ThreadPoolExecutor(arguments.parallel) as pool:
-        list(pool.map(lambda row: run_row(*row, table, arguments), rows.items()))
-    record = {"title": table["title"], "recipe": table["recipe"]}
-    record |= conditions(("regard", "torch", "sacrebleu"), arguments.commit)
-    record["device"] = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
-    record["rows"] = [results_of(name, changes, arguments) for name, changes in rows.items()]
-    out = Path(arguments.out or HERE / "results" / f"{arguments.table}.json")
-    out.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    for row in record["rows"]:
-        found = [(split, *score) for split, scores in row["scores"].items() for score in scores.items()]
-        print(row["name"], *(f"{split} {kind} {score['mean']:.2f}" for split, kind, score in found), sep=", ")
+    run_rows(table["title"], rows_of(table, arguments), arguments)
 
 
 if __name__ == "__main__":

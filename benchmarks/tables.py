@@ -234,6 +234,98 @@ def train_language(record: Record) -> list[str]:
     return [*markdown(titles, rows), "", said]
 
 
+def recipes(record: Record, *, changes: bool = False) -> list[str]:
+    """Recipes beside each other: BLEU and time of each; with `changes`, how the BLEU on the development text differs
+    from that of the first."""
+    splits = [split for split in ("dev", "test") if any(split in row["scores"] for row in record["rows"])]
+    kinds = {split: dict.fromkeys(kind for row in record["rows"] for kind in _bleus(row, split)) for split in splits}
+    columns = [(split, kind) for split in splits for kind in kinds[split]]
+    first = _bleus(record["rows"][0], "dev").get("BLEU")
+    rows = []
+    for row in record["rows"]:
+        found = [_bleus(row, split).get(kind) for split, kind in columns]
+        mine = _bleus(row, "dev").get("BLEU")
+        change = f"{mean(mine) - mean(first):+.2f}".replace("-", "−") if mine and first and mine is not first else ""
+        seconds = [each["seconds"] for each in row["training"]]
+        told = [row["name"], str(len(row["seeds"])), *(spread(each or [], 2) for each in found), spread(seconds, 0)]
+        rows.append([*told, *([change] if changes else [])])
+    titles = ["", "seeds", *(f"{split} {kind}" for split, kind in columns), "training, s"]
+    titles += ["change of dev BLEU"] if changes else []
+    return [*markdown(titles, rows), "", _made(record)]
+
+
+def ablation(record: Record) -> list[str]:
+    """One recipe, with settings changed."""
+    return recipes(record, changes=True)
+
+
+def guide(record: Record) -> list[str]:
+    """Models with several amounts of text: BLEU on the development text, and in brackets the seconds of training."""
+    sizes = list(dict.fromkeys(row["size"] for row in record["rows"]))
+    names = list(dict.fromkeys(row["name"] for row in record["rows"]))
+    found = {(row["name"], row["size"]): row for row in record["rows"]}
+    best = {
+        size: max(names, key=lambda name, size=size: mean(_bleus(found[name, size], "dev").get("BLEU", [0])))
+        for size in sizes
+    }
+
+    def cell(name: str, size: str) -> str:
+        row = found[name, size]
+        seconds = [each["seconds"] for each in row["training"]]
+        told = spread(_bleus(row, "dev").get("BLEU", []), 2)
+        told = f"**{told}**" if name == best[size] else told
+        return f"{told} ({mean(seconds):.0f} s)" if seconds else told
+
+    rows = [[name, *(cell(name, size) for size in sizes)] for name in names]
+    seeds = max(len(row["seeds"]) for row in record["rows"])
+    return [*markdown(["dev BLEU", *sizes], rows), "", f"Seeds: {seeds}. {_made(record)}"]
+
+
+def _bleus(row: Record, split: str) -> dict[str, list[float]]:
+    """BLEU of each seed by its name; of several languages, that of each instead of that of all."""
+    scores = row["scores"].get(split, {})
+    named = {kind: score["values"] for kind, score in scores.items() if kind.startswith("BLEU")}
+    return {kind: values for kind, values in named.items() if len(named) == 1 or kind != "BLEU"}
+
+
+def _made(record: Record) -> str:
+    """By what the BLEU of a table was computed, where, when and by which command."""
+    signatures = dict.fromkeys(
+        signature
+        for row in record["rows"]
+        for scores in row["scores"].values()
+        for signature in scores.get("BLEU", {}).get("signatures", ())
+    )
+    changed = " with changes" if record["uncommitted_changes"] else ""
+    made = f"{record['device']}, {record['date']}, {record['commit'][:10]}{changed}: `{record['command']}`"
+    return f"{'; '.join(signatures)}; on {made}"
+
+
+def europarl(record: Record) -> list[str]:
+    """One training on Europarl by ours and by a peer: times and BLEU."""
+    titles = ["", "training, s", "of these before the first step", "steps", "dev BLEU", "test BLEU"]
+    rows = [
+        [
+            told,
+            *(f"{record[side][part]:.0f}" for part in ("seconds", "preparing")),
+            f"{record[side]['steps']:,}",
+            *(f"{record['scores'][split][side]['value']:.2f}" for split in ("dev", "test")),
+            f"{record[side]['decoding']['test']:.1f}",
+            f"{record[side]['peak_reserved_gibibytes']:.1f}",
+        ]
+        for side, told in (("own", "Regard"), ("peer", "MarianMT, plain loop"))
+    ]
+    test = record["scores"]["test"]["comparisons"][0]
+    difference, low, high = (f"{test[part]:+.2f}".replace("-", "−") for part in ("difference", "low", "high"))
+    said = (
+        f"{record['times_as_fast']:.2f} times as fast. Test BLEU differs by {difference}, 95 % interval {low} to "
+        f"{high}, p = {test['p_value']:.3f} ({test['signature']}). "
+        f"Settings of the peer: {', '.join(f'`{each}`' for each in record['peer']['settings'])}."
+    )
+    made = f"On {record['device']}, {record['date']}, {record['commit'][:10]}: `{record['command']}`"
+    return [*markdown([*titles, "decoding the test text, s", "peak, GiB"], rows), "", said, "", made]
+
+
 def _times(ratios: dict[str, dict[str, float]], figure: Record) -> str:
     """How many times as fast as the peer it is compared with; nothing for that peer, or where it was not measured."""
     mine = [found for pair, found in ratios.items() if pair.startswith(f"{figure['system']} / ")]
@@ -242,12 +334,22 @@ def _times(ratios: dict[str, dict[str, float]], figure: Record) -> str:
 
 
 TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
+    "back-translation": ("back-translation.json", ablation),
+    "europarl": ("europarl.json", europarl),
     "generating": ("generating.json", generating),
     "generating-gpu": ("generating_gpu.json", generating),
+    "guide-europarl": ("guide-europarl.json", guide),
+    "guide-multi30k": ("guide-multi30k.json", guide),
     "ladder": ("ladder.json", ladder),
     "language": ("language.json", language),
+    "multi30k": ("multi30k.json", recipes),
+    "multi30k-ablation": ("multi30k-ablation.json", ablation),
+    "multi30k-recurrent": ("multi30k-recurrent.json", ablation),
+    "multi30k-scores": ("multi30k-scores.json", ablation),
     "ngram": ("ngram.json", ngram),
     "rare-words": ("rare_words.json", rare_words),
+    "tatoeba": ("tatoeba.json", recipes),
+    "tatoeba-tags": ("tatoeba-tags.json", recipes),
     "train-gpu": ("train_gpu.json", train_gpu),
     "train-gpu-earlier": ("train_gpu_earlier.json", train_gpu),
     "train-language": ("train_language.json", train_language),

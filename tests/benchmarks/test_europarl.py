@@ -1,0 +1,67 @@
+"""The training on Europarl beside a peer: both sides can be stopped and go on, and end in one comparison."""
+
+import gzip
+import json
+import sys
+from importlib import import_module, util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+TINY = ("model.width=16", "model.feedforward=16", "model.heads=2", "model.encoder_layers=1", "model.decoder_layers=1")
+TINY += ("tokens.source.size=120", "train.epochs=2", "train.batch_tokens=256", "train.threads=1", "train.compile=false")
+TINY += ("decode.longest_factor=1", "decode.longest_extra=0", "train.device=cpu")
+
+
+@pytest.fixture
+def europarl(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    return import_module("europarl")
+
+
+def called(europarl: ModuleType, monkeypatch: pytest.MonkeyPatch, folder: Path, *arguments: str) -> None:
+    settings = [part for change in TINY for part in ("--set", change)]
+    folders = ["--data", str(folder), "--work", str(folder / "work")]
+    monkeypatch.setattr(sys, "argv", ["europarl.py", *arguments, *folders, *settings])
+    europarl.main()
+
+
+def written(folder: Path) -> None:
+    lines = "".join(f"{'ab' * (number % 3 + 1)} c{number % 5} .\n" for number in range(60)).encode()
+    for side in ("de", "en"):
+        (folder / f"train.{side}.gz").write_bytes(gzip.compress(lines))
+        for part in ("dev", "test"):
+            (folder / f"{part}.{side}").write_bytes(lines[:100].rpartition(b"\n")[0] + b"\n")
+
+
+def test_what_is_not_finished_is_not_compared(
+    europarl: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SystemExit, match=r"^own and peer: not finished; call `europarl.py own` first$"):
+        called(europarl, monkeypatch, tmp_path, "compare")
+    for name in ("own", "peer"):
+        europarl.Side(seconds=1, finished=True, decoding={"dev": 1.0}).save(tmp_path / "work" / name)
+        (tmp_path / "work" / name / "corpus.sha256").write_text(name)
+    with pytest.raises(SystemExit, match=r"^the two sides were not trained on the same text and tokens; begin again"):
+        called(europarl, monkeypatch, tmp_path, "compare")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(util.find_spec("transformers") is None, reason="needs the peer's package")
+@pytest.mark.filterwarnings("ignore::Warning:transformers")
+def test_both_sides_in_sittings(europarl: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path)
+    called(europarl, monkeypatch, tmp_path, "own")
+    called(europarl, monkeypatch, tmp_path, "peer", "--seconds", "0")
+    first = europarl.Side.load(tmp_path / "work" / "peer")
+    assert (first.steps, first.finished, first.sittings) == (1, False, 1)
+    called(europarl, monkeypatch, tmp_path, "peer")
+    called(europarl, monkeypatch, tmp_path, "compare", "--out", str(tmp_path / "found.json"))
+    found: dict[str, Any] = json.loads((tmp_path / "found.json").read_text())
+    assert (found["own"]["finished"], found["peer"]["finished"], found["peer"]["sittings"]) == (True, True, 2)
+    assert found["peer"]["seconds"] > first.seconds > first.preparing
+    assert set(found["scores"]) == {"dev", "test"}
+    assert "tok:13a" in found["scores"]["test"]["own"]["signature"]
+    assert found["times_as_fast"] == pytest.approx(found["peer"]["seconds"] / found["own"]["seconds"])

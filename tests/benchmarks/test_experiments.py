@@ -1,0 +1,89 @@
+"""Tables of experiments: every row is a recipe that parses, and fewer pairs are among the more."""
+
+import json
+import sys
+import tomllib
+from argparse import Namespace
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from regard.recipe import read_recipe
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+TABLES = sorted(path.stem for path in (BENCHMARKS / "experiments").glob("*.toml"))
+
+
+@pytest.fixture
+def experiments(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return import_module("experiments")
+
+
+def texts(folder: Path, recipe: str, lines: int = 40) -> None:
+    """A text of numbered lines in the files of a recipe."""
+    for file in read_recipe(recipe).data.train:
+        (folder / Path(file).name).write_text("".join(f"{number}\n" for number in range(lines)))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_row_is_a_recipe(experiments: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tomllib.loads((BENCHMARKS / "experiments" / f"{name}.toml").read_text(encoding="utf-8"))
+    monkeypatch.setattr(experiments, "fewer", lambda recipe, pairs, arguments: [f"{pairs}.en", f"{pairs}.de"])
+    rows = experiments.rows_of(table, Namespace(rows=None))
+    assert len({row.folder for row in rows}) == len(rows) == len(table["rows"]) * len(table.get("sizes", [""]))
+    for row in rows:
+        changes = [*row.changes, *([f"data.train={json.dumps(row.train)}"] if row.train else [])]
+        changed = read_recipe(row.recipe, changes) != read_recipe(row.recipe)
+        # One that is said to differ does; a size of model may be that of the recipe.
+        assert changed or not changes or "sizes" in table
+
+
+def test_fewer_pairs_are_among_the_more(experiments: ModuleType, tmp_path: Path) -> None:
+    recipe = "multi30k-transformer"
+    texts(tmp_path, recipe)
+    arguments = Namespace(data=str(tmp_path), work=str(tmp_path / "work"), table="guide")
+    few, more = ([Path(file).read_text() for file in experiments.fewer(recipe, pairs, arguments)] for pairs in (5, 20))
+    assert few[0] == few[1], "line i of both files belongs together"
+    assert (len(few[0].split()), len(more[0].split())) == (5, 20)
+    assert set(few[0].split()) < set(more[0].split())
+    assert more[0].split() != sorted(more[0].split(), key=int), "they are drawn"
+
+
+def test_a_table_is_run_and_written(
+    experiments: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    called: list[list[str]] = []
+
+    def call(command: list[str], folder: str, log: Path) -> bool:
+        called.append(command)
+        if "recurrent" in command[1]:
+            return False
+        out = Path(command[command.index("--out") + 1])
+        out.mkdir(parents=True)
+        score = {"mean": 40.0, "values": [40.0]}
+        found = {"seeds": [1], "scores": {"dev": {"BLEU": score}}, "training": [{"seconds": 3.0}]}
+        (out / "results.json").write_text(json.dumps(found))
+        return True
+
+    monkeypatch.setattr(experiments, "call", call)
+    texts(tmp_path, "multi30k-transformer", 6000)
+    folders = ["--data", str(tmp_path), "--work", str(tmp_path / "work"), "--out", str(tmp_path / "out.json")]
+    rows = ["--rows", "Transformer, 2 + 2 layers of 128", "LSTM of 512 with attention"]
+    monkeypatch.setattr(sys, "argv", ["experiments.py", "guide-multi30k", "--seeds", "1", *folders, *rows])
+    experiments.main()
+    record = json.loads((tmp_path / "out.json").read_text())
+    assert [(row["size"], row["recipe"], len(row["scores"])) for row in record["rows"]] == [
+        (size, f"multi30k-{model}", count)
+        for size in ("5,000 pairs", "29,000 pairs")
+        for model, count in (("transformer", 1), ("recurrent", 0))
+    ]
+    assert record["rows"][0]["changes"][-2:] == ["5000-train.en", "5000-train.de"]
+    assert "train.steps=3000" in called[0]
+    assert called[0][-1].startswith('data.train=["')
+    said = capsys.readouterr().out
+    assert "5,000 pairs, Transformer, 2 + 2 layers of 128: done\n" in said
+    assert "29,000 pairs, LSTM of 512 with attention: failed, see " in said
+    assert "29,000 pairs, Transformer, 2 + 2 layers of 128, dev BLEU 40.00\n" in said
