@@ -7,6 +7,8 @@
 taps to look at scores, weights and context; which kernel ran is nobody's business.
 """
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
@@ -151,10 +153,9 @@ class Attention(nn.Module):
             bias = None if mask is None else mask.to(query.dtype).log()
         elif mask is not None:
             bias = bias.masked_fill(~mask, -torch.inf)
-        if not triangle and _are_few(query, key, value):
-            from regard.attention.kernels import few_queries
-
-            return few_queries(query, key, value, bias, query.shape[-1] ** -0.5 if scale is None else scale)
+        few = None if triangle else _few_queries(query, key, value)
+        if few is not None:
+            return few(query, key, value, bias, query.shape[-1] ** -0.5 if scale is None else scale)
         return F.scaled_dot_product_attention(
             query,
             key,
@@ -175,19 +176,22 @@ def _scores(score: Score, query: Tensor, key: Tensor, bias: Tensor | None, prepa
 FEW, WIDTHS = 16, (16, 32, 64, 128, 256)
 
 
-def _are_few(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether there is a kernel of our own: for steps of decoding, on CUDA devices, where Triton is."""
-    return (
-        query.is_cuda
-        and not torch.is_grad_enabled()
-        and query.ndim == 4
-        and query.shape[-2] <= FEW
-        and query.shape[-1] in WIDTHS
-        and value.shape[-1] in WIDTHS
-        and query.dtype in (torch.float32, torch.bfloat16)
-        and query.stride(-1) == key.stride(-1) == value.stride(-1) == 1
-        and has_triton()
-    )
+def _few_queries(query: Tensor, key: Tensor, value: Tensor) -> Callable[..., Tensor] | None:
+    """A kernel of our own for steps of decoding, if there is one: on CUDA devices, where Triton is, and on CPUs."""
+    if torch.is_grad_enabled() or query.ndim != 4 or query.shape[-2] > FEW:
+        return None
+    if not query.stride(-1) == key.stride(-1) == value.stride(-1) == 1:
+        return None
+    if query.is_cuda and has_triton() and query.dtype in (torch.float32, torch.bfloat16):
+        if query.shape[-1] in WIDTHS and value.shape[-1] in WIDTHS:
+            from regard.attention import kernels
+
+            return kernels.few_queries
+    elif query.device.type == "cpu" and query.dtype == torch.float32 and not torch.compiler.is_compiling():
+        from regard.attention import loops
+
+        return loops.few_queries
+    return None
 
 
 def _visible(mask: Tensor | None, bias: Tensor | None) -> Tensor | None:

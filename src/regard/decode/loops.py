@@ -5,20 +5,13 @@ from typing import Any, no_type_check
 import numpy as np
 import torch
 from jaxtyping import Float, Float32, Int, Int64
-from numba import float32, int32, int64, njit
+from numba import float32, int64, njit
 from torch import Tensor
+
+from regard.attention.loops import SUMS, exponential
 
 LANES = 128
 """So many maxima are kept side by side, each of every so-manyth number of a row: a processor does several at once."""
-
-SUMS = {"reassoc", "contract", "nsz"}
-"""What the compiler may do to sums: add in another order. What is no number, or infinite, must stay so."""
-
-LEAST = float32(-87.0)
-"""The exponential of less counts as 0: it is hardly a number of 32 bits, and a processor takes very long for such."""
-_LOG2_E, _LN2, _LN2_REST = float32(1.44269504), float32(0.693359375), float32(-2.12194440e-4)
-_C6, _C5, _C4 = float32(1.9875691500e-4), float32(1.3981999507e-3), float32(8.3334519073e-3)
-_C3, _C2, _C1 = float32(4.1665795894e-2), float32(1.6666665459e-1), float32(5.0000001201e-1)
 
 Rows = Float32[np.ndarray, "N V"]
 
@@ -38,7 +31,7 @@ def _log_softmax_(rows: Rows) -> None:
         top = _maxima(row, lanes)
         total = float32(0)
         for place in range(len(row)):
-            total += _exponential(row[place] - top)
+            total += exponential(row[place] - top)
         level = top + float32(np.log(total))
         for place in range(len(row)):
             row[place] -= level
@@ -63,12 +56,17 @@ def _highest(rows: Rows, best: Float32[np.ndarray, "N count"], places: Int64[np.
     lanes = np.empty(LANES, dtype=np.float32)
     for number in range(len(rows)):
         row, found, at = rows[number], best[number], places[number]
+        found[:] = -np.inf
+        _maxima(row, lanes)
+        # What is lower than the maxima of so many lanes is not among the highest.
+        for lane in range(LANES):
+            _rank(lanes[lane], 0, found, at)
+        least = found[-1]
         for rank in range(len(found)):
             found[rank], at[rank] = -np.inf, rank
-        _maxima(row, lanes)
         whole = len(row) // LANES * LANES
         for lane in range(LANES):
-            if not lanes[lane] <= found[-1]:
+            if lanes[lane] >= least:
                 for place in range(lane, whole, LANES):
                     _rank(row[place], place, found, at)
         for place in range(whole, len(row)):
@@ -90,22 +88,6 @@ def _rank(number: Any, place: int, found: Any, at: Any) -> None:
             found[rank], at[rank] = found[rank - 1], at[rank - 1]
             rank -= 1
         found[rank], at[rank] = number, place
-
-
-# Unlike sums, these steps must stay in their order.
-@njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
-@no_type_check
-def _exponential(number: Any) -> Any:
-    """exp of a number that is not above 0, by the polynomial of Moshier's Cephes library: unlike one that is called, it
-    is done for several numbers at once."""
-    held = number if number > LEAST else LEAST
-    power = np.floor(held * _LOG2_E + float32(0.5))
-    rest = held - power * _LN2 - power * _LN2_REST
-    series = ((((_C6 * rest + _C5) * rest + _C4) * rest + _C3) * rest + _C2) * rest + _C1
-    scale = np.int32((int32(power) + int32(127)) << int32(23)).view(np.float32)  # 2 to this power
-    result = (series * rest * rest + rest + float32(1)) * scale
-    # What is no number stays none.
-    return result if number > LEAST else (float32(0) if number <= LEAST else number)
 
 
 @njit(nogil=True, cache=True)
