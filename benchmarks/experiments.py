@@ -56,6 +56,8 @@ class Row:
     """The amount of training text by its name in the table, if there are several."""
     train: list[str] = field(default_factory=list)
     """Files of training text, if they are not those of the recipe."""
+    judged_by: str = ""
+    """The score that counts, where a model writes several languages."""
 
     @property
     def folder(self) -> str:
@@ -71,7 +73,7 @@ def rows_of(table: Mapping[str, Any], arguments: argparse.Namespace) -> list[Row
             recipe = own.get("recipe", table["recipe"])
             changes = [*table.get("changes", []), *amount.get("changes", []), *own["changes"]]
             train = fewer(recipe, amount["pairs"], arguments) if "pairs" in amount else []
-            found.append(Row(name, recipe, changes, size, train))
+            found.append(Row(name, recipe, changes, size, train, own.get("judged_by", "")))
     return [row for row in found if not arguments.rows or row.name in arguments.rows]
 
 
@@ -136,6 +138,7 @@ def results_of(row: Row, arguments: argparse.Namespace) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
     training = found["training"] if arguments.parallel == 1 else []
     told = {"name": row.name, "size": row.size, "recipe": row.recipe, "changes": [*arguments.set, *row.changes]}
+    told["judged_by"] = row.judged_by
     told["changes"] += [Path(file).name for file in row.train]
     return told | {"seeds": found["seeds"], "scores": found["scores"], "training": training}
 

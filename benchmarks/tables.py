@@ -272,8 +272,9 @@ def guide(record: Record) -> list[str]:
     def cell(name: str, size: str) -> str:
         row = found[name, size]
         seconds = [each["seconds"] for each in row["training"]]
-        told = spread(_bleus(row, "dev").get("BLEU", []), 2)
-        told = f"**{told}**" if name == best[size] else told
+        values = _bleus(row, "dev").get("BLEU", [])
+        told = spread(values, 2)
+        told = f"**{told}**" if values and name == best[size] else told
         return f"{told} ({mean(seconds):.0f} s)" if seconds else told
 
     rows = [[name, *(cell(name, size) for size in sizes)] for name in names]
@@ -282,9 +283,11 @@ def guide(record: Record) -> list[str]:
 
 
 def _bleus(row: Record, split: str) -> dict[str, list[float]]:
-    """BLEU of each seed by its name; of several languages, that of each instead of that of all."""
+    """BLEU of each seed by its name; of several languages, that which counts, or that of each instead of all."""
     scores = row["scores"].get(split, {})
     named = {kind: score["values"] for kind, score in scores.items() if kind.startswith("BLEU")}
+    if row["judged_by"]:
+        return {"BLEU": named[row["judged_by"]]} if named else {}
     return {kind: values for kind, values in named.items() if len(named) == 1 or kind != "BLEU"}
 
 

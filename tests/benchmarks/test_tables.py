@@ -119,3 +119,70 @@ def test_tables_of_training_speed_of_language_models(tables: ModuleType, tmp_pat
         made = tables.with_tables("<!-- generated: train-language-gpu -->\n<!-- end -->", tmp_path).splitlines()
         assert "| 2 × 650 | 50% | bfloat16 | 7.2 | 2.5 | 2.90 × |" in made
         assert f"On {where}, torch 2.13; 2026-01-01, 0123456789: `c`" in made
+
+
+CONDITIONS = {"device": "a GPU", "date": "2026-01-01", "commit": "0123456789abc", "uncommitted_changes": False}
+CONDITIONS |= {"command": "python benchmarks/experiments.py"}
+
+
+def row(name: str, *values: float, size: str = "", judged_by: str = "", **others: list[float]) -> dict[str, object]:
+    """A row of experiments with a BLEU of each seed; `others` are those of languages."""
+    named = {"BLEU": list(values)} | {f"BLEU {tag}": each for tag, each in others.items()}
+    scores = {kind: {"values": each, "signatures": ["tok:13a"]} for kind, each in named.items()}
+    seeds, training = list(range(len(values))), [{"seconds": 30.0} for _ in values]
+    told = {"name": name, "size": size, "judged_by": judged_by, "seeds": seeds, "training": training}
+    return told | {"scores": {"dev": scores} if values else {}}
+
+
+def block(tables: ModuleType, folder: Path, name: str, record: dict[str, object]) -> list[str]:
+    (folder / f"{name}.json").write_text(json.dumps(record))
+    made: str = tables.with_tables(f"<!-- generated: {name} -->\n<!-- end -->", folder)
+    return made.splitlines()[1:]
+
+
+def test_tables_of_experiments(tables: ModuleType, tmp_path: Path) -> None:
+    rows = [row("as it is", 40.0, 41.0), row("less", 39.0), row("failed")]
+    rows += [row("both", 30.0, judged_by="BLEU de", de=[41.0], en=[20.0])]
+    made = block(tables, tmp_path, "multi30k-ablation", CONDITIONS | {"rows": rows})
+    assert made[1] == "|  | seeds | dev BLEU | training, s | change of dev BLEU |"
+    assert made[3:7] == [
+        "| as it is | 2 | 40.50 ± 0.71 | 30 ± 0 |  |",
+        "| less | 1 | 39.00 | 30 | −1.50 |",
+        "| failed | 0 | – | – |  |",
+        "| both | 1 | 41.00 | 30 | +0.50 |",
+    ]
+    assert made[8] == "tok:13a; on a GPU, 2026-01-01, 0123456789: `python benchmarks/experiments.py`"
+    rows = [row("German alone", 40.0), row("both", 30.0, de=[41.0], fr=[20.0])]
+    made = block(tables, tmp_path, "tatoeba-tags", CONDITIONS | {"rows": rows})
+    assert made[1] == "|  | seeds | dev BLEU | dev BLEU de | dev BLEU fr | training, s |"
+    assert made[3:5] == ["| German alone | 1 | 40.00 | – | – | 30 |", "| both | 1 | – | 41.00 | 20.00 | 30 |"]
+
+
+def test_the_guide_marks_the_best_of_each_size(tables: ModuleType, tmp_path: Path) -> None:
+    rows = [
+        row(name, *found, size=size)
+        for name, size, found in (
+            ("small", "5", [20.0]),
+            ("large", "5", [10.0]),
+            ("small", "30", [30.0]),
+            ("large", "30", []),
+        )
+    ]
+    made = block(tables, tmp_path, "guide-multi30k", CONDITIONS | {"rows": rows})
+    assert made[1] == "| dev BLEU | 5 | 30 |"
+    assert made[3:5] == ["| small | **20.00** (30 s) | **30.00** (30 s) |", "| large | 10.00 (30 s) | – |"]
+
+
+def test_the_table_of_europarl(tables: ModuleType, tmp_path: Path) -> None:
+    side = {"seconds": 100.4, "preparing": 10.0, "steps": 13230, "decoding": {"test": 2.0}}
+    side |= {"peak_reserved_gibibytes": 1.5, "settings": ["train.optimizer.rate=5e-4"]}
+    compared = {"difference": -0.1, "low": -0.5, "high": 0.3, "p_value": 0.5, "signature": "tok:13a|bs:1000"}
+    scores = {"own": {"value": 33.0}, "peer": {"value": 33.1}, "comparisons": [compared]}
+    record = CONDITIONS | {"own": side, "peer": side | {"seconds": 600.0}, "times_as_fast": 5.976}
+    made = block(tables, tmp_path, "europarl", record | {"scores": {"dev": scores, "test": scores}})
+    assert made[3:5] == [
+        "| Regard | 100 | 10 | 13,230 | 33.00 | 33.00 | 2.0 | 1.5 |",
+        "| MarianMT, plain loop | 600 | 10 | 13,230 | 33.10 | 33.10 | 2.0 | 1.5 |",
+    ]
+    assert made[6].startswith("5.98 times as fast. Test BLEU differs by −0.10, 95 % interval −0.50 to +0.30, p = 0.500")
+    assert "`train.optimizer.rate=5e-4`" in made[6]
