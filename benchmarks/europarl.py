@@ -6,8 +6,8 @@
 
 Both have the same shape, the same tokens (learned by the same recipe from the same text), as many passes over the text,
 batches within the same budget, the same dropout and label smoothing, and train in bfloat16. Ours is the recipe. The
-peer has its batches on the device from the start, each padded to its longest pair, in another order in every pass;
-PEER says what else it has of its own, and --peer-set changes that. Each decodes the development and the test text with
+peer has its batches on the device from the start (its peak of memory has them in it), each padded to its longest pair,
+in another order in every pass; PEER says what else it has of its own, and --peer-set changes that. Each decodes the development and the test text with
 a beam of 5, in float32, the peer by its `generate`.
 
 A time has everything in it: reading and tokenizing the text, building and compiling the model, training, validation.
