@@ -1,5 +1,9 @@
 """Europarl, German to English: the recipe `europarl-transformer` beside MarianMT of Hugging Face in a plain loop.
 
+    python benchmarks/europarl.py all --data europarl --out benchmarks/results/europarl.json
+
+or one part after another, where a command may not last long:
+
     python benchmarks/europarl.py own --data europarl
     python benchmarks/europarl.py peer --data europarl --seconds 540      # as often as it takes
     python benchmarks/europarl.py compare --data europarl --out benchmarks/results/europarl.json
@@ -7,8 +11,8 @@
 Both have the same shape, the same tokens (learned by the same recipe from the same text), as many passes over the text,
 batches within the same budget, the same dropout and label smoothing, and train in bfloat16. Ours is the recipe. The
 peer has its batches on the device from the start (its peak of memory has them in it), each padded to its longest pair,
-in another order in every pass; PEER says what else it has of its own, and --peer-set changes that. Each decodes the development and the test text with
-a beam of 5, in float32, the peer by its `generate`.
+in another order in every pass; PEER says what else it has of its own, and --peer-set changes that. Each decodes the
+development and the test text with a beam of 5, in float32, the peer by its `generate`.
 
 A time has everything in it: reading and tokenizing the text, building and compiling the model, training, validation.
 With --seconds, a side stops in time and goes on when it is called again; what the peer needs to save and to load for
@@ -16,6 +20,7 @@ that is not counted, ours is. `compare` scores both and says by the paired boots
 """
 
 import argparse
+import gc
 import json
 import os
 import signal
@@ -296,7 +301,7 @@ def comparison(arguments: argparse.Namespace, work: Path) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("side", choices=("own", "peer", "compare"))
+    parser.add_argument("side", choices=("all", "own", "peer", "compare"))
     parser.add_argument("--data", default=".", help="folder with the files that the recipe names")
     parser.add_argument("--work", default="runs/europarl", help="folder for models and outputs")
     parser.add_argument("--seconds", type=float, default=MOST_SECONDS, help="stop in time after so many")
@@ -309,12 +314,17 @@ def main() -> None:
     arguments = parser.parse_args()
     work, out = Path(arguments.work).absolute(), arguments.out and arguments.out.absolute()
     with chdir(arguments.data):
-        if arguments.side == "compare":
+        for name, side in {"own": own, "peer": peer}.items():
+            if arguments.side in (name, "all"):
+                side(arguments, work / name)
+                if torch.cuda.is_available():
+                    gc.collect()
+                    torch.cuda.empty_cache()
+                    torch.cuda.reset_peak_memory_stats()
+        if arguments.side in ("compare", "all"):
             record = comparison(arguments, work)
             if out:
                 out.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        else:
-            {"own": own, "peer": peer}[arguments.side](arguments, work / arguments.side)
 
 
 if __name__ == "__main__":

@@ -57,8 +57,7 @@ def test_both_sides_in_sittings(europarl: ModuleType, tmp_path: Path, monkeypatc
     called(europarl, monkeypatch, tmp_path, "peer", "--seconds", "0")
     first = europarl.Side.load(tmp_path / "work" / "peer")
     assert (first.steps, first.finished, first.sittings) == (1, False, 1)
-    called(europarl, monkeypatch, tmp_path, "peer")
-    called(europarl, monkeypatch, tmp_path, "compare", "--out", str(tmp_path / "found.json"))
+    called(europarl, monkeypatch, tmp_path, "all", "--out", str(tmp_path / "found.json"))
     found: dict[str, Any] = json.loads((tmp_path / "found.json").read_text())
     assert (found["own"]["finished"], found["peer"]["finished"], found["peer"]["sittings"]) == (True, True, 2)
     assert found["peer"]["seconds"] > first.seconds > first.preparing
