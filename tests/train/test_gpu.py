@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(),
 
 
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode:UserWarning")
-@pytest.mark.parametrize("kind", ["adamw", "sgd"])
+@pytest.mark.parametrize("kind", ["adamw", "adam", "sgd"])
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_a_step_never_waits_for_the_device_and_bad_ones_are_skipped_there(kind: str, precision: str) -> None:
     optimizer = {"kind": kind, "weight_decay": 0.1, "momentum": 0.5 if kind == "sgd" else 0.0}

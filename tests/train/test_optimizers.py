@@ -35,6 +35,17 @@ def adamw_by_hand(weight: Tensor, gradients: list[Tensor], decay: float, setting
     return weight
 
 
+def adam_by_hand(weight: Tensor, gradients: list[Tensor], decay: float, settings: Settings) -> Tensor:
+    first, second = torch.zeros_like(weight), torch.zeros_like(weight)
+    for step, gradient in enumerate(gradients, start=1):
+        penalized = gradient + decay * weight
+        first = settings.beta1 * first + (1 - settings.beta1) * penalized
+        second = settings.beta2 * second + (1 - settings.beta2) * penalized**2
+        right_first, right_second = first / (1 - settings.beta1**step), second / (1 - settings.beta2**step)
+        weight = weight - settings.rate * right_first / (right_second.sqrt() + settings.epsilon)
+    return weight
+
+
 def sgd_by_hand(weight: Tensor, gradients: list[Tensor], decay: float, settings: Settings) -> Tensor:
     speed = torch.zeros_like(weight)
     for gradient in gradients:
@@ -44,9 +55,10 @@ def sgd_by_hand(weight: Tensor, gradients: list[Tensor], decay: float, settings:
     return weight
 
 
-BY_HAND = {"adamw": adamw_by_hand, "sgd": sgd_by_hand}
+BY_HAND = {"adamw": adamw_by_hand, "adam": adam_by_hand, "sgd": sgd_by_hand}
 SETTINGS = [
     Settings(kind="adamw", rate=RATE, weight_decay=DECAY),
+    Settings(kind="adam", rate=RATE, weight_decay=DECAY),
     Settings(kind="sgd", rate=RATE, weight_decay=DECAY),
     Settings(kind="sgd", rate=RATE, weight_decay=DECAY, momentum=0.7),
 ]

@@ -97,7 +97,7 @@ def test_clipping_is_that_of_torch(clip: float) -> None:
 
 
 @pytest.mark.parametrize("value", [torch.nan, torch.inf])
-@pytest.mark.parametrize("kind", ["adamw", "sgd"])
+@pytest.mark.parametrize("kind", ["adamw", "adam", "sgd"])
 def test_a_non_finite_step_never_reaches_the_weights(kind: str, value: float) -> None:
     learner = learner_for(torch.float32, optimizer={"kind": kind, "weight_decay": 0.1}, average={"decay": 0.5})
     good, bad = points(4, dtype=torch.float32), points(4, dtype=torch.float32)

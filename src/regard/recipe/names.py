@@ -19,6 +19,6 @@ PositionName = Literal["none", "sinusoidal", "learned", "relative", "rotary", "a
 CellName = Literal["rnn", "gru", "lstm"]
 ConnectionName = Literal["none", "residual", "highway", "dense"]
 PlacementName = Literal["before", "after", "feed"]
-OptimizerName = Literal["adamw", "sgd"]
+OptimizerName = Literal["adamw", "adam", "sgd"]
 UtilityName = Literal["chrf", "bleu"]
 ScheduleName = Literal["constant", "inverse_square_root", "cosine", "plateau"]

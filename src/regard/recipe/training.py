@@ -12,17 +12,18 @@ class Optimizer(Section):
     """How gradients become updates."""
 
     kind: OptimizerName = "adamw"
-    """AdamW or SGD."""
+    """AdamW, Adam or SGD; the first two differ in what weight decay is."""
     rate: Annotated[float, Field(gt=0)] = 1e-3
     """Peak learning rate."""
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
-    """Decoupled weight decay of matrices; vectors (biases, gains) are never decayed."""
+    """Weight decay of matrices, never of vectors (biases, gains): decoupled from the gradient (AdamW, SGD; Loshchilov and
+    Hutter 2019), or a penalty on squared weights whose gradient is added to the clipped one (Adam)."""
     beta1: Share = 0.9
-    """AdamW: decay of the first moment."""
+    """AdamW, Adam: decay of the first moment."""
     beta2: Share = 0.98
-    """AdamW: decay of the second moment."""
+    """AdamW, Adam: decay of the second moment."""
     epsilon: Annotated[float, Field(gt=0)] = 1e-9
-    """AdamW: term in the denominator."""
+    """AdamW, Adam: term in the denominator."""
     momentum: Share = 0.0
     """SGD: momentum."""
 

@@ -43,11 +43,18 @@ def adamw(groups: Groups, settings: Settings) -> Optimizer:
     return torch.optim.AdamW(groups, lr=settings.rate, betas=betas, eps=settings.epsilon, fused=True)
 
 
+def adam(groups: Groups, settings: Settings) -> Optimizer:
+    """Adam as it was (Kingma and Ba 2015): the penalty's gradient is scaled like any other, so that the weights of rare
+    words, whose gradients are small, are drawn to zero most."""
+    betas = settings.beta1, settings.beta2
+    return torch.optim.Adam(groups, lr=settings.rate, betas=betas, eps=settings.epsilon, fused=True)
+
+
 def sgd(groups: Groups, settings: Settings) -> Optimizer:
     return SGD(groups, settings.rate, settings.momentum)
 
 
-OPTIMIZERS: dict[str, Callable[[Groups, Settings], Optimizer]] = {"adamw": adamw, "sgd": sgd}
+OPTIMIZERS: dict[str, Callable[[Groups, Settings], Optimizer]] = {"adamw": adamw, "adam": adam, "sgd": sgd}
 
 
 def build_optimizer(model: nn.Module, settings: Settings) -> Optimizer:
