@@ -1,6 +1,8 @@
 """Forced terms: whatever is given back contains all of them, at places of their own."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -8,9 +10,10 @@ from decoding_toys import TableGenerator, UniformGenerator, apart, every_output,
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.decode import decode_all, score_all
+from regard.decode import corpus, decode_all, score_all
 from regard.decode.forcing import ForcedSearch, Partial, decode_forced
 from regard.errors import UsageError
+from regard.models import Generator
 from regard.recipe import Decoding
 from regard.tokens.vocabulary import END, UNKNOWN
 
@@ -116,6 +119,24 @@ def test_log_probs_are_those_of_the_model() -> None:
     outputs = [hypotheses[0] for hypotheses in found]
     for one, scores in zip(outputs, score_all(model, [[4, 5], [6]], [one.tokens for one in outputs]), strict=True):
         assert one.log_prob == pytest.approx(sum(scores if one.finished else scores[:-1]), abs=1e-4)
+
+
+def test_the_model_computes_in_the_format_that_decoding_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, other = (TableGenerator(random_table(size=7, seed=seed)) for seed in (1, 2))
+    asked = []
+
+    @contextmanager
+    def computing_in(precision: str, model: Generator, device: torch.device) -> Iterator[Generator]:
+        asked.append(precision)
+        yield other
+
+    expected = decode_forced(other, [[4]], Decoding(), [[[5]]])
+    monkeypatch.setattr(corpus, "computing_in", computing_in)
+    seen: list[tuple[int, int]] = []
+    how = Decoding(precision="bfloat16")
+    assert decode_forced(model, [[4]], how, [[[5]]], on_progress=lambda *it: seen.append(it)) == expected
+    assert asked == ["bfloat16"]
+    assert seen == [(1, 1)]
 
 
 def test_a_term_that_the_model_would_write_anyway_changes_nothing() -> None:

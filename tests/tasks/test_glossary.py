@@ -104,6 +104,26 @@ def test_words_that_the_model_does_not_know_are_written(translator: Translator) 
     assert all("Käsekuchen two" in output.text for output in (best, *best.others))
 
 
+@pytest.mark.parametrize("terms", [None, [[], []], [["two"], []]])
+def test_prefixes_of_words_that_the_model_does_not_know_are_written(
+    translator: Translator, terms: list[list[str]] | None
+) -> None:
+    prefixes = ["blue Käsekuchen", "Quark"]
+    found = translator.translate(["eins", "zwei"], prefixes=prefixes, terms=terms, beam=3, n_best=2)
+    for best, prefix in zip(found, prefixes, strict=True):
+        assert all(f"{output.text} ".startswith(f"{prefix} ") for output in (best, *best.others))
+
+
+def test_progress_counts_texts_with_terms_and_without(translator: Translator) -> None:
+    seen: list[tuple[int, int]] = []
+    terms = [[], ["two"], [], ["one", "blue"]]
+    translator.translate(["eins", "zwei", "Haus", "eins zwei"], terms=terms, on_progress=lambda *it: seen.append(it))
+    assert {total for _, total in seen} == {4}
+    counts = [done for done, _ in seen]
+    assert counts == sorted(counts)
+    assert {2, 4} <= set(counts)
+
+
 def test_what_does_not_go_together_is_refused(translator: Translator) -> None:
     with pytest.raises(UsageError, match=r"^1 lists of terms for 2 texts: give one for each, empty if need be$"):
         translator.translate(["eins", "zwei"], terms=[["x"]])
@@ -122,7 +142,7 @@ def test_outputs_begin_with_their_prefixes_and_contain_every_term(
     given_texts, prefixes, terms = (list(side) for side in zip(*some, strict=True))
     found = translator.translate(given_texts, beam=beam, prefixes=prefixes, terms=terms)
     for best, (_, prefix, each) in zip(found, some, strict=True):
-        assert best.text.startswith(prefix) or not each
+        assert best.text.startswith(prefix)
         assert apart(best.text.split(), [tuple(term.split()) for term in each]), best.text
 
 

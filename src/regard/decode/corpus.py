@@ -1,6 +1,7 @@
 """Whole corpora: sorted by length, cut into batches, given back in the order they came in."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 
@@ -41,8 +42,7 @@ def decode_all(
     if prefixes is not None:
         _check_counts("prefixes", prefixes, sources)
     device, found = device_of(model), dict[int, list[Hypothesis]]()
-    model = laid_out(model) if device.type == "cpu" else model
-    with computing_in(settings.precision, model, device) as writer, evaluating(writer):
+    with writing(model, settings) as writer:
         steppings = [stepping] if stepping else steppings_of(writer, settings, device, forced=prefixes is not None)
         widths = [steppings[0].width(len(source) + 1) for source in sources]
 
@@ -60,6 +60,16 @@ def decode_all(
             if on_progress is not None:
                 on_progress(len(found), len(sources))
     return [found[example] for example in range(len(sources))]
+
+
+@contextmanager
+def writing(model: Generator, settings: Decoding) -> Iterator[Generator]:
+    """The model as it writes soonest while the block runs, without dropout: laid out on a CPU, and on a CUDA device in
+    the format of `decode.precision`."""
+    device = device_of(model)
+    model = laid_out(model) if device.type == "cpu" else model
+    with computing_in(settings.precision, model, device) as writer, evaluating(writer):
+        yield writer
 
 
 @torch.inference_mode()

@@ -19,8 +19,7 @@ from torch import Tensor
 
 from regard.data.batch import Padded, padded_sources
 from regard.decode.constraints import NEVER, check_prefixes, longest_outputs
-from regard.decode.corpus import batches_by_length, device_of
-from regard.decode.modules import evaluating
+from regard.decode.corpus import Progress, batches_by_length, device_of, writing
 from regard.decode.ranking import Hypothesis
 from regard.errors import UsageError
 from regard.models.generator import Generator
@@ -213,6 +212,7 @@ def decode_forced(
     prefixes: Sequence[Sequence[int]] | None = None,
     continuing: Collection[int] = (),
     words: Sequence[Sequence[int]] | None = None,
+    on_progress: Progress | None = None,
 ) -> list[list[Hypothesis]]:
     """The outputs for each source, best first, that contain all of its terms, each at a place of its own.
 
@@ -222,7 +222,7 @@ def decode_forced(
     """
     check_can_force(settings)
     found: dict[int, list[Hypothesis]] = {}
-    with evaluating(model), torch.inference_mode():
+    with writing(model, settings) as writer, torch.inference_mode():
         for chosen in batches_by_length([len(source) + 1 for source in sources], settings.batch_tokens):
             copied = None if words is None else [words[example] for example in chosen]
             batch = padded_sources([sources[example] for example in chosen], copied).to(device_of(model))
@@ -233,8 +233,10 @@ def decode_forced(
                 ForcedSearch.of(example, settings, terms[example], limit, continuing, prefix)
                 for example, limit, prefix in zip(chosen, limits, begin, strict=True)
             ]
-            _search(model, batch, searches)
+            _search(writer, batch, searches)
             found.update((search.example, search.hypotheses()) for search in searches)
+            if on_progress is not None:
+                on_progress(len(found), len(sources))
     return [found[example] for example in range(len(sources))]
 
 

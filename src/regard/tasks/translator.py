@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
 from typing import Self
@@ -34,7 +34,7 @@ from regard.models.generator import Generator
 from regard.recipe import Decoding, TranslationRecipe, change_section, read_recipe
 from regard.tasks.engines import Engine, OwnEngine, check_engine, make_engine
 from regard.tasks.vocabularies import load_tokenizers
-from regard.tokens import END, Tokenizer
+from regard.tokens import END, UNKNOWN, Tokenizer
 from regard.tokens.subwords import Subwords
 
 WATCHED_AT_ONCE = 1000
@@ -147,7 +147,8 @@ class Translator:
         """The best translation of each text; the next `n_best - 1` are its `others`.
 
         Settings are the recipe's unless given. A translation begins with its `prefix` if there are any, and contains
-        all of its `terms` (see `Glossary`), each as often as it is given.
+        all of its `terms` (see `Glossary`), each as often as it is given; words that the model does not know are
+        written as they are.
         """
         if isinstance(texts, str):
             raise UsageError("translate takes a list of texts; put brackets around a single one: translate([text])")
@@ -158,12 +159,20 @@ class Translator:
         if terms is not None:
             return self._translate_forced(texts, terms, decoding, prefixes, on_progress)
         read = self._read(texts)
-        forced = None if prefixes is None else self._targets(prefixes, read)
-        found = self.engine.decode_all(
-            read.tokens, decoding.search(), prefixes=forced, words=read.words, on_progress=on_progress
-        )
-        rows = zip(texts, found, read.beyond, strict=True)
-        return [self._translation(text, hypotheses, beyond, decoding) for text, hypotheses, beyond in rows]
+        search = partial(self.engine.decode_all, read.tokens, decoding.search(), words=read.words)
+        if prefixes is None:
+            return self._translations(texts, search(on_progress=on_progress), read.beyond, decoding)
+        rows, beyond = self._forced([[prefix] for prefix in prefixes], read)
+        begin = [row for (row,) in rows]
+        # What the model has no number for is the unknown sign to it, and is written as it is all the same.
+        sizes = [self.target_tokenizer.size + len(words) for words in read.beyond]
+        both = zip(begin, sizes, strict=True)
+        known = [[token if token < size else UNKNOWN for token in row] for row, size in both]
+        found = [
+            [replace(one, tokens=(*row, *one.tokens[len(row) :])) for one in hypotheses]
+            for row, hypotheses in zip(begin, search(prefixes=known, on_progress=on_progress), strict=True)
+        ]
+        return self._translations(texts, found, beyond, decoding)
 
     def _translate_forced(
         self,
@@ -175,21 +184,22 @@ class Translator:
     ) -> list[Translation]:
         """Those texts that have terms are searched for apart; the others are translated as ever."""
         check_can_force(decoding)
-        begin = [""] * len(texts) if prefixes is None else prefixes
         chosen = [place for place, each in enumerate(terms) if each]
         others = [place for place, each in enumerate(terms) if not each]
+
+        def counted(before: int) -> Callable[[int, int], None] | None:
+            return None if on_progress is None else lambda done, _: on_progress(before + done, len(texts))
+
         free = self.translate(
             [texts[place] for place in others],
             decoding=decoding,
             prefixes=None if prefixes is None else [prefixes[place] for place in others],
-            on_progress=on_progress,
+            on_progress=counted(0),
         )
-        read = self._read([texts[place] for place in chosen])
-        beyond = [list(words) for words in read.beyond]
-        rows = [
-            [with_new_words(self.target_tokenizer, text, words) for text in (begin[place], *terms[place])]
-            for place, words in zip(chosen, beyond, strict=True)
-        ]
+        some = [texts[place] for place in chosen]
+        begin = [""] * len(texts) if prefixes is None else prefixes
+        read = self._read(some)
+        rows, beyond = self._forced([[begin[place], *terms[place]] for place in chosen], read)
         found = decode_forced(
             self.model,
             read.tokens,
@@ -198,11 +208,9 @@ class Translator:
             prefixes=[row[0] for row in rows],
             continuing=self._continuing,
             words=read.words,
+            on_progress=counted(len(others)),
         )
-        bound = [
-            self._translation(texts[place], hypotheses, words, decoding)
-            for place, hypotheses, words in zip(chosen, found, beyond, strict=True)
-        ]
+        bound = self._translations(some, found, beyond, decoding)
         whole = dict(zip([*others, *chosen], [*free, *bound], strict=True))
         return [whole[place] for place in range(len(texts))]
 
@@ -321,6 +329,26 @@ class Translator:
             return rows
         each = zip(rows, texts, read.beyond, strict=True)
         return [self._copying.target(row, text, beyond) for row, text, beyond in each]
+
+    def _forced(self, texts: Sequence[Sequence[str]], read: "_Read") -> tuple[list[list[list[int]]], list[list[str]]]:
+        """The tokens of texts that the output for each source must contain, of which nothing stays unknown; and the
+        words that have numbers beyond the target's vocabulary, those of these texts too."""
+        beyond = [list(words) for words in read.beyond]
+        rows = [
+            [with_new_words(self.target_tokenizer, text, words) for text in each]
+            for each, words in zip(texts, beyond, strict=True)
+        ]
+        return rows, beyond
+
+    def _translations(
+        self,
+        sources: Sequence[str],
+        found: Sequence[Sequence[Hypothesis]],
+        beyond: Sequence[Sequence[str]],
+        decoding: Decoding,
+    ) -> list[Translation]:
+        rows = zip(sources, found, beyond, strict=True)
+        return [self._translation(source, hypotheses, words, decoding) for source, hypotheses, words in rows]
 
     def _translation(
         self, source: str, hypotheses: Sequence[Hypothesis], beyond: Sequence[str], decoding: Decoding
