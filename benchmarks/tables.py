@@ -228,10 +228,29 @@ def train_language(record: Record) -> list[str]:
         )
         for figure in record["figures"]
     ]
-    device = record.get("gpu", record["processor"])
+    return [*markdown(titles, rows), "", _on_torch(record)]
+
+
+def utilization(record: Record) -> list[str]:
+    """A large Transformer in training: the share of the device's peak that it uses."""
+    titles = ("model and batch", "parameters", "ms a step", "tokens/s", "TFLOP/s", "peak, TFLOP/s", "share of the peak")
+    rows = [
+        (
+            figure["shape"] + (", compiled" if figure["compiled"] else ""),
+            f"{figure['parameters']:,}",
+            f"{figure['regard_ms']:.1f}",
+            f"{figure['words_per_second']:,.0f}",
+            *(f"{figure[name] / 1e12:.0f}" for name in ("operations_per_second", "peak_operations_per_second")),
+            f"{figure['share_of_peak']:.0%}",
+        )
+        for figure in record["figures"]
+    ]
+    return [*markdown(titles, rows), "", _on_torch(record)]
+
+
+def _on_torch(record: Record) -> str:
     made = f"{record['date']}, {record['commit'][:10]}: `{record['command']}`"
-    said = f"On {device}, torch {record['versions']['torch']}; {made}"
-    return [*markdown(titles, rows), "", said]
+    return f"On {record.get('gpu', record['processor'])}, torch {record['versions']['torch']}; {made}"
 
 
 def recipes(record: Record, *, changes: bool = False) -> list[str]:
@@ -357,6 +376,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "train-gpu-earlier": ("train_gpu_earlier.json", train_gpu),
     "train-language": ("train_language.json", train_language),
     "train-language-gpu": ("train_language_gpu.json", train_language),
+    "train-transformer-gpu": ("train_transformer_gpu.json", utilization),
     "vectors": ("vectors.json", vectors),
     "vectors-200": ("vectors_200.json", vectors),
     "vectors-gpu": ("vectors_gpu.json", vectors),
