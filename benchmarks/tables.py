@@ -14,8 +14,11 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
+
+from experiment_tables import ablation, guide, recipes
+from markdown_tables import markdown, spread
 
 HERE = Path(__file__).parent
 DOCUMENTS = HERE.parent / "docs"
@@ -253,76 +256,6 @@ def _on_torch(record: Record) -> str:
     return f"On {record.get('gpu', record['processor'])}, torch {record['versions']['torch']}; {made}"
 
 
-def recipes(record: Record, *, changes: bool = False) -> list[str]:
-    """Recipes beside each other: BLEU and time of each; with `changes`, how the BLEU on the development text differs
-    from that of the first."""
-    splits = [split for split in ("dev", "test") if any(split in row["scores"] for row in record["rows"])]
-    kinds = {split: dict.fromkeys(kind for row in record["rows"] for kind in _bleus(row, split)) for split in splits}
-    columns = [(split, kind) for split in splits for kind in kinds[split]]
-    first = _bleus(record["rows"][0], "dev").get("BLEU")
-    rows = []
-    for row in record["rows"]:
-        found = [_bleus(row, split).get(kind) for split, kind in columns]
-        mine = _bleus(row, "dev").get("BLEU")
-        change = f"{mean(mine) - mean(first):+.2f}".replace("-", "−") if mine and first and mine is not first else ""
-        seconds = [each["seconds"] for each in row["training"]]
-        told = [row["name"], str(len(row["seeds"])), *(spread(each or [], 2) for each in found), spread(seconds, 0)]
-        rows.append([*told, *([change] if changes else [])])
-    titles = ["", "seeds", *(f"{split} {kind}" for split, kind in columns), "training, s"]
-    titles += ["change of dev BLEU"] if changes else []
-    return [*markdown(titles, rows), "", _made(record)]
-
-
-def ablation(record: Record) -> list[str]:
-    """One recipe, with settings changed."""
-    return recipes(record, changes=True)
-
-
-def guide(record: Record) -> list[str]:
-    """Models with several amounts of text: BLEU on the development text, and in brackets the seconds of training."""
-    sizes = list(dict.fromkeys(row["size"] for row in record["rows"]))
-    names = list(dict.fromkeys(row["name"] for row in record["rows"]))
-    found = {(row["name"], row["size"]): row for row in record["rows"]}
-    best = {
-        size: max(names, key=lambda name, size=size: mean(_bleus(found[name, size], "dev").get("BLEU", [0])))
-        for size in sizes
-    }
-
-    def cell(name: str, size: str) -> str:
-        row = found[name, size]
-        seconds = [each["seconds"] for each in row["training"]]
-        values = _bleus(row, "dev").get("BLEU", [])
-        told = spread(values, 2)
-        told = f"**{told}**" if values and name == best[size] else told
-        return f"{told} ({mean(seconds):.0f} s)" if seconds else told
-
-    rows = [[name, *(cell(name, size) for size in sizes)] for name in names]
-    seeds = max(len(row["seeds"]) for row in record["rows"])
-    return [*markdown(["dev BLEU", *sizes], rows), "", f"Seeds: {seeds}. {_made(record)}"]
-
-
-def _bleus(row: Record, split: str) -> dict[str, list[float]]:
-    """BLEU of each seed by its name; of several languages, that which counts, or that of each instead of all."""
-    scores = row["scores"].get(split, {})
-    named = {kind: score["values"] for kind, score in scores.items() if kind.startswith("BLEU")}
-    if row["judged_by"]:
-        return {"BLEU": named[row["judged_by"]]} if named else {}
-    return {kind: values for kind, values in named.items() if len(named) == 1 or kind != "BLEU"}
-
-
-def _made(record: Record) -> str:
-    """By what the BLEU of a table was computed, where, when and by which command."""
-    signatures = dict.fromkeys(
-        signature
-        for row in record["rows"]
-        for scores in row["scores"].values()
-        for signature in scores.get("BLEU", {}).get("signatures", ())
-    )
-    changed = " with changes" if record["uncommitted_changes"] else ""
-    made = f"{record['device']}, {record['date']}, {record['commit'][:10]}{changed}: `{record['command']}`"
-    return f"{'; '.join(signatures)}; on {made}"
-
-
 def europarl(record: Record) -> list[str]:
     """One training on Europarl by ours and by a peer: times and BLEU."""
     titles = ["", "training, s", "of these before the first step", "steps", "dev BLEU", "test BLEU"]
@@ -369,6 +302,8 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "multi30k-recurrent": ("multi30k-recurrent.json", ablation),
     "multi30k-scores": ("multi30k-scores.json", ablation),
     "ngram": ("ngram.json", ngram),
+    "ptb-lstm": ("ptb-lstm.json", ablation),
+    "ptb-transformer": ("ptb-transformer.json", ablation),
     "rare-words": ("rare_words.json", rare_words),
     "tatoeba": ("tatoeba.json", recipes),
     "tatoeba-tags": ("tatoeba-tags.json", recipes),
@@ -382,21 +317,6 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "vectors-gpu": ("vectors_gpu.json", vectors),
 }
 """The file of results and the function of each table."""
-
-
-def spread(values: Sequence[float | None], digits: int) -> str:
-    """`12.3`, or `12.3 ± 0.4` with the standard deviation where there are several."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return "–"
-    middle = f"{mean(known):,.{digits}f}"
-    return f"{middle} ± {stdev(known):,.{digits}f}" if len(known) > 1 else middle
-
-
-def markdown(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table whose columns but the first are set to the right."""
-    bars = ["---", *("---:" for _ in titles[1:])]
-    return [f"| {' | '.join(cells)} |" for cells in (titles, bars, *rows)]
 
 
 def conditions(record: Record) -> str:

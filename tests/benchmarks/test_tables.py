@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from importlib import util
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -12,14 +12,22 @@ import pytest
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
-@pytest.fixture(scope="module")
-def tables() -> ModuleType:
-    spec = util.spec_from_file_location("tables", BENCHMARKS / "tables.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def tables(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return import_module("tables")
+
+
+def test_language_models_are_judged_by_their_perplexity(tables: ModuleType) -> None:
+    rows = [
+        {"name": name, "seeds": [1], "training": [], "judged_by": "", "scores": {"dev": {"perplexity per token": told}}}
+        for name, told in (("as it is", {"values": [80.0], "signatures": ["tokens:9"]}), ("worse", {"values": [90.5]}))
+    ]
+    made_by = {"uncommitted_changes": False, "device": "a GPU", "date": "today", "commit": "c", "command": ""}
+    made = tables.ablation({"rows": rows} | made_by)
+    assert made[0] == "|  | seeds | dev perplexity per token | training, s | change of dev perplexity per token |"
+    assert made[3] == "| worse | 1 | 90.50 | – | +10.50 |"
+    assert made[-1].startswith("tokens:9; on a GPU, today")
 
 
 def test_they_are_made_of_the_newest_results() -> None:

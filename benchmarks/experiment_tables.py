@@ -1,0 +1,83 @@
+"""Tables of what `experiments.py` measured: recipes beside each other, and what a change of settings does."""
+
+from statistics import mean
+from typing import Any
+
+from markdown_tables import markdown, spread
+
+PERPLEXITY = "perplexity per token"
+
+Record = dict[str, Any]
+
+
+def recipes(record: Record, *, changes: bool = False) -> list[str]:
+    """Recipes beside each other: BLEU or perplexity, and time of each; with `changes`, how that on the development text
+    differs from that of the first."""
+    splits = [split for split in ("dev", "test") if any(split in row["scores"] for row in record["rows"])]
+    kinds = {split: dict.fromkeys(kind for row in record["rows"] for kind in _judged(row, split)) for split in splits}
+    columns = [(split, kind) for split in splits for kind in kinds[split]]
+    counts = PERPLEXITY if PERPLEXITY in kinds.get("dev", ()) else "BLEU"
+    first = _judged(record["rows"][0], "dev").get(counts)
+    rows = []
+    for row in record["rows"]:
+        found = [_judged(row, split).get(kind) for split, kind in columns]
+        mine = _judged(row, "dev").get(counts)
+        change = f"{mean(mine) - mean(first):+.2f}".replace("-", "−") if mine and first and mine is not first else ""
+        seconds = [each["seconds"] for each in row["training"]]
+        told = [row["name"], str(len(row["seeds"])), *(spread(each or [], 2) for each in found), spread(seconds, 0)]
+        rows.append([*told, *([change] if changes else [])])
+    titles = ["", "seeds", *(f"{split} {kind}" for split, kind in columns), "training, s"]
+    titles += [f"change of dev {counts}"] if changes else []
+    return [*markdown(titles, rows), "", _made(record)]
+
+
+def ablation(record: Record) -> list[str]:
+    """One recipe, with settings changed."""
+    return recipes(record, changes=True)
+
+
+def guide(record: Record) -> list[str]:
+    """Models with several amounts of text: BLEU on the development text, and in brackets the seconds of training."""
+    sizes = list(dict.fromkeys(row["size"] for row in record["rows"]))
+    names = list(dict.fromkeys(row["name"] for row in record["rows"]))
+    found = {(row["name"], row["size"]): row for row in record["rows"]}
+    best = {
+        size: max(names, key=lambda name, size=size: mean(_judged(found[name, size], "dev").get("BLEU", [0])))
+        for size in sizes
+    }
+
+    def cell(name: str, size: str) -> str:
+        row = found[name, size]
+        seconds = [each["seconds"] for each in row["training"]]
+        values = _judged(row, "dev").get("BLEU", [])
+        told = spread(values, 2)
+        told = f"**{told}**" if values and name == best[size] else told
+        return f"{told} ({mean(seconds):.0f} s)" if seconds else told
+
+    rows = [[name, *(cell(name, size) for size in sizes)] for name in names]
+    seeds = max(len(row["seeds"]) for row in record["rows"])
+    return [*markdown(["dev BLEU", *sizes], rows), "", f"Seeds: {seeds}. {_made(record)}"]
+
+
+def _judged(row: Record, split: str) -> dict[str, list[float]]:
+    """BLEU or perplexity of each seed by its name; of several languages, that which counts, or that of each instead of
+    all."""
+    scores = row["scores"].get(split, {})
+    named = {kind: score["values"] for kind, score in scores.items() if kind.startswith(("BLEU", PERPLEXITY))}
+    if row["judged_by"]:
+        return {"BLEU": named[row["judged_by"]]} if named else {}
+    return {kind: values for kind, values in named.items() if len(named) == 1 or kind != "BLEU"}
+
+
+def _made(record: Record) -> str:
+    """By what the scores of a table were computed, where, when and by which command."""
+    signatures = dict.fromkeys(
+        signature
+        for row in record["rows"]
+        for scores in row["scores"].values()
+        for kind in ("BLEU", PERPLEXITY)
+        for signature in scores.get(kind, {}).get("signatures", ())
+    )
+    changed = " with changes" if record["uncommitted_changes"] else ""
+    made = f"{record['device']}, {record['date']}, {record['commit'][:10]}{changed}: `{record['command']}`"
+    return f"{'; '.join(signatures)}; on {made}"
