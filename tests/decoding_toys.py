@@ -190,8 +190,12 @@ def plain_beam(
     beam: int,
     longest: int,
     score: Callable[[tuple[int, ...], bool], float],
+    *,
+    n_best: int = 1,
+    length_penalty: float = 1.0,
 ) -> tuple[list[tuple[int, ...]], bool]:
-    """Beam search with lists, in which a finished hypothesis keeps its place, and which stops when nothing goes on.
+    """Beam search with lists, which stops when `beam` hypotheses are finished and none that goes on is better, as it
+    stands, than the worst of the `n_best` best.
 
     `next_log_probs` says how likely each of `size` tokens is after what is written.
     """
@@ -208,12 +212,17 @@ def plain_beam(
                 finished += [written] if likelier < beam else []
         if length == longest:
             break
-        best = sorted(candidates, reverse=True)[: beam - len(finished)]
-        finished += [tokens[:-1] for _, tokens in best if tokens[-1] == END]
-        live = [candidate for candidate in best if candidate[1][-1] != END]
+        # Of a beam of 1 the likeliest continuation alone is looked at.
+        ranked = sorted(candidates, reverse=True)[: 1 if beam == 1 else None]
+        finished += [tokens[:-1] for _, tokens in ranked[:beam] if tokens[-1] == END]
+        live = [candidate for candidate in ranked if candidate[1][-1] != END][:beam]
+        if len(finished) >= beam:
+            least = sorted((score(tokens, True) for tokens in finished), reverse=True)[n_best - 1]
+            if least >= max((total for total, _ in live), default=-torch.inf) / (length + 1) ** length_penalty:
+                break
     if finished:
-        return sorted(finished, key=lambda tokens: -score(tokens, True)), True
-    return sorted((tokens for _, tokens in live), key=lambda tokens: -score(tokens, False)), False
+        return sorted(finished, key=lambda tokens: -score(tokens, True))[:n_best], True
+    return sorted((tokens for _, tokens in live), key=lambda tokens: -score(tokens, False))[:n_best], False
 
 
 def apart(tokens: Sequence[Any], wanted: list[tuple[Any, ...]], continuing: Collection[Any] = ()) -> bool:

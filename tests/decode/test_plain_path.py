@@ -68,8 +68,8 @@ def test_beams_find_what_a_plain_beam_finds_that_shares_and_keeps_nothing(name: 
             total = sum(next_log_probs(whole[:place])[token] for place, token in enumerate(whole))
             return total / len(whole)
 
-        expected, finished = plain_beam(next_log_probs, TARGET_SIZE, beam, 6, score)
-        assert [one.tokens for one in found] == expected[:beam]
+        expected, finished = plain_beam(next_log_probs, TARGET_SIZE, beam, 6, score, n_best=beam)
+        assert [one.tokens for one in found] == expected
         assert [one.score for one in found] == pytest.approx([score(tokens, finished) for tokens in expected], abs=1e-4)
 
 

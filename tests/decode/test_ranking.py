@@ -46,7 +46,7 @@ def test_the_best_come_first_and_at_equal_scores_those_that_were_there_first(sco
         names[0, [1, 4], 0] = torch.tensor([10 + start, 11 + start])
         finished.add(row, row, 1, names)
         there = [pair for pair in arrived if pair[1] < 12 + start]
-        assert finished.free.tolist() == [8 - len(there)]
+        assert finished.count.tolist() == [len(there)]
         ordered = sorted((score for score, _ in there), reverse=True) + [-math.inf] * 8
         assert float(finished.best(n_best)) == ordered[n_best - 1]
     expected = sorted(arrived, key=lambda pair: (-pair[0], pair[1]))[:n_best]

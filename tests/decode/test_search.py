@@ -59,7 +59,7 @@ def test_a_beam_as_wide_as_the_space_finds_what_exhaustive_search_finds(
 
 
 @given(seeds, some_sources, st.integers(1, 6), st.integers(0, 6), st.tuples(penalties, coverage_penalties), st.data())
-def test_the_list_is_that_of_a_plain_beam_that_stops_late(
+def test_the_list_is_that_of_a_plain_beam(
     seed: int, sources: list[list[int]], beam: int, longest: int, penalties: tuple[float, float], data: st.DataObject
 ) -> None:
     model = TableGenerator(random_table(seed, 7))
@@ -73,8 +73,9 @@ def test_the_list_is_that_of_a_plain_beam_that_stops_late(
             return plain_score(model, read, tokens, finished, **changes)
 
         next_log_probs = partial(plain_log_probs, model, read)
-        expected, finished = plain_beam(next_log_probs, model.size, beam, longest, score)
-        assert [hypothesis.tokens for hypothesis in hypotheses] == expected[:n_best]
+        how = {"n_best": n_best, "length_penalty": penalties[0]}
+        expected, finished = plain_beam(next_log_probs, model.size, beam, longest, score, **how)
+        assert [hypothesis.tokens for hypothesis in hypotheses] == expected
         for hypothesis in hypotheses:
             assert hypothesis.finished is finished
             assert hypothesis.score == pytest.approx(score(hypothesis.tokens, finished), abs=1e-4)
@@ -215,7 +216,7 @@ def test_a_search_stops_when_nothing_can_beat_the_best() -> None:
 def test_rows_leave_the_batch_when_their_search_is_over() -> None:
     table = torch.full((2, 6, 6, 6), -30.0)
     table[0, ..., END] = 0.0
-    table[1, ..., 5] = 0.0
+    table[1, ..., 5], table[1, ..., END] = 0.0, -60.0
     model = TableGenerator(table)
     found = decode(model, padded([[5], [4], [5]]), settings(3, beam=2, longest_factor=0.0))
     keys = [(token + END) % 2 for token in (5, 4, 5)]

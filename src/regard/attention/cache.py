@@ -224,8 +224,8 @@ class SharedCache:
         return self.keys[:, :, :end].flatten(2, 3), self.values[:, :, :end].flatten(2, 3)
 
     def select(self, sources: Int[Tensor, " M"]) -> "SharedCache":
-        """The cache of these sources."""
-        keys, values = (None if kept is None else kept.index_select(0, sources) for kept in (self.keys, self.values))
+        """The cache of these sources; this one is consumed."""
+        keys, values = (None if kept is None else self._of(kept, sources) for kept in (self.keys, self.values))
         return replace(self, keys=keys, values=values)
 
     def apart(self, lineage: Lineage) -> KeyValueCache:
@@ -263,6 +263,14 @@ class SharedCache:
         if kept is not None:
             wider[:, :, : self.length] = kept[:, :, : self.length]
         return wider
+
+    def _of(self, kept: Float[Tensor, "B G room places D"], sources: Int[Tensor, " M"]) -> Tensor:
+        if kept.device.type != "cpu" or len(sources) > len(kept):
+            return kept.index_select(0, sources)
+        # Most of those that stay may stay where they are; elsewhere it would take longer to ask which.
+        moved = (sources != torch.arange(len(sources))).nonzero()[:, 0]
+        kept[moved, :, : self.length] = kept[sources[moved], :, : self.length]
+        return kept[: len(sources)]
 
     def _read(self, kept: Float[Tensor, "B G room places D"], lineage: Lineage) -> Float[Tensor, "N G K D"]:
         filled = kept[:, :, : self.length]

@@ -111,11 +111,6 @@ class Searches:
     """Where the model gave something that is no number."""
     state: State
 
-    @property
-    def free(self) -> Int[Tensor, " B"]:
-        """How many hypotheses may go on or finish."""
-        return self.finished.free.masked_fill(self.over, 0)
-
     def select(self, chosen: Int[Tensor, " M"]) -> Self:
         """These of the searches; those given up are consumed."""
         beam = self.live.beam

@@ -13,27 +13,31 @@ from regard.tokens.vocabulary import END
 
 @dataclass(frozen=True)
 class Candidates:
-    """Continuations of the hypotheses of B searches, best first."""
+    """Continuations of the hypotheses of B searches, best first; there may be more than there are places for."""
 
-    totals: Float[Tensor, "B beam"]
+    totals: Float[Tensor, "B C"]
     """Log-probability of the whole hypothesis; -inf where there is no candidate."""
-    parents: Int[Tensor, "B beam"]
+    parents: Int[Tensor, "B C"]
     """Place in the beam of the hypothesis that is continued."""
-    tokens: Int[Tensor, "B beam"]
+    tokens: Int[Tensor, "B C"]
     """What it is continued with."""
 
-    def first(self, count: Int[Tensor, " B"]) -> Self:
-        """The best so many of each search."""
-        ranks = torch.arange(self.totals.shape[1], device=count.device)
-        return replace(self, totals=self.totals.masked_fill(ranks >= count[:, None], -torch.inf))
+    def without(self, over: Bool[Tensor, " B"]) -> Self:
+        """None in searches that are over."""
+        return replace(self, totals=self.totals.masked_fill(over[:, None], -torch.inf))
 
-    def ending(self) -> Self:
-        """Those that END finishes."""
-        return replace(self, totals=self.totals.masked_fill(self.tokens != END, -torch.inf))
+    def ending(self, beam: int) -> Self:
+        """Those that END finishes, if they are among the best `beam` of all."""
+        totals, parents, tokens = (side[:, :beam] for side in (self.totals, self.parents, self.tokens))
+        return type(self)(totals.masked_fill(tokens != END, -torch.inf), parents, tokens)
 
-    def going_on(self, last: Bool[Tensor, " B"]) -> Self:
-        """Those that END does not finish, but none in searches where this was the `last` step."""
-        return replace(self, totals=self.totals.masked_fill((self.tokens == END) | last[:, None], -torch.inf))
+    def going_on(self, beam: int, last: Bool[Tensor, " B"]) -> Self:
+        """The best `beam` that END does not finish, but none in searches where this was the `last` step."""
+        totals = self.totals.masked_fill((self.tokens == END) | last[:, None], -torch.inf)
+        if totals.shape[1] == beam:
+            return replace(self, totals=totals)
+        best, places = totals.topk(beam)
+        return type(self)(best, self.parents.gather(1, places), self.tokens.gather(1, places))
 
     def unless(self, over: Bool[Tensor, " B"]) -> Self:
         """The same, but in searches that are over every hypothesis continues itself."""
@@ -52,7 +56,8 @@ class Choice(Protocol):
         position: int,
         last: Bool[Tensor, " B"],
     ) -> Candidates:
-        """The `beam` best continuations, given the log-probabilities of each next token and of what is written.
+        """The best continuations, given the log-probabilities of each next token and of what is written: as many as may
+        be needed to fill the beam with some that END does not finish.
 
         `last` says in which searches nothing but END may follow now.
         """
@@ -77,12 +82,16 @@ class Likeliest:
         last: Bool[Tensor, " B"],
     ) -> Candidates:
         beam, size = log_probs.shape[1:]
-        # The best of all are among the best of each row, and only those are worth adding up.
-        each, tokens = likeliest(log_probs, min(beam, size))
-        sums = totals[..., None] + each.masked_fill(last[:, None, None] & (tokens != END), -torch.inf)
         if beam == 1:
-            return Candidates(sums[..., 0], torch.zeros_like(tokens[..., 0]), tokens[..., 0])
-        best, places = sums.flatten(1).topk(beam)
+            # With the likeliest token being END nothing else is ever better.
+            each, tokens = likeliest(log_probs, 1)
+            totals = totals + each[..., 0].masked_fill(last[:, None] & (tokens[..., 0] != END), -torch.inf)
+            return Candidates(totals, torch.zeros_like(tokens[..., 0]), tokens[..., 0])
+        # The best of all are among the best of each row, of which one is END, and only those are worth adding up.
+        each, tokens = likeliest(log_probs, min(beam + 1, size))
+        own = torch.arange(each.shape[2], device=last.device) < beam
+        sums = totals[..., None] + each.masked_fill(last[:, None, None] & ~((tokens == END) & own), -torch.inf)
+        best, places = sums.flatten(1).topk(min(2 * beam, sums[0].numel()))
         return Candidates(best, places // each.shape[2], tokens.flatten(1).gather(1, places))
 
     def select(self, searches: Int[Tensor, " M"]) -> Self:

@@ -2,8 +2,8 @@
 
 Where its outputs may differ from our own:
 
-- A search ends as soon as `beam` hypotheses are finished, and finished ones give up their places; ours keeps the
-  places, and goes on while something better can still come (see `regard.decode.search`).
+- A search ends as soon as `beam` hypotheses are finished; ours goes on while one that is being written is better as it
+  stands (see `regard.decode.search`).
 - END before `least` tokens is forbidden before probabilities are computed, so that other tokens get its share.
 - Rounding, and much more of it with int8.
 

@@ -6,6 +6,7 @@ from typing import Self, cast
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn import functional as F
 
 LEAST_COVERAGE = 1e-6
 """Attention counted for a source token that got less: sparse attention may give none, whose logarithm is not finite."""
@@ -68,32 +69,27 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Finished:
-    """The hypotheses that B searches have finished, in the order in which they did, written into the same memory.
+    """The best `beam` hypotheses that each of B searches has finished, best first, written into the same memory."""
 
-    There is one place more than a beam has. Nobody looks there: what does not finish is written to it.
-    """
-
-    scores: Float[Tensor, "B beam_1"]
+    scores: Float[Tensor, "B beam"]
     """-inf where there is none yet."""
-    log_probs: Float[Tensor, "B beam_1"]
-    lengths: Int[Tensor, "B beam_1"]
-    tokens: Int[Tensor, "B beam_1 T"]
+    log_probs: Float[Tensor, "B beam"]
+    lengths: Int[Tensor, "B beam"]
+    tokens: Int[Tensor, "B beam T"]
+    count: Int[Tensor, " B"]
+    """How many there have been in all."""
 
     @classmethod
     def none(cls, searches: int, beam: int, room: int, device: torch.device) -> Self:
-        scores = torch.full((searches, beam + 1), -torch.inf, device=device)
-        lengths = torch.zeros(searches, beam + 1, dtype=torch.long, device=device)
-        return cls(scores, scores.clone(), lengths, lengths.new_zeros(searches, beam + 1, room))
-
-    @property
-    def free(self) -> Int[Tensor, " B"]:
-        """How many places are not taken."""
-        return (self.scores[:, :-1] == -torch.inf).sum(1)
+        scores = torch.full((searches, beam), -torch.inf, device=device)
+        lengths = torch.zeros(searches, beam, dtype=torch.long, device=device)
+        tokens, count = lengths.new_zeros(searches, beam, room), lengths.new_zeros(searches)
+        return cls(scores, scores.clone(), lengths, tokens, count)
 
     @property
     def empty(self) -> Bool[Tensor, " B"]:
         """Where there is none."""
-        return self.scores[:, 0] == -torch.inf
+        return self.count == 0
 
     def add(
         self,
@@ -102,35 +98,34 @@ class Finished:
         length: int | Int[Tensor, "B beam"],
         tokens: Int[Tensor, "B beam t"],
     ) -> None:
-        """Takes hypotheses, of which those with a log-probability of -inf are none; the others must find a place."""
+        """Takes hypotheses, of which those with a log-probability of -inf are none."""
         there = log_probs > -torch.inf
-        beam = there.shape[1]
-        places = (there.cumsum(1) + (beam - 1 - self.free)[:, None]).masked_fill(~there, beam)
-        self.scores.scatter_(1, places, scores)
-        self.log_probs.scatter_(1, places, log_probs)
-        self.lengths.scatter_(1, places, length)
-        self.tokens.scatter_(1, places[..., None].expand(tokens.shape), tokens)
+        every = torch.cat([self.scores, scores.masked_fill(~there, -torch.inf)], 1)
+        # Not topk, which may order equal scores as it likes: those that were there first come first.
+        order = every.argsort(dim=1, descending=True, stable=True)[:, : self.scores.shape[1]]
+        lengths = self.lengths.new_full(scores.shape, length) if isinstance(length, int) else length
+        tokens = F.pad(tokens, (0, self.tokens.shape[2] - tokens.shape[2]))
+        self.scores.copy_(every.gather(1, order))
+        for kept, new in ((self.log_probs, log_probs), (self.lengths, lengths), (self.tokens, tokens)):
+            index = order if kept.ndim == 2 else order[..., None].expand(kept.shape)
+            kept.copy_(torch.cat([kept, new], 1).gather(1, index))
+        self.count.add_(there.sum(1))
 
     def best(self, rank: int) -> Float[Tensor, " B"]:
         """The score of the hypothesis of this rank, counted from 1."""
-        if rank == 1:
-            return self.scores[:, :-1].amax(1)
-        return self.scores[:, :-1].topk(rank).values[:, -1]
+        return self.scores[:, rank - 1]
 
     def select(self, searches: Int[Tensor, " M"]) -> Self:
         return type(self)(*(getattr(self, field.name)[searches] for field in fields(self)))
 
     def lists(self, n_best: int, *, finished: bool) -> list[list[Hypothesis]]:
         """At most `n_best` hypotheses of each search, best first, at equal scores the first that was finished."""
-        # Not topk, which may order equal scores as it likes.
-        order = self.scores[:, :-1].argsort(dim=1, descending=True, stable=True)[:, :n_best]
-        rows = torch.arange(len(order), device=order.device)[:, None]
-        columns = zip(*(getattr(self, field.name)[rows, order].tolist() for field in fields(self)), strict=True)
+        sides = self.scores, self.log_probs, self.lengths, self.tokens
         return [
             [
                 Hypothesis(tuple(tokens[:length]), score, log_prob, finished)
                 for score, log_prob, length, tokens in zip(*search, strict=True)
                 if score > -torch.inf
             ]
-            for search in columns
+            for search in zip(*(side[:, :n_best].tolist() for side in sides), strict=True)
         ]

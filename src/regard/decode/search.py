@@ -1,16 +1,17 @@
 """Writing outputs: one loop for greedy search, beam search and sampling.
 
-Each example is a search with a beam of places for hypotheses. A finished hypothesis keeps its place for good. At every
-step the other places are filled with the likeliest continuations of the live hypotheses; those that END continues are
-finished, the others go on. A search is over when
+Each example is a search with a beam of places for hypotheses. At every step the likeliest continuations of the live
+hypotheses are looked at: those that END continues are finished, if they are among the best `beam`, and the best `beam`
+of the others go on. A search is over when
 
-- no hypothesis goes on: all are finished, the length limit is reached, or every continuation is forbidden; or
+- no hypothesis goes on: the length limit is reached, or every continuation is forbidden; or
 - none that goes on can come to beat the worst of the `n_best` best finished ones (see `Ranking.bound`), so that going
-  on would not change the list.
+  on would not change the list; or
+- `beam` hypotheses have finished, and none that goes on is better as it stands than the worst of the `n_best` best.
 
-So a beam of 1 is greedy search, and a beam with a place for every possible output finds the best of them.
-Had the finished ones given up their places, as in many toolkits, which end a search when `beam` hypotheses have
-finished, then improbable short outputs could fill the list while the best one is still being written.
+So a beam of 1 is greedy search, and a beam with a place for every possible output finds the best of them. Many toolkits
+end a search as soon as `beam` hypotheses have finished, even if these are improbable short ones and the best is still
+being written; where that is not so, this search gives the same outputs as theirs.
 
 Greedy search is a beam of 1; sampling is a beam of 1 whose candidate is drawn, each sample being a search of its own.
 All searches of a batch step together, as the N = B × beam rows of the model's state. A step is made of tensors whose
@@ -170,19 +171,20 @@ class Writer:
         if live.length == 0:
             rules.check_vocabulary(log_probs.shape[-1], examples)
 
-        # The best continuations take the places that are free: those with END for good, the others go on.
+        # Of the best continuations those with END are finished, and others go on in all places.
         rules.forbid_(log_probs, live.written)
         last = rules.last(live.length)
-        candidates = searches.choice.choose(log_probs, live.totals, live.length, last).first(searches.free)
-        live.finish(candidates.ending(), self.ranking, searches.keep, searches.finished)
-        going = candidates.going_on(last)
+        candidates = searches.choice.choose(log_probs, live.totals, live.length, last).without(searches.over)
+        live.finish(candidates.ending(self.beam), self.ranking, searches.keep, searches.finished)
+        going = candidates.going_on(self.beam, last)
 
-        # A search is over if nothing goes on, or nothing that does can come to be among the `n_best`. One NaN among the
-        # logits has made every log-probability of its row NaN, and what is no number counts as the best.
-        best = going.totals.amax(1)
+        # A search is over if nothing goes on, or nothing that does can come to be among the `n_best`, or enough have
+        # finished and nothing that goes on is better as it stands. One NaN among the logits has made every
+        # log-probability of its row NaN, and what is no number counts as the best.
+        best, least = going.totals.amax(1), searches.finished.best(self.n_best)
         broken = searches.broken | best.isnan()
-        beaten = searches.finished.best(self.n_best) >= best / searches.bound
-        over = searches.over | beaten | ~(best > -torch.inf)
+        enough = (searches.finished.count >= self.beam) & (least >= best / self.ranking.worth(live.length + 1))
+        over = searches.over | (least >= best / searches.bound) | enough | ~(best > -torch.inf)
         going = going.unless(over)
         if self.beam > 1:
             rows = going.parents + torch.arange(0, going.parents.numel(), self.beam, device=over.device)[:, None]
@@ -238,7 +240,9 @@ def search(
                 found.update(zip(chosen.values(), lists, strict=True))
         if not left:
             return [found[search] for search in range(len(examples))]
-        stay = [row for row, is_over in enumerate(over) if not is_over]
+        # Those that stay keep their rows, as far as there are so many, and the others take the rows that are free.
+        others = (row for row in range(left, len(over)) if not over[row])
+        stay = [next(others) if over[row] else row for row in range(left)]
         fill = [row for row, is_over in enumerate(over) if is_over][: size - left]
         searches = searches.select(torch.tensor([*stay, *fill], device=device))
         rows = [*(rows[row] for row in stay), *[None] * len(fill)]
