@@ -16,8 +16,8 @@ class Optimizer(Section):
     rate: Annotated[float, Field(gt=0)] = 1e-3
     """Peak learning rate."""
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
-    """Weight decay of matrices, never of vectors (biases, gains): decoupled from the gradient (AdamW, SGD; Loshchilov and
-    Hutter 2019), or a penalty on squared weights whose gradient is added to the clipped one (Adam)."""
+    """Weight decay of matrices, never of vectors (biases, gains): decoupled from the gradient (AdamW, SGD; Loshchilov
+    and Hutter 2019), or a penalty on squared weights whose gradient is added to the clipped one (Adam)."""
     beta1: Share = 0.9
     """AdamW, Adam: decay of the first moment."""
     beta2: Share = 0.98
