@@ -1,18 +1,21 @@
-"""Translation on a CPU, side by side: our own search, CTranslate2 through our engine and alone, and Hugging Face's
-`generate`.
+"""Translation on a CPU, side by side: our own search, CTranslate2 through our engine and alone, Hugging Face's
+`generate`, and JoeyNMT.
 
     python benchmarks/decode_cpu.py --out benchmarks/results/decode_cpu.json
     python benchmarks/decode_cpu.py --model runs/mine --text test.en --reference test.de --sentences 1000 --out …
+    python benchmarks/decode_cpu.py --joeynmt joey/bin/python --hidden 512 --out …
 
 Without a model: a Transformer of random weights (3 + 3 layers, width 256, feed-forward 1024, 4 heads, 8,000 tokens)
 that ends every output by itself after 32 tokens, on sources of 32 random tokens. Outputs of random weights say nothing:
-of them CTranslate2's may well differ from ours. With a model: what it makes of a text, and its BLEU. In both cases a
-recurrent model (LSTM of width 256, additive attention before the cell) of random weights, which only our own search
-runs, is made to write as many tokens as it reads.
+of them CTranslate2's may well differ from ours. With a model: what it makes of a text, and its BLEU. In both cases
+recurrent models (LSTM, additive attention before the cell, or after it and fed to the next input) of random weights are
+made to write as many tokens as they read.
 
 MarianMT has the same shape and random weights of its own, reads the same sources in the same batches, and is made to
-write as many tokens as the longest output of ours in each batch. It takes part if transformers is installed, and
-CTranslate2 if it is. Every system is warmed; then all take turns, and the median of the rounds counts.
+write as many tokens as the longest output of ours in each batch. So is JoeyNMT, whose recurrent model is ours with
+attention that is fed (`joeynmt_peer.py` says how to install it). MarianMT takes part if transformers is installed,
+CTranslate2 if it is, and JoeyNMT if the Python of its environment is given. Every system is warmed; then all take
+turns, and the median of the rounds counts.
 """
 
 import argparse
@@ -21,7 +24,8 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -30,6 +34,7 @@ from typing import Any
 
 import torch
 from conditions import conditions, installed
+from joeynmt_peer import JoeyNMT, recurrent_network, transformer_network
 from plain_marian import marian
 from sacrebleu import corpus_bleu
 
@@ -37,12 +42,18 @@ from regard.data.batch import Padded
 from regard.decode import Hypothesis
 from regard.decode.corpus import batches_by_length
 from regard.models import build_model
-from regard.recipe import Decoding, RecurrentModel, TransformerModel
+from regard.recipe import Attention, Decoding, RecurrentModel, TransformerModel
 from regard.tasks import load
 from regard.tasks.engines import OwnEngine, export_into, make_engine
 from regard.tokens import END
 
 SIZE, LENGTH, SURE = 8000, 32, 12.0
+MARIAN = "MarianMT generate"
+ENGINES = ("own", "ctranslate2", "ctranslate2:int8", "CTranslate2 alone, float32", "CTranslate2 alone, int8")
+RECURRENT = {"own, recurrent": "before", "own, recurrent, fed": "feed"}
+"""Where the attention of each is."""
+JOEYNMT = ("JoeyNMT, recurrent", "JoeyNMT, Transformer")
+SYSTEMS = (*ENGINES, *RECURRENT, MARIAN, *JOEYNMT)
 Sources = list[list[int]]
 System = Callable[[Sources], list[tuple[int, ...]]]
 """Translates sources; gives the best output of each."""
@@ -71,10 +82,15 @@ def random_systems(settings: TransformerModel, how: Decoding, folder: Path) -> d
     return engines(ending_model(settings), settings, how, folder)
 
 
-def recurrent(how: Decoding) -> System:
+def recurrent_model(hidden: int, placement: str = "feed") -> RecurrentModel:
+    attention = Attention(placement=placement, hidden=hidden)
+    return RecurrentModel(kind="recurrent", hidden=hidden, attention=attention)
+
+
+def recurrent(settings: RecurrentModel, how: Decoding) -> System:
     """Our own search on a recurrent model of random weights; few of these end an output by themselves."""
     torch.manual_seed(1)
-    engine = OwnEngine(build_model(RecurrentModel(kind="recurrent"), SIZE, SIZE).eval())
+    engine = OwnEngine(build_model(settings, SIZE, SIZE).eval())
     as_long = how.model_copy(update={"longest_factor": 1.0, "longest_extra": 0})
     return lambda sources: best(engine.decode_all(sources, as_long))
 
@@ -149,12 +165,17 @@ def measure(systems: dict[str, System], sources: Sources, rounds: int) -> dict[s
     times: dict[str, list[Time]] = {name: [] for name in systems}
     for number in range(rounds):
         for name, system in systems.items():
-            begin, processor = time.perf_counter(), time.process_time()
+            begin, processor = time.perf_counter(), processor_seconds(system)
             system(sources)
-            times[name].append(Time(time.perf_counter() - begin, time.process_time() - processor))
+            times[name].append(Time(time.perf_counter() - begin, processor_seconds(system) - processor))
             rate = len(sources) / times[name][-1].seconds
             print(f"round {number + 1}, {name}: {rate:.1f} sentences/s", file=sys.stderr)
     return times
+
+
+def processor_seconds(system: System) -> float:
+    """What this process has computed so far, and that of the system, if it has one of its own."""
+    return time.process_time() + (system.processor_seconds if isinstance(system, JoeyNMT) else 0.0)
 
 
 def figures(
@@ -163,7 +184,7 @@ def figures(
     own = outputs["own"]
     clock = {name: len(own) / median(time.seconds for time in each) for name, each in times.items()}
     processor = {name: len(own) / median(time.processor_seconds for time in each) for name, each in times.items()}
-    peer = "MarianMT generate"
+    joey = {name: f"JoeyNMT, {'recurrent' if 'recurrent' in name else 'Transformer'}" for name in times}
     return [
         {
             "system": name,
@@ -173,8 +194,10 @@ def figures(
             "sentences_per_processor_second": round(processor[name], 1),
             "output_tokens": sum(len(tokens) + 1 for tokens in outputs[name]),
             "times_own": round(clock[name] / clock["own"], 2),
-            "times_marian": round(clock[name] / clock[peer], 2) if peer in clock else None,
-            "times_marian_by_processor": round(processor[name] / processor[peer], 2) if peer in clock else None,
+            "times_marian": _ratio(clock, name, MARIAN),
+            "times_marian_by_processor": _ratio(processor, name, MARIAN),
+            "times_joeynmt": _ratio(clock, name, joey[name]),
+            "times_joeynmt_by_processor": _ratio(processor, name, joey[name]),
             "same_outputs_as_own": _same(outputs[name], own) if name.lower().startswith("ctranslate2") else None,
             "bleu": bleu.get(name),
         }
@@ -182,11 +205,16 @@ def figures(
     ]
 
 
+def _ratio(rates: Mapping[str, float], name: str, peer: str) -> float | None:
+    """How many times as fast as a peer; None if it takes no part."""
+    return round(rates[name] / rates[peer], 2) if peer in rates else None
+
+
 def _same(outputs: list[tuple[int, ...]], own: list[tuple[int, ...]]) -> float:
     return round(sum(one == other for one, other in zip(outputs, own, strict=True)) / len(own), 4)
 
 
-def main() -> None:
+def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="JSON file for the figures")
     parser.add_argument("--model", type=Path, help="folder of a trained Transformer (default: random weights)")
@@ -197,14 +225,22 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="of torch; CTranslate2 works on as many batches at once")
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--batch-tokens", type=int, default=2048, help="source tokens of a batch, beam not counted")
+    parser.add_argument("--hidden", type=int, default=256, help="width of the recurrent models")
+    parser.add_argument("--joeynmt", type=Path, help="Python of an environment that has JoeyNMT")
+    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=SYSTEMS, help="which, besides our own search")
     parser.add_argument("--commit", default="", help="commit of the code, where there is no repository to ask")
     arguments = parser.parse_args()
     if (arguments.model is None) != (arguments.text is None):
         parser.error("--model and --text belong together")
+    return arguments
+
+
+def main() -> None:
+    arguments = options()
     record = conditions(("regard", "torch", "ctranslate2", "transformers", "numpy"), arguments.commit)
     torch.set_num_threads(arguments.threads)
     how = Decoding(beam=arguments.beam, batch_tokens=arguments.batch_tokens)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as processes:
         if arguments.model:
             translator = load(arguments.model, device="cpu")
             settings = translator.recipe.model
@@ -217,6 +253,7 @@ def main() -> None:
             draw = Random(1)
             sources = [[draw.randrange(4, SIZE) for _ in range(LENGTH - 1)] for _ in range(arguments.sentences)]
             systems = random_systems(settings, how, Path(folder))
+        systems = {name: system for name, system in systems.items() if name in ("own", *arguments.systems)}
         outputs = {name: system(sources) for name, system in systems.items()}
         bleu: dict[str, float] = {}
         if arguments.reference:
@@ -224,14 +261,29 @@ def main() -> None:
             for name, found in outputs.items():
                 texts = [translator.target_tokenizer.decode(tokens) for tokens in found]
                 bleu[name] = round(corpus_bleu(texts, [references]).score, 2)
-        systems["own, recurrent"] = recurrent(how)
-        outputs["own, recurrent"] = systems["own, recurrent"](sources)
-        if installed("transformers"):
-            systems["MarianMT generate"] = generating(settings, sizes, how, [len(tokens) for tokens in outputs["own"]])
-            outputs["MarianMT generate"] = systems["MarianMT generate"](sources)
+        for name, placement in RECURRENT.items():
+            if name in arguments.systems:
+                systems[name] = recurrent(recurrent_model(arguments.hidden, placement), how)
+        lengths = [len(tokens) for tokens in outputs["own"]]
+        if installed("transformers") and MARIAN in arguments.systems:
+            systems[MARIAN] = generating(settings, sizes, how, lengths)
+        if arguments.joeynmt:
+            as_read = [len(source) for source in sources]
+            fed, plain = recurrent_network(recurrent_model(arguments.hidden)), transformer_network(settings)
+            asked = ((fed, (SIZE, SIZE), as_read), (plain, sizes, lengths))
+            for name, (network, vocabularies, counts) in zip(JOEYNMT, asked, strict=True):
+                if name in arguments.systems:
+                    peer = JoeyNMT(arguments.joeynmt, network, vocabularies, how, counts)
+                    systems[name] = processes.enter_context(peer)
+                    record["versions"]["joeynmt"] = peer.versions["joeynmt"]
+        else:
+            print("JoeyNMT takes no part: --joeynmt says which Python has it", file=sys.stderr)
+        outputs |= {name: system(sources) for name, system in systems.items() if name not in outputs}
         result = figures(measure(systems, sources, arguments.rounds), outputs, bleu)
     record |= {
-        "settings": {name: str(value) for name, value in vars(arguments).items()},
+        "settings": {
+            name: value.name if isinstance(value, Path) else str(value) for name, value in vars(arguments).items()
+        },
         "load_average_after": round(os.getloadavg()[0], 2),
         "figures": result,
     }
