@@ -96,9 +96,9 @@ class JoeyNMT:
         except BrokenPipeError:
             answer = ""
         if not answer:
-            code = self.process.wait()
+            self.process.communicate()
             raise SystemExit(
-                f"JoeyNMT's process ended with status {code}, and said why above; {Path(__file__).name} says how to "
-                "install it"
+                f"JoeyNMT's process ended with status {self.process.returncode}, and said why above; "
+                f"{Path(__file__).name} says how to install it"
             )
         return json.loads(answer)
