@@ -1,5 +1,7 @@
 """The readout: chunks change nothing, and everything agrees with plain cross-entropy."""
 
+from functools import partial
+
 import pytest
 import torch
 from hypothesis import given
@@ -8,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.models import LinearReadout
+from regard.models.generator import Readout
 from regard.nn import TokenEmbedding
 
 
@@ -102,6 +105,71 @@ def test_log_probs_of_all_targets_sum_to_one() -> None:
     chosen, mean = readout.log_probs(features, torch.arange(7))
     assert chosen.exp().sum().item() == pytest.approx(1.0, abs=1e-6)
     torch.testing.assert_close(mean, chosen.mean().expand(7))
+
+
+@given(
+    rows=st.lists(st.integers(0, 4), min_size=1, max_size=2),
+    size=st.integers(1, 9),
+    piece=st.integers(1, 5),
+    smoothing=st.floats(0, 0.9),
+    bias=st.booleans(),
+    tied=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_the_cost_and_its_gradients_are_those_of_cross_entropy_over_what_is_kept(
+    rows: list[int], size: int, piece: int, smoothing: float, bias: bool, tied: bool, seed: int
+) -> None:
+    torch.manual_seed(seed)
+    shared = TokenEmbedding(size, 3).double() if tied else None
+    readout = LinearReadout(3, size, shared=shared, bias=bias).double()
+    features = torch.randn(*rows, 3, dtype=torch.float64, requires_grad=True)
+    targets, keep = torch.randint(size, rows), torch.rand(rows) < 0.7
+    inputs = [features, readout.weight] + ([readout.bias] if readout.bias is not None else [])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("regard.models.readout.CACHED", piece * size)
+        patch.setattr("regard.models.readout.FEWEST", 1)
+        ours = readout.cost(features, targets, keep, smoothing)
+    logits = F.linear(features[keep], readout.weight, readout.bias)
+    theirs = F.cross_entropy(logits, targets[keep], reduction="sum", label_smoothing=smoothing)
+    by_definition = Readout.cost(readout, features, targets, keep, smoothing)
+
+    torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(ours, by_definition)
+    gradients = [torch.autograd.grad(3 * cost, inputs) for cost in (ours, theirs)]
+    torch.testing.assert_close(*gradients)
+
+
+def test_the_cost_is_the_same_where_nobody_wants_its_gradient() -> None:
+    readout, features, targets = LinearReadout(3, 4), torch.randn(5, 3), torch.arange(5) % 4
+    keep = torch.tensor([True, False, True, True, False])
+    cost = readout.cost(features, targets, keep, 0.1)
+    with torch.no_grad():
+        torch.testing.assert_close(readout.cost(features, targets, keep, 0.1), cost.detach())
+    # What is not kept has no say, even if it is not finite.
+    features[1] = torch.nan
+    assert torch.equal(readout.cost(features, targets, keep, 0.1), cost)
+
+
+@pytest.mark.parametrize("frozen", ["vectors", "bias", "features"])
+def test_what_needs_no_gradient_of_the_cost_gets_none(frozen: str) -> None:
+    readout = LinearReadout(3, 4)
+    features = torch.randn(5, 3, requires_grad=True)
+    parts = {"vectors": readout.vectors, "bias": readout.bias, "features": features}
+    parts[frozen].requires_grad_(False)
+    readout.cost(features, torch.arange(5) % 4, torch.ones(5, dtype=torch.bool), 0.1).backward()
+    assert [name for name, part in parts.items() if part.grad is None] == [frozen]
+
+
+def test_the_cost_in_mixed_precision_is_that_of_log_probs() -> None:
+    readout = LinearReadout(8, 6)
+    features, targets, keep = torch.randn(7, 8, requires_grad=True), torch.arange(7) % 6, torch.arange(7) != 3
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        costs = [cost(features, targets, keep, 0.1) for cost in (readout.cost, partial(Readout.cost, readout))]
+    found = [torch.autograd.grad(cost, [features, *readout.parameters()]) for cost in costs]
+    assert {part.dtype for part in (*costs, *found[0])} == {torch.float32}
+    torch.testing.assert_close(*costs)
+    torch.testing.assert_close(*found, atol=0.03, rtol=0.03)
 
 
 def divergence(readout: LinearReadout, first: Tensor, second: Tensor) -> Tensor:

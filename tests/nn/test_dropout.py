@@ -6,11 +6,51 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from regard.nn import GRU, FeatureDropout, LayerDrop, RecurrentStack, WordDropout
+from regard.nn import GRU, Dropout, FeatureDropout, LayerDrop, RecurrentStack, WordDropout
+from regard.nn.dropout import chances, drop
 
 
 def ones(*shape: int) -> Tensor:
     return torch.ones(shape)
+
+
+@given(rate=st.floats(0.01, 0.99), shape=st.lists(st.integers(0, 5), max_size=3), seed=st.integers(0, 99))
+def test_numbers_are_dropped_or_scaled_up_whatever_their_shape(rate: float, shape: list[int], seed: int) -> None:
+    x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
+    torch.manual_seed(seed)
+    dropped = drop(x, rate)
+    assert dropped.shape == x.shape
+    assert ((dropped == 0) | torch.isclose(dropped, x / (1 - rate))).all()
+    (gradient,) = torch.autograd.grad(dropped.sum(), x)
+    assert torch.allclose(gradient * x, dropped)
+    torch.manual_seed(seed)
+    assert torch.equal(drop(x, rate), dropped)
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.1, 0.5, 0.9])
+def test_the_share_of_what_is_dropped_is_the_rate_and_places_are_independent(rate: float) -> None:
+    """Within four standard deviations; so is the share of neighbours, at distances of those that share a draw, that
+    are both dropped."""
+    torch.manual_seed(1)
+    gone = (chances(ones(400_000), rate) == 0).double()
+    for share, expected in [(gone, rate)] + [(gone[:-apart] * gone[apart:], rate**2) for apart in (1, 2, 3, 4)]:
+        assert abs(share.mean().item() - expected) < 4 * (expected * (1 - expected) / 400_000) ** 0.5 + 2**-16
+
+
+@pytest.mark.parametrize("rate", [1e-9, 1 - 1e-9])
+def test_rates_beyond_what_is_drawn_are_as_near_as_it_gets(rate: float) -> None:
+    torch.manual_seed(1)
+    gone = (chances(ones(10_000), rate) == 0).float().mean().item()
+    assert gone == pytest.approx(rate, abs=0.001)
+
+
+def test_dropout_is_torchs_but_for_what_it_draws() -> None:
+    x = torch.randn(3, 4)
+    assert Dropout(0.3).eval()(x) is x
+    assert Dropout(0.0)(x) is x
+    assert (Dropout(0.5)(ones(64)) == 0).any()
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        Dropout(1.5)
 
 
 @given(rate=st.floats(0.1, 0.9), variational=st.booleans())

@@ -9,6 +9,7 @@
     y = cross.look(x, memory, mask=padding(keep))
 """
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -102,10 +103,12 @@ class Heads(nn.Module):
                 "cannot look at the queries themselves; use remember and look, or equal widths"
             )
         offset = 0 if cache is None else cache.length
-        vectors = self._split(self.inward(x))
-        turned = self.position.rotate(vectors[:, : -self.groups], offset)
-        query, key = turned[:, : self.heads], self.attention.prepare(turned[:, self.heads :])
-        value = vectors[:, -self.groups :]
+        # Split rather than sliced: gradients are then laid side by side, and not each added to a tensor of zeros.
+        vectors = self.inward(x).unflatten(2, (-1, self.width))
+        parts = torch.split(vectors, [self.heads + self.groups, self.groups], 2)
+        turned, value = (part.transpose(1, 2) for part in parts)
+        query, key = torch.split(self.position.rotate(turned, offset), [self.heads, self.groups], 1)
+        key = self.attention.prepare(key)
         if cache is not None:
             key, value = cache.append(key, value)
         if isinstance(cache, SharedCache):

@@ -8,7 +8,8 @@ model of `regard.models.MODELS` to that.
 from abc import ABC, abstractmethod
 from typing import Protocol, Self, runtime_checkable
 
-from jaxtyping import Float, Int
+import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.data.batch import Padded
@@ -57,6 +58,20 @@ class Readout(nn.Module, ABC):
     ) -> tuple[Float[Tensor, "*rows"], Float[Tensor, "*rows"]]:
         """In float32: the log-probability of each target, and the mean log-probability over the vocabulary
         (what label smoothing needs), in memory that does not grow with rows × vocabulary."""
+
+    def cost(
+        self,
+        features: Float[Tensor, "*rows E"],
+        targets: Int[Tensor, "*rows"],
+        keep: Bool[Tensor, "*rows"],
+        label_smoothing: float,
+    ) -> Float[Tensor, ""]:
+        """In float32: what the targets that are kept cost, summed; with smoothing ε, each costs
+        −(1 − ε) · log p(target) − ε · mean over V of log p."""
+        of_target, of_all = self.log_probs(features, targets)
+        # Where nothing is smoothed, nobody asks for the gradient of the mean over the vocabulary.
+        costs = -torch.lerp(of_target, of_all, label_smoothing) if label_smoothing else -of_target
+        return costs.masked_fill(~keep, 0.0).sum()
 
     def divergence(self, first: Float[Tensor, "*rows E"], second: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows"]:
         """In float32: KL(p ‖ q) + KL(q ‖ p) between what each two features predict, p and q.

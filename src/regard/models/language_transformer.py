@@ -12,7 +12,7 @@ from typing import Self
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from regard.attention import KeyValueCache, masks
@@ -23,7 +23,7 @@ from regard.models.language import Carry, LanguageModel, Reading
 from regard.models.transformer import TokenInput, build_blocks, last_norm
 from regard.models.vocabulary import build_readout
 from regard.nn.blocks import EncoderBlock
-from regard.nn.dropout import LayerDrop
+from regard.nn.dropout import Dropout, LayerDrop
 from regard.recipe import TransformerLanguageModel as Settings
 from regard.tap import Tap
 
@@ -65,7 +65,7 @@ class TransformerLanguageModel(LanguageModel):
         self.layers = build_blocks(settings, settings.layers, causal=not settings.window)
         self.skip = LayerDrop(settings.layer_drop)
         self.norm = last_norm(settings)
-        self.dropout = nn.Dropout(settings.output_dropout)
+        self.dropout = Dropout(settings.output_dropout)
         self.readout = build_readout(settings, settings.width, self.input.embedding)
         self.output = Tap()
 

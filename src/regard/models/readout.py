@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
@@ -14,6 +14,12 @@ from regard.nn.embedding import TokenVectors
 
 LARGEST = 2**26
 """Most logits held at a time: 256 MiB of them in float32."""
+
+CACHED = 2**21
+"""Logits that a processor's cache holds: 8 MiB of them in float32."""
+
+FEWEST = 64
+"""Rows below which a product takes more time to lay out the vectors of all tokens than to multiply them."""
 
 
 class LinearReadout(TokenVectors, Readout):
@@ -40,6 +46,20 @@ class LinearReadout(TokenVectors, Readout):
         given = features.reshape(-1, self.width), self.weight, self.bias, targets.reshape(-1), chunk
         chosen, mean = _LogProbs.apply(*given, self.totals, self.slopes)  # type: ignore[no-untyped-call]
         return chosen.view(targets.shape), mean.view(targets.shape)
+
+    def cost(
+        self,
+        features: Float[Tensor, "*rows E"],
+        targets: Int[Tensor, "*rows"],
+        keep: Bool[Tensor, "*rows"],
+        label_smoothing: float,
+    ) -> Float[Tensor, ""]:
+        # Elsewhere the host would have to wait for the number of rows that are kept.
+        if features.device.type != "cpu" or not torch.is_grad_enabled():
+            return super().cost(features, targets, keep, label_smoothing)
+        given = features.reshape(-1, self.width), self.weight, self.bias, targets.reshape(-1), keep.reshape(-1)
+        found: Tensor = _Cost.apply(*given, label_smoothing)  # type: ignore[no-untyped-call]
+        return found
 
     def divergence(self, first: Float[Tensor, "*rows E"], second: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows"]:
         # With p and q at a time, and in the backward pass three more matrices of their size, at most 2.5 × `largest`.
@@ -152,6 +172,51 @@ class _LogProbs(torch.autograd.Function):
         return *found, None, None, None, None
 
 
+class _Cost(torch.autograd.Function):
+    """What the rows that are kept cost, with label smoothing ε, and at once its gradient: by the logits, it is
+    p − (1 − ε) · onehot(target) − ε / V.
+
+    Thus logits are neither kept nor computed again, and pieces of them never leave a processor's cache.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        features: Float[Tensor, "R E"],
+        weight: Float[Tensor, "V E"],
+        bias: Float[Tensor, " V"] | None,
+        targets: Int[Tensor, " R"],
+        keep: Bool[Tensor, " R"],
+        smoothing: float,
+    ) -> Float[Tensor, ""]:
+        narrow, wide = _formats(features)
+        size, dtype = weight.shape[0], weight.dtype
+        of_features, of_weight, of_bias = ctx.needs_input_grad[:3]
+        weight, bias = _rounded(weight, bias, narrow, 1)
+        cost = features.new_zeros((), dtype=wide)
+        by_features = torch.zeros_like(features) if of_features else None
+        sums = _Sums(weight if of_weight else None, bias if of_bias else None, wide)
+        for rows in torch.split(keep.nonzero()[:, 0], max(FEWEST, CACHED // size)):
+            read, wanted = features[rows].to(narrow), targets[rows, None]
+            found = F.linear(read, weight, bias).to(wide)
+            torch.log_softmax(found, -1, out=found)  # in place, or it would be twice as much that a cache must hold
+            of_target, of_all = found.gather(1, wanted), found.mean(1)
+            cost -= torch.lerp(of_target[:, 0], of_all, smoothing).sum()
+            found.exp_().sub_(smoothing / size).scatter_add_(1, wanted, torch.full_like(of_target, smoothing - 1))
+            by_logits = found.to(narrow)
+            sums.add(by_logits, found.sum(0) if of_bias else None, read)
+            if by_features is not None:
+                by_features[rows] = (by_logits @ weight).to(features.dtype)
+        ctx.save_for_backward(by_features, *sums.to(dtype, size))
+        return cost
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, by_cost: Float[Tensor, ""]) -> tuple[Tensor | None, ...]:
+        found = (None if slope is None else slope * by_cost.to(slope.dtype) for slope in ctx.saved_tensors)
+        return *found, None, None, None
+
+
 class Apart(nn.Module):
     """KL(p ‖ q) + KL(q ‖ p) of rows of logits: with d = log p − log q it is Σ (p − q) · d, a sum of terms none of which
     is negative."""
@@ -252,7 +317,10 @@ class _Sums:
         if self.of_bias is not None and summed is not None:
             self.of_bias += summed
         if self.of_weight is not None:
-            self.of_weight += by_logits.mT @ features
+            if self.of_weight.dtype == by_logits.dtype:
+                self.of_weight.addmm_(by_logits.mT, features)
+            else:
+                self.of_weight += by_logits.mT @ features
 
     def to(self, dtype: torch.dtype, size: int) -> tuple[Tensor | None, Tensor | None]:
         """Those of the first `size` tokens, in a number format."""

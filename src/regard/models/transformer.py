@@ -16,7 +16,7 @@ from regard.models.copying import CopyGate, CopyReadout, Pointer, known_tokens, 
 from regard.models.generator import Generator, Readout, State
 from regard.models.readout import LinearReadout
 from regard.nn.blocks import DecoderBlock, EncoderBlock
-from regard.nn.dropout import LayerDrop, WordDropout
+from regard.nn.dropout import Dropout, LayerDrop, WordDropout
 from regard.nn.embedding import TokenEmbedding
 from regard.nn.feedforward import FeedForward
 from regard.recipe import TransformerBlocks, TransformerModel
@@ -116,7 +116,7 @@ class TokenInput(nn.Module):
         position = build_position(settings)
         self.position = position if position.embeds else Position()
         self.words = WordDropout(settings.word_dropout)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout)
 
     def forward(
         self, tokens: Int[Tensor, "B T"], offset: int = 0, places: Int[Tensor, "B T"] | None = None

@@ -14,6 +14,7 @@ from regard.models.copying import known_tokens
 from regard.models.generator import State
 from regard.models.language import Carry, LanguageModel, Reading
 from regard.models.vocabulary import build_readout, build_toward
+from regard.nn.dropout import Dropout
 from regard.nn.embedding import TokenEmbedding
 from regard.recipe import WindowModel
 from regard.tap import Tap
@@ -43,7 +44,7 @@ class WindowLanguageModel(LanguageModel):
         self.inward = nn.Linear(seen, settings.hidden)
         nn.init.xavier_uniform_(self.inward.weight)
         nn.init.zeros_(self.inward.bias)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout)
         width = settings.hidden + (seen if settings.direct else 0)
         self.toward = build_toward(settings, width, self.embedding)
         self.readout = build_readout(settings, width, self.embedding)

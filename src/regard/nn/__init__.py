@@ -2,7 +2,7 @@
 
 from regard.nn.blocks import DecoderBlock, EncoderBlock, Residual
 from regard.nn.cells import CELLS, GRU, LSTM, RNN, Cell, CellState
-from regard.nn.dropout import FeatureDropout, LayerDrop, WordDropout
+from regard.nn.dropout import Dropout, FeatureDropout, LayerDrop, WordDropout
 from regard.nn.embedding import TokenEmbedding, TokenVectors
 from regard.nn.feedforward import FeedForward
 from regard.nn.recurrent import CONNECTIONS, Connection, RecurrentStack, RecurrentState
@@ -17,6 +17,7 @@ __all__ = [
     "CellState",
     "Connection",
     "DecoderBlock",
+    "Dropout",
     "EncoderBlock",
     "FeatureDropout",
     "FeedForward",

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention import Heads, KeyValueCache, Memory, SharedCache, Unprepared
+from regard.nn.dropout import Dropout
 from regard.nn.feedforward import FeedForward
 from regard.tap import Tap
 
@@ -23,7 +24,7 @@ class Residual(nn.Module):
         super().__init__()
         self.before = norm == "pre"
         self.norm = nn.LayerNorm(width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, stream: Float[Tensor, "B T E"], part: Callable[[Tensor], Tensor]) -> Float[Tensor, "B T E"]:
         if self.before:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.device import fast_multiple
+from regard.nn.dropout import drop
 from regard.tap import Tap
 
 CellState = tuple[Tensor, ...]
@@ -103,7 +104,8 @@ class Cell(nn.Module, ABC):
 
     def recurrent_weight(self) -> Float[Tensor, "rows H"]:
         """The hidden-to-hidden weights; in training a share of them is dropped (weight drop, Merity et al. 2018)."""
-        return F.dropout(self.hidden_weight, self.weight_drop, self.training and self.weight_drop > 0)
+        active = self.training and self.weight_drop > 0
+        return drop(self.hidden_weight, self.weight_drop) if active else self.hidden_weight
 
     @abstractmethod
     def project(self, x: Float[Tensor, "*N I"]) -> Float[Tensor, "*N rows"]:

@@ -6,7 +6,6 @@ from torch import Tensor
 
 from regard.data.batch import SegmentBatch
 from regard.models.language import Carry, LanguageModel, Reading, cleared
-from regard.objectives.likelihood import costs_of
 from regard.recipe import Penalty
 
 
@@ -21,8 +20,8 @@ def segment_loss(
     """The summed negative log-likelihood of a segment's wanted tokens, in float32, with the penalties if any; and what
     goes on into the next segment."""
     reading = read_segment(model, batch, carry)
-    costs = costs_of(model.readout_of(reading.state), reading.features, batch.wanted, label_smoothing)
-    loss = costs.masked_fill(~batch.wanted.keep, 0.0).sum()
+    readout, wanted = model.readout_of(reading.state), batch.wanted
+    loss = readout.cost(reading.features, wanted.tokens, wanted.keep, label_smoothing)
     if penalty is not None:
         loss = loss + _penalties(reading, batch, penalty)
     return loss, model.carried(reading.state) or None

@@ -54,16 +54,7 @@ def _read(model: Generator, batch: PairBatch) -> _Read:
 
 
 def _cost(read: _Read, wanted: Padded, label_smoothing: float, coverage: float) -> Float[Tensor, ""]:
-    costs = costs_of(read.readout, read.features, wanted, label_smoothing)
+    cost = read.readout.cost(read.features, wanted.tokens, wanted.keep, label_smoothing)
     if coverage and read.again is not None:
-        costs = costs + coverage * read.again
-    return costs.masked_fill(~wanted.keep, 0.0).sum()
-
-
-def costs_of(
-    readout: Readout, features: Float[Tensor, "B T E"], wanted: Padded, label_smoothing: float
-) -> Float[Tensor, "B T"]:
-    """What each target costs, padding included."""
-    of_target, of_all = readout.log_probs(features, wanted.tokens)
-    # Where nothing is smoothed, nobody asks for the gradient of the mean over the vocabulary.
-    return -torch.lerp(of_target, of_all, label_smoothing) if label_smoothing else -of_target
+        cost = cost + coverage * read.again.masked_fill(~wanted.keep, 0.0).sum()
+    return cost
