@@ -115,6 +115,7 @@ def alone(folder: Path, compute: str, how: Decoding) -> System:
 
     threads = torch.get_num_threads()
     translator = ctranslate2.Translator(str(folder), compute_type=compute, inter_threads=threads, intra_threads=1)
+    torch.set_num_threads(threads)  # which it has changed
 
     def translate(sources: Sources) -> list[tuple[int, ...]]:
         results = translator.translate_batch(

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from regard.decode.constraints import NEVER
 from regard.decode.corpus import Progress, batches_by_length, decode_all
 from regard.decode.export import ctranslate2
@@ -33,6 +35,7 @@ class CTranslate2:
 
     def __init__(self, folder: Path, model: Generator, *, longest: int, compute: str, threads: int) -> None:
         self.model, self.longest = model, longest
+        before = torch.get_num_threads()
         try:
             self._translator = ctranslate2().Translator(
                 str(folder), device="cpu", compute_type=compute, inter_threads=threads, intra_threads=1
@@ -41,6 +44,9 @@ class CTranslate2:
             raise ModelError(
                 f"{folder}: CTranslate2 cannot load it: {error}; delete this folder, it is made anew when needed"
             ) from None
+        finally:
+            # Both have their threads from OpenMP, where CTranslate2 asks for as few as it needs, for torch too.
+            torch.set_num_threads(before)
 
     def decode_all(
         self,
