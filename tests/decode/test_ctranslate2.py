@@ -233,6 +233,16 @@ def test_what_is_longer_than_its_positions_is_refused(tmp_path: Path) -> None:
     )
 
 
+def test_torch_keeps_its_threads(tmp_path: Path) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        engine_of(learned(), "pre", tmp_path)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_a_damaged_export_is_told(tmp_path: Path) -> None:
     export(learned(), settings_of("pre"), tmp_path)
     (tmp_path / "model.bin").write_bytes(b"\x01")
