@@ -49,7 +49,8 @@ from regard.tokens import END
 
 SIZE, LENGTH, SURE = 8000, 32, 12.0
 MARIAN = "MarianMT generate"
-ENGINES = ("own", "ctranslate2", "ctranslate2:int8", "CTranslate2 alone, float32", "CTranslate2 alone, int8")
+ALONE = {"CTranslate2 alone, float32": "float32", "CTranslate2 alone, int8": "int8"}
+ENGINES = ("own", "ctranslate2", "ctranslate2:int8", *ALONE)
 RECURRENT = {"own, recurrent": "before", "own, recurrent, fed": "feed"}
 """Where the attention of each is."""
 JOEYNMT = ("JoeyNMT, recurrent", "JoeyNMT, Transformer")
@@ -76,10 +77,10 @@ def best(found: Sequence[Sequence[Hypothesis]]) -> list[tuple[int, ...]]:
     return [hypotheses[0].tokens for hypotheses in found]
 
 
-def random_systems(settings: TransformerModel, how: Decoding, folder: Path) -> dict[str, System]:
+def random_systems(settings: TransformerModel, how: Decoding, folder: Path, wanted: Sequence[str]) -> dict[str, System]:
     """Our systems on a model of random weights."""
     torch.manual_seed(1)
-    return engines(ending_model(settings), settings, how, folder)
+    return engines(ending_model(settings), settings, how, folder, wanted)
 
 
 def recurrent_model(hidden: int, placement: str = "feed") -> RecurrentModel:
@@ -95,17 +96,18 @@ def recurrent(settings: RecurrentModel, how: Decoding) -> System:
     return lambda sources: best(engine.decode_all(sources, as_long))
 
 
-def engines(model: Any, settings: TransformerModel, how: Decoding, folder: Path) -> dict[str, System]:
-    """A Transformer with every engine that is installed."""
-    names = ["own", *(["ctranslate2", "ctranslate2:int8"] if installed("ctranslate2") else [])]
-    made = {name: make_engine(name, model, settings, folder) for name in names}
+def engines(
+    model: Any, settings: TransformerModel, how: Decoding, folder: Path, wanted: Sequence[str]
+) -> dict[str, System]:
+    """A Transformer with our own engine, and those that are wanted and installed; others are not even loaded."""
+    names = ["own", *(name for name in ENGINES[1:] if name in wanted and installed("ctranslate2"))]
+    made = {name: make_engine(name, model, settings, folder) for name in names if name not in ALONE}
     systems = {
         name: lambda sources, engine=engine: best(engine.decode_all(sources, how)) for name, engine in made.items()
     }
-    if len(names) > 1:
+    if set(names) & ALONE.keys():
         exported = export_into(folder, model, settings)
-        for compute in ("float32", "int8"):
-            systems[f"CTranslate2 alone, {compute}"] = alone(exported, compute, how)
+        systems |= {name: alone(exported, compute, how) for name, compute in ALONE.items() if name in names}
     return systems
 
 
@@ -248,13 +250,12 @@ def main() -> None:
             sizes = translator.source_tokenizer.size, translator.target_tokenizer.size
             lines = arguments.text.read_text(encoding="utf-8").splitlines()[: arguments.sentences]
             sources = translator.source_tokenizer.encode_all(lines)
-            systems = engines(translator.model, settings, how, Path(folder))
+            systems = engines(translator.model, settings, how, Path(folder), arguments.systems)
         else:
             settings, sizes = TransformerModel(kind="transformer", position="learned"), (SIZE, SIZE)
             draw = Random(1)
             sources = [[draw.randrange(4, SIZE) for _ in range(LENGTH - 1)] for _ in range(arguments.sentences)]
-            systems = random_systems(settings, how, Path(folder))
-        systems = {name: system for name, system in systems.items() if name in ("own", *arguments.systems)}
+            systems = random_systems(settings, how, Path(folder), arguments.systems)
         outputs = {name: system(sources) for name, system in systems.items()}
         bleu: dict[str, float] = {}
         if arguments.reference:
