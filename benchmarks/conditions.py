@@ -30,7 +30,8 @@ def command(arguments: Sequence[str]) -> str:
     """What was called; of paths, the last part alone, because where files lie is nobody's business."""
     script = Path(arguments[0])
     rest = (re.sub(r"[^\s=\"'\[,]*/(?=[^/])", "", each) for each in arguments[1:])
-    return " ".join(["python", f"{script.resolve().parent.name}/{script.name}", *rest])
+    quoted = (f'"{each}"' if " " in each else each for each in rest)
+    return " ".join(["python", f"{script.resolve().parent.name}/{script.name}", *quoted])
 
 
 def installed(package: str) -> str | None:
