@@ -281,6 +281,40 @@ def europarl(record: Record) -> list[str]:
     return [*markdown([*titles, "decoding the test text, s", "peak, GiB"], rows), "", said, "", made]
 
 
+def decode_cpu(record: Record) -> list[str]:
+    """Decoding on a CPU beside CTranslate2 and MarianMT: a row for each system that runs the same Transformer."""
+    titles = ["system", "sentences/s", "slowest to fastest", "times MarianMT", "the same by processor seconds"]
+    rows = [
+        [
+            figure["system"],
+            f"{figure['sentences_per_second']:.1f}",
+            f"{figure['slowest']:.1f} – {figure['fastest']:.1f}",
+            *(f"{figure[name]:.1f} ×" for name in ("times_marian", "times_marian_by_processor")),
+            "–" if (same := figure["same_outputs_as_own"]) is None else f"{100 * same:.1f} %",
+            "–" if figure["bleu"] is None else f"{figure['bleu']:.2f}",
+        ]
+        for figure in record["figures"]
+        if figure["times_marian"] is not None and "recurrent" not in figure["system"]
+    ]
+    return [*markdown([*titles, "outputs as of our own search", "BLEU"], rows), "", conditions(record)]
+
+
+def decode_joeynmt(record: Record) -> list[str]:
+    """Decoding on a CPU beside JoeyNMT: a row for each system, times a peer of the same kind of model."""
+    titles = ["system", "sentences/s", "slowest to fastest", "times JoeyNMT", "the same by processor seconds"]
+    rows = [
+        [
+            figure["system"],
+            f"{figure['sentences_per_second']:.1f}",
+            f"{figure['slowest']:.1f} – {figure['fastest']:.1f}",
+            *(f"{figure[name]:.1f} ×" for name in ("times_joeynmt", "times_joeynmt_by_processor")),
+        ]
+        for figure in record["figures"]
+        if figure["times_joeynmt"] is not None
+    ]
+    return [*markdown(titles, rows), "", conditions(record)]
+
+
 def _times(ratios: dict[str, dict[str, float]], figure: Record) -> str:
     """How many times as fast as the peer it is compared with; nothing for that peer, or where it was not measured."""
     mine = [found for pair, found in ratios.items() if pair.startswith(f"{figure['system']} / ")]
@@ -290,6 +324,9 @@ def _times(ratios: dict[str, dict[str, float]], figure: Record) -> str:
 
 TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "back-translation": ("back-translation.json", ablation),
+    "decode-cpu": ("decode_cpu_trained.json", decode_cpu),
+    "decode-joeynmt": ("decode_joeynmt.json", decode_joeynmt),
+    "decode-joeynmt-256": ("decode_joeynmt_256.json", decode_joeynmt),
     "europarl": ("europarl.json", europarl),
     "generating": ("generating.json", generating),
     "generating-gpu": ("generating_gpu.json", generating),
