@@ -326,7 +326,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "back-translation": ("back-translation.json", ablation),
     "decode-cpu": ("decode_cpu_trained.json", decode_cpu),
     "decode-joeynmt": ("decode_joeynmt.json", decode_joeynmt),
-    "decode-joeynmt-256": ("decode_joeynmt_256.json", decode_joeynmt),
+    "decode-joeynmt-transformer": ("decode_joeynmt_transformer.json", decode_joeynmt),
     "europarl": ("europarl.json", europarl),
     "generating": ("generating.json", generating),
     "generating-gpu": ("generating_gpu.json", generating),
