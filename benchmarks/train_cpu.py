@@ -4,7 +4,8 @@
 
 Transformer: 3 + 3 layers, width 256, feed-forward 1024, 4 heads, 10,000 tokens. Recurrent: LSTM 512 with additive
 attention before the cell. All get the same pairs of random tokens, with lengths as captions have them, in batches of at
-most 4,096 tokens on the longer side. The systems take turns, so that a busy neighbor slows all of them; a rate is real
+most 4,096 tokens on the longer side. Each system has a process of its own, as it would have in use: what one leaves in
+the memory of a process slows the next. They take turns, so that a busy neighbor slows all of them; a rate is real
 target tokens a second, the median over rounds. Some processors multiply bfloat16 many times faster than float32, others
 slower: --bfloat16 adds ours in that format, the peers stay at their default.
 """
@@ -13,7 +14,9 @@ import argparse
 import json
 import resource
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -95,39 +98,77 @@ def marian() -> nn.Module:
     return Marian(TransformerModel.model_validate(TRANSFORMER), VOCABULARY, positions=64)
 
 
-def systems(bfloat16: bool) -> dict[str, dict[str, Callable[[], Step]]]:
-    formats = ["float32", "bfloat16"] if bfloat16 else ["float32"]
-    kinds = {"transformer": TRANSFORMER, "recurrent": RECURRENT}
-    found = {
-        kind: {f"regard, {form}": lambda model=model, form=form: ours(model, form) for form in formats}
-        for kind, model in kinds.items()
-    }
-    found["transformer"] |= {"nn.Transformer": lambda: peer(PlainTransformer()), "MarianMT": lambda: peer(marian())}
-    found["recurrent"] |= {"plain loop": lambda: peer(PlainRecurrent(VOCABULARY, WIDTH, HIDDEN, DROPOUT, PAD))}
-    return found
+MODELS: dict[str, Mapping[str, Any]] = {"transformer": TRANSFORMER, "recurrent": RECURRENT}
+SYSTEMS: dict[str, dict[str, Callable[[], Step]]] = {
+    "transformer": {
+        "regard, float32": lambda: ours(TRANSFORMER, "float32"),
+        "regard, bfloat16": lambda: ours(TRANSFORMER, "bfloat16"),
+        "nn.Transformer": lambda: peer(PlainTransformer()),
+        "MarianMT": lambda: peer(marian()),
+    },
+    "recurrent": {
+        "regard, float32": lambda: ours(RECURRENT, "float32"),
+        "regard, bfloat16": lambda: ours(RECURRENT, "bfloat16"),
+        "plain loop": lambda: peer(PlainRecurrent(VOCABULARY, WIDTH, HIDDEN, DROPOUT, PAD)),
+    },
+}
 
 
-def measured(kind: str, contestants: Mapping[str, Callable[[], Step]], count: int, rounds: int) -> list[dict[str, Any]]:
-    batches = task_of(TRANSFORMER if kind == "transformer" else RECURRENT).first(count)
-    steps = {name: make() for name, make in contestants.items()}
-    seconds: dict[str, list[float]] = {name: [] for name in steps}
-    for turn in range(rounds + 1):
-        for name, step in steps.items():
-            begun = time.perf_counter()
-            for batch in batches if turn else batches[:1]:  # the first turn only warms up
-                step(batch)
-            if turn:
-                seconds[name].append(time.perf_counter() - begun)
-    targets = sum(batch.count for batch in batches)
+class Contestant:
+    """A system in a process of its own, which does a step for each batch when it is told to."""
+
+    def __init__(self, kind: str, name: str, threads: int, count: int) -> None:
+        context = get_context("spawn")
+        self._ours, theirs = context.Pipe()
+        self._process = context.Process(target=compete, args=(theirs, kind, name, threads, count), daemon=True)
+        self._process.start()
+        self.targets: int = self._ours.recv()
+
+    def seconds(self, steps: int) -> float:
+        """How long so many steps take."""
+        self._ours.send(steps)
+        return float(self._ours.recv())
+
+    def peak_mebibytes(self) -> float:
+        """The most memory that it has had; it ends with that."""
+        self._ours.send(0)
+        peak = float(self._ours.recv())
+        self._process.join()
+        return peak
+
+
+def compete(pipe: Connection, kind: str, name: str, threads: int, count: int) -> None:
+    """What the process of a system does: it says how many targets its batches have, and then how long steps took."""
+    torch.set_num_threads(threads)
+    batches = task_of(MODELS[kind]).first(count)
+    step = SYSTEMS[kind][name]()
+    pipe.send(sum(batch.count for batch in batches))
+    while steps := pipe.recv():
+        begun = time.perf_counter()
+        for batch in batches[:steps]:
+            step(batch)
+        pipe.send(time.perf_counter() - begun)
+    pipe.send(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def measured(kind: str, names: Sequence[str], arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    contestants = {name: Contestant(kind, name, arguments.threads, arguments.batches) for name in names}
+    for contestant in contestants.values():
+        contestant.seconds(1)  # only warms up
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    for _ in range(arguments.rounds):
+        for name, contestant in contestants.items():
+            seconds[name].append(contestant.seconds(arguments.batches))
     best = min(median(times) for name, times in seconds.items() if not name.startswith("regard"))
     return [
         {
             "model": kind,
             "system": name,
-            "tokens_per_second": targets / median(times),
-            "slowest": targets / max(times),
-            "fastest": targets / min(times),
+            "tokens_per_second": contestants[name].targets / median(times),
+            "slowest": contestants[name].targets / max(times),
+            "fastest": contestants[name].targets / min(times),
             "times_best_peer": best / median(times),
+            "peak_mebibytes": contestants[name].peak_mebibytes(),
         }
         for name, times in seconds.items()
     ]
@@ -142,18 +183,18 @@ def main() -> None:
     parser.add_argument("--bfloat16", action="store_true", help="ours in bfloat16 too")
     parser.add_argument("--commit", default="", help="commit of the code, where there is no repository to ask")
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
     record = conditions(["torch", "transformers", "numpy"], arguments.commit)
     record |= {"threads": arguments.threads, "batches": arguments.batches, "rounds": arguments.rounds, "figures": []}
-    for kind, contestants in systems(arguments.bfloat16).items():
-        for figure in measured(kind, contestants, arguments.batches, arguments.rounds):
+    for kind, named in SYSTEMS.items():
+        names = [name for name in named if arguments.bfloat16 or not name.endswith("bfloat16")]
+        for figure in measured(kind, names, arguments):
             record["figures"].append(figure)
             print(
                 f"{kind:12} {figure['system']:18} {figure['tokens_per_second']:8,.0f} target tokens/s, "
                 f"{figure['times_best_peer']:.2f} of the best peer",
                 flush=True,
             )
-    record["peak_mebibytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    record["load_average_after"] = conditions(()).get("load_average_before", 0.0)
     arguments.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
