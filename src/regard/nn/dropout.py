@@ -17,8 +17,8 @@ def chances(like: Float[Tensor, "*shape"], rate: float) -> Float[Tensor, "*shape
     """What `drop` multiplies by, zero or 1 / (1 − rate), for a tensor of that shape."""
     if _has_kernel(like):
         return F.dropout(torch.ones_like(like), rate)
-    # Of 64 random bits four numbers get 16 each: torch spends five times as long on a chance for each. The share is
-    # exact to 1 / 65,536.
+    # Of 64 random bits four numbers get 16 each, which takes less time than a draw for each. The share is exact to
+    # 1 / 65,536.
     bits = torch.empty(-(-like.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
     kept = min(max(round((1 - rate) * 2**16), 1), 2**16 - 1) - 2**15
     return bits[: like.numel()].lt_(kept).to(like.dtype).mul_(1 / (1 - rate)).view(like.shape)
