@@ -220,6 +220,20 @@ def ngram(record: Record) -> list[str]:
     return [*markdown(("", "seconds", "times KenLM's"), rows), "", said]
 
 
+def train_cpu(record: Record) -> list[str]:
+    """Translators in training on a CPU beside plain loops: rates and memory."""
+    titles = ("model", "system", "target tokens/s", "slowest to fastest", "times the best peer", "peak, MiB")
+    rows = [
+        (
+            *(figure["model"], figure["system"], f"{figure['tokens_per_second']:,.0f}"),
+            f"{figure['slowest']:,.0f} – {figure['fastest']:,.0f}",
+            *(f"{figure['times_best_peer']:.2f} ×", f"{figure['peak_mebibytes']:,.0f}"),
+        )
+        for figure in record["figures"]
+    ]
+    return [*markdown(titles, rows), "", conditions(record)]
+
+
 def train_language(record: Record) -> list[str]:
     """LSTMs in training beside a plain loop: milliseconds of a step."""
     titles = ("model and batch", "weights dropped", "numbers", "plain loop, ms", "Regard, ms", "times as fast")
@@ -344,6 +358,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "rare-words": ("rare_words.json", rare_words),
     "tatoeba": ("tatoeba.json", recipes),
     "tatoeba-tags": ("tatoeba-tags.json", recipes),
+    "train-cpu": ("train_cpu.json", train_cpu),
     "train-gpu": ("train_gpu.json", train_gpu),
     "train-gpu-earlier": ("train_gpu_earlier.json", train_gpu),
     "train-language": ("train_language.json", train_language),
