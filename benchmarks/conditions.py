@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -30,8 +31,7 @@ def command(arguments: Sequence[str]) -> str:
     """What was called; of paths, the last part alone, because where files lie is nobody's business."""
     script = Path(arguments[0])
     rest = (re.sub(r"[^\s=\"'\[,]*/(?=[^/])", "", each) for each in arguments[1:])
-    quoted = (f'"{each}"' if " " in each else each for each in rest)
-    return " ".join(["python", f"{script.resolve().parent.name}/{script.name}", *quoted])
+    return shlex.join(["python", f"{script.resolve().parent.name}/{script.name}", *rest])
 
 
 def installed(package: str) -> str | None:

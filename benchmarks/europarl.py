@@ -2,10 +2,10 @@
 
     python benchmarks/europarl.py all --data europarl --out benchmarks/results/europarl.json
 
-or one part after another, where a command may not last long:
+or one part after another, to be stopped and gone on with later:
 
     python benchmarks/europarl.py own --data europarl
-    python benchmarks/europarl.py peer --data europarl --seconds 540      # as often as it takes
+    python benchmarks/europarl.py peer --data europarl --seconds 3600     # as often as it takes
     python benchmarks/europarl.py compare --data europarl --out benchmarks/results/europarl.json
 
 Both have the same shape, the same tokens (learned by the same recipe from the same text), as many passes over the text,
@@ -121,7 +121,7 @@ def peer(arguments: argparse.Namespace, folder: Path) -> None:
     """Trains MarianMT in a plain loop, and decodes by its `generate`."""
     from transformers import MarianMTModel  # noqa: F401 (before the clock runs, as our own packages are)
 
-    changes = [*arguments.set, *PEER, *arguments.peer_set]
+    changes = [*PEER, *arguments.set, *arguments.peer_set]
     side, recipe = Side.load(folder), recipe_of([*changes, *PADDED])
     begun = time.perf_counter()
     task = TranslationTask.prepare(recipe, folder, print)
@@ -173,7 +173,8 @@ class _Loop:
     def run(self, deadline: float) -> float:
         """Steps until all are done or time is over; the seconds they took. At the end the model is the average."""
         begun = time.perf_counter()
-        bfloat16 = self.settings.precision == "bfloat16" or self.device.type == "cuda"
+        precision = self.settings.precision
+        bfloat16 = precision == "bfloat16" or (precision == "auto" and self.device.type == "cuda")
         how = {"bfloat16": bfloat16, "smoothing": self.settings.label_smoothing, "clip": self.settings.clip}
         for batch in self._upcoming():
             self.step += 1

@@ -90,7 +90,7 @@ class PlainTransformer(nn.Module):
 
 def peer(model: nn.Module) -> Step:
     model.train()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
     return lambda batch: plain_step(model, optimizer, batch, bfloat16=False)
 
 

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.attention import Heads, attend, loops
+from regard.attention import Attention, Heads, ScaledDot, attend, loops
 from regard.attention.loops import TOGETHER, few_queries
 
 SHAPES = st.tuples(st.integers(1, 3), st.integers(1, 5), st.integers(1, 2 * TOGETHER + 1))
@@ -79,3 +79,28 @@ def test_steps_of_decoding_take_them_and_training_does_not(monkeypatch: pytest.M
         assert len(counted) == 1
         heads.double()(x.double())
     assert len(counted) == 1
+
+
+@pytest.mark.parametrize(
+    ("key_shape", "value_shape"),
+    [((3, 1, 5, 8), (3, 4, 5, 8)), ((3, 4, 5, 8), (3, 1, 5, 8)), ((3, 4, 5, 8), (3, 4, 5, 6))],
+)
+def test_what_torch_broadcasts_is_left_to_it(key_shape: tuple[int, ...], value_shape: tuple[int, ...]) -> None:
+    query, key, value = torch.randn(3, 4, 2, 8), torch.randn(key_shape), torch.randn(value_shape)
+    attention = Attention(ScaledDot())
+    expected = attention(query, key, value)
+    with torch.no_grad():
+        torch.testing.assert_close(attention(query, key, value), expected)
+
+
+@pytest.mark.parametrize("key_shape", [(3, 4, 5, 6), (3, 3, 5, 8)])
+@torch.no_grad()
+def test_shapes_that_do_not_fit_are_refused(key_shape: tuple[int, ...]) -> None:
+    with pytest.raises(RuntimeError):
+        Attention(ScaledDot())(torch.randn(3, 4, 2, 8), torch.randn(key_shape), torch.randn(key_shape))
+
+
+@torch.no_grad()
+def test_weights_are_dropped_in_training_without_gradients_too() -> None:
+    heads, x = Heads(8, 2, dropout=0.5).train(), torch.randn(2, 3, 8)
+    assert not torch.equal(heads(x), heads(x))

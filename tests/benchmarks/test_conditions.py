@@ -13,7 +13,7 @@ def test_commands_do_not_say_where_files_lie(monkeypatch: pytest.MonkeyPatch) ->
     given = [str(folder / "language.py"), "ptb-lstm", "--folder", "/home/me/ptb", "--out", "a/b.json", "--set"]
     given += ['data.dev=["/home/me/a.txt","~/b.txt"]', "--runs=/home/me/runs", "--seeds=1,2"]
     said = "python benchmarks/language.py ptb-lstm --folder ptb --out b.json "
-    said += '--set data.dev=["a.txt","b.txt"] --runs=runs --seeds=1,2'
+    said += '--set \'data.dev=["a.txt","b.txt"]\' --runs=runs --seeds=1,2'
     assert conditions.command(given) == said
     given = [given[0], "--systems", "MarianMT, eager", "regard"]
-    assert conditions.command(given) == 'python benchmarks/language.py --systems "MarianMT, eager" regard'
+    assert conditions.command(given) == 'python benchmarks/language.py --systems \'MarianMT, eager\' regard'

@@ -86,7 +86,7 @@ def test_every_corpus_of_a_recipe_loads() -> None:
 # What is wrong.
 
 
-def test_a_missing_file_names_its_neighbours(tmp_path: Path) -> None:
+def test_a_missing_file_names_its_neighbors(tmp_path: Path) -> None:
     source, target = two_files(tmp_path, [("a", "b")])
     missing = str(tmp_path / "train.fr")
     message = refused(missing, target)

@@ -53,11 +53,15 @@ def test_rows_that_share_a_source_can_be_selected_apart(
 ) -> None:
     model, count = tiny_model(name), len(case.target)
     rows = torch.arange(count)[:, None].expand(-1, places)
-    _, state = model.advance(case.target[:, :1], model.start(case.source, 2))
+    _, state = model.advance(case.target[:, :1], model.start(case.source, 3))
     chosen = torch.tensor(data.draw(st.lists(st.integers(0, count * places - 1), min_size=1, max_size=4), "rows"))
     tokens = case.target[chosen // places, -1:]
-    apart = log_probs(model, tokens, state.copy().select(chosen // places))
-    torch.testing.assert_close(log_probs(model, tokens, state.branch(rows).select(chosen)), apart)
+    # Another token in each row: what is one row's own must not be taken for another's of the same source.
+    different = torch.arange(count * places)[:, None] % 5 + 4
+    _, apart = model.advance(different, state.copy().select(rows.flatten()))
+    _, shared = model.advance(different, state.branch(rows))
+    expected = log_probs(model, tokens, apart.select(chosen))
+    torch.testing.assert_close(log_probs(model, tokens, shared.select(chosen)), expected)
 
 
 @pytest.mark.parametrize("name", ["transformer-scaled_dot-sinusoidal", "recurrent-additive-before"])

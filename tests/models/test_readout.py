@@ -140,6 +140,18 @@ def test_the_cost_and_its_gradients_are_those_of_cross_entropy_over_what_is_kept
     torch.testing.assert_close(*gradients)
 
 
+def test_a_token_that_cannot_come_costs_nothing_where_nothing_is_smoothed() -> None:
+    readout = LinearReadout(3, 5)
+    with torch.no_grad():
+        readout.bias[4] = -torch.inf
+    targets, keep = torch.tensor([0, 1]), torch.ones(2, dtype=torch.bool)
+    cost = readout.cost(torch.randn(2, 3), targets, keep, 0.0)
+    assert cost.isfinite()
+    cost.backward()
+    assert readout.bias.grad is not None
+    assert readout.bias.grad.isfinite().all()
+
+
 def test_the_cost_is_the_same_where_nobody_wants_its_gradient() -> None:
     readout, features, targets = LinearReadout(3, 4), torch.randn(5, 3), torch.arange(5) % 4
     keep = torch.tensor([True, False, True, True, False])

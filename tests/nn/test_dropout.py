@@ -29,7 +29,7 @@ def test_numbers_are_dropped_or_scaled_up_whatever_their_shape(rate: float, shap
 
 @pytest.mark.parametrize("rate", [0.05, 0.1, 0.5, 0.9])
 def test_the_share_of_what_is_dropped_is_the_rate_and_places_are_independent(rate: float) -> None:
-    """Within four standard deviations; so is the share of neighbours, at distances of those that share a draw, that
+    """Within four standard deviations; so is the share of neighbors, at distances of those that share a draw, that
     are both dropped."""
     torch.manual_seed(1)
     gone = (chances(ones(400_000), rate) == 0).double()
@@ -49,6 +49,7 @@ def test_dropout_is_torchs_but_for_what_it_draws() -> None:
     assert Dropout(0.3).eval()(x) is x
     assert Dropout(0.0)(x) is x
     assert (Dropout(0.5)(ones(64)) == 0).any()
+    assert (Dropout(1.0)(ones(64)) == 0).all()
     with pytest.raises(ValueError, match="between 0 and 1"):
         Dropout(1.5)
 

@@ -153,7 +153,8 @@ class Attention(nn.Module):
             bias = None if mask is None else mask.to(query.dtype).log()
         elif mask is not None:
             bias = bias.masked_fill(~mask, -torch.inf)
-        few = None if triangle else _few_queries(query, key, value)
+        drops = self.training and self.dropout > 0
+        few = None if triangle or drops else _few_queries(query, key, value)
         if few is not None:
             return few(query, key, value, bias, query.shape[-1] ** -0.5 if scale is None else scale)
         return F.scaled_dot_product_attention(
@@ -179,6 +180,13 @@ FEW, WIDTHS = 16, (16, 32, 64, 128, 256)
 def _few_queries(query: Tensor, key: Tensor, value: Tensor) -> Callable[..., Tensor] | None:
     """A kernel of our own for steps of decoding, if there is one: on CUDA devices, where Triton is, and on CPUs."""
     if torch.is_grad_enabled() or query.ndim != 4 or query.shape[-2] > FEW:
+        return None
+    # They take memory as it lies: what torch would broadcast or refuse is left to it.
+    if key.ndim != 4 or value.ndim != 4 or not len(query) == len(key) == len(value):
+        return None
+    if key.shape[1:3] != value.shape[1:3] or query.shape[1] % key.shape[1] or query.shape[3] != key.shape[3]:
+        return None
+    if not query.dtype == key.dtype == value.dtype or not query.device == key.device == value.device:
         return None
     if not query.stride(-1) == key.stride(-1) == value.stride(-1) == 1:
         return None

@@ -267,7 +267,8 @@ class SharedCache:
     def _of(self, kept: Float[Tensor, "B G room places D"], sources: Int[Tensor, " M"]) -> Tensor:
         if kept.device.type != "cpu" or len(sources) > len(kept):
             return kept.index_select(0, sources)
-        # Most of those that stay may stay where they are; elsewhere it would take longer to ask which.
+        # Most of those that stay may stay where they are; elsewhere it would take longer to ask which. The memory of
+        # those that leave is kept until the whole batch is done.
         moved = (sources != torch.arange(len(sources))).nonzero()[:, 0]
         kept[moved, :, : self.length] = kept[sources[moved], :, : self.length]
         return kept[: len(sources)]

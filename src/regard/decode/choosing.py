@@ -100,7 +100,7 @@ class Likeliest:
 
 RUN = 64
 """Tokens that are looked at together for the likeliest ones."""
-SIZE, COUNT = 65536, 16
+SIZE, COUNT = 65536, 17
 """Most tokens, and most of the likeliest, for which there is a kernel of our own."""
 
 

@@ -11,7 +11,7 @@ of the others go on. A search is over when
 
 So a beam of 1 is greedy search, and a beam with a place for every possible output finds the best of them. Many toolkits
 end a search as soon as `beam` hypotheses have finished, even if these are improbable short ones and the best is still
-being written; where that is not so, this search gives the same outputs as theirs.
+being written; otherwise outputs are the same as theirs, but for limits of length and rounding.
 
 Greedy search is a beam of 1; sampling is a beam of 1 whose candidate is drawn, each sample being a search of its own.
 All searches of a batch step together, as the N = B × beam rows of the model's state. A step is made of tensors whose

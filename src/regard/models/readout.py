@@ -200,8 +200,8 @@ class _Cost(torch.autograd.Function):
             read, wanted = features[rows].to(narrow), targets[rows, None]
             found = F.linear(read, weight, bias).to(wide)
             torch.log_softmax(found, -1, out=found)  # in place, or it would be twice as much that a cache must hold
-            of_target, of_all = found.gather(1, wanted), found.mean(1)
-            cost -= torch.lerp(of_target[:, 0], of_all, smoothing).sum()
+            of_target = found.gather(1, wanted)
+            cost -= (torch.lerp(of_target[:, 0], found.mean(1), smoothing) if smoothing else of_target).sum()
             found.exp_().sub_(smoothing / size).scatter_add_(1, wanted, torch.full_like(of_target, smoothing - 1))
             by_logits = found.to(narrow)
             sums.add(by_logits, found.sum(0) if of_bias else None, read)

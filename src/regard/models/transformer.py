@@ -70,6 +70,8 @@ class TransformerState(State):
 
     def branch(self, rows: Int[Tensor, "M places"], sources: Int[Tensor, " M"] | None = None) -> Self:
         before, places = self.places, rows.shape[1]
+        # Before what belongs to the sources is chosen, which consumes what is shared.
+        apart = self.apart() if places != before else self
         state = self if sources is None else self._of(sources)
         if state.lineage is not None and places == before:
             # What was written stays where it is.
@@ -79,8 +81,8 @@ class TransformerState(State):
             caches = [SharedCache.of(cast(KeyValueCache, cache), places) for cache in of_sources]
             lineage = Lineage.own(len(rows), places, caches[0].capacity, rows.device)
             return replace(state, caches=caches, places=places, lineage=lineage)
-        apart = [cache.select(rows.flatten()) for cache in self.apart().caches]
-        return replace(state, caches=apart, places=places, lineage=None)
+        own = [cache.select(rows.flatten()) for cache in apart.caches]
+        return replace(state, caches=own, places=places, lineage=None)
 
     def apart(self) -> Self:
         """The same, with caches that are each row's own."""

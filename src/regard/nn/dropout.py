@@ -10,13 +10,15 @@ from torch.nn import functional as F
 
 def drop(x: Float[Tensor, "*shape"], rate: float) -> Float[Tensor, "*shape"]:
     """Zeros in place of a share of the numbers; the others are scaled up in return."""
-    return F.dropout(x, rate) if _has_kernel(x) else x * chances(x, rate)
+    return F.dropout(x, rate) if _torch_is_fast(x) else x * chances(x, rate)
 
 
 def chances(like: Float[Tensor, "*shape"], rate: float) -> Float[Tensor, "*shape"]:
     """What `drop` multiplies by, zero or 1 / (1 − rate), for a tensor of that shape."""
-    if _has_kernel(like):
+    if _torch_is_fast(like):
         return F.dropout(torch.ones_like(like), rate)
+    if rate == 1:
+        return torch.zeros_like(like)
     # Of 64 random bits four numbers get 16 each, which takes less time than a draw for each. The share is exact to
     # 1 / 65,536.
     bits = torch.empty(-(-like.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
@@ -24,8 +26,8 @@ def chances(like: Float[Tensor, "*shape"], rate: float) -> Float[Tensor, "*shape
     return bits[: like.numel()].lt_(kept).to(like.dtype).mul_(1 / (1 - rate)).view(like.shape)
 
 
-def _has_kernel(x: Tensor) -> bool:
-    """Whether torch is fast at it."""
+def _torch_is_fast(x: Tensor) -> bool:
+    """Whether torch draws chances as fast as anyone can."""
     return x.device.type != "cpu" or torch.compiler.is_compiling()
 
 
