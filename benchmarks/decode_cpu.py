@@ -240,7 +240,9 @@ def options() -> argparse.Namespace:
 
 def main() -> None:
     arguments = options()
-    record = conditions(("regard", "torch", "ctranslate2", "transformers", "numpy"), arguments.commit)
+    used = {"ctranslate2": "translate2", "transformers": "MarianMT"}
+    peers = [package for package, name in used.items() if any(name in system for system in arguments.systems)]
+    record = conditions(("regard", "torch", *peers, "numpy"), arguments.commit)
     torch.set_num_threads(arguments.threads)
     how = Decoding(beam=arguments.beam, batch_tokens=arguments.batch_tokens)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as processes:
