@@ -27,22 +27,24 @@ def log_probs(model: Generator, tokens: torch.Tensor, state: object) -> torch.Te
 def test_branching_is_selecting(name: str, case: Case, data: st.DataObject) -> None:
     """Each source in several places, places continued by others of the same source, sources dropped: at every step
     the same as rows that each have a source of their own."""
-    model, (count, length) = tiny_model(name), case.target.shape
-    places = data.draw(st.integers(1, 3), "places")
-    rows = torch.arange(count)[:, None].expand(-1, places)
-    shared = model.start(case.source, length).branch(rows)
-    apart = model.start(case.source, length).select(rows.flatten())
-    target = case.target.repeat_interleave(places, 0)
-    for step in range(length):
-        tokens = (target[:, step : step + 1] + torch.arange(len(target))[:, None]) % 9
-        features, shared = model.advance(tokens, shared)
-        expected, apart = model.advance(tokens, apart)
-        torch.testing.assert_close(features, expected)
-        stay = data.draw(st.lists(st.integers(0, count - 1), min_size=1, max_size=count, unique=True), "stay")
-        parents = torch.tensor([[data.draw(st.integers(0, places - 1)) for _ in range(places)] for _ in stay])
-        rows = torch.tensor(stay)[:, None] * places + parents
-        shared = shared.branch(rows, None if stay == list(range(count)) else torch.tensor(stay))
-        apart, target, count = apart.select(rows.flatten()), target[rows.flatten()], len(stay)
+    # Where nobody asks for gradients, rows of one source share their caches too.
+    with torch.set_grad_enabled(data.draw(st.booleans(), "gradients")):
+        model, (count, length) = tiny_model(name), case.target.shape
+        places = data.draw(st.integers(1, 3), "places")
+        rows = torch.arange(count)[:, None].expand(-1, places)
+        shared = model.start(case.source, length).branch(rows)
+        apart = model.start(case.source, length).select(rows.flatten())
+        target = case.target.repeat_interleave(places, 0)
+        for step in range(length):
+            tokens = (target[:, step : step + 1] + torch.arange(len(target))[:, None]) % 9
+            features, shared = model.advance(tokens, shared)
+            expected, apart = model.advance(tokens, apart)
+            torch.testing.assert_close(features, expected)
+            stay = data.draw(st.lists(st.integers(0, count - 1), min_size=1, max_size=count, unique=True), "stay")
+            parents = torch.tensor([[data.draw(st.integers(0, places - 1)) for _ in range(places)] for _ in stay])
+            rows = torch.tensor(stay)[:, None] * places + parents
+            shared = shared.branch(rows, None if stay == list(range(count)) else torch.tensor(stay))
+            apart, target, count = apart.select(rows.flatten()), target[rows.flatten()], len(stay)
 
 
 @every_model
@@ -51,17 +53,19 @@ def test_branching_is_selecting(name: str, case: Case, data: st.DataObject) -> N
 def test_rows_that_share_a_source_can_be_selected_apart(
     name: str, case: Case, places: int, data: st.DataObject
 ) -> None:
-    model, count = tiny_model(name), len(case.target)
-    rows = torch.arange(count)[:, None].expand(-1, places)
-    _, state = model.advance(case.target[:, :1], model.start(case.source, 3))
-    chosen = torch.tensor(data.draw(st.lists(st.integers(0, count * places - 1), min_size=1, max_size=4), "rows"))
-    tokens = case.target[chosen // places, -1:]
-    # Another token in each row: what is one row's own must not be taken for another's of the same source.
-    different = torch.arange(count * places)[:, None] % 5 + 4
-    _, apart = model.advance(different, state.copy().select(rows.flatten()))
-    _, shared = model.advance(different, state.branch(rows))
-    expected = log_probs(model, tokens, apart.select(chosen))
-    torch.testing.assert_close(log_probs(model, tokens, shared.select(chosen)), expected)
+    # Where nobody asks for gradients, rows of one source share their caches too.
+    with torch.set_grad_enabled(data.draw(st.booleans(), "gradients")):
+        model, count = tiny_model(name), len(case.target)
+        rows = torch.arange(count)[:, None].expand(-1, places)
+        _, state = model.advance(case.target[:, :1], model.start(case.source, 3))
+        chosen = torch.tensor(data.draw(st.lists(st.integers(0, count * places - 1), min_size=1, max_size=4), "rows"))
+        tokens = case.target[chosen // places, -1:]
+        # Another token in each row: what is one row's own must not be taken for another's of the same source.
+        different = torch.arange(count * places)[:, None] % 5 + 4
+        _, apart = model.advance(different, state.copy().select(rows.flatten()))
+        _, shared = model.advance(different, state.branch(rows))
+        expected = log_probs(model, tokens, apart.select(chosen))
+        torch.testing.assert_close(log_probs(model, tokens, shared.select(chosen)), expected)
 
 
 @pytest.mark.parametrize("name", ["transformer-scaled_dot-sinusoidal", "recurrent-additive-before"])
