@@ -167,12 +167,19 @@ def test_a_sequence_read_in_pieces_or_step_by_step_is_the_same(
     torch.testing.assert_close(torch.cat([first, second], 1), whole)
     torch.testing.assert_close(flat(state), flat(final))
 
-    steps, layers, outputs = ours.steps(late_width=1), ours.initial(x).layers, []
-    for projected in steps.project(x[..., :2]):
-        output, layers = steps(projected, x[:, len(outputs), 2:], layers)
-        outputs.append(output)
-    torch.testing.assert_close(torch.stack(outputs, 1), whole)
-    torch.testing.assert_close([part for layer in layers for part in layer], flat(final))
+    for late_width in (1, WIDTH):
+        early, late = x.split([WIDTH - late_width, late_width], -1)
+        steps, layers, outputs = ours.steps(early, late_width), ours.initial(x).layers, []
+        for one in late.unbind(1):
+            output, layers = steps(one, layers)
+            outputs.append(output)
+        torch.testing.assert_close(torch.stack(outputs, 1), whole)
+        torch.testing.assert_close([part for layer in layers for part in layer], flat(final))
+        gradients = [
+            torch.autograd.grad(found.square().sum(), list(ours.parameters()), retain_graph=True)
+            for found in (torch.stack(outputs, 1), whole)
+        ]
+        torch.testing.assert_close(*gradients)
 
 
 @every_cell
@@ -245,7 +252,7 @@ def test_what_cannot_be_built_is_refused_in_words() -> None:
     with pytest.raises(UsageError, match=r"^connection 'resid' is not known; known are 'residual', 'none', 'highway'"):
         RecurrentStack("lstm", 2, 2, connection="resid")
     with pytest.raises(UsageError, match="bidirectional stack cannot read step by step: it needs the whole sequence"):
-        stack("gru", bidirectional=True).steps(late_width=0)
+        stack("gru", bidirectional=True).steps(torch.zeros(1, 1, WIDTH), late_width=0)
 
 
 @pytest.mark.gpu

@@ -71,9 +71,9 @@ def test_step_by_step_the_same_is_shown_as_at_once() -> None:
     with record(ours) as at_once:
         ours(X)
     with record(ours) as by_steps:
-        steps, layers = ours.steps(late_width=0), ours.initial(X).layers
-        for projected in steps.project(X):
-            _, layers = steps(projected, X[:, 0, :0], layers)
+        steps, layers = ours.steps(X, late_width=0), ours.initial(X).layers
+        for _ in range(X.shape[1]):
+            _, layers = steps(X[:, 0, :0], layers)
         steps.show()
     assert at_once.keys() == by_steps.keys()
     for name in at_once:

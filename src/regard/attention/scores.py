@@ -36,6 +36,16 @@ class Score(nn.Module, ABC):
     def compare(self, query: Float[Tensor, "... Q Dq"], prepared: Float[Tensor, "... K D"]) -> Float[Tensor, "... Q K"]:
         """The scores, given prepared keys; these may have fewer heads (axis -3), shared by as many queries' heads."""
 
+    def query_map(self) -> Float[Tensor, "Dq D"] | None:
+        """The matrix that queries of one head are multiplied with before anything else is done, if there is one."""
+        return None
+
+    def compare_mapped(
+        self, mapped: Float[Tensor, "... Q D"], prepared: Float[Tensor, "... K D"]
+    ) -> Float[Tensor, "... Q K"]:
+        """The same scores, given what that matrix made of the queries, for those who multiply in a way of their own."""
+        return self.compare(mapped, prepared)
+
     def forward(self, query: Float[Tensor, "... Q Dq"], key: Float[Tensor, "... K Dk"]) -> Float[Tensor, "... Q K"]:
         return self.compare(query, self.prepare(key))
 
@@ -78,6 +88,14 @@ class Multiplicative(DotScore):
     def transform(self, query: Float[Tensor, "... Q Dq"]) -> Float[Tensor, "... Q D"]:
         return _map(query, self.weight)
 
+    def query_map(self) -> Float[Tensor, "Dq D"] | None:
+        return _of_one_head(self.weight)
+
+    def compare_mapped(
+        self, mapped: Float[Tensor, "... Q D"], prepared: Float[Tensor, "... K D"]
+    ) -> Float[Tensor, "... Q K"]:
+        return grouped_matmul(mapped, prepared.mT)
+
 
 class Cosine(DotScore):
     """strength · cos(q, k) (Graves et al. 2014); a learned strength starts there and is one number for each head."""
@@ -114,8 +132,15 @@ class _Tanh(Score):
         return _map(repeat_heads(key, self.heads) if self.heads > 1 else key, self.halves()[1])
 
     def compare(self, query: Float[Tensor, "... Q Dq"], prepared: Float[Tensor, "... K D"]) -> Float[Tensor, "... Q K"]:
-        query = _map(query, self.halves()[0])
-        return tanh_energy(query, repeat_groups(query, prepared), self.energy)
+        return self.compare_mapped(_map(query, self.halves()[0]), prepared)
+
+    def query_map(self) -> Float[Tensor, "Dq D"] | None:
+        return _of_one_head(self.halves()[0])
+
+    def compare_mapped(
+        self, mapped: Float[Tensor, "... Q D"], prepared: Float[Tensor, "... K D"]
+    ) -> Float[Tensor, "... Q K"]:
+        return tanh_energy(mapped, repeat_groups(mapped, prepared), self.energy)
 
 
 class Additive(_Tanh):
@@ -290,6 +315,10 @@ def _matrix(rows: int, columns: int, heads: int) -> nn.Parameter:
 def _map(vectors: Tensor, matrix: Tensor) -> Tensor:
     """Vectors times the matrix of their head. Per head, it is one product over all rows of the batch."""
     return vectors @ matrix if matrix.ndim == 2 else torch.einsum("...hxd,hde->...hxe", vectors, matrix)
+
+
+def _of_one_head(matrix: Tensor) -> Tensor | None:
+    return matrix if matrix.ndim == 2 else None
 
 
 def _distance(query: Tensor, key: Tensor) -> Tensor:

@@ -27,6 +27,7 @@ from regard.models.readout import LinearReadout
 from regard.models.source_attention import Glances, Looked, Source, SourceAttention
 from regard.nn.dropout import FeatureDropout, WordDropout
 from regard.nn.embedding import TokenEmbedding
+from regard.nn.late import LateSums, narrowed
 from regard.nn.recurrent import RecurrentStack, RecurrentState
 from regard.recipe import RecurrentLayers, RecurrentModel
 from regard.tap import Tap
@@ -248,12 +249,12 @@ class BeforeDecoder(LookingDecoder):
     def read(
         self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        glances, steps = self.glances(tokens, state), self.stack.steps(self.read_width)
+        glances, steps = self.glances(tokens, state), self.stack.steps(tokens, self.read_width)
         layers = state.recurrent.layers
         contexts, outputs = [], []
-        for known in steps.project(tokens):
+        for _ in range(tokens.shape[1]):
             contexts.append(glances(layers[-1][0]))
-            output, layers = steps(known, contexts[-1], layers)
+            output, layers = steps(contexts[-1], layers)
             outputs.append(output)
         steps.show()
         features = self.features(torch.stack(outputs, 1), torch.stack(contexts, 1), tokens)
@@ -292,13 +293,15 @@ class FeedDecoder(LookingDecoder):
     def read(
         self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        glances, steps = self.glances(tokens, state), self.stack.steps(self.read_width)
+        glances, steps = self.glances(tokens, state), self.stack.steps(tokens, self.read_width)
         layers, fed = state.recurrent.layers, state.fed
         assert fed is not None
+        rows, count = tokens.shape[:2]
+        blend = LateSums(narrowed(self.blend.bias).expand(count, rows, -1), self.blend.weight)
         features = []
-        for known in steps.project(tokens):
-            query, layers = steps(known, fed, layers)
-            fed = self.features(query, glances(query))
+        for _ in range(count):
+            query, layers = steps(fed, layers)
+            fed = torch.tanh(blend(torch.cat([query, glances(query)], -1)))
             features.append(fed)
         steps.show()
         return torch.stack(features, 1), replace(self.after(glances, state), recurrent=RecurrentState(layers), fed=fed)

@@ -15,6 +15,7 @@ from torch.autograd.function import once_differentiable
 
 from regard.attention import SCORES, Attention, Memory, masks
 from regard.attention.grouping import grouped_matmul
+from regard.nn.late import LateSums, narrowed
 from regard.recipe import RecurrentModel
 
 
@@ -105,9 +106,10 @@ class Glances:
         self._seen: list[Tensor] = []
         self._biases: list[Tensor] = []
         self._again: list[Tensor] = []
-        self._values = source.memory.values.squeeze(1)
-        late = _LateValues.apply(self._values, self._weights, count, rows)  # type: ignore[no-untyped-call]
-        self._late = iter(late.unbind(0))
+        values = source.memory.values.squeeze(1)
+        late = _LateValues.apply(values, self._weights, count, rows)  # type: ignore[no-untyped-call]
+        self._values, self._late = narrowed(values.detach()), iter(late.unbind(0))
+        self._mapped = self._maps(rows, count)
 
     def __call__(self, query: Float[Tensor, "N Dq"]) -> Float[Tensor, "N C"]:
         """The context of the next query."""
@@ -119,9 +121,7 @@ class Glances:
             contexts, weights = self._attention.weighed(query.unsqueeze(1), self._source, over)
             self._note(weights)
             return contexts.squeeze(1)
-        # Rows that have one source are queries of one row.
-        folded = query.reshape(len(self._values), 1, -1, query.shape[1]) if len(query) else query[:, None, None]
-        scores = self._attention.score.compare(folded, self._source.memory.keys)
+        scores = self._scores(query)
         if bias is not None:
             scores = scores + bias.view(scores.shape).to(scores.dtype)
             self._biases.append(bias)
@@ -130,7 +130,21 @@ class Glances:
         self._weights.append(weights.detach())
         self._note(weights)
         late = next(self._late).view(*weights.shape[:2], self._values.shape[2])
-        return torch.baddbmm(late, weights, self._values.detach()).flatten(0, 1)
+        return torch.baddbmm(late, weights, self._values).flatten(0, 1)
+
+    def _maps(self, rows: int, count: int) -> LateSums | None:
+        """What multiplies queries with the score's matrix, if it has one; with one product for its gradient."""
+        matrix = self._attention.score.query_map()
+        if matrix is None or self._intervened or not torch.is_grad_enabled():
+            return None
+        return LateSums(narrowed(matrix.new_zeros(())).expand(count, rows, matrix.shape[1]), matrix.t())
+
+    def _scores(self, query: Float[Tensor, "N Dq"]) -> Float[Tensor, "B 1 places S"]:
+        score, keys = self._attention.score, self._source.memory.keys
+        given = query if self._mapped is None else self._mapped(query)
+        # Rows that have one source are queries of one row.
+        folded = given.reshape(len(keys), 1, -1, given.shape[1]) if len(given) else given[:, None, None]
+        return score.compare(folded, keys) if self._mapped is None else score.compare_mapped(folded, keys)
 
     def _note(self, weights: Float[Tensor, "B places S"]) -> None:
         self._seen.append(weights)
@@ -163,8 +177,8 @@ class _LateValues(torch.autograd.Function):
     def forward(
         ctx: Any, values: Float[Tensor, "B S C"], weights: list[Tensor], count: int, rows: int
     ) -> Float[Tensor, "n N C"]:
-        ctx.weights = weights
-        return values.new_zeros(count, rows, values.shape[-1])
+        ctx.weights, ctx.dtype = weights, values.dtype
+        return narrowed(values.new_zeros(())).expand(count, rows, values.shape[-1])
 
     @staticmethod
     @once_differentiable
@@ -174,4 +188,4 @@ class _LateValues(torch.autograd.Function):
         # "n B places C" to "B n·places C", the order the weights were joined in.
         steps, width = len(by_contexts), by_contexts.shape[2]
         by_row = by_contexts.reshape(steps, *ctx.weights[0].shape[:2], width).transpose(0, 1).flatten(1, 2)
-        return weights.mT @ by_row, None, None, None
+        return (weights.mT @ by_row).to(ctx.dtype), None, None, None

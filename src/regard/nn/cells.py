@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from regard.device import fast_multiple
 from regard.nn.dropout import drop
+from regard.nn.late import LateSums, narrowed
 from regard.tap import Tap
 
 CellState = tuple[Tensor, ...]
@@ -107,18 +108,31 @@ class Cell(nn.Module, ABC):
         active = self.training and self.weight_drop > 0
         return drop(self.hidden_weight, self.weight_drop) if active else self.hidden_weight
 
-    @abstractmethod
-    def project(self, x: Float[Tensor, "*N I"]) -> Float[Tensor, "*N rows"]:
-        """The part of the gates that comes from inputs, for any number of steps at once.
+    @property
+    def bias(self) -> Float[Tensor, " rows"]:
+        """What is added to the part of the gates that comes from inputs."""
+        return self.input_bias + self.hidden_bias
 
-        `x` may have only the first features of an input; whoever has the others adds their part.
-        """
+    def project(self, x: Float[Tensor, "*N I"]) -> Float[Tensor, "*N rows"]:
+        """The part of the gates that comes from inputs, for any number of steps at once."""
+        return F.linear(x, self.input_weight[:, : x.shape[-1]], self.bias)
+
+    def sums(self, early: Float[Tensor, "T N K"], late_width: int | None = None) -> tuple[LateSums, ...]:
+        """What `step` needs for T steps: the features of their inputs, but for the last `late_width` if some come late,
+        with the step."""
+        late = () if late_width is None else (self.input_weight[:, self.input_width - late_width :],)
+        if early.shape[-1]:
+            return self._sums(self.project(early), *late)
+        return self._sums(narrowed(self.bias).expand(*early.shape[:2], -1), *late)
+
+    def _sums(self, projected: Float[Tensor, "T N rows"], *late: Float[Tensor, "rows L"]) -> tuple[LateSums, ...]:
+        return (LateSums(projected, *late, self.recurrent_weight()),)
 
     @abstractmethod
     def step(
-        self, projected: Float[Tensor, "N rows"], state: CellState, weight: Float[Tensor, "rows H"], passage: Passage
+        self, sums: tuple[LateSums, ...], state: CellState, passage: Passage, *late: Float[Tensor, "N L"]
     ) -> CellState:
-        """The state after one more step, given the projected input and the recurrent weight."""
+        """The state after one more step, given the features of its input that come late, if some do."""
 
     @abstractmethod
     def _kernel(
@@ -180,10 +194,10 @@ class Cell(nn.Module, ABC):
         self, x: Float[Tensor, "N T I"], state: CellState, lengths: Int[Tensor, " N"] | None, backward: bool
     ) -> tuple[Float[Tensor, "N T H"], CellState]:
         """What the kernel computes, step by step past the taps."""
-        passage, weight = Passage(self.taps), self.recurrent_weight()
+        passage, sums = Passage(self.taps), self.sums(x.transpose(0, 1))
         hidden: list[Tensor] = []
-        for place, projected in enumerate(self.project(x).unbind(1)):
-            new = self.step(projected, state, weight, passage)
+        for place in range(x.shape[1]):
+            new = self.step(sums, state, passage)
             hidden.append(new[0])
             if lengths is not None:
                 real = (place < lengths)[:, None]
@@ -198,13 +212,10 @@ class RNN(Cell):
 
     gate_names = ("candidate",)
 
-    def project(self, x: Float[Tensor, "*N I"]) -> Float[Tensor, "*N rows"]:
-        return F.linear(x, self.input_weight[:, : x.shape[-1]], self.input_bias + self.hidden_bias)
-
     def step(
-        self, projected: Float[Tensor, "N rows"], state: CellState, weight: Float[Tensor, "rows H"], passage: Passage
+        self, sums: tuple[LateSums, ...], state: CellState, passage: Passage, *late: Float[Tensor, "N L"]
     ) -> CellState:
-        candidate = passage("candidate", torch.tanh(torch.addmm(projected, state[0], weight.t())))
+        candidate = passage("candidate", torch.tanh(sums[0](*late, state[0])))
         return (passage("state", candidate),)
 
     def _kernel(
@@ -224,14 +235,19 @@ class GRU(Cell):
 
     gate_names = ("reset", "update", "candidate")
 
-    def project(self, x: Float[Tensor, "*N I"]) -> Float[Tensor, "*N rows"]:
-        return F.linear(x, self.input_weight[:, : x.shape[-1]], self.input_bias)
+    @property
+    def bias(self) -> Float[Tensor, " rows"]:
+        return self.input_bias
+
+    def _sums(self, projected: Float[Tensor, "T N rows"], *late: Float[Tensor, "rows L"]) -> tuple[LateSums, ...]:
+        own = narrowed(self.hidden_bias).expand_as(projected)
+        return LateSums(projected, *late), LateSums(own, self.recurrent_weight())
 
     def step(
-        self, projected: Float[Tensor, "N rows"], state: CellState, weight: Float[Tensor, "rows H"], passage: Passage
+        self, sums: tuple[LateSums, ...], state: CellState, passage: Passage, *late: Float[Tensor, "N L"]
     ) -> CellState:
         (hidden,) = state
-        own = torch.addmm(self.hidden_bias, hidden, weight.t())
+        projected, own = sums[0](*late), sums[1](hidden)
         gates = 2 * self.hidden
         reset, update = torch.sigmoid(projected[:, :gates] + own[:, :gates]).chunk(2, -1)
         reset, update = passage("reset", reset), passage("update", update)
@@ -262,14 +278,11 @@ class LSTM(Cell):
         with torch.no_grad():
             self.input_bias[self.hidden : 2 * self.hidden] = 1.0
 
-    def project(self, x: Float[Tensor, "*N I"]) -> Float[Tensor, "*N rows"]:
-        return F.linear(x, self.input_weight[:, : x.shape[-1]], self.input_bias + self.hidden_bias)
-
     def step(
-        self, projected: Float[Tensor, "N rows"], state: CellState, weight: Float[Tensor, "rows H"], passage: Passage
+        self, sums: tuple[LateSums, ...], state: CellState, passage: Passage, *late: Float[Tensor, "N L"]
     ) -> CellState:
         hidden, memory = state
-        gates = torch.addmm(projected, hidden, weight.t()).chunk(4, -1)
+        gates = sums[0](*late, hidden).chunk(4, -1)
         enter, forget = passage("input", torch.sigmoid(gates[0])), passage("forget", torch.sigmoid(gates[1]))
         candidate, leave = passage("candidate", torch.tanh(gates[2])), passage("output", torch.sigmoid(gates[3]))
         memory = passage("memory", forget * memory + enter * candidate)

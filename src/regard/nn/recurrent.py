@@ -183,11 +183,12 @@ class RecurrentStack(nn.Module):
             after.append(final)
         return x, RecurrentState(tuple(after))
 
-    def steps(self, late_width: int) -> "Steps":
-        """A way through a sequence whose inputs come one by one, or at least their last `late_width` features do."""
+    def steps(self, early: Float[Tensor, "N T K"], late_width: int) -> "Steps":
+        """A way through a sequence whose inputs come one by one, or at least their last `late_width` features do; the
+        others are `early`."""
         if any(layer.back for layer in self._layers):
             raise UsageError("a bidirectional stack cannot read step by step: it needs the whole sequence at once")
-        return Steps(self._layers, self.between, late_width)
+        return Steps(self._layers, self.between, early.transpose(0, 1), late_width)
 
     @property
     def _layers(self) -> Sequence[RecurrentLayer]:
@@ -201,29 +202,26 @@ class Steps:
     lasts for all of the steps.
     """
 
-    def __init__(self, layers: Sequence[RecurrentLayer], between: FeatureDropout, late_width: int) -> None:
+    def __init__(
+        self, layers: Sequence[RecurrentLayer], between: FeatureDropout, early: Float[Tensor, "T N K"], late_width: int
+    ) -> None:
         self._layers = layers
-        self._lowest = layers[0].ahead
-        self._late_weight = self._lowest.input_weight[:, self._lowest.input_width - late_width :].t()
-        self._weights = [layer.ahead.recurrent_weight() for layer in layers]
-        self._passages = [Passage(layer.ahead.taps) for layer in layers]
+        cells = [layer.ahead for layer in layers]
+        nothing = early[..., :0]
+        self._sums = [cells[0].sums(early, late_width)]
+        self._sums += [cell.sums(nothing, cell.input_width) for cell in cells[1:]]
+        self._passages = [Passage(cell.taps) for cell in cells]
         self._drops: list[Callable[[Tensor], Tensor]] = [between.steps() for _ in layers]
 
-    def project(self, known: Float[Tensor, "N T K"]) -> tuple[Float[Tensor, "N rows"], ...]:
-        """The part that the known features have in the gates, one tensor for each step."""
-        return self._lowest.project(known.transpose(0, 1)).unbind(0)
-
     def __call__(
-        self, projected: Float[Tensor, "N rows"], late: Float[Tensor, "N L"], state: tuple[CellState, ...]
+        self, late: Float[Tensor, "N L"], state: tuple[CellState, ...]
     ) -> tuple[Float[Tensor, "N O"], tuple[CellState, ...]]:
         """The output of one more step, and the state of each layer after it."""
-        projected = torch.addmm(projected, late, self._late_weight)
-        after = [self._lowest.step(projected, state[0], self._weights[0], self._passages[0])]
-        output = after[0][0]
-        for place, layer in enumerate(self._layers[1:], start=1):
-            below = self._drops[place](output)
-            projected = layer.ahead.project(below)
-            after.append(layer.ahead.step(projected, state[place], self._weights[place], self._passages[place]))
+        after: list[CellState] = []
+        output = late
+        for place, layer in enumerate(self._layers):
+            below = self._drops[place](output) if place else late
+            after.append(layer.ahead.step(self._sums[place], state[place], self._passages[place], below))
             output = layer.connection(below, after[-1][0])
         return output, tuple(after)
 

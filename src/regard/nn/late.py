@@ -1,0 +1,65 @@
+"""Products with vectors that come one after another, each known only when the last has been used.
+
+Left to itself, torch makes a gradient as large as the weight at every step and adds it to those of the other steps;
+and where it multiplies in half precision, it rounds the weight anew at every step and keeps what it rounded. Here a
+weight is rounded once, and its gradient is one product over all steps.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+def narrowed(tensor: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """A tensor in the number format in which autocast multiplies; as it is, where there is none."""
+    kind = tensor.device.type
+    # Some devices, such as torch's `meta`, know nothing of it and would refuse the question.
+    active = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    return tensor.to(torch.get_autocast_dtype(kind)) if active else tensor
+
+
+class LateSums:
+    """One sum after another: what is known of it for all T steps beforehand, and products of weights with inputs that
+    come late. What is known may be expanded from less."""
+
+    def __init__(self, known: Float[Tensor, "T N R"], *weights: Float[Tensor, "R _"]) -> None:
+        self._fixed = [narrowed(weight.detach()).t() for weight in weights]
+        self._kept: tuple[list[Tensor], ...] = tuple([] for _ in weights)
+        self._learns = torch.is_grad_enabled()
+        if self._learns:
+            known = _Late.apply(known, self._kept, *weights)  # type: ignore[no-untyped-call]
+        self._known = iter(known.unbind(0))
+
+    def __call__(self, *inputs: Float[Tensor, "N _"]) -> Float[Tensor, "N R"]:
+        """The next sum, given what each weight is multiplied with."""
+        total = next(self._known)
+        for fixed, kept, given in zip(self._fixed, self._kept, inputs, strict=True):
+            if self._learns:
+                kept.append(given.detach())
+            total = torch.addmm(total, given, fixed)
+        return total
+
+
+class _Late(torch.autograd.Function):
+    """Gives what is known as it is: the gradient by it is that by all sums, and from that come those by the weights,
+    with the inputs that are in the lists by then."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, known: Float[Tensor, "T N R"], inputs: tuple[list[Tensor], ...], *weights: Float[Tensor, "R _"]
+    ) -> Float[Tensor, "T N R"]:
+        ctx.inputs, ctx.dtypes = inputs, [weight.dtype for weight in weights]
+        return known.view_as(known)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, by_sums: Float[Tensor, "T N R"]) -> tuple[Tensor | None, ...]:
+        rows = by_sums.flatten(0, 1).mT
+        by_weights = (
+            (rows @ torch.cat(inputs).to(rows.dtype)).to(dtype) if needed else None
+            for inputs, dtype, needed in zip(ctx.inputs, ctx.dtypes, ctx.needs_input_grad[2:], strict=True)
+        )
+        return by_sums, None, *by_weights

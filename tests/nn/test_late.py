@@ -1,0 +1,91 @@
+"""Sums whose last parts come late are those of torch, and so are the gradients; a weight is rounded once."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from regard.nn.late import LateSums, narrowed
+
+R = 3
+
+
+def read(known: Tensor, first: Tensor, second: Tensor, start: Tensor, *, late: bool) -> Tensor:
+    """A recurrence s' = tanh(known + A s + B s²) with two weights, all its states."""
+    sums, states, state = LateSums(known, first, second), [], start
+    for step in known.unbind(0):
+        plain = step + state @ first.T + state.square() @ second.T
+        state = torch.tanh(sums(state, state.square()) if late else plain)
+        states.append(state)
+    return torch.stack(states)
+
+
+@given(steps=st.integers(1, 4), rows=st.integers(0, 3), seed=st.integers(0, 999), expanded=st.booleans())
+def test_gradients_are_those_of_one_step_after_another(steps: int, rows: int, seed: int, expanded: bool) -> None:
+    torch.manual_seed(seed)
+    shape = (R,) if expanded else (steps, rows, R)
+    given = [torch.randn(shape), torch.randn(R, R), torch.randn(R, R), torch.randn(rows, R)]
+    given = [tensor.double().requires_grad_() for tensor in given]
+    found = []
+    for late in (True, False):
+        states = read(given[0].expand(steps, rows, R), *given[1:], late=late)
+        gradients = torch.autograd.grad(states.pow(3).sum(), given)
+        found.append((states, *gradients))
+    torch.testing.assert_close(*found)
+
+
+def test_parts_of_a_graph_have_gradients_of_their_own() -> None:
+    """One that was asked for before leaves nothing behind, and steps that do not count add nothing."""
+    torch.manual_seed(0)
+    given = [torch.randn(3, 2, R), torch.randn(R, R), torch.randn(R, R), torch.randn(2, R)]
+    given = [tensor.double().requires_grad_() for tensor in given]
+    late, plain = (read(*given, late=late) for late in (True, False))
+    torch.autograd.grad(late.sum(), given[3], retain_graph=True)
+    for end in (3, 1):
+        torch.testing.assert_close(
+            *(torch.autograd.grad(states[:end].sum(), given, retain_graph=True) for states in (late, plain))
+        )
+
+
+def test_weights_that_do_not_learn_are_left_alone() -> None:
+    known, weight, x = torch.randn(1, 2, R), torch.randn(R, 4), torch.randn(2, 4, requires_grad=True)
+    LateSums(known, weight)(x).sum().backward()
+    assert x.grad is not None
+    torch.testing.assert_close(x.grad, weight.sum(0).expand(2, 4))
+    with torch.no_grad():
+        sums = LateSums(known, weight)
+        torch.testing.assert_close(sums(x), known[0] + x @ weight.T)
+        assert not any(sums._kept)
+
+
+def test_in_mixed_precision_a_weight_is_rounded_once() -> None:
+    """Rounded at every step, all of them would be kept for the gradient."""
+    weight, x = torch.randn(R, 4, requires_grad=True), torch.randn(5, 2, 4, dtype=torch.bfloat16)
+    saved: set[int] = set()
+
+    def pack(tensor: Tensor) -> Tensor:
+        saved.add(tensor.untyped_storage().data_ptr())
+        return tensor
+
+    x.requires_grad_()
+    with torch.autocast("cpu", torch.bfloat16), torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        sums = LateSums(narrowed(torch.zeros(R)).expand(5, 2, R), weight)
+        total = torch.stack([sums(one) for one in x.unbind(0)]).sum()
+    assert len(saved) == 1
+    (gradient,) = torch.autograd.grad(total, weight)
+    assert gradient.dtype == torch.float32
+    torch.testing.assert_close(gradient, x.detach().float().sum((0, 1)).expand(R, 4), atol=0.05, rtol=0.02)
+
+
+def test_the_number_format_is_that_of_autocast() -> None:
+    assert narrowed(torch.zeros(1)).dtype == torch.float32
+    with torch.autocast("cpu", torch.bfloat16):
+        assert narrowed(torch.zeros(1)).dtype == torch.bfloat16
+
+
+def test_more_steps_than_were_known_are_refused() -> None:
+    sums = LateSums(torch.zeros(1, 2, R), torch.zeros(R, 4))
+    sums(torch.zeros(2, 4))
+    with pytest.raises(StopIteration):
+        sums(torch.zeros(2, 4))
