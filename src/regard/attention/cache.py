@@ -165,11 +165,21 @@ class Lineage:
         places_, room = torch.arange(places, dtype=torch.int16, device=device), _rounded(room)
         return cls(places_[:, None].expand(sources, places, room).clone())
 
-    def branch(self, parents: Int[Tensor, "B places"], length: int) -> "Lineage":
-        """After place j was given to what continues the hypothesis at place parents[i, j]; all are `length` long."""
-        writers = self.writers.gather(1, parents[..., None].expand(self.writers.shape))
-        writers[..., length:] = torch.arange(parents.shape[1], dtype=writers.dtype, device=writers.device)[:, None]
+    def branch(self, rows: Int[Tensor, "B places"], length: int) -> "Lineage":
+        """After place j was given to what continues the hypothesis at place rows[i, j] modulo their number; all are
+        `length` long. This lineage is consumed."""
+        places = rows.shape[1]
+        if _has_kernels(self.writers):
+            from regard.attention.kernels import branch_
+
+            branch_(self.writers, rows.contiguous(), length)
+            return self
+        writers = self.writers.gather(1, (rows % places)[..., None].expand(self.writers.shape))
+        writers[..., length:] = torch.arange(places, dtype=writers.dtype, device=writers.device)[:, None]
         return Lineage(writers)
+
+    def copy(self) -> "Lineage":
+        return Lineage(self.writers.clone())
 
     def select(self, sources: Int[Tensor, " M"]) -> "Lineage":
         return Lineage(self.writers.index_select(0, sources))
@@ -177,10 +187,15 @@ class Lineage:
     def bias(self, length: int, dtype: torch.dtype) -> Float[Tensor, "B 1 places K"]:
         """What hides from each hypothesis those of the length × places positions in a cache that it has not read."""
         places = self.writers.shape[1]
+        if _has_kernels(self.writers):
+            from regard.attention.kernels import lineage_bias
+
+            # More of it than is asked for, as below.
+            return lineage_bias(self.writers, _rounded(length), dtype)[:, None, :, : length * places]
         some = torch.arange(places, dtype=self.writers.dtype, device=self.writers.device)
         # More of it than is asked for, and then cut: kernels want rows that begin at round addresses.
         read = (self.writers[..., : _rounded(length), None] == some).flatten(2)
-        return additive(read).to(dtype)[:, None, :, : length * places]
+        return additive(read, dtype)[:, None, :, : length * places]
 
 
 @dataclass
@@ -281,9 +296,13 @@ class SharedCache:
 
 
 def _is_quick(keys: Tensor, values: Tensor) -> bool:
-    """Whether there is a kernel of our own: for one more position, on CUDA devices, where Triton is."""
-    inside = keys.is_cuda and not torch.is_grad_enabled() and has_triton()
-    return inside and keys.shape[2] == 1 and keys.stride(-1) == values.stride(-1) == 1
+    """Whether there is a kernel of our own for what is written: for one more position there is."""
+    return _has_kernels(keys) and keys.shape[2] == 1 and keys.stride(-1) == values.stride(-1) == 1
+
+
+def _has_kernels(held: Tensor) -> bool:
+    """Whether there are kernels of our own: on CUDA devices, where Triton is, if nobody asks for gradients."""
+    return held.is_cuda and not torch.is_grad_enabled() and has_triton()
 
 
 def _write(keys: Tensor, values: Tensor, kept_keys: Tensor, kept_values: Tensor) -> None:

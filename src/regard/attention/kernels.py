@@ -5,10 +5,10 @@ from typing import no_type_check
 import torch
 import triton
 import triton.language as tl
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
-QUERIES, KEYS = 16, 64
+QUERIES, KEYS = 16, 32
 """Most queries of a row, and how many keys are looked at together; there are no products of fewer than 16 of either."""
 
 WARPS, STAGES = 4, 2
@@ -223,3 +223,49 @@ def _write(
         held = tl.load(values + row * value_row + head * value_head + feature, mask=inside)
         target = kept_values + source * kept_value_row + position * kept_value_position + place * kept_value_place
         tl.store(target + head * kept_value_head + feature, held, mask=inside)
+
+
+def branch_(writers: Int[Tensor, "B places room"], rows: Int[Tensor, "B places"], length: int) -> None:
+    """What `Lineage.branch` does, in the same memory."""
+    places, room = writers.shape[1:]
+    block = triton.next_power_of_2(places)
+    _branch[(len(writers),)](writers, rows, length, places, room, block=block, together=KEYS, num_warps=1)
+
+
+@triton.jit(do_not_specialize=["length", "places", "room"])
+@no_type_check
+def _branch(writers, rows, length, places, room, block: tl.constexpr, together: tl.constexpr):
+    """The hypotheses of one source. All threads read before one writes."""
+    source = tl.program_id(0).to(tl.int64)
+    place = tl.arange(0, block)
+    parent = tl.load(rows + source * places + place, mask=place < places, other=0) % places
+    writers += source * places * room
+    for first in range(0, room, together):
+        position = first + tl.arange(0, together)[None, :]
+        inside = (place[:, None] < places) & (position < room)
+        read = tl.load(writers + parent[:, None] * room + position, mask=inside, other=0)
+        read = tl.where(position < length, read, place[:, None].to(read.dtype))
+        tl.debug_barrier()
+        tl.store(writers + place[:, None] * room + position, read, mask=inside)
+
+
+def lineage_bias(
+    writers: Int[Tensor, "B places room"], length: int, dtype: torch.dtype
+) -> Float[Tensor, "B places length_places"]:
+    """What `Lineage.bias` does, of the first `length` positions."""
+    sources, places, room = writers.shape
+    bias = torch.empty(sources, places, length * places, dtype=dtype, device=writers.device)
+    _lineage_bias[(sources * places,)](writers, bias, length, places, room, together=4 * KEYS, num_warps=4)
+    return bias
+
+
+@triton.jit(do_not_specialize=["length", "places", "room"])
+@no_type_check
+def _lineage_bias(writers, bias, length, places, room, together: tl.constexpr):
+    """One hypothesis."""
+    row = tl.program_id(0).to(tl.int64)
+    for first in range(0, length * places, together):
+        index = first + tl.arange(0, together)
+        writer = tl.load(writers + row * room + index // places, mask=index < length * places, other=0)
+        hidden = tl.where(writer == index % places, 0.0, float("-inf"))
+        tl.store(bias + row * length * places + index, hidden.to(bias.dtype.element_ty), mask=index < length * places)

@@ -45,9 +45,11 @@ def same(queries: Int[Tensor, "B Q"], keys: Int[Tensor, "B K"]) -> Bool[Tensor, 
     return queries[:, None, :, None] == keys[:, None, None, :]
 
 
-def additive(mask: Bool[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+def additive(mask: Bool[Tensor, "*shape"], dtype: torch.dtype) -> Float[Tensor, "*shape"]:
     """The mask as what is added to scores: nothing where one may attend, −inf elsewhere."""
-    return torch.where(mask, 0.0, -torch.inf)
+    if mask.is_cuda:
+        return mask.to(dtype).log_()  # two kernels; the choice between two numbers makes tensors of them first
+    return torch.where(mask, 0.0, -torch.inf).to(dtype)
 
 
 def combine(*masks: Bool[Tensor, "..."] | None) -> Bool[Tensor, "..."] | None:

@@ -74,6 +74,14 @@ class Constraints:
         """In which searches an output of this length may get no other token than END."""
         return self.longest <= length
 
+    def forbidden(self, length: int) -> tuple[int, ...]:
+        """Tokens that may not follow whatever is written, as far as it is so long."""
+        return (*NEVER, END) if length < self.least else NEVER
+
+    def are_fixed(self, length: int) -> bool:
+        """Whether only such tokens are forbidden, and nothing depends on what is written or forced."""
+        return length >= self.prefixes.tokens.shape[1] and not 0 < self.no_repeat <= length
+
     def forbid_(self, log_probs: Float[Tensor, "B beam V"], written: Int[Tensor, "B beam t"]) -> None:
         """Writes -inf into the log-probabilities of tokens that may not come next, after what is written.
 
@@ -84,10 +92,8 @@ class Constraints:
         if length < self.prefixes.tokens.shape[1]:
             wanted = self.prefixes.tokens[:, length, None, None].expand(*log_probs.shape[:2], 1)
             likely = log_probs.gather(-1, wanted)
-        for token in NEVER:
+        for token in self.forbidden(length):
             log_probs[..., token] = -torch.inf
-        if length < self.least:
-            log_probs[..., END] = -torch.inf
         if 0 < self.no_repeat <= length:
             _forbid_repetition_(log_probs, written, self.no_repeat)
         if wanted is not None:

@@ -33,6 +33,7 @@ from regard.decode.beams import Live, Searches
 from regard.decode.choosing import Choice, Likeliest
 from regard.decode.constraints import Constraints, longest_outputs
 from regard.decode.coverage import attention_reader
+from regard.decode.fused import fused_step, is_fused
 from regard.decode.modules import evaluating
 from regard.decode.ranking import Finished, Hypothesis, Ranking
 from regard.decode.sampling import Sampling, uniform_numbers
@@ -165,9 +166,13 @@ class Writer:
         # The model reads the last token of every hypothesis and says how likely each next one is.
         live, rules = searches.live, searches.rules
         features, state = self.model.advance(live.last, searches.state)
-        log_probs = log_softmax(self.model.readout_of(state).logits(features[:, -1]))
-        log_probs = log_probs.view(*live.totals.shape, -1)
-        live = live.look(self.attention())
+        logits = self.model.readout_of(state).logits(features[:, -1])
+        seen = self.attention()
+        if seen is None and is_fused(searches, logits):
+            searches, rows = fused_step(searches, logits, self.ranking, self.n_best)
+            return replace(searches, state=state.branch(rows) if self.beam > 1 else state)
+        live = live.look(seen)
+        log_probs = log_softmax(logits).view(*live.totals.shape, -1)
         if live.length == 0:
             rules.check_vocabulary(log_probs.shape[-1], examples)
 

@@ -75,7 +75,7 @@ class TransformerState(State):
         state = self if sources is None else self._of(sources)
         if state.lineage is not None and places == before:
             # What was written stays where it is.
-            return replace(state, lineage=state.lineage.branch(rows % places, self.offset))
+            return replace(state, lineage=state.lineage.branch(rows, self.offset))
         if before == 1 and places > 1 and not torch.is_grad_enabled():
             of_sources = self.caches if sources is None else [cache.select(sources) for cache in self.caches]
             caches = [SharedCache.of(cast(KeyValueCache, cache), places) for cache in of_sources]
@@ -106,7 +106,9 @@ class TransformerState(State):
 
     def copy(self) -> Self:
         # Nobody writes into memories and masks, so that copies may share them.
-        return replace(self, memories=list(self.memories), caches=[cache.copy() for cache in self.caches])
+        lineage = None if self.lineage is None else self.lineage.copy()
+        caches = [cache.copy() for cache in self.caches]
+        return replace(self, memories=list(self.memories), caches=caches, lineage=lineage)
 
 
 class TokenInput(nn.Module):
@@ -208,7 +210,7 @@ class Decoder(nn.Module):
         look = {"mask": mask, "source_mask": state.source_mask}
         if not (torch.is_grad_enabled() or self.watched):
             # Once for all layers, what each would make of the mask.
-            look |= {"source_mask": None, "source_bias": masks.additive(state.source_mask).to(stream.dtype)}
+            look |= {"source_mask": None, "source_bias": masks.additive(state.source_mask, stream.dtype)}
         if state.lineage is not None:
             mask = look["mask"]
             look["mask"] = None if mask is None else mask.repeat_interleave(state.places, -1)

@@ -1,0 +1,55 @@
+"""What a step of greedy or beam search does after the model, in two kernels, on CUDA devices with Triton.
+
+One finds the likeliest continuations in the logits, the other does all the rest: what `Writer.step` says in dozens of
+small operations, each of which would take longer to start than to do. Rules that look at what is written, samples and
+the coverage penalty are left to those.
+"""
+
+from dataclasses import replace
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.decode.beams import Searches
+from regard.decode.choosing import COUNT, SIZE, Likeliest
+from regard.decode.ranking import Ranking
+from regard.device import has_triton
+from regard.tokens.vocabulary import END
+
+
+def is_fused(searches: Searches, logits: Float[Tensor, "N V"]) -> bool:
+    """Whether the next step of these searches is done here, if nobody asks for the attention."""
+    return logits.is_cuda and has_triton() and fits(searches, logits.shape[-1])
+
+
+def fits(searches: Searches, size: int) -> bool:
+    """Whether the kernels can do what these searches ask for next, with a vocabulary of this size."""
+    simple = isinstance(searches.choice, Likeliest) and searches.rules.are_fixed(searches.live.length)
+    return simple and size <= SIZE and searches.live.beam < COUNT
+
+
+def fused_step(
+    searches: Searches, logits: Float[Tensor, "N V"], ranking: Ranking, n_best: int
+) -> tuple[Searches, Int[Tensor, "B beam"]]:
+    """The searches, one token further, written into the same memory; and the row whose state each place goes on with.
+    The state is as it was."""
+    from regard.decode import kernels
+
+    live, finished, rules = searches.live, searches.finished, searches.rules
+    # As many as `Likeliest` considers.
+    count = 1 if live.beam == 1 else min(live.beam + 1, logits.shape[-1])
+    best, tokens = kernels.likeliest(logits.reshape(*live.totals.shape, -1), count, rules.forbidden(live.length))
+    worth = ranking.worth(live.length + 1)
+    assert isinstance(worth, float)
+    rows = kernels.advance_(
+        (best, tokens),
+        (live.totals, live.tokens, live.lengths),
+        (finished.scores, finished.log_probs, finished.lengths, finished.tokens, finished.count),
+        (rules.longest, searches.bound),
+        (searches.over, searches.broken),
+        live.length,
+        worth,
+        n_best,
+        END,
+    )
+    return replace(searches, live=replace(live, length=live.length + 1)), rows
