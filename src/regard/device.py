@@ -30,6 +30,11 @@ def has_triton() -> bool:
     return torch.cuda.is_available() and find_spec("triton") is not None
 
 
+def has_kernels(held: torch.Tensor) -> bool:
+    """Whether kernels of our own can read a tensor: on CUDA devices, where Triton is, if nobody asks for gradients."""
+    return held.is_cuda and not torch.is_grad_enabled() and has_triton()
+
+
 def fast_multiple(x: torch.Tensor) -> int:
     """What widths should be multiples of where something is computed from a tensor, in the format that autocast says;
     1 if all are alike."""

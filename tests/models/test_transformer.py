@@ -13,7 +13,7 @@ from torch_layers import decoder_layer, encoder_layer, randomize
 from regard.data.batch import Padded
 from regard.errors import UsageError
 from regard.models import TransformerTranslator
-from regard.models.transformer import build
+from regard.models.transformer import Decoder, build
 from regard.recipe import TransformerModel
 from regard.recipe.names import PositionName
 from regard.tap import intervene, record, taps
@@ -222,3 +222,16 @@ def test_one_embedding_for_two_vocabularies_is_refused() -> None:
     settings = TransformerModel(kind="transformer", width=8, tie="all")
     with pytest.raises(UsageError, match="of 9 tokens × width 8 cannot be tied to those of 10 tokens × width 8"):
         build(settings, 9, 10)
+
+
+def test_sums_that_are_left_to_the_next_norm_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on CUDA devices, where both are one kernel; here they are two operations."""
+    model = translator(activation="relu").eval()
+    randomize(model)
+    with torch.inference_mode():
+        expected = logits(model)
+        monkeypatch.setattr(Decoder, "_looks_ahead", lambda self, stream: True)
+        with record(model, "decoder.layers.*.output") as seen:
+            found = logits(model)
+    assert torch.equal(found, expected)
+    assert not any(seen.values())  # so that it happened, and why it must not while somebody looks

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.attention.masks import additive
-from regard.device import has_triton
+from regard.device import has_kernels
 from regard.errors import UsageError
 
 ROOM = 32
@@ -169,7 +169,7 @@ class Lineage:
         """After place j was given to what continues the hypothesis at place rows[i, j] modulo their number; all are
         `length` long. This lineage is consumed."""
         places = rows.shape[1]
-        if _has_kernels(self.writers):
+        if has_kernels(self.writers):
             from regard.attention.kernels import branch_
 
             branch_(self.writers, rows.contiguous(), length)
@@ -187,7 +187,7 @@ class Lineage:
     def bias(self, length: int, dtype: torch.dtype) -> Float[Tensor, "B 1 places K"]:
         """What hides from each hypothesis those of the length × places positions in a cache that it has not read."""
         places = self.writers.shape[1]
-        if _has_kernels(self.writers):
+        if has_kernels(self.writers):
             from regard.attention.kernels import lineage_bias
 
             # More of it than is asked for, as below.
@@ -297,12 +297,7 @@ class SharedCache:
 
 def _is_quick(keys: Tensor, values: Tensor) -> bool:
     """Whether there is a kernel of our own for what is written: for one more position there is."""
-    return _has_kernels(keys) and keys.shape[2] == 1 and keys.stride(-1) == values.stride(-1) == 1
-
-
-def _has_kernels(held: Tensor) -> bool:
-    """Whether there are kernels of our own: on CUDA devices, where Triton is, if nobody asks for gradients."""
-    return held.is_cuda and not torch.is_grad_enabled() and has_triton()
+    return has_kernels(keys) and keys.shape[2] == 1 and keys.stride(-1) == values.stride(-1) == 1
 
 
 def _write(keys: Tensor, values: Tensor, kept_keys: Tensor, kept_values: Tensor) -> None:

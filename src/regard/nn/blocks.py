@@ -4,13 +4,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention import Heads, KeyValueCache, Memory, SharedCache, Unprepared
+from regard.device import has_kernels
 from regard.nn.dropout import Dropout
 from regard.nn.feedforward import FeedForward
 from regard.tap import Tap
+
+FORMATS = (torch.float32, torch.bfloat16, torch.float16)
+"""Number formats that the kernels read."""
 
 
 class Residual(nn.Module):
@@ -32,6 +37,28 @@ class Residual(nn.Module):
         else:
             result = self.norm(stream + self.dropout(part(stream)))
         return result
+
+    def ahead(
+        self, stream: Float[Tensor, "B T E"], added: Float[Tensor, "B T E"] | None, part: Callable[[Tensor], Tensor]
+    ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T E"]]:
+        """The same of `stream` + `added`, before the sum: whoever comes next takes it in one with its own norm."""
+        stream, given = add_norm(stream, added, self.norm)
+        return stream, self.dropout(part(given))
+
+
+def add_norm(
+    stream: Float[Tensor, "*rows E"], added: Float[Tensor, "*rows E"] | None, norm: nn.LayerNorm
+) -> tuple[Float[Tensor, "*rows E"], Float[Tensor, "*rows E"]]:
+    """The sum of both, and that normalized; on CUDA devices with Triton, without gradients, in one kernel."""
+    if added is None:
+        return stream, norm(stream)
+    alike = stream.dtype == added.dtype and stream.dtype in FORMATS and norm.bias is not None
+    if has_kernels(stream) and alike and stream.is_contiguous() and added.is_contiguous():
+        from regard.nn import kernels
+
+        return kernels.add_norm(stream, added, norm.weight, norm.bias, norm.eps)
+    stream = stream + added
+    return stream, norm(stream)
 
 
 class EncoderBlock(nn.Module):
@@ -99,10 +126,43 @@ class DecoderBlock(nn.Module):
     ) -> Float[Tensor, "N n E"]:
         """`memory` is what `cross.remember` made of the source, or is to make of it; `cache` holds the positions before
         these."""
+        for around, part in self._parts(memory, mask, bias, source_mask, source_bias, cache):
+            stream = around(stream, part)
+        result: Tensor = self.output(stream)
+        return result
+
+    def ahead(
+        self,
+        stream: Float[Tensor, "N n E"],
+        added: Float[Tensor, "N n E"] | None,
+        memory: Memory | Unprepared,
+        *,
+        mask: Bool[Tensor, "..."] | None = None,
+        bias: Float[Tensor, "..."] | None = None,
+        source_mask: Bool[Tensor, "..."] | None = None,
+        source_bias: Float[Tensor, "..."] | None = None,
+        cache: KeyValueCache | SharedCache | None = None,
+    ) -> tuple[Float[Tensor, "N n E"], Float[Tensor, "N n E"]]:
+        """The same of `stream` + `added`, before the last sum, which the tap does not see."""
+        for around, part in self._parts(memory, mask, bias, source_mask, source_bias, cache):
+            stream, added = around.ahead(stream, added, part)
+        assert added is not None
+        return stream, added
+
+    def _parts(
+        self,
+        memory: Memory | Unprepared,
+        mask: Tensor | None,
+        bias: Tensor | None,
+        source_mask: Tensor | None,
+        source_bias: Tensor | None,
+        cache: KeyValueCache | SharedCache | None,
+    ) -> list[tuple[Residual, Callable[[Tensor], Tensor]]]:
+        """Each part of the block, and what stands around it."""
         if isinstance(memory, Unprepared):
             memory = self.cross.remember(memory.source)
-        stream = self.around_attention(stream, lambda x: self.attention(x, mask=mask, bias=bias, cache=cache))
-        look = partial(self.cross.look, memory=memory, mask=source_mask, bias=source_bias)
-        stream = self.around_cross(stream, look)
-        result: Tensor = self.output(self.around_feedforward(stream, self.feedforward))
-        return result
+        return [
+            (self.around_attention, lambda x: self.attention(x, mask=mask, bias=bias, cache=cache)),
+            (self.around_cross, partial(self.cross.look, memory=memory, mask=source_mask, bias=source_bias)),
+            (self.around_feedforward, self.feedforward),
+        ]

@@ -28,14 +28,22 @@ class FeedForward(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, features: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows E"]:
-        hidden: Tensor = self.inward(features)
         match self.kind:
+            case "relu" if self._is_one_kernel(features):
+                rows = features.reshape(-1, features.shape[-1])
+                hidden = torch._addmm_activation(self.inward.bias, rows, self.inward.weight.t())
+                hidden = hidden.view(*features.shape[:-1], -1)
             case "relu":
-                hidden = F.relu(hidden, inplace=not torch.is_grad_enabled())
+                hidden = F.relu(self.inward(features), inplace=not torch.is_grad_enabled())
             case "gelu":
-                hidden = F.gelu(hidden)
+                hidden = F.gelu(self.inward(features))
             case "swiglu":
-                gate, value = hidden.chunk(2, dim=-1)
+                gate, value = self.inward(features).chunk(2, dim=-1)
                 hidden = F.silu(gate) * value
         result: Tensor = self.outward(self.activation(hidden))
         return result
+
+    def _is_one_kernel(self, features: Tensor) -> bool:
+        """Whether the map and the activation are one, which knows no gradient."""
+        autocast = torch.is_autocast_enabled(features.device.type)
+        return features.is_cuda and not torch.is_grad_enabled() and not autocast
