@@ -30,6 +30,7 @@ from regard.attention import (
     proportional,
 )
 from regard.attention import scores as module
+from regard.attention.tanh_energy import tanh_energy
 from regard.errors import UsageError
 from regard.recipe.names import ScoreName
 
@@ -163,6 +164,28 @@ def test_additive_gradients_of_broadcast_queries_and_keys(query: tuple[int, ...]
     inputs = [*tensors, *score.parameters()]
     expected = torch.autograd.grad((sum(halves).tanh() @ score.energy).square().sum(), inputs)
     torch.testing.assert_close(torch.autograd.grad(score(*tensors).square().sum(), inputs), expected)
+
+
+@pytest.mark.parametrize("heads", [(), (2,)])
+@pytest.mark.parametrize(("query", "key"), [((3, 2, 1, 4), (3, 2, 5, 4)), ((2, 2, 4), (2, 6, 4))])
+def test_a_tanh_that_is_computed_again_is_the_one_that_was_kept(
+    heads: tuple[int, ...], query: tuple[int, ...], key: tuple[int, ...]
+) -> None:
+    given = [normal(*query, grad=True), normal(*key, seed=1, grad=True), normal(*heads, 4, seed=2, grad=True)]
+    held: list[int] = []
+
+    def pack(tensor: Tensor) -> Tensor:
+        held[-1] = max(held[-1], tensor.numel())
+        return tensor
+
+    found = []
+    for again in (True, False):
+        held.append(0)
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            scores = tanh_energy(*given, again=again)
+        found.append((scores, *torch.autograd.grad(scores.square().sum(), given)))
+    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
+    assert held == [given[1].numel(), scores.numel() * 4]
 
 
 def test_additive_scores_in_mixed_precision_train_float32_weights() -> None:

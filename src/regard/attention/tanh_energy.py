@@ -9,14 +9,25 @@ from torch.autograd.function import once_differentiable
 
 
 def tanh_energy(
-    query: Float[Tensor, "... Q D"], key: Float[Tensor, "... K D"], energy: Float[Tensor, "*heads D"]
+    query: Float[Tensor, "... Q D"],
+    key: Float[Tensor, "... K D"],
+    energy: Float[Tensor, "*heads D"],
+    *,
+    again: bool | None = None,
 ) -> Float[Tensor, "... Q K"]:
     """The scores of additive attention, given what the maps made of queries and keys.
 
-    `energy` is one vector v, or one for each head (axis -3 of queries and keys).
+    `energy` is one vector v, or one for each head (axis -3 of queries and keys). `again` says whether tanh is computed
+    once more for the gradient instead of being kept, the largest tensor of a model that has one for every step of a
+    decoder; unless it is said, a GPU does, for which it takes no time to speak of.
     """
-    scores: Tensor = _TanhEnergy.apply(query, key, energy.to(query.dtype))  # type: ignore[no-untyped-call]
+    again = query.is_cuda if again is None else again
+    scores: Tensor = _TanhEnergy.apply(query, key, energy.to(query.dtype), again)  # type: ignore[no-untyped-call]
     return scores
+
+
+def _hidden(query: Float[Tensor, "... Q D"], key: Float[Tensor, "... K D"]) -> Float[Tensor, "... Q K D"]:
+    return (query.unsqueeze(-2) + key.unsqueeze(-3)).tanh_()
 
 
 class _TanhEnergy(torch.autograd.Function):
@@ -24,16 +35,17 @@ class _TanhEnergy(torch.autograd.Function):
     multiplied in after the sums over keys and queries, where nothing is as large."""
 
     @staticmethod
-    def forward(ctx: Any, query: Tensor, key: Tensor, energy: Tensor) -> Tensor:
-        hidden = (query.unsqueeze(-2) + key.unsqueeze(-3)).tanh_()
-        ctx.save_for_backward(hidden, energy)
+    def forward(ctx: Any, query: Tensor, key: Tensor, energy: Tensor, again: bool) -> Tensor:
+        hidden = _hidden(query, key)
+        ctx.save_for_backward(energy, *((query, key) if again else (hidden,)))
         ctx.shapes = query.shape, key.shape
         return hidden @ energy if energy.ndim == 1 else (hidden @ energy[:, None, :, None]).squeeze(-1)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        (gradient,), (hidden, energy) = gradients, ctx.saved_tensors
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        (gradient,), (energy, *kept) = gradients, ctx.saved_tensors
+        hidden = kept[0] if len(kept) == 1 else _hidden(*kept)
         query_shape, key_shape = ctx.shapes
         row = energy if energy.ndim == 1 else energy.unsqueeze(-2)
         inner = torch.ops.aten.tanh_backward(gradient.unsqueeze(-1).expand_as(hidden), hidden)
@@ -41,5 +53,6 @@ class _TanhEnergy(torch.autograd.Function):
         # One query, as in each step of a recurrent decoder: there is nothing to sum.
         of_key = (inner.squeeze(-3) if inner.shape[-3] == 1 else inner.sum(-3)).mul_(row).sum_to_size(key_shape)
         if energy.ndim == 1:
-            return of_query, of_key, gradient.flatten() @ hidden.flatten(0, -2)
-        return of_query, of_key, (gradient.unsqueeze(-2) @ hidden).squeeze(-2).sum(-2).sum_to_size(energy.shape)
+            return of_query, of_key, gradient.flatten() @ hidden.flatten(0, -2), None
+        of_energy = (gradient.unsqueeze(-2) @ hidden).squeeze(-2).sum(-2).sum_to_size(energy.shape)
+        return of_query, of_key, of_energy, None
