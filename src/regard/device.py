@@ -31,8 +31,9 @@ def has_triton() -> bool:
 
 
 def has_kernels(held: torch.Tensor) -> bool:
-    """Whether kernels of our own can read a tensor: on CUDA devices, where Triton is, if nobody asks for gradients."""
-    return held.is_cuda and not torch.is_grad_enabled() and has_triton()
+    """Whether kernels of our own can read a tensor: on CUDA devices, where Triton is, if nobody asks for gradients;
+    what is compiled has others."""
+    return held.is_cuda and not (torch.is_grad_enabled() or torch.compiler.is_compiling()) and has_triton()
 
 
 def fast_multiple(x: torch.Tensor) -> int:

@@ -68,7 +68,8 @@ def _highest(
     peak = tl.full([columns], float("-inf"), tl.float32)
     tops = peak
     top_places = column
-    for begin in range(0, size, columns):
+    # Unrolled, so that several are on their way at a time.
+    for begin in tl.range(0, size, columns, loop_unroll_factor=4):
         index = begin + column
         held = tl.load(numbers + index, mask=index < size, other=float("-inf")).to(tl.float32)
         # What is no number counts as the highest, as it does for `topk`.
@@ -82,7 +83,7 @@ def _highest(
     if normal:
         level = tl.max(peak, 0)
         sums = tl.zeros([columns], tl.float32)
-        for begin in range(0, size, columns):
+        for begin in tl.range(0, size, columns, loop_unroll_factor=4):
             index = begin + column
             # One that is infinite, or no number, makes no number of all.
             sums += tl.exp(tl.load(numbers + index, mask=index < size, other=float("-inf")).to(tl.float32) - level)

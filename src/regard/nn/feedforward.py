@@ -44,6 +44,6 @@ class FeedForward(nn.Module):
         return result
 
     def _is_one_kernel(self, features: Tensor) -> bool:
-        """Whether the map and the activation are one, which knows no gradient."""
-        autocast = torch.is_autocast_enabled(features.device.type)
-        return features.is_cuda and not torch.is_grad_enabled() and not autocast
+        """Whether torch has one for the map and the activation: on CUDA devices, without gradients."""
+        other = torch.is_grad_enabled() or torch.compiler.is_compiling() or torch.is_autocast_enabled("cuda")
+        return features.is_cuda and not other
