@@ -110,3 +110,27 @@ def test_prefixes_that_cannot_be_forced(prefixes: list[list[int]], message: str)
     with pytest.raises(UsageError) as error:
         decode(UniformGenerator(SIZE), source_of(1), how, prefixes=prefixes, examples=[9])
     assert str(error.value) == message
+
+
+@given(
+    length=st.integers(0, 4),
+    least=st.integers(0, 4),
+    no_repeat=st.integers(0, 3),
+    forced=st.integers(0, 3),
+    seed=st.integers(0, 999),
+)
+def test_where_rules_are_fixed_the_same_tokens_are_forbidden_everywhere(
+    length: int, least: int, no_repeat: int, forced: int, seed: int
+) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    how = Decoding(least=least, no_repeat=no_repeat, longest_factor=0.0, longest_extra=8)
+    rules = Constraints.of(source_of(2), how, [[4] * forced, []], range(2), [8, 8])
+    written = torch.randint(4, SIZE, (2, 3, length), generator=generator)
+    log_probs = torch.zeros(2, 3, SIZE)
+    rules.forbid_(log_probs, written)
+    expected = torch.zeros(SIZE)
+    expected[list(rules.forbidden(length))] = -torch.inf
+    assert rules.forbidden(length) == ((PAD, BEGIN, END) if length < least else (PAD, BEGIN))
+    if rules.are_fixed(length):
+        assert torch.equal(log_probs, expected.expand(2, 3, -1))
+    assert rules.are_fixed(length) is (length >= forced and (no_repeat == 0 or length < no_repeat))

@@ -36,7 +36,19 @@ FAILURES = 3
 
 Structure = TypeVar("Structure")
 Place = tuple[str, torch.Size, torch.dtype]
-Signature = tuple[Hashable, ...]
+
+
+class Signature:
+    """What must be the same for a graph to serve; looked up at every step, and therefore hashed once."""
+
+    def __init__(self, parts: tuple[Hashable, ...]) -> None:
+        self._parts, self._hash = parts, hash(parts)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Signature) and self._parts == other._parts)
 
 
 @dataclass
@@ -169,10 +181,12 @@ def tensors_of(structure: object) -> Iterator[Tensor]:
 
 
 def signature_of(structure: object) -> Signature:
-    """What must be the same for a graph to serve: all that is no tensor, and the shapes of those."""
-    return tuple(
-        (part.shape, part.dtype) if isinstance(part, Tensor) else part if isinstance(part, Hashable) else repr(part)
-        for part in _leaves(structure)
+    """All that is no tensor, and the shapes of those."""
+    return Signature(
+        tuple(
+            (part.shape, part.dtype) if isinstance(part, Tensor) else part if isinstance(part, Hashable) else repr(part)
+            for part in _leaves(structure)
+        )
     )
 
 
