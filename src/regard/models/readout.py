@@ -102,7 +102,7 @@ class LogitSlopes(nn.Module):
         summed: bool,
         size: int,
     ) -> tuple[Float[Tensor, "R W"], Float[Tensor, " W"] | None]:
-        by_logits = (logits.to(total.dtype) - total[:, None]).exp_()
+        by_logits = torch.sub(logits, total[:, None]).exp_()  # in the wider number format of the two
         if by_mean is None:
             by_logits.mul_(-by_chosen[:, None])
         else:
