@@ -38,15 +38,6 @@ def read_segment(model: LanguageModel, batch: SegmentBatch, carry: Carry | None)
     return model.read(given, model.resume(before, given.shape[1]))
 
 
-def segment_log_probs(
-    model: LanguageModel, batch: SegmentBatch, carry: Carry | None = None
-) -> tuple[Float[Tensor, "B T"], Carry | None]:
-    """The log-probability of every wanted token of a segment, in float32, and what goes on into the next one."""
-    reading = read_segment(model, batch, carry)
-    found, _ = model.readout_of(reading.state).log_probs(reading.features, batch.wanted.tokens)
-    return found, model.carried(reading.state) or None
-
-
 def _penalties(reading: Reading, batch: SegmentBatch, penalty: Penalty) -> Float[Tensor, ""]:
     """Activation regularization, large outputs, and temporal activation regularization, outputs that change (Merity,
     McCann and Socher 2017): their mean squares over features, summed over the wanted tokens."""

@@ -1,16 +1,21 @@
 """Which cache suits a trained language model, by what it makes of development text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
 
+from regard.attention import softmax
 from regard.data.text import Text
+from regard.models.continuous_cache import CacheState
+from regard.tasks.reading import readings_of
 from regard.tasks.writer import Writer
 
-HALF = 0.5
-"""The share with which a cache is read, to tell what it says apart from what the model says."""
+Found = tuple[Float[Tensor, " n"], Float[Tensor, "caches n"]]
+"""The probability of each word of a text by the model, and by what each size and theta would find in a cache."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +30,35 @@ class Caches:
 def best_cache(writer: Writer, text: Text, caches: Caches, *, rows: int) -> tuple[int, float, float]:
     """The size, theta and share with which a text is most likely when read in `rows`.
 
-    Probability is linear in the share, p = (1 − λ) · p_model + λ · p_cache, so each size and theta is tried once."""
-    model = np.exp(writer.score_text(text, rows=rows).log_probs, dtype=np.float64)
-    found: dict[tuple[int, float, float], float] = {}
-    for size, theta in product(caches.sizes, caches.thetas):
-        mixed = writer.with_cache(size, theta, HALF).score_text(text, rows=rows)
-        cache = np.maximum((np.exp(mixed.log_probs, dtype=np.float64) - (1 - HALF) * model) / HALF, 0)
-        for share in caches.shares:
-            found[size, theta, share] = float(np.log((1 - share) * model + share * cache).mean())
-    return max(found, key=found.__getitem__)
+    Probability is linear in the share, p = (1 − λ) · p_model + λ · p_cache, and the model's outputs, which all caches
+    compare, do not depend on the cache: so the text is read once for all of them."""
+    pairs = list(product(caches.sizes, caches.thetas))
+    shares = torch.tensor(caches.shares, dtype=torch.float64, device=writer.model.like.device)[:, None, None]
+    likelihood = torch.zeros(len(shares), len(pairs), dtype=torch.float64, device=shares.device)
+    for model, cache in _read(writer, text, caches, rows):
+        likelihood += ((1 - shares) * model + shares * cache).log().sum(-1)
+    share, pair = divmod(int(likelihood.argmax()), len(pairs))
+    return *pairs[pair], caches.shares[share]
+
+
+@torch.no_grad()
+def _read(writer: Writer, text: Text, caches: Caches, rows: int) -> Iterator[Found]:
+    """Piece by piece of a text."""
+    # A cache without any share says what the model says, and keeps what caches up to its size would compare.
+    model = writer.with_cache(max(caches.sizes), share=0.0).model
+    context = writer.recipe.data.context
+    for batch, _, reading in readings_of(model, writer.tokens_of(text), context, segment=writer.segment, rows=rows):
+        assert isinstance(reading.state, CacheState)
+        recent, wanted = reading.state.recent, batch.wanted
+        log_probs, _ = model.readout_of(reading.state).log_probs(reading.features, wanted.tokens)
+        own = log_probs.double().exp()
+        alike = reading.raw @ recent.vectors.mT
+        hits = recent.words[:, None] == wanted.tokens[..., None]
+        found = []
+        for size in caches.sizes:
+            visible = recent.visible(wanted.tokens.shape[1], size, itself=True).squeeze(1)
+            for theta in caches.thetas:
+                weights = softmax(theta * alike, visible).double()
+                # What an empty cache would have had stays with the model.
+                found.append((weights * hits).sum(-1) + (1 - weights.sum(-1)) * own)
+        yield own[wanted.keep], torch.stack(found)[:, wanted.keep]

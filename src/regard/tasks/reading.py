@@ -1,17 +1,18 @@
 """A language model reads a text: the log-probability of every token, in memory that grows with neither text nor
 vocabulary but for one number a token."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
 from jaxtyping import Float32
-from torch import Tensor
 
+from regard.data.batch import SegmentBatch
 from regard.data.segments import reading_segments
 from regard.data.stream import TokenText
 from regard.models import LanguageModel
-from regard.objectives.language import segment_log_probs
+from regard.models.language import Carry, Reading
+from regard.objectives.language import read_segment
 
 
 @torch.no_grad()
@@ -28,15 +29,26 @@ def log_probs_of(
 
     A stream is read in `rows` stretches side by side, each of which begins without what stands before it; with one, no
     word is without its past. State is carried from one segment to the next. `on_progress` is told tokens and tokens."""
-    found = np.zeros(len(text), dtype=np.float32)
-    device, done = model.like.device, 0
-    carry: Mapping[str, Tensor] | None = None
-    for batch, places in reading_segments(text, context, rows=rows, segment=segment).once():
-        log_probs, carry = segment_log_probs(model, batch.to(device), carry)
+    found, done = np.zeros(len(text), dtype=np.float32), 0
+    for batch, places, reading in readings_of(model, text, context, segment=segment, rows=rows):
+        log_probs, _ = model.readout_of(reading.state).log_probs(reading.features, batch.wanted.tokens)
         values = log_probs.cpu().numpy()
-        for place, length, row in zip(places.tolist(), batch.wanted.lengths.tolist(), values, strict=True):
+        for place, length, row in zip(places, batch.wanted.lengths.tolist(), values, strict=True):
             found[place : place + length] = row[:length]
         done += batch.count
         if on_progress is not None:
             on_progress(done, len(text))
     return found
+
+
+def readings_of(
+    model: LanguageModel, text: TokenText, context: str, *, segment: int, rows: int = 1
+) -> Iterator[tuple[SegmentBatch, Sequence[int], Reading]]:
+    """What a model makes of a text, segment by segment: each with the place in the text at which each of its rows
+    begins."""
+    carry: Carry | None = None
+    for batch, places in reading_segments(text, context, rows=rows, segment=segment).once():
+        here = batch.to(model.like.device)
+        reading = read_segment(model, here, carry)
+        yield here, places.tolist(), reading
+        carry = model.carried(reading.state) or None

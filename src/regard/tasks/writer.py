@@ -191,11 +191,8 @@ class Writer:
                 "context = 'documents': the model's recipe does not say where documents begin (data.documents); "
                 "use 'stream' or 'lines'"
             )
-        tokens = TokenText.of(encoded(text.lines(), self.encoder, data.end_of_line))
-        # Only what a Transformer sees depends on where segments end; all others carry on all that they know.
-        is_transformer = isinstance(self.recipe.model, TransformerLanguageModel)
-        segment = data.segment if is_transformer else max(data.segment, AT_ONCE)
-        found = log_probs_of(self.model, tokens, context, segment=segment, rows=rows, on_progress=on_progress)
+        tokens = self.tokens_of(text)
+        found = log_probs_of(self.model, tokens, context, segment=self.segment, rows=rows, on_progress=on_progress)
         likelihood = Likelihood(
             log_prob=float(found.sum(dtype=np.float64)),
             tokens=len(tokens),
@@ -207,6 +204,17 @@ class Writer:
             conditions=self._conditions(context, rows),
         )
         return ScoredText(likelihood, found, tokens, self.tokenizer, self.beyond)
+
+    def tokens_of(self, text: Text) -> TokenText:
+        """A text as the model reads it."""
+        return TokenText.of(encoded(text.lines(), self.encoder, self.recipe.data.end_of_line))
+
+    @property
+    def segment(self) -> int:
+        """How many tokens of a text are read at a time: only what a Transformer sees depends on where segments end, all
+        others carry on all that they know."""
+        own = self.recipe.data.segment
+        return own if isinstance(self.recipe.model, TransformerLanguageModel) else max(own, AT_ONCE)
 
     def surprisal(self, text: str) -> list[tuple[str, float]]:
         """Each token of a text with its surprisal in bits."""
