@@ -17,7 +17,7 @@ import argparse
 import json
 import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -58,8 +58,9 @@ def main() -> None:
     figures: Figures = {(figure["recipe"], figure["seed"]): figure for figure in before}
     write(arguments, record, figures)
     for name, seed in product(arguments.recipes, arguments.seeds):
-        figures[name, seed] = measure(arguments, name, seed) | {"commit": record["commit"], "date": record["date"]}
-        write(arguments, record, figures)
+        for figure in measured(arguments, name, seed):
+            figures[name, seed] = figure | {"commit": record["commit"], "date": record["date"]}
+            write(arguments, record, figures)
         print(json.dumps(figures[name, seed], indent=2))
     for reference in arguments.against:
         if not any(figure.get("against", {}).get("recipe") == reference for figure in figures.values()):
@@ -122,8 +123,8 @@ def compared(ours: npt.NDArray[np.float64], theirs: npt.NDArray[np.float64]) -> 
     }
 
 
-def measure(arguments: argparse.Namespace, name: str, seed: int) -> dict[str, Any]:
-    """Trains a recipe with a seed, and scores it."""
+def measured(arguments: argparse.Namespace, name: str, seed: int) -> Iterator[dict[str, Any]]:
+    """Trains a recipe with a seed, and scores it; then with a cache too, if one is asked for."""
     recipe = recipe_of(arguments, name, seed)
     folder = arguments.runs / f"{name}-{seed}"
     told: list[Event] = []
@@ -137,7 +138,7 @@ def measure(arguments: argparse.Namespace, name: str, seed: int) -> dict[str, An
     scored = {part: writer.score_text(Text(part, recipe.data)) for part in SCORED}
     np.save(folder_of_lines(arguments.out) / f"{name}-{seed}.npy", by_line(scored["test"]))
     busy = steps[-1].seconds - steps[-1].aside - steps[0].seconds + steps[0].aside if len(steps) > 1 else 0.0
-    return {
+    figure = {
         "recipe": name,
         "seed": seed,
         "changes": arguments.settings,
@@ -147,8 +148,11 @@ def measure(arguments: argparse.Namespace, name: str, seed: int) -> dict[str, An
         "ended": ended.message,
         "tokens_per_second": sum(step.count for step in steps[1:]) / busy if busy else None,
         **{part: noted(found) for part, found in scored.items()},
-        "cache": cached(writer) if isinstance(recipe.model, RecurrentLanguageModel) and arguments.cache else None,
+        "cache": None,
     }
+    yield figure
+    if isinstance(recipe.model, RecurrentLanguageModel) and arguments.cache:
+        yield figure | {"cache": cached(writer)}
 
 
 def recipe_of(arguments: argparse.Namespace, name: str, seed: int) -> LanguageRecipe:

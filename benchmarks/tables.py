@@ -126,7 +126,7 @@ def _conditions_of(figure: Record) -> Iterable[str]:
     if figure.get("device", "cpu") != "cpu":
         parts.append(f"on {figure['device']}")
     parts.append(f"at {figure['commit'][:10]}")
-    yield f"- {', '.join(parts)}: {figure['test']['signature']}"
+    yield f"- {', '.join(parts)}: {figure['test']['signature']}" + (f". {figure['note']}" if "note" in figure else "")
     if figure["cache"]:
         yield f"- {figure['recipe']} with a cache: {figure['cache']['test']['signature']}"
 
