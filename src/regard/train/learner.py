@@ -10,6 +10,7 @@ from regard.errors import UsageError
 from regard.tasks.task import Task
 from regard.train.averaging import build_average
 from regard.train.captured import build_runner
+from regard.train.heap import keep_freed_memory
 from regard.train.optimizers import build_optimizer, optimizer_state, put_optimizer_state
 from regard.train.ranks import Ranks
 from regard.train.runtime import Carry
@@ -20,6 +21,8 @@ class Learner:
 
     def __init__(self, task: Task, device: torch.device, ranks: Ranks) -> None:
         settings = task.recipe.train
+        if device.type == "cpu":
+            keep_freed_memory()
         torch.manual_seed(task.recipe.seed)
         self.model = task.build_model().to(device).train()
         self.optimizer = build_optimizer(self.model, settings.optimizer)
