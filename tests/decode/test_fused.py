@@ -21,7 +21,7 @@ from regard.tokens.vocabulary import BEGIN, END, PAD
 pytest.importorskip("triton")
 pytestmark = needs_triton
 # Each beam and each rank has kernels of its own, which take a second or more to compile.
-few = settings(max_examples=4 if INTERPRETED else 12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(max_examples=4 if INTERPRETED else 12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 SOURCES = Padded.of([[*source, END] for source in ([4, 5, 6, 4], [], [6, 6])])
 
 
