@@ -12,19 +12,16 @@ nothing: all is captured on the way.
 
 import argparse
 import json
-import platform
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 import torch
+from conditions import conditions
 from plain_marian import marian
 
 from regard.decode import Hypothesis, decode_all
@@ -190,24 +187,6 @@ def _file(name: str, beam: int, count: int, cold: float, warm: float, peak: floa
     return {"system": name, "beam": beam, "sentences": count, **rates, "peak_gibibytes": round(peak, 2)}
 
 
-def installed(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def conditions(arguments: argparse.Namespace) -> dict[str, Any]:
-    head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    packages = ("regard", "torch", "transformers", "numpy")
-    return {
-        "command": " ".join(["python", *sys.argv]),
-        "commit": arguments.commit or head,
-        "device": torch.cuda.get_device_name(),
-        "versions": {"python": platform.python_version()} | {name: installed(name) for name in packages},
-    }
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="JSON file for the figures")
@@ -215,7 +194,8 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=4000, help="of the text")
     parser.add_argument("--commit", default="", help="commit of the code, where there is no repository to ask")
     arguments = parser.parse_args()
-    record: dict[str, Any] = conditions(arguments)
+    record: dict[str, Any] = conditions(("regard", "torch", "transformers", "numpy"), arguments.commit)
+    record["device"] = torch.cuda.get_device_name()
     parts: dict[str, Iterator[dict[str, Any]]] = {
         "batches": batches(arguments.rounds),
         "equal": equal_outputs(arguments.sentences // 16),
