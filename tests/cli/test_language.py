@@ -10,6 +10,7 @@ from language_runs import language_recipe, write_text
 
 from regard.models.continuous_cache import SHARE, THETA
 from regard.recipe import write_recipe
+from regard.tasks.writer import Writer
 
 
 @pytest.fixture(scope="module")
@@ -150,13 +151,17 @@ def test_score_of_every_token(model: Path, tmp_path: Path) -> None:
             ["--split", "dev"],
             "regard: --split dev is a part of the model's own corpus, and files are named; leave one out\n",
         ),
-        (b"a\n", ["--cache", -1], "a cache of size = -1 words holds nothing"),
-        (b"a\n", ["--cache", 10**20], "words does not fit into memory; give at most 1,000,000\n"),
+        (b"a\n", ["--cache", -1], "regard: a cache of --cache -1 words holds nothing; give 1 or more\n"),
+        (
+            b"a\n",
+            ["--cache", 10**20],
+            f"a cache of --cache {10**20:,} words does not fit into memory; give at most 1,000,000\n",
+        ),
         *(
             (
                 b"a\n",
                 ["--cache", 9, "--cache-theta", theta],
-                f"regard: a cache prefers words after like states by theta = {theta}; give a number from 0 on\n",
+                f"regard: a cache prefers words after like states by --cache-theta {theta}; give a number from 0 on\n",
             )
             for theta in ("-0.5", "nan", "inf")
         ),
@@ -164,7 +169,7 @@ def test_score_of_every_token(model: Path, tmp_path: Path) -> None:
             (
                 b"a\n",
                 ["--cache", 9, "--cache-share", share],
-                f"regard: a cache can have a share from 0 to below 1 of the probability, not share = {share}\n",
+                f"regard: a cache can have a share from 0 to below 1 of the probability, not --cache-share {share}\n",
             )
             for share in ("-0.1", "1.0", "nan")
         ),
@@ -190,6 +195,15 @@ def test_score_refuses_in_words(
         told = regard("score", model, tmp_path / "new.txt", *arguments)
     assert (told.code, told.out) == (2, "")
     assert words in told.err
+
+
+def test_an_impossible_cache_is_refused_before_the_model_is_loaded(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Writer, "load", lambda *given, **named: pytest.fail("the model was loaded"))
+    for cache in (["-1"], ["9", "--cache-theta", "nan"], ["9", "--cache-share", "1"]):
+        told = regard("score", model, "--cache", *cache)
+        assert (told.code, told.err[:16]) == (2, "regard: a cache ")
 
 
 def test_commands_say_which_model_they_need(model: Path, trained: Trained, tmp_path: Path) -> None:

@@ -93,11 +93,10 @@ def score(
         return _score_pairs(model, files or [], part, tokens, device, to)
     if to is not None:
         raise UsageError(f"{model}: is a language model, and --to is for translators; leave it out")
-    _refuse_no_cache(cache, cache_theta, cache_share)
+    how = _cache_of(cache, cache_theta, cache_share)
     writer = load_writer(model, device=device)
     if cache:
-        how = {"theta": cache_theta, "share": cache_share}
-        writer = writer.with_cache(cache, **{name: value for name, value in how.items() if value is not None})
+        writer = writer.with_cache(cache, **how)
     return _tell(model, _score_text(writer, files or [], part, context, rows), tokens, as_json)
 
 
@@ -117,11 +116,17 @@ def _tell(model: Path, scored: "ScoredText", tokens: bool, as_json: bool) -> Non
         typer.echo(str(each), err=tokens)
 
 
-def _refuse_no_cache(size: int, theta: float | None, share: float | None) -> None:
-    """Refuses to describe a cache that is not asked for."""
+def _cache_of(size: int, theta: float | None, share: float | None) -> dict[str, float]:
+    """What is said of a cache, by the names of the library; refused, in those of the options, if it cannot be."""
+    from regard.models.continuous_cache import refuse_impossible_cache
+
     for option, value in {"--cache-theta": theta, "--cache-share": share}.items():
         if value is not None and size == 0:
             raise UsageError(f"{option} {value:g} is said of a cache, but there is none; ask for one with --cache 500")
+    how = {name: value for name, value in {"theta": theta, "share": share}.items() if value is not None}
+    if size:
+        refuse_impossible_cache(size, **how, named=("--cache", "--cache-theta", "--cache-share"))
+    return how
 
 
 def _score_pairs(model: Path, files: list[Path], split: "HeldOut", tokens: bool, device: str, to: str | None) -> None:

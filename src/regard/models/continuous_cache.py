@@ -8,6 +8,7 @@ Nothing is trained: θ and λ are chosen on development text. Texts are scored i
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -32,6 +33,20 @@ THETA, SHARE = 0.66, 0.13
 """As for AWD-LSTM on WikiText-2 (Merity, Keskar and Socher 2018), rounded; what suits a model is found by trying."""
 
 
+def refuse_impossible_cache(
+    size: int, theta: float = THETA, share: float = SHARE, *, named: Sequence[str] = ("size =", "theta =", "share =")
+) -> None:
+    """Refuses a cache that cannot be; `named` is what the three are called where they were given."""
+    if size < 1:
+        raise UsageError(f"a cache of {named[0]} {size} words holds nothing; give 1 or more")
+    if size > MOST:
+        raise UsageError(f"a cache of {named[0]} {size:,} words does not fit into memory; give at most {MOST:,}")
+    if not 0 <= theta < math.inf:
+        raise UsageError(f"a cache prefers words after like states by {named[1]} {theta}; give a number from 0 on")
+    if not 0 <= share < 1:
+        raise UsageError(f"a cache can have a share from 0 to below 1 of the probability, not {named[2]} {share}")
+
+
 @dataclass(frozen=True)
 class CacheState(State):
     """What the model remembers, the recent words with the outputs before them, and the output that was last."""
@@ -54,14 +69,7 @@ class ContinuousCache(LanguageModel):
 
     def __init__(self, model: LanguageModel, *, size: int = 500, theta: float = THETA, share: float = SHARE) -> None:
         super().__init__()
-        if size < 1:
-            raise UsageError(f"a cache of size = {size} words holds nothing; give 1 or more")
-        if size > MOST:
-            raise UsageError(f"a cache of size = {size:,} words does not fit into memory; give at most {MOST:,}")
-        if not 0 <= theta < math.inf:
-            raise UsageError(f"a cache prefers words after like states by theta = {theta}; give a number from 0 on")
-        if not 0 <= share < 1:
-            raise UsageError(f"a cache can have a share from 0 to below 1 of the probability, not share = {share}")
+        refuse_impossible_cache(size, theta, share)
         self.model, self.readout = model, model.readout
         self.size, self.theta, self.share = size, theta, share
         self.weights = Tap()
