@@ -15,6 +15,7 @@ from regard import recipe
 from regard.data import Padded, PairBatch, PairBatches, Position, evaluation_batches, plan_batches
 from regard.errors import DataError
 from regard.tokens import BEGIN, END, PAD, train_tokenizer
+from regard.train.schedules import count_pass
 
 budgets = st.integers(1, 80)
 
@@ -98,6 +99,15 @@ def test_passes_grow_by_what_was_taken(pairs: list[TokenPair], budget: int) -> N
             assert passes == pytest.approx(taken / len(pairs))
         assert after.epoch <= passes < after.epoch + 1
         before = passes
+
+
+@given(pairs=token_pairs.filter(bool), budget=budgets)
+def test_tokens_are_those_of_the_longer_side(pairs: list[TokenPair], budget: int) -> None:
+    batches = PairBatches(ListedPairs(pairs), seed=1, batch_tokens=budget)
+    assert batches.tokens == sum(max(len(source), len(target)) + 1 for source, target in pairs)
+    # So that a pass has no fewer batches than these tokens fill, but for pairs that fill more than one by themselves.
+    if max(max(map(len, pair)) for pair in pairs) < budget:
+        assert count_pass(batches.from_position(Position())) >= batches.tokens / budget
 
 
 def test_epochs_and_seeds_differ_in_order() -> None:

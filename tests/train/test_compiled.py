@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 import torch
+from captured_tasks import translation
 from torch import Tensor, nn
 from train_tasks import Classify, recipe_for
 
 from regard.data.batches import Position
 from regard.tap import Tap, record
-from regard.train.compiled import CompiledParts, why_plain
+from regard.train.compiled import CompiledParts, Decision, decide, why_plain
 from regard.train.learner import Learner
 from regard.train.ranks import Ranks
 from regard.train.runtime import Plan
@@ -127,28 +128,95 @@ def test_what_is_wrong_with_the_model_itself_is_raised(compiler: Compiler) -> No
         step(learner, batch)
 
 
-def test_whether_a_model_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    cuda = torch.device("cuda")
+CUDA = torch.device("cuda")
+LESS = ", and compiling pays from 50 million on; train.compile = true compiles it all the same"
 
-    def why(device: torch.device, **train: Any) -> str | None:
-        return why_plain(recipe_for(**train).train, device)
 
+def decided(device: torch.device, tokens_in_pass: int = 0, **train: Any) -> Decision:
+    return decide(recipe_for(**train).train, device, tokens_in_pass)
+
+
+@pytest.fixture
+def with_triton(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
-    assert why(cuda, compile=True) is None
-    assert why(CPU, compile=True) is None
-    assert why(cuda, compile=False, shapes=2) == ""
-    assert why(CPU, shapes=2) == ""
-    # By itself, if steps are captured and many.
+
+
+@pytest.mark.usefixtures("with_triton")
+def test_what_the_recipe_says_of_compiling_is_done_without_a_word() -> None:
+    for device in (CPU, CUDA):
+        for compile, why in ((True, None), (False, "")):
+            settings = recipe_for(compile=compile, shapes=2, steps=10_000, batch_tokens=5_000).train
+            assert why_plain(settings, device) == why
+            assert decide(settings, device, 10**9) == Decision(False)
+    assert why_plain(recipe_for().train, CUDA) == ""
+
+
+@pytest.mark.usefixtures("with_triton")
+def test_by_itself_a_model_is_compiled_if_steps_are_captured_and_many() -> None:
     many = {"steps": 10_000, "batch_tokens": 5_000}
-    assert why(cuda, shapes=2, **many) is None
-    assert why(cuda, shapes=2, minutes=5.0, steps=0) is None
-    assert why(cuda, shapes=2, **many | {"batch_tokens": 4_999}) == ""
-    assert why(cuda, shapes=2, minutes=4.0, steps=0) == ""
-    assert why(cuda, shapes=0, **many) == ""
-    assert why(cuda, shapes=2, capture=False, **many) == ""
-    assert why(CPU, shapes=2, **many) == ""
+    why = "the run goes through about 50.0 million tokens, and compiling pays from 50 million on"
+    assert decided(CUDA, shapes=2, **many) == Decision(True, f"parts of the model are compiled: {why}")
+    assert decided(CUDA, shapes=2, **many | {"steps": 5_000}, accumulate=2).compiles
+    assert not decided(CUDA, shapes=2, **many | {"batch_tokens": 4_999}).compiles
+    packed = translation(shapes=0, pack=True, compile="auto", **many)
+    assert decide(packed.recipe.train, CUDA, 0).compiles
+    few = decided(CUDA, shapes=2, **many | {"batch_tokens": 250})
+    assert few == Decision(False, f"the model is not compiled: the run goes through about 2.5 million tokens{LESS}")
+    # Nobody expects it to be.
+    for train in ({"shapes": 0}, {"shapes": 2, "capture": False}):
+        assert decided(CUDA, **train, **many) == Decision(False)
+    assert decided(CPU, shapes=2, **many) == Decision(False)
+
+
+@pytest.mark.usefixtures("with_triton")
+def test_a_run_that_ends_by_epochs_is_as_long_as_its_text() -> None:
+    epochs = {"shapes": 2, "steps": 0, "epochs": 40}
+    assert decided(CUDA, 1_250_000, **epochs).compiles
+    assert not decided(CUDA, 1_249_999, **epochs).compiles
+    said = "the model is not compiled: the run goes through about 40.0 million tokens" + LESS
+    assert decided(CUDA, 1_000_000, **epochs) == Decision(False, said)
+    # The first of several limits ends a run.
+    assert not decided(CUDA, 2_000_000, **epochs | {"steps": 10, "batch_tokens": 1_000}).compiles
+    assert not decided(CUDA, 1_000_000, **epochs | {"steps": 100_000, "batch_tokens": 1_000}).compiles
+    assert not decided(CUDA, 2_000_000, **epochs, minutes=4.0).compiles
+    assert decided(CUDA, 2_000_000, **epochs, minutes=5.0).compiles
+    assert not decided(CUDA, 1_000_000, **epochs, minutes=60.0).compiles
+
+
+@pytest.mark.usefixtures("with_triton")
+def test_where_only_time_ends_a_run_minutes_count() -> None:
+    timed = {"shapes": 2, "steps": 0}
+    why = "the run takes 5 minutes, and compiling pays from 5 on"
+    assert decided(CUDA, 10**9, minutes=5.0, **timed) == Decision(True, f"parts of the model are compiled: {why}")
+    short = "the model is not compiled: the run takes 4.5 minutes, and compiling pays from 5 on; train.compile = true"
+    assert decided(CUDA, 10**9, minutes=4.5, **timed).line.startswith(short)
+    for open_end in ({"epochs": 9}, {"validation": {"patience": 3}}):
+        found = decided(CUDA, **timed, **open_end)
+        assert not found.compiles
+        assert found.line.startswith("the model is not compiled: how long the run will be is not known; train.compile")
+
+
+def test_without_triton_a_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert why(cuda, compile=True) == "the model is not compiled: triton is not installed"
+    missing = Decision(False, "the model is not compiled: triton is not installed")
+    assert decided(CUDA, shapes=2, steps=10_000, batch_tokens=5_000) == missing
+    assert why_plain(recipe_for(compile=True).train, CUDA) == missing.line
+    assert why_plain(recipe_for(compile=True).train, CPU) is None
+
+
+@pytest.mark.parametrize("compiles", [True, False])
+def test_a_learner_asks_its_task_how_long_a_pass_is(compiles: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def note(settings: Any, device: Any, tokens: int) -> Decision:
+        asked.append(tokens)
+        return Decision(compiles, "a line")
+
+    monkeypatch.setattr("regard.train.learner.decide", note)
+    task = translation(capture=False)
+    runner = Learner(task, CPU, Ranks()).runner
+    assert (runner.parts is not None, runner.news) == (compiles, ["a line"])
+    assert asked == [task.tokens_in_pass]
 
 
 def compiled_steps(*arguments: str) -> dict[str, Any]:

@@ -165,7 +165,7 @@ def test_batches_that_do_not_fit_are_done_in_halves(shapes: int) -> None:
 def test_what_is_carried_goes_through_the_graphs() -> None:
     ends = []
     for capture in (True, False):
-        task = Classify(recipe_for(shapes=1, capture=capture), carries=True)
+        task = Classify(recipe_for(shapes=1, capture=capture, compile=False), carries=True)
         learner, batch, carry = Learner(task, CUDA, Ranks()), task.batch_at(Position()), None
         for step in range(1, 9):
             _, carry = learner.runner.run([batch, batch], Plan(step, 2 * batch.count, 0.1, False, 0.0), carry)

@@ -103,6 +103,8 @@ class PairBatches:
         self._longest = longest
         longer = np.asarray(pairs.lengths).max(axis=1)
         mean = float(longer.mean()) + 1
+        self.tokens = int(longer.sum(dtype=np.int64)) + len(longer)
+        """Of the longer side of all pairs, END counted and padding not."""
         self._shard_size = max(1, int((PACKED_IN_SHARD if packed else BATCHES_IN_SHARD) * batch_tokens / mean))
         self._shapes = Shapes(longer + 1, shapes, batch_tokens) if shapes and not packed else None
         self._packing = Packing(batch_tokens) if packed else None

@@ -87,6 +87,10 @@ class LanguageTask(Task):
     def passes(self, position: Position) -> float:
         return self._batches.passes(position)
 
+    @property
+    def tokens_in_pass(self) -> int:
+        return len(self._train)
+
     def objective(
         self, model: nn.Module, batch: SegmentBatch, carry: Mapping[str, Tensor] | None
     ) -> tuple[Tensor, Mapping[str, Tensor] | None]:

@@ -57,6 +57,12 @@ class Task(ABC):
         share as far as the task knows it."""
         return float(position.epoch)
 
+    @property
+    def tokens_in_pass(self) -> int:
+        """Tokens of the training text without padding, of pairs those of the longer side: about what a pass over it
+        takes of batches; 0 if the task does not know."""
+        return 0
+
     @abstractmethod
     def objective(self, model: nn.Module, batch: Any, carry: Any) -> tuple[Tensor, Any]:
         """The summed training loss of a batch, in float32, and what goes on into the next batch (None for most).

@@ -130,6 +130,10 @@ class TranslationTask(Task):
     def passes(self, position: Position) -> float:
         return self._batches.passes(position)
 
+    @property
+    def tokens_in_pass(self) -> int:
+        return self._batches.tokens
+
     def objective(self, model: nn.Module, batch: PairBatch, carry: None) -> tuple[Tensor, None]:
         assert isinstance(model, Generator)
         settings = self.recipe.train

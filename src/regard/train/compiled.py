@@ -10,6 +10,7 @@ import importlib.util
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -29,6 +30,17 @@ PLAIN = "the model is not compiled"
 WORTHWHILE = 50_000_000
 """Tokens of a run from which on it saves more time than compiling takes: about two minutes of steps that are only
 captured, at the size where the gain was measured (6 + 6 layers of width 512)."""
+
+MINUTES = 5
+"""The same in minutes of a run, where they are all that is known of it."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Whether parts of a model are compiled by themselves, and the line that says why, or why not."""
+
+    compiles: bool
+    line: str = ""
 
 
 class CompiledParts:
@@ -87,18 +99,38 @@ def _open_axes(tensor: Tensor) -> tuple[int, ...]:
 
 
 def why_plain(settings: Training, device: torch.device) -> str | None:
-    """Why a model is not compiled, in words; none, if it is, and no words, if nobody expects it to be."""
-    if settings.compile is False or (settings.compile == "auto" and not _worthwhile(settings, device)):
+    """Why a model is not compiled though the recipe says so, in words; none, if it is, and no words, if the recipe does
+    not say so: what `auto` means is decided where the text is known (`decide`)."""
+    if settings.compile is not True:
         return ""
     if device.type == "cuda" and importlib.util.find_spec("triton") is None:
         return f"{PLAIN}: triton is not installed"
     return None
 
 
-def _worthwhile(settings: Training, device: torch.device) -> bool:
-    """Whether a run is known to be long enough for compiling to pay."""
-    if device.type != "cuda" or not (settings.capture and settings.few_shapes):
-        return False
-    if not settings.steps:
-        return settings.minutes >= 5
-    return settings.steps * settings.accumulate * settings.batch_tokens >= WORTHWHILE
+def decide(settings: Training, device: torch.device, tokens_in_pass: int) -> Decision:
+    """Whether a model whose recipe leaves it open (`auto`) is compiled: translators and language models alike, where
+    steps are captured and the run is known to be so long that compiling pays."""
+    left_open = settings.compile == "auto" and device.type == "cuda" and settings.capture and settings.few_shapes
+    if not left_open:
+        return Decision(False)
+    pays, why = _worthwhile(settings, tokens_in_pass)
+    if not pays:
+        return Decision(False, f"{PLAIN}: {why}; train.compile = true compiles it all the same")
+    obstacle = why_plain(settings.model_copy(update={"compile": True}), device)
+    return Decision(False, obstacle) if obstacle else Decision(True, f"parts of the model are compiled: {why}")
+
+
+def _worthwhile(settings: Training, tokens_in_pass: int) -> tuple[bool, str]:
+    """Whether a run is long enough for compiling to pay, by the nearest of its limits, and how long it is in words."""
+    tokens = [settings.steps * settings.accumulate * settings.batch_tokens] if settings.steps else []
+    if settings.epochs and tokens_in_pass:
+        tokens.append(settings.epochs * tokens_in_pass)
+    if settings.minutes and (settings.minutes < MINUTES or not tokens):
+        said = f"the run takes {settings.minutes:g} minutes, and compiling pays from {MINUTES} on"
+        return settings.minutes >= MINUTES, said
+    if not tokens:
+        return False, "how long the run will be is not known"
+    millions = f"{min(tokens) / 1e6:,.1f} million tokens"
+    said = f"the run goes through about {millions}, and compiling pays from {WORTHWHILE // 10**6} million on"
+    return min(tokens) >= WORTHWHILE, said
