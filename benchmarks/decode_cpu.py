@@ -8,8 +8,8 @@
 Without a model: a Transformer of random weights (3 + 3 layers, width 256, feed-forward 1024, 4 heads, 8,000 tokens)
 that ends every output by itself after 32 tokens, on sources of 32 random tokens. Outputs of random weights say nothing:
 of them CTranslate2's may well differ from ours. With a model: what it makes of a text, and its BLEU. In both cases
-recurrent models (LSTM, additive attention before the cell, or after it and fed to the next input) of random weights are
-made to write as many tokens as they read.
+recurrent models (LSTM, additive attention before the cell, or after it and fed to the next input) of random weights and
+of the same vocabulary are made to write as many tokens as they read.
 
 MarianMT has the same shape and random weights of its own, reads the same sources in the same batches, and is made to
 write as many tokens as the longest output of ours in each batch. So is JoeyNMT, whose recurrent model is ours with
@@ -41,9 +41,10 @@ from sacrebleu import corpus_bleu
 from regard.data.batch import Padded
 from regard.decode import Hypothesis
 from regard.decode.corpus import batches_by_length
+from regard.errors import counted
 from regard.models import build_model
 from regard.recipe import Attention, Decoding, RecurrentModel, TransformerModel
-from regard.tasks import load
+from regard.tasks import Translator, load
 from regard.tasks.engines import OwnEngine, export_into, make_engine
 from regard.tokens import END
 
@@ -88,12 +89,38 @@ def recurrent_model(hidden: int, placement: str = "feed") -> RecurrentModel:
     return RecurrentModel(kind="recurrent", hidden=hidden, attention=attention)
 
 
-def recurrent(settings: RecurrentModel, how: Decoding) -> System:
+def recurrent(settings: RecurrentModel, sizes: tuple[int, int], how: Decoding) -> System:
     """Our own search on a recurrent model of random weights; few of these end an output by themselves."""
     torch.manual_seed(1)
-    engine = OwnEngine(build_model(settings, SIZE, SIZE).eval())
+    engine = OwnEngine(build_model(settings, *sizes).eval())
     as_long = how.model_copy(update={"longest_factor": 1.0, "longest_extra": 0})
     return lambda sources: best(engine.decode_all(sources, as_long))
+
+
+def trained(folder: Path) -> Translator:
+    """A model that the other systems can have the shape of."""
+    translator = load(folder, device="cpu")
+    if not isinstance(translator, Translator):
+        raise SystemExit(f"--model {folder}: is a language model; give the folder of a translator")
+    shape = translator.recipe.model
+    if not isinstance(shape, TransformerModel) or shape.copying:
+        kind = f"{shape.kind}, copying" if shape.copying else shape.kind
+        raise SystemExit(
+            f"--model {folder}: its kind is {kind}, but it is compared with peers of the same shape, which are "
+            "Transformers that do not copy; give such a one, or leave --model out (recurrent models then have --hidden)"
+        )
+    return translator
+
+
+def read_lines(option: str, path: Path, most: int) -> list[str]:
+    """The first lines of a text; there must be one."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()[:most]
+    except (OSError, UnicodeDecodeError) as error:
+        raise SystemExit(f"{option} {path}: cannot be read as text ({error}); give a sentence a line") from None
+    if not lines:
+        raise SystemExit(f"{option} {path}: there is no line in it; give a sentence a line")
+    return lines
 
 
 def engines(
@@ -235,7 +262,22 @@ def options() -> argparse.Namespace:
     arguments = parser.parse_args()
     if (arguments.model is None) != (arguments.text is None):
         parser.error("--model and --text belong together")
+    if arguments.reference and arguments.model is None:
+        parser.error("--reference is what a trained model is measured by; give --model and --text too")
+    for name in ("sentences", "rounds"):
+        if (number := getattr(arguments, name)) < 1:
+            parser.error(f"--{name} {number}: give 1 or more")
     return arguments
+
+
+def bleu_of(translator: Translator, outputs: dict[str, list[tuple[int, ...]]], path: Path) -> dict[str, float]:
+    """Of each system's outputs; there are as many references as outputs."""
+    references = read_lines("--reference", path, len(outputs["own"]))
+    if len(references) < len(outputs["own"]):
+        counts = f"{counted(len(references), 'line')} for {len(outputs['own'])} of --text"
+        raise SystemExit(f"--reference {path}: {counts}; give its translation, line for line")
+    texts = {name: [translator.target_tokenizer.decode(tokens) for tokens in found] for name, found in outputs.items()}
+    return {name: round(corpus_bleu(found, [references]).score, 2) for name, found in texts.items()}
 
 
 def main() -> None:
@@ -247,10 +289,10 @@ def main() -> None:
     how = Decoding(beam=arguments.beam, batch_tokens=arguments.batch_tokens)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as processes:
         if arguments.model:
-            translator = load(arguments.model, device="cpu")
+            translator = trained(arguments.model)
             settings = translator.recipe.model
             sizes = translator.source_tokenizer.size, translator.target_tokenizer.size
-            lines = arguments.text.read_text(encoding="utf-8").splitlines()[: arguments.sentences]
+            lines = read_lines("--text", arguments.text, arguments.sentences)
             sources = translator.source_tokenizer.encode_all(lines)
             systems = engines(translator.model, settings, how, Path(folder), arguments.systems)
         else:
@@ -259,25 +301,20 @@ def main() -> None:
             sources = [[draw.randrange(4, SIZE) for _ in range(LENGTH - 1)] for _ in range(arguments.sentences)]
             systems = random_systems(settings, how, Path(folder), arguments.systems)
         outputs = {name: system(sources) for name, system in systems.items()}
-        bleu: dict[str, float] = {}
-        if arguments.reference:
-            references = arguments.reference.read_text(encoding="utf-8").splitlines()[: arguments.sentences]
-            for name, found in outputs.items():
-                texts = [translator.target_tokenizer.decode(tokens) for tokens in found]
-                bleu[name] = round(corpus_bleu(texts, [references]).score, 2)
+        bleu = bleu_of(translator, outputs, arguments.reference) if arguments.reference else {}
         for name, placement in RECURRENT.items():
             if name in arguments.systems:
-                systems[name] = recurrent(recurrent_model(arguments.hidden, placement), how)
+                systems[name] = recurrent(recurrent_model(arguments.hidden, placement), sizes, how)
         lengths = [len(tokens) for tokens in outputs["own"]]
         if installed("transformers") and MARIAN in arguments.systems:
             systems[MARIAN] = generating(settings, sizes, how, lengths)
         if arguments.joeynmt:
             as_read = [len(source) for source in sources]
             fed, plain = recurrent_network(recurrent_model(arguments.hidden)), transformer_network(settings)
-            asked = ((fed, (SIZE, SIZE), as_read), (plain, sizes, lengths))
-            for name, (network, vocabularies, counts) in zip(JOEYNMT, asked, strict=True):
+            asked = ((fed, as_read), (plain, lengths))
+            for name, (network, counts) in zip(JOEYNMT, asked, strict=True):
                 if name in arguments.systems:
-                    peer = JoeyNMT(arguments.joeynmt, network, vocabularies, how, counts)
+                    peer = JoeyNMT(arguments.joeynmt, network, sizes, how, counts)
                     systems[name] = processes.enter_context(peer)
                     record["versions"]["joeynmt"] = peer.versions["joeynmt"]
         else:

@@ -1,0 +1,132 @@
+"""Translation on a CPU, side by side: every system has the model's own vocabulary, and what cannot be compared is
+refused."""
+
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from unittest import mock
+
+import pytest
+import torch
+from command_line import regard, write_corpus
+
+from regard.recipe import Decoding, TransformerModel
+from regard.tasks import Translator, Writer
+
+RECIPE = """\
+[data]
+train = ["train.de", "train.en"]
+
+[tokens.source]
+kind = "words"
+
+[tokens.target]
+kind = "words"
+
+[model]
+kind = "transformer"
+width = 8
+heads = 2
+feedforward = 8
+encoder_layers = 1
+decoder_layers = 1
+
+[train]
+steps = 1
+device = "cpu"
+"""
+
+
+@pytest.fixture
+def decode_cpu(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    return import_module("decode_cpu")
+
+
+def run(module: ModuleType, monkeypatch: pytest.MonkeyPatch, *arguments: object) -> None:
+    monkeypatch.setattr(sys, "argv", ["decode_cpu.py", *map(str, arguments)])
+    module.main()
+
+
+def test_recurrent_models_read_tokens_of_a_large_vocabulary(decode_cpu: ModuleType) -> None:
+    shape, how = decode_cpu.recurrent_model(4), Decoding(beam=2)
+    outputs = decode_cpu.recurrent(shape, (8_200, 9), how)([[8_100, 5], [6, 8_199, 7]])
+    assert [len(tokens) <= length for tokens, length in zip(outputs, (2, 3), strict=True)] == [True, True]
+    assert all(token < 9 for tokens in outputs for token in tokens)
+
+
+def test_with_a_model_all_systems_have_its_vocabulary(
+    decode_cpu: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    write_corpus(tmp_path, {"train": 20, "test": 4})
+    (tmp_path / "my.toml").write_text(RECIPE, encoding="utf-8")
+    assert regard("train", tmp_path / "my.toml", "--out", tmp_path / "model").code == 0
+    # What is made up without a model must play no part.
+    monkeypatch.setattr(decode_cpu, "SIZE", 5)
+    texts = ["--text", tmp_path / "test.de", "--reference", tmp_path / "test.en"]
+    few = ["--rounds", 1, "--threads", torch.get_num_threads(), "--hidden", 8, "--out", tmp_path / "out.json", "--systems"]
+    run(decode_cpu, monkeypatch, "--model", tmp_path / "model", *texts, *few, *decode_cpu.RECURRENT)
+    figures = json.loads((tmp_path / "out.json").read_text())["figures"]
+    assert [figure["system"] for figure in figures] == ["own", *decode_cpu.RECURRENT]
+    assert [figure["bleu"] is None for figure in figures] == [False, True, True]
+    (tmp_path / "test.en").write_text("one\n")
+    with pytest.raises(SystemExit) as ended:
+        run(decode_cpu, monkeypatch, "--model", tmp_path / "model", *texts, *few, "own")
+    said = f"--reference {tmp_path / 'test.en'}: 1 line for 4 of --text; give its translation, line for line"
+    assert ended.value.code == said
+
+
+def test_a_model_that_no_peer_can_be_like_is_refused(decode_cpu: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = mock.create_autospec(Translator, instance=True)
+    monkeypatch.setattr(decode_cpu, "load", lambda folder, device: translator)
+    translator.recipe = mock.Mock(model=TransformerModel(kind="transformer"))
+    assert decode_cpu.trained(Path("mine")) is translator
+    copying = TransformerModel(kind="transformer", copying=True)
+    for shape, kind in ((decode_cpu.recurrent_model(4), "recurrent"), (copying, "transformer, copying")):
+        translator.recipe = mock.Mock(model=shape)
+        with pytest.raises(SystemExit) as ended:
+            decode_cpu.trained(Path("mine"))
+        assert ended.value.code == (
+            f"--model mine: its kind is {kind}, but it is compared with peers of the same shape, which are "
+            "Transformers that do not copy; give such a one, or leave --model out (recurrent models then have --hidden)"
+        )
+    monkeypatch.setattr(decode_cpu, "load", lambda folder, device: mock.create_autospec(Writer, instance=True))
+    with pytest.raises(SystemExit, match="--model mine: is a language model; give the folder of a translator"):
+        decode_cpu.trained(Path("mine"))
+
+
+def test_a_text_must_have_lines(decode_cpu: ModuleType, tmp_path: Path) -> None:
+    text = tmp_path / "new.txt"
+    with pytest.raises(SystemExit, match=r"--text .*new\.txt: cannot be read as text \(.*\); give a sentence a line"):
+        decode_cpu.read_lines("--text", text, 5)
+    text.write_bytes(b"")
+    with pytest.raises(SystemExit, match=r"--text .*new\.txt: there is no line in it; give a sentence a line"):
+        decode_cpu.read_lines("--text", text, 5)
+    text.write_bytes(b"\xff")
+    with pytest.raises(SystemExit, match="cannot be read as text"):
+        decode_cpu.read_lines("--text", text, 5)
+    text.write_bytes(b"one\ntwo\nthree\n")
+    assert decode_cpu.read_lines("--text", text, 2) == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--model", "mine"], "--model and --text belong together"),
+        (["--reference", "test.en"], "--reference is what a trained model is measured by; give --model and --text too"),
+        (["--sentences", "0"], "--sentences 0: give 1 or more"),
+        (["--rounds", "-1"], "--rounds -1: give 1 or more"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(
+    decode_cpu: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    words: str,
+) -> None:
+    with pytest.raises(SystemExit):
+        run(decode_cpu, monkeypatch, "--out", "out.json", *arguments)
+    assert words in capsys.readouterr().err
