@@ -66,7 +66,8 @@ def test_with_a_model_all_systems_have_its_vocabulary(
     # What is made up without a model must play no part.
     monkeypatch.setattr(decode_cpu, "SIZE", 5)
     texts = ["--text", tmp_path / "test.de", "--reference", tmp_path / "test.en"]
-    few = ["--rounds", 1, "--threads", torch.get_num_threads(), "--hidden", 8, "--out", tmp_path / "out.json", "--systems"]
+    small = ["--rounds", 1, "--threads", torch.get_num_threads(), "--hidden", 8]
+    few = [*small, "--out", tmp_path / "out.json", "--systems"]
     run(decode_cpu, monkeypatch, "--model", tmp_path / "model", *texts, *few, *decode_cpu.RECURRENT)
     figures = json.loads((tmp_path / "out.json").read_text())["figures"]
     assert [figure["system"] for figure in figures] == ["own", *decode_cpu.RECURRENT]
