@@ -1,13 +1,10 @@
 """Tables of what `experiments.py` measured: recipes beside each other, and what a change of settings does."""
 
 from statistics import mean
-from typing import Any
 
-from markdown_tables import markdown, spread
+from markdown_tables import Record, markdown, spread
 
 PERPLEXITY = "perplexity per token"
-
-Record = dict[str, Any]
 
 
 def recipes(record: Record, *, changes: bool = False) -> list[str]:

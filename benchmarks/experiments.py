@@ -144,14 +144,14 @@ def results_of(row: Row, arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def run_rows(title: str, rows: Sequence[Row], arguments: argparse.Namespace) -> None:
-    """Runs the rows of a table, and writes down what they found."""
-    with ThreadPoolExecutor(arguments.parallel) as pool:
-        list(pool.map(lambda row: run_row(row, arguments), rows))
-    record = {"title": title} | conditions(("regard", "torch", "sacrebleu"), arguments.commit)
+    """Runs the rows of a table, and writes down what they found, after each of them."""
+    record: dict[str, Any] = {"title": title} | conditions(("regard", "torch", "sacrebleu"), arguments.commit)
     record["device"] = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
-    record["rows"] = [results_of(row, arguments) for row in rows]
     out = Path(arguments.out or HERE / "results" / f"{arguments.table}.json")
-    out.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    with ThreadPoolExecutor(arguments.parallel) as pool:
+        for _ in pool.map(lambda row: run_row(row, arguments), rows):
+            record["rows"] = [results_of(row, arguments) for row in rows]
+            out.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     for row in record["rows"]:
         found = [(split, *score) for split, scores in row["scores"].items() for score in scores.items()]
         name = ", ".join(filter(None, (row["size"], row["name"])))

@@ -1,7 +1,11 @@
-"""Parts of the tables in the documentation: Markdown, and means with deviations."""
+"""Parts of the tables in the documentation: Markdown, means with deviations, and the conditions of a measurement."""
 
 from collections.abc import Iterable, Sequence
 from statistics import mean, stdev
+from typing import Any
+
+Record = dict[str, Any]
+"""A file of results."""
 
 
 def spread(values: Sequence[float | None], digits: int) -> str:
@@ -17,3 +21,15 @@ def markdown(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """A table whose columns but the first are set to the right."""
     bars = ["---", *("---:" for _ in titles[1:])]
     return [f"| {' | '.join(cells)} |" for cells in (titles, bars, *rows)]
+
+
+def conditions(record: Record) -> str:
+    """What a figure was measured with, in a line."""
+    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items() if version)
+    changed = " with changes" if record["uncommitted_changes"] else ""
+    load = f"load before {record['load_average_before']}"
+    load += f", after {record['load_average_after']:.1f}" if "load_average_after" in record else ""
+    return (
+        f"Measured {record['date']} at {record['commit'][:10]}{changed} on {record['processor']} "
+        f"({record['cpus']} processors; {load}) with {versions}: `{record['command']}`"
+    )

@@ -15,16 +15,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
+from decoding_tables import decode_cpu, decode_gpu, decode_gpu_text, decode_joeynmt
 from experiment_tables import ablation, guide, recipes
-from markdown_tables import markdown, spread
+from markdown_tables import Record, conditions, markdown, spread
 
 HERE = Path(__file__).parent
 DOCUMENTS = HERE.parent / "docs"
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
-Record = dict[str, Any]
 PAIRS = ("WordSim-353", "SimLex-999", "MEN", "RG-65")
 
 
@@ -295,40 +294,6 @@ def europarl(record: Record) -> list[str]:
     return [*markdown([*titles, "decoding the test text, s", "peak, GiB"], rows), "", said, "", made]
 
 
-def decode_cpu(record: Record) -> list[str]:
-    """Decoding on a CPU beside CTranslate2 and MarianMT: a row for each system that runs the same Transformer."""
-    titles = ["system", "sentences/s", "slowest to fastest", "times MarianMT", "the same by processor seconds"]
-    rows = [
-        [
-            figure["system"],
-            f"{figure['sentences_per_second']:.1f}",
-            f"{figure['slowest']:.1f} – {figure['fastest']:.1f}",
-            *(f"{figure[name]:.1f} ×" for name in ("times_marian", "times_marian_by_processor")),
-            "–" if (same := figure["same_outputs_as_own"]) is None else f"{100 * same:.1f} %",
-            "–" if figure["bleu"] is None else f"{figure['bleu']:.2f}",
-        ]
-        for figure in record["figures"]
-        if figure["times_marian"] is not None and "recurrent" not in figure["system"]
-    ]
-    return [*markdown([*titles, "outputs as of our own search", "BLEU"], rows), "", conditions(record)]
-
-
-def decode_joeynmt(record: Record) -> list[str]:
-    """Decoding on a CPU beside JoeyNMT: a row for each system, times a peer of the same kind of model."""
-    titles = ["system", "sentences/s", "slowest to fastest", "times JoeyNMT", "the same by processor seconds"]
-    rows = [
-        [
-            figure["system"],
-            f"{figure['sentences_per_second']:.1f}",
-            f"{figure['slowest']:.1f} – {figure['fastest']:.1f}",
-            *(f"{figure[name]:.1f} ×" for name in ("times_joeynmt", "times_joeynmt_by_processor")),
-        ]
-        for figure in record["figures"]
-        if figure["times_joeynmt"] is not None
-    ]
-    return [*markdown(titles, rows), "", conditions(record)]
-
-
 def _times(ratios: dict[str, dict[str, float]], figure: Record) -> str:
     """How many times as fast as the peer it is compared with; nothing for that peer, or where it was not measured."""
     mine = [found for pair, found in ratios.items() if pair.startswith(f"{figure['system']} / ")]
@@ -339,6 +304,8 @@ def _times(ratios: dict[str, dict[str, float]], figure: Record) -> str:
 TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "back-translation": ("back-translation.json", ablation),
     "decode-cpu": ("decode_cpu_trained.json", decode_cpu),
+    "decode-gpu": ("decode_gpu.json", decode_gpu),
+    "decode-gpu-text": ("decode_gpu.json", decode_gpu_text),
     "decode-joeynmt": ("decode_joeynmt.json", decode_joeynmt),
     "decode-joeynmt-transformer": ("decode_joeynmt_transformer.json", decode_joeynmt),
     "europarl": ("europarl.json", europarl),
@@ -369,17 +336,6 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "vectors-gpu": ("vectors_gpu.json", vectors),
 }
 """The file of results and the function of each table."""
-
-
-def conditions(record: Record) -> str:
-    """What a figure was measured with, in a line."""
-    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items() if version)
-    changed = " with changes" if record["uncommitted_changes"] else ""
-    load = f"load before {record['load_average_before']}, after {record['load_average_after']:.1f}"
-    return (
-        f"Measured {record['date']} at {record['commit'][:10]}{changed} on {record['processor']} "
-        f"({record['cpus']} processors; {load}) with {versions}: `{record['command']}`"
-    )
 
 
 def with_tables(text: str, results: Path) -> str:

@@ -1,0 +1,79 @@
+"""Tables of how fast translators write, as `decode_cpu.py` and `decode_gpu.py` measured it."""
+
+from markdown_tables import Record, conditions, markdown
+
+
+def decode_cpu(record: Record) -> list[str]:
+    """Decoding on a CPU beside CTranslate2 and MarianMT: a row for each system that runs the same Transformer."""
+    titles = ["system", "sentences/s", "slowest to fastest", "times MarianMT", "the same by processor seconds"]
+    rows = [
+        [
+            figure["system"],
+            f"{figure['sentences_per_second']:.1f}",
+            f"{figure['slowest']:.1f} – {figure['fastest']:.1f}",
+            *(f"{figure[name]:.1f} ×" for name in ("times_marian", "times_marian_by_processor")),
+            "–" if (same := figure["same_outputs_as_own"]) is None else f"{100 * same:.1f} %",
+            "–" if figure["bleu"] is None else f"{figure['bleu']:.2f}",
+        ]
+        for figure in record["figures"]
+        if figure["times_marian"] is not None and "recurrent" not in figure["system"]
+    ]
+    return [*markdown([*titles, "outputs as of our own search", "BLEU"], rows), "", conditions(record)]
+
+
+def decode_joeynmt(record: Record) -> list[str]:
+    """Decoding on a CPU beside JoeyNMT: a row for each system, times a peer of the same kind of model."""
+    titles = ["system", "sentences/s", "slowest to fastest", "times JoeyNMT", "the same by processor seconds"]
+    rows = [
+        [
+            figure["system"],
+            f"{figure['sentences_per_second']:.1f}",
+            f"{figure['slowest']:.1f} – {figure['fastest']:.1f}",
+            *(f"{figure[name]:.1f} ×" for name in ("times_joeynmt", "times_joeynmt_by_processor")),
+        ]
+        for figure in record["figures"]
+        if figure["times_joeynmt"] is not None
+    ]
+    return [*markdown(titles, rows), "", conditions(record)]
+
+
+def decode_gpu(record: Record) -> list[str]:
+    """Decoding on a GPU beside MarianMT: batches and single sentences, with a beam and without."""
+    titles = ["system", "sentences of a batch", "beam", "sentences/s", "slowest to fastest", "times MarianMT"]
+    rows = [
+        [
+            figure["system"],
+            *(str(figure[name]) for name in ("batch", "beam")),
+            f"{figure['sentences_per_second']:,.1f}",
+            f"{figure['slowest']:,.1f} – {figure['fastest']:,.1f}",
+            f"{figure['times_marian']:.1f} ×",
+        ]
+        for figure in record["batches"]
+    ]
+    same = [figure["same_tokens_and_scores_uncaptured"] for figure in record["equal"]]
+    outputs = sum(figure["outputs"] for figure in record["equal"])
+    said = (
+        f"Of {outputs:,} outputs in three precisions, with a beam and without, "
+        f"{'all' if all(same) else 'not all'} are the same, with the same scores, when nothing is captured. "
+        f"{record['device']}. {conditions(record)}"
+    )
+    return [*markdown(titles, rows), "", said]
+
+
+def decode_gpu_text(record: Record) -> list[str]:
+    """Decoding a text of all lengths on a GPU: from nothing, with all that is captured on the way, and once more."""
+    rows = [
+        [
+            figure["system"],
+            *(f"{figure[name]:,.0f}" for name in ("first_time", "second_time")),
+            f"{figure['peak_gibibytes']:.1f}",
+        ]
+        for figure in record["text"]
+    ]
+    sentences, beam = (record["text"][0][name] for name in ("sentences", "beam"))
+    titles = ["system", "sentences/s, first time", "sentences/s, second time", "peak, GiB"]
+    return [
+        *markdown(titles, rows),
+        "",
+        f"{sentences:,} sentences, a beam of {beam}; the run is that of the table above.",
+    ]
