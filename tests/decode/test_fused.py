@@ -78,6 +78,14 @@ def test_what_is_longer_than_a_piece_of_it_moves_too(monkeypatch: pytest.MonkeyP
     equal(*both(monkeypatch, SmallGenerator(31), how))
 
 
+@pytest.mark.parametrize("beam", [2, 4])
+def test_what_the_model_makes_of_an_empty_place_counts_for_nothing(monkeypatch: pytest.MonkeyPatch, beam: int) -> None:
+    table = torch.full((1, 6, 6, 6), -torch.inf)
+    table[0, :, BEGIN, 5] = table[0, :, 5, END] = 0.0
+    for found in both(monkeypatch, TableGenerator(table), Decoding(beam=beam)):
+        assert [[(one.tokens, one.log_prob) for one in row] for row in found] == [[((5,), 0.0)]] * 3
+
+
 def test_what_is_no_number_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     table = random_table(1, 9)
     table[..., 5] = torch.nan

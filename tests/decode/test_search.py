@@ -273,3 +273,12 @@ def test_logits_that_are_no_numbers_are_an_error(method: str, value: float) -> N
 def test_each_source_has_one_number() -> None:
     with pytest.raises(UsageError, match="2 example numbers for 1 sources: give one for each"):
         decode(UniformGenerator(5), padded([[4]]), Decoding(), examples=[1, 2])
+
+
+@pytest.mark.parametrize("beam", [2, 4])
+def test_what_the_model_makes_of_an_empty_place_counts_for_nothing(beam: int) -> None:
+    """One token alone can be first: the other places of the beam are empty, and whatever they hold leads nowhere."""
+    table = torch.full((1, 6, 6, 6), -torch.inf)
+    table[0, :, BEGIN, 5] = table[0, :, 5, END] = 0.0
+    ((found,),) = decode(TableGenerator(table), Padded.of([[4, END]]), Decoding(beam=beam))
+    assert (found.tokens, found.log_prob) == ((5,), 0.0)

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.device import has_triton
+from regard.device import has_kernels
 from regard.tokens.vocabulary import END
 
 
@@ -91,6 +91,8 @@ class Likeliest:
         each, tokens = likeliest(log_probs, min(beam + 1, size))
         own = torch.arange(each.shape[2], device=last.device) < beam
         sums = totals[..., None] + each.masked_fill(last[:, None, None] & ~((tokens == END) & own), -torch.inf)
+        # Nothing continues an empty place, whatever the model makes of it.
+        sums.masked_fill_(totals[..., None] == -torch.inf, -torch.inf)
         best, places = sums.flatten(1).topk(min(2 * beam, sums[0].numel()))
         return Candidates(best, places // each.shape[2], tokens.flatten(1).gather(1, places))
 
@@ -115,7 +117,7 @@ def likeliest(
     if count == 1:
         return log_probs.max(-1, keepdim=True)
     size = log_probs.shape[-1]
-    if log_probs.is_cuda and has_triton() and size <= SIZE and count <= COUNT:
+    if has_kernels(log_probs) and size <= SIZE and count <= COUNT:
         from regard.decode.kernels import highest
 
         return highest(log_probs, count)

@@ -268,7 +268,8 @@ def _candidates(
     total = tl.load(totals + index // width, mask=inside, other=float("-inf"))
     finishes = (token == end) & (index % width < beam)
     held = total + tl.where(last & (finishes == 0), float("-inf"), found)
-    held = tl.where(inside & (over == 0), held, float("-inf"))
+    # Nothing continues an empty place, whatever the model makes of it.
+    held = tl.where(inside & (over == 0) & (total != float("-inf")), held, float("-inf"))
     # What is no number counts as the best.
     held = tl.where(held != held, float("inf"), held)
     rank = tl.arange(0, many)
