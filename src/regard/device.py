@@ -1,5 +1,6 @@
 """Which device to compute on, and what can be done there."""
 
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib.util import find_spec
 
@@ -32,8 +33,15 @@ def has_triton() -> bool:
 
 def has_kernels(held: torch.Tensor) -> bool:
     """Whether kernels of our own can read a tensor: on CUDA devices, where Triton is, if nobody asks for gradients;
-    what is compiled has others."""
-    return held.is_cuda and not (torch.is_grad_enabled() or torch.compiler.is_compiling()) and has_triton()
+    what is compiled has others. Triton launches on the present device, wherever a tensor lies: see `present`."""
+    if not held.is_cuda or torch.is_grad_enabled() or torch.compiler.is_compiling():
+        return False
+    return has_triton() and held.get_device() == torch.cuda.current_device()
+
+
+def present(device: torch.device) -> AbstractContextManager[object]:
+    """Makes a CUDA device the present one of this thread while the block runs."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
 def fast_multiple(x: torch.Tensor) -> int:

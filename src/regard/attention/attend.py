@@ -19,7 +19,7 @@ from regard.attention.cache import Memory
 from regard.attention.grouping import grouped_matmul
 from regard.attention.normalizers import Normalizer, as_normalizer, softmax
 from regard.attention.scores import DotScore, ScaledDot, Score, ScoreFunction, as_score
-from regard.device import has_triton
+from regard.device import has_kernels
 from regard.tap import Tap
 
 SCALED_DOT = ScaledDot()
@@ -150,7 +150,7 @@ class Attention(nn.Module):
             mask = masks.combine(mask, masks.causal(queries, keys, device=query.device))
         # Masks as 0 and −inf: given booleans, cuDNN's kernel lets a query that may see nothing see everything.
         if bias is None:
-            bias = None if mask is None else mask.to(query.dtype).log()
+            bias = None if mask is None else masks.additive(mask, query.dtype)
         elif mask is not None:
             bias = bias.masked_fill(~mask, -torch.inf)
         drops = self.training and self.dropout > 0
@@ -190,7 +190,7 @@ def _few_queries(query: Tensor, key: Tensor, value: Tensor) -> Callable[..., Ten
         return None
     if not query.stride(-1) == key.stride(-1) == value.stride(-1) == 1:
         return None
-    if query.is_cuda and has_triton() and query.dtype in (torch.float32, torch.bfloat16):
+    if has_kernels(query) and query.dtype in (torch.float32, torch.bfloat16):
         if query.shape[-1] in WIDTHS and value.shape[-1] in WIDTHS:
             from regard.attention import kernels
 

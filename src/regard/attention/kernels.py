@@ -96,7 +96,7 @@ def _few_queries(
     precision: tl.constexpr,
 ):
     """All queries of one head of one row, with the running maximum and sum of Milakov and Gimelshein (2018)."""
-    row = tl.program_id(0) // heads
+    row = (tl.program_id(0) // heads).to(tl.int64)  # times what a row takes, which may be gigabytes in all
     head = tl.program_id(0) % heads
     group = head // share
     places = tl.arange(0, most)

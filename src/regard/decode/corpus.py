@@ -17,6 +17,7 @@ from regard.decode.ranking import Hypothesis
 from regard.decode.search import decode_batch
 from regard.decode.stepping import Stepping
 from regard.decode.workers import each_done
+from regard.device import present
 from regard.errors import UsageError
 from regard.models.generator import Generator
 from regard.recipe import Decoding
@@ -68,7 +69,7 @@ def writing(model: Generator, settings: Decoding) -> Iterator[Generator]:
     the format of `decode.precision`."""
     device = device_of(model)
     model = laid_out(model) if device.type == "cpu" else model
-    with computing_in(settings.precision, model, device) as writer, evaluating(writer):
+    with present(device), computing_in(settings.precision, model, device) as writer, evaluating(writer):
         yield writer
 
 

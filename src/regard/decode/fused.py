@@ -13,13 +13,13 @@ from torch import Tensor
 from regard.decode.beams import Searches
 from regard.decode.choosing import COUNT, SIZE, Likeliest
 from regard.decode.ranking import Ranking
-from regard.device import has_triton
+from regard.device import has_kernels
 from regard.tokens.vocabulary import END
 
 
 def is_fused(searches: Searches, logits: Float[Tensor, "N V"]) -> bool:
     """Whether the next step of these searches is done here, if nobody asks for the attention."""
-    return logits.is_cuda and has_triton() and fits(searches, logits.shape[-1])
+    return has_kernels(logits) and fits(searches, logits.shape[-1])
 
 
 def fits(searches: Searches, size: int) -> bool:
