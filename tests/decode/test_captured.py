@@ -5,10 +5,11 @@ Graphs need a CUDA device; everything around them is tested anywhere, with work 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import torch
-from decoding_toys import SmallGenerator, TableGenerator, random_table
+from decoding_toys import SmallGenerator, TableGenerator, UniformGenerator, random_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY
@@ -291,3 +292,15 @@ def test_other_weights_at_the_same_place_are_read_and_at_another_captured_anew()
     model._apply(replaced)
     assert decode_all(model, SOURCES, how) == uncaptured()
     assert steppings_of(model, how, device, forced=False)[0] is not first
+
+
+def test_steps_with_other_kernels_are_made_ready_for_capturing_apart() -> None:
+    names: list[str] = []
+
+    class Telling(Stepping):
+        def __call__(self, name: str, function: Callable[[Any], Any], given: Any) -> Any:
+            names.append(name)
+            return super().__call__(name, function, given)
+
+    decode_all(UniformGenerator(9), [[4]], how_of("beam", 2, 1, no_repeat=2, least=4), stepping=Telling(CPU))
+    assert names == ["begin", "step", "step", *["step by rules"] * 3]

@@ -227,7 +227,9 @@ def search(
     rows: list[int | None] = [*range(len(examples)), *[None] * (len(searches.over) - len(examples))]
     while True:
         for _ in range(min(stepping.every, longest + 1 - searches.live.length)):
-            searches = stepping("step", partial(writer.step, examples=examples), searches)
+            # Each has kernels of its own (`regard.decode.fused`), which must have run once before they are captured.
+            name = "step" if searches.rules.are_fixed(searches.live.length) else "step by rules"
+            searches = stepping(name, partial(writer.step, examples=examples), searches)
         # Here alone the host waits.
         over, broken, empty = torch.stack([searches.over, searches.broken, searches.finished.empty]).tolist()
         if any(broken):
