@@ -37,3 +37,16 @@ def test_activations_can_be_looked_at_and_changed(kind: str) -> None:
     assert torch.equal(plain, F.linear(seen.last("activation"), layer.outward.weight, layer.outward.bias))
     with intervene(layer, "activation", torch.zeros_like):
         assert torch.equal(layer(x), layer.outward.bias.expand(2, 4))
+
+
+@pytest.mark.parametrize("rows", [(2, 3), (4,), (0, 1), ()])
+def test_in_one_kernel_it_is_the_same(monkeypatch: pytest.MonkeyPatch, rows: tuple[int, ...]) -> None:
+    """As on CUDA devices, where torch has one for the map and the activation; here it has two."""
+    layer = FeedForward(4, 5)
+    nn.init.normal_(layer.inward.bias)
+    x = torch.randn(*rows, 4)
+    with torch.inference_mode():
+        expected = layer(x)
+        monkeypatch.setattr(FeedForward, "_is_one_kernel", lambda self, features: True)
+        monkeypatch.setattr(F, "relu", lambda *_, **__: pytest.fail("it was done in two"))
+        torch.testing.assert_close(layer(x), expected)

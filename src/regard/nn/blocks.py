@@ -42,6 +42,7 @@ class Residual(nn.Module):
         self, stream: Float[Tensor, "B T E"], added: Float[Tensor, "B T E"] | None, part: Callable[[Tensor], Tensor]
     ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T E"]]:
         """The same of `stream` + `added`, before the sum: whoever comes next takes it in one with its own norm."""
+        assert self.before
         stream, given = add_norm(stream, added, self.norm)
         return stream, self.dropout(part(given))
 

@@ -32,7 +32,7 @@ class FeedForward(nn.Module):
             case "relu" if self._is_one_kernel(features):
                 rows = features.reshape(-1, features.shape[-1])
                 hidden = torch._addmm_activation(self.inward.bias, rows, self.inward.weight.t())
-                hidden = hidden.view(*features.shape[:-1], -1)
+                hidden = hidden.view(*features.shape[:-1], hidden.shape[-1])
             case "relu":
                 hidden = F.relu(self.inward(features), inplace=not torch.is_grad_enabled())
             case "gelu":
@@ -44,6 +44,7 @@ class FeedForward(nn.Module):
         return result
 
     def _is_one_kernel(self, features: Tensor) -> bool:
-        """Whether torch has one for the map and the activation: on CUDA devices, without gradients."""
+        """Whether torch has one for the map and the activation: on CUDA devices, without gradients. It is no public
+        function of torch, and what autocast does to maps it does not do to it."""
         other = torch.is_grad_enabled() or torch.compiler.is_compiling() or torch.is_autocast_enabled("cuda")
-        return features.is_cuda and not other
+        return features.is_cuda and not other and hasattr(torch, "_addmm_activation")
