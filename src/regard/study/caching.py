@@ -31,7 +31,8 @@ def best_cache(writer: Writer, text: Text, caches: Caches, *, rows: int) -> tupl
     """The size, theta and share with which a text is most likely when read in `rows`.
 
     Probability is linear in the share, p = (1 − λ) · p_model + λ · p_cache, and the model's outputs, which all caches
-    compare, do not depend on the cache: so the text is read once for all of them."""
+    compare, do not depend on the cache: so the text is read once for all of them. A word beyond the vocabulary, of a
+    model that copies by itself, is taken to have from the model what an unknown one has, even if the cache holds it."""
     pairs = list(product(caches.sizes, caches.thetas))
     shares = torch.tensor(caches.shares, dtype=torch.float64, device=writer.model.like.device)[:, None, None]
     likelihood = torch.zeros(len(shares), len(pairs), dtype=torch.float64, device=shares.device)
@@ -58,7 +59,8 @@ def _read(writer: Writer, text: Text, caches: Caches, rows: int) -> Iterator[Fou
         for size in caches.sizes:
             visible = recent.visible(wanted.tokens.shape[1], size, itself=True).squeeze(1)
             for theta in caches.thetas:
-                weights = softmax(theta * alike, visible).double()
+                weights = softmax(theta * alike, visible)
+                total = weights.sum(-1, dtype=torch.float64)
                 # What an empty cache would have had stays with the model.
-                found.append((weights * hits).sum(-1) + (1 - weights.sum(-1)) * own)
+                found.append((weights * hits).sum(-1, dtype=torch.float64) + (1 - total) * own)
         yield own[wanted.keep], torch.stack(found)[:, wanted.keep]
