@@ -56,7 +56,7 @@ def test_positions_are_written_where_they_belong(groups: int, width: int) -> Non
     assert caches[0].apart(lineage).length == 40
 
 
-@pytest.mark.parametrize(("places", "room"), [(5, 40), (1, 8), (3, 136)])
+@pytest.mark.parametrize(("places", "room"), [(5, 40), (1, 8), (3, 136), (40, 40)])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_lineages_branch_and_hide(places: int, room: int, dtype: torch.dtype) -> None:
     pytest.importorskip("triton")

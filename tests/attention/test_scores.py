@@ -106,6 +106,18 @@ def test_concatenation_is_additive(query_width: int, key_width: int, heads: int,
 
 
 @each
+@given(seed=seeds)
+def test_queries_that_were_mapped_elsewhere_score_the_same(name: str, seed: int) -> None:
+    score = build(name)
+    query, prepared = normal(2, 4, seed=seed), score.prepare(normal(3, 4, seed=seed + 1))
+    matrix = score.query_map()
+    mapped = query if matrix is None else query @ matrix
+    torch.testing.assert_close(score.compare_mapped(mapped, prepared), score.compare(query, prepared))
+    assert (matrix is not None) is (name in ("multiplicative", "additive", "concatenation"))
+    assert build(name, heads=2).query_map() is None
+
+
+@each
 @given(heads=st.integers(1, 3), seed=seeds)
 def test_any_leading_axes_give_what_each_pair_of_matrices_gives(name: str, heads: int, seed: int) -> None:
     score = build(name)

@@ -5,12 +5,13 @@ import torch
 from triton_device import DEVICE, INTERPRETED, needs_triton
 
 from regard.nn import FeedForward
+from regard.nn.blocks import FORMATS
 
 pytestmark = needs_triton
 
 
 @pytest.mark.parametrize("width", [1, 6, 512, 1030])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("dtype", FORMATS)
 def test_a_sum_and_its_norm(width: int, dtype: torch.dtype) -> None:
     pytest.importorskip("triton")
     from regard.nn.kernels import add_norm

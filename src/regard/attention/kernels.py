@@ -14,6 +14,9 @@ QUERIES, KEYS = 16, 32
 WARPS, STAGES = 4, 2
 """How a program is executed."""
 
+PLACES = 16
+"""Hypotheses of a source for each warp: what a thread holds of a wide beam would not fit into its registers."""
+
 
 def few_queries(
     query: Float[Tensor, "B H Q D"],
@@ -229,7 +232,8 @@ def branch_(writers: Int[Tensor, "B places room"], rows: Int[Tensor, "B places"]
     """What `Lineage.branch` does, in the same memory."""
     places, room = writers.shape[1:]
     block = triton.next_power_of_2(places)
-    _branch[(len(writers),)](writers, rows, length, places, room, block=block, together=KEYS, num_warps=1)
+    warps = min(max(block // PLACES, 1), 16)
+    _branch[(len(writers),)](writers, rows, length, places, room, block=block, together=KEYS, num_warps=warps)
 
 
 @triton.jit(do_not_specialize=["length", "places", "room"])

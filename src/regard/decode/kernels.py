@@ -38,6 +38,7 @@ def _highest_of(numbers: Tensor, count: int, forbidden: tuple[int, ...], normal:
     places = torch.empty_like(best, dtype=torch.long)
     columns = min(triton.next_power_of_2(size), COLUMNS)
     shape = {"columns": columns, "lines": triton.next_power_of_2(-(-size // columns))}
+    assert len(forbidden) <= 3
     never = (*forbidden, -1, -1, -1)[:3]
     given = numbers.contiguous(), best, places, size, *never
     _highest[(best.numel() // count,)](*given, count=count, normal=normal, **shape, num_warps=max(columns // SHARE, 1))
