@@ -304,3 +304,15 @@ def test_steps_with_other_kernels_are_made_ready_for_capturing_apart() -> None:
 
     decode_all(UniformGenerator(9), [[4]], how_of("beam", 2, 1, no_repeat=2, least=4), stepping=Telling(CPU))
     assert names == ["begin", "step", "step", *["step by rules"] * 3]
+
+
+@gpu
+@needs_cuda
+def test_graphs_of_steps_by_rules_are_made_at_the_first_attempt() -> None:
+    """Their kernels are not those of the steps before them, and none can be compiled while something is captured."""
+    device = torch.device("cuda")
+    # A beam that no other test has: its kernels are not there yet.
+    model, how = model_of(KINDS[0]).to(device), how_of("beam", 7, 3, no_repeat=2, least=4)
+    found = decode_all(model, SOURCES, how)
+    assert [stepping.reason for stepping in steppings_of(model, how, device, forced=False)] == ["", ""]
+    assert found == decode_all(model, SOURCES, how, stepping=CapturedStepping(device, None))
