@@ -78,3 +78,12 @@ def test_what_is_refused(metric, name):
     with pytest.raises(UsageError) as error:
         metric([], [])
     assert str(error.value) == f"{name}: there is nothing to score; give at least one output and its reference"
+
+
+@pytest.mark.parametrize("metric", [chrf, ter])
+def test_margins_of_samples_in_which_nothing_matches(metric):
+    """Samples of a few bad lines: some share a character with their reference and some none, some have no reference."""
+    for outputs, references in ((["abc", "xyz"], ["abc", "uvw"]), (["abc", "xyz"], ["abd", ""])):
+        found = metric(outputs, references, resamples=40)
+        assert found.margin > 0
+        assert found.value == metric(outputs, references).value

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
-from sacrebleu.metrics.ter import TER
+from sacrebleu.metrics.ter import TER, TERScore
 
 from regard.errors import UsageError
 from regard.metrics.score import Score
@@ -12,10 +12,25 @@ from regard.metrics.score import Score
 TextMetric = BLEU | CHRF | TER
 
 
+class _PlainChrf(CHRF):
+    """sacreBLEU's, with scores that are Python's numbers throughout. Its own are numpy's where a sample of the
+    bootstrap has a match and Python's where it has none, and its mean of both kinds together is a TypeError."""
+
+    def _compute_f_score(self, statistics: list[int]) -> float:
+        return float(super()._compute_f_score(statistics))
+
+
+class _PlainTer(TER):
+    """The same for samples with and without a word of reference."""
+
+    def _compute_score_from_stats(self, stats: list[float]) -> TERScore:
+        return super()._compute_score_from_stats([float(count) for count in stats])
+
+
 def text_metrics() -> dict[str, TextMetric]:
     """The metrics of sacreBLEU that Regard reports, new ones at each call, because they remember what they scored."""
     # `force` silences a warning about text that looks tokenized, which would land in the middle of a progress bar.
-    return {"BLEU": BLEU(force=True), "chrF": CHRF(), "TER": TER()}
+    return {"BLEU": BLEU(force=True), "chrF": _PlainChrf(), "TER": _PlainTer()}
 
 
 def accuracy(outputs: Sequence[str], references: Sequence[str]) -> Score:
