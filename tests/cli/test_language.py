@@ -44,10 +44,13 @@ def test_generate_writes_on(model: Path) -> None:
     ("arguments", "words"),
     [
         (["--prompt", "Cat"], "prompt 'Cat': the model knows none of its words; near 'Cat' are 'cat'"),
-        (["--tokens", 0], "tokens = 0: ask for at least one"),
+        (["--tokens", 0], "regard: --tokens 0: ask for at least one\n"),
         (["--samples", 0], "--samples 0: ask for at least one"),
-        (["--top-p", 1.5], "regard: decoding: top_p = 1.5: must be less than or equal to 1"),
-        (["--temperature", -1], "temperature = -1.0: must be greater than 0"),
+        (["--top-p", 1.5], "regard: --top-p 1.5: must be less than or equal to 1\n"),
+        (["--temperature", -1], "regard: --temperature -1: must be greater than 0\n"),
+        (["--temperature", "nan"], "regard: --temperature nan: must be a finite number\n"),
+        (["--top-k", -1], "regard: --top-k -1: must be greater than or equal to 0\n"),
+        (["--seed", 10**20], f"regard: --seed {10**20}: must be less than 9223372036854775808\n"),
         (["--set", "decode.beam=3"], "unknown setting 'decode.beam'"),
     ],
 )
@@ -183,7 +186,7 @@ def test_score_of_every_token(model: Path, tmp_path: Path) -> None:
             ["--cache", 0, "--cache-share", 0.5],
             "regard: --cache-share 0.5 is said of a cache, but there is none; ask for one with --cache 500\n",
         ),
-        (b"a\n", ["--rows", 0], "regard: rows = 0: a text is read in at least one\n"),
+        (b"a\n", ["--rows", 0], "regard: --rows 0: a text is read in at least one\n"),
         (b"a\n", ["--to", "fr"], "model: is a language model, and --to is for translators; leave it out\n"),
     ],
 )
@@ -197,13 +200,21 @@ def test_score_refuses_in_words(
     assert words in told.err
 
 
-def test_an_impossible_cache_is_refused_before_the_model_is_loaded(
+def test_impossible_options_are_refused_before_the_model_is_loaded(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Writer, "load", lambda *given, **named: pytest.fail("the model was loaded"))
     for cache in (["-1"], ["9", "--cache-theta", "nan"], ["9", "--cache-share", "1"]):
         told = regard("score", model, "--cache", *cache)
         assert (told.code, told.err[:16]) == (2, "regard: a cache ")
+    for command, option, value in (
+        ("score", "--rows", 0),
+        ("score", "--context", "line"),
+        ("generate", "--tokens", 0),
+        ("generate", "--top-p", 2),
+    ):
+        told = regard(command, model, option, value)
+        assert (told.code, told.err.split()[:2]) == (2, ["regard:", option])
 
 
 def test_commands_say_which_model_they_need(model: Path, trained: Trained, tmp_path: Path) -> None:

@@ -1,13 +1,14 @@
 """`regard generate`: a language model writes on from a prompt, shown as it is written."""
 
 import sys
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from regard.cli.arguments import DecodingChanges, Device, ModelFolder
 from regard.cli.translate import read_lines
-from regard.errors import UsageError
+from regard.errors import RecipeError, UsageError
 
 
 def generate(
@@ -37,13 +38,15 @@ def generate(
     from regard.recipe import change_section
     from regard.tasks import load_writer
 
-    if samples < 1:
-        raise UsageError(f"--samples {samples}: ask for at least one")
-    writer = load_writer(model, device=device, changes=settings or [])
+    for option, count in {"--samples": samples, "--tokens": tokens}.items():
+        if count < 1:
+            raise UsageError(f"{option} {count}: ask for at least one")
     changes: dict[str, float | str | None] = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     if temperature == 0:
         changes |= {"temperature": None, "method": "greedy"}
     given = {name: value for name, value in changes.items() if value is not None}
+    _refuse_impossible(given)
+    writer = load_writer(model, device=device, changes=settings or [])
     decoding = change_section(writer.recipe.decode, given)
     text = "\n".join(read_lines(sys.stdin.buffer)) if prompt == "-" else prompt
     if unknown := writer.prompt(text).unknown:
@@ -57,3 +60,16 @@ def generate(
             sys.stdout.write(piece)
             sys.stdout.flush()
     typer.echo("")
+
+
+def _refuse_impossible(given: Mapping[str, float | str]) -> None:
+    """Refuses values that no decoding can have, by the names of the options, before the model is loaded."""
+    from regard.recipe import LanguageDecoding, change_section
+
+    for name, value in given.items():
+        try:
+            change_section(LanguageDecoding(), {name: value})
+        except RecipeError as error:
+            said = f"{value:g}" if isinstance(value, float) else value
+            reason = str(error).rpartition(": ")[2]
+            raise UsageError(f"--{name.replace('_', '-')} {said}: {reason}") from None

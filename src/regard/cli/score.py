@@ -93,6 +93,10 @@ def score(
         return _score_pairs(model, files or [], part, tokens, device, to)
     if to is not None:
         raise UsageError(f"{model}: is a language model, and --to is for translators; leave it out")
+    if context is not None and context not in CONTEXTS:
+        raise UsageError(f"--context {context!r} is not known; known are {one_of(CONTEXTS, context)}")
+    if rows < 1:
+        raise UsageError(f"--rows {rows}: a text is read in at least one")
     how = _cache_of(cache, cache_theta, cache_share)
     writer = load_writer(model, device=device)
     if cache:
@@ -155,8 +159,6 @@ def _score_text(writer: "Writer", files: list[Path], split: "HeldOut", context: 
     from regard.data.text import Text
     from regard.recipe import LanguageData, change_section
 
-    if context is not None and context not in CONTEXTS:
-        raise UsageError(f"--context {context!r} is not known; known are {one_of(CONTEXTS, context)}")
     data: LanguageData = writer.recipe.data
     if files:
         named = [str(path) for path in files]
