@@ -221,6 +221,9 @@ def test_the_models_own_split_is_named(trained: Trained, tmp_path: Path) -> None
         (["--by-length", "a.gif"], "a.gif: pictures are not written as .gif; choose a name that ends in "),
         (["--by-length", "no/a.png"], "no/a.png: there is no folder no; make it first, or choose one that exists"),
         (["--json", "."], ".: this is a folder; name a file in it"),
+        (["--json", "a", "-o", "./a"], "a: --out and --json name the same file; give each a file of its own\n"),
+        (["--beam", "0"], "regard: --beam 0: a beam keeps hypotheses; give 1 or more\n"),
+        (["b", "c"], "text.tsv, b, c: are 3 files; give two (source, target), or one .tsv or .jsonl\n"),
     ],
 )
 def test_what_evaluate_refuses(trained: Trained, more: list[str], words: str) -> None:
@@ -229,6 +232,15 @@ def test_what_evaluate_refuses(trained: Trained, more: list[str], words: str) ->
     told = regard("evaluate", trained.folder, "text.tsv", *more)
     assert told.code == 2
     assert words in told.err
+
+
+def test_one_side_alone_is_no_pair(trained: Trained) -> None:
+    told = regard("evaluate", trained.folder, "test.de")
+    assert (told.code, told.out) == (2, "")
+    assert told.err == (
+        "regard: test.de: is one side of pairs, by its name; name the file of the target after it, or give one file of "
+        "both sides that ends in .tsv or .jsonl\n"
+    )
 
 
 def test_a_line_end_inside_an_output_is_a_space(

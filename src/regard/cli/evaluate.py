@@ -1,5 +1,6 @@
 """`regard evaluate`: how good a model is, every number with its signature."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -81,7 +82,10 @@ def evaluate(
     from regard.tasks.evaluation import evaluate as evaluate_on
 
     check_files(out, json, by_length)
+    check_pairs(data or [])
     part = part_of(split, data or [])
+    if beam is not None and beam < 1:
+        raise UsageError(f"--beam {beam}: a beam keeps hypotheses; give 1 or more")
     changes = [] if beam is None else ["decode.method=beam", f"decode.beam={beam}"]
     folders = [model, *(ensemble or [])]
     translator = load_translator(*folders, device=device, changes=[*changes, *(settings or [])], engine=engine)
@@ -106,13 +110,35 @@ def check_files(out: Path | None, json: Path | None, picture: Path | None) -> No
     """Refuses names under which no file can be written, before minutes are spent on what should stand in it."""
     from regard.inspect import check_picture_name
 
-    for path in filter(None, (out, json, picture)):
+    named: dict[Path, str] = {}
+    for option, path in {"--out": out, "--json": json, "--by-length": picture}.items():
+        if path is None:
+            continue
+        if other := named.get(path.absolute()):
+            raise UsageError(f"{path}: {other} and {option} name the same file; give each a file of its own")
+        named[path.absolute()] = option
         if path.is_dir():
             raise UsageError(f"{path}: this is a folder; name a file in it")
         if not path.parent.is_dir():
             raise UsageError(f"{path}: there is no folder {path.parent}; make it first, or choose one that exists")
     if picture is not None:
         check_picture_name(picture)
+
+
+def check_pairs(files: Sequence[str]) -> None:
+    """Refuses files that cannot hold sentence pairs, in the words of a command and not of a recipe."""
+    from regard.recipe import built_in_recipes
+
+    if len(files) > 2:
+        raise UsageError(
+            f"{', '.join(files)}: are {len(files)} files; give two (source, target), or one .tsv or .jsonl"
+        )
+    both_sides = (".tsv", ".jsonl", ".toml")
+    if len(files) == 1 and not files[0].removesuffix(".gz").endswith(both_sides) and files[0] not in built_in_recipes():
+        raise UsageError(
+            f"{files[0]}: is one side of pairs, by its name; name the file of the target after it, or give one file of "
+            "both sides that ends in .tsv or .jsonl"
+        )
 
 
 def write_text(path: Path, text: str) -> None:
