@@ -1,6 +1,7 @@
 """The ladder: all rungs on one text, in one table, gone on with where it was stopped."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,11 @@ def test_rungs_stand_in_one_table_and_none_is_trained_twice(tmp_path: Path, monk
     other = Ladder(text(tmp_path), ["lstm"], tmp_path / "out", minutes=6, changes=TINY)
     with pytest.raises(UsageError, match=r"this run was begun with train\.minutes = 5.*, but the recipe now says 6"):
         other.climb(said.append)
+    shutil.copy(tmp_path / "train.txt", tmp_path / "other.txt")
+    elsewhere = {**text(tmp_path), "data.train": [str(tmp_path / "other.txt")]}
+    other = Ladder(elsewhere, ["lstm"], tmp_path / "out", minutes=5, changes=TINY)
+    with pytest.raises(UsageError, match=r"this run was begun with data\.train = .*train\.txt.* now says .*other\.txt"):
+        other.climb(said.append)
     (tmp_path / "out/lstm/result.json").write_text("{")
     with pytest.raises(UsageError, match="delete it, and the rung is scored again"):
         again.results()
@@ -84,7 +90,10 @@ def test_the_table_in_words() -> None:
     [
         (["--rungs", "ngram,lstn"], "--rungs: 'lstn' is not a rung; rungs are 'lstm'"),
         (["--rungs", "cache"], "--rungs: 'cache' is put on top of 'lstm'; name that too"),
-        (["--minutes", 0], "--minutes 0: a rung needs some time; give more than 0"),
+        (["--minutes", 0], "--minutes 0: a rung needs some time, and an end; give a number above 0\n"),
+        (["--minutes", "nan"], "--minutes nan: a rung needs some time, and an end; give a number above 0\n"),
+        (["--minutes", "inf"], "--minutes inf: a rung needs some time, and an end; give a number above 0\n"),
+        (["."], "regard: .: this is a folder; name a text file, a recipe of a language model, or 'topics'\n"),
         (["none.txt"], "none.txt: no such file; name a text file, a recipe of a language model, or 'topics'"),
         (["train.txt"], "a ladder needs development and test text; name it with --dev FILE"),
         (["train.txt", "--dev", "dev.txt"], "a ladder needs development and test text; name it with --test FILE"),

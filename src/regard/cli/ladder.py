@@ -1,5 +1,6 @@
 """`regard ladder`: every kind of language model on the same text, in one table."""
 
+import math
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -48,8 +49,8 @@ def ladder(
     from regard.study.rungs import RUNGS
 
     chosen = [name.strip() for name in rungs.split(",")] if rungs else list(RUNGS)
-    if minutes <= 0:
-        raise UsageError(f"--minutes {minutes:g}: a rung needs some time; give more than 0")
+    if not 0 < minutes < math.inf:
+        raise UsageError(f"--minutes {minutes:g}: a rung needs some time, and an end; give a number above 0")
     climbed = Ladder(_text(data, dev or [], test or []), chosen, out, minutes=minutes, changes=settings or [])
     stopped = climbed.climb(partial(typer.echo, err=True))
     results = climbed.results()
@@ -78,5 +79,7 @@ def _text(data: str, dev: list[str], test: list[str]) -> "Mapping[str, Any]":
     for path in (data, *dev, *test):
         if not Path(path).exists():
             raise UsageError(f"{path}: no such file; name a text file, a recipe of a language model, or 'topics'")
+        if Path(path).is_dir():
+            raise UsageError(f"{path}: this is a folder; name a text file, a recipe of a language model, or 'topics'")
     files = {"data.train": [data], "data.dev": dev, "data.test": test}
     return {name: paths for name, paths in files.items() if paths} | {"tokens.least": 2}

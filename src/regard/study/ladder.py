@@ -25,8 +25,9 @@ RESULT = "result.json"
 
 CACHES = Caches((200, 1000), (0.1, 0.3, 1.0), (0.1, 0.25))
 """Those that are tried on the development text."""
-MAY_DIFFER = tuple(setting for setting in FREE if setting != "train.minutes")
-"""Settings that may change while a ladder is climbed: those of any run, but not the time that a rung has."""
+MAY_DIFFER = tuple(setting for setting in FREE if setting != "train.minutes" and not setting.startswith("data."))
+"""Settings that may change while a ladder is climbed: those of any run, but not the time that a rung has, nor the text,
+since results of another text would stand in the table."""
 TRIAL_ROWS = 10
 """Rows in which the development text is read for each trial."""
 
