@@ -112,6 +112,12 @@ def test_the_command_refuses_in_words(
     assert not (tmp_path / "out").exists()
 
 
+def test_the_help_names_all_rungs() -> None:
+    told = " ".join(regard("ladder", "--help").out.replace("│", " ").split())
+    assert f"Rungs, with commas between them: {', '.join(RUNGS)}. (default: all)" in told
+    assert "[[" not in told
+
+
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     found = text(tmp_path)
     for out, words in [(tmp_path, "there are other files in this folder"), (tmp_path / "dev.txt", "is a file, but a")]:

@@ -16,10 +16,16 @@ def generate(
     prompt: Annotated[str, typer.Option(help="Text to go on from; standard input if it is a dash (-).")] = "",
     tokens: Annotated[int, typer.Option(help="Tokens to write.")] = 100,
     temperature: Annotated[
-        float | None, typer.Option(help="Below 1 sharpens, above 1 flattens; 0 takes the likeliest token.")
+        float | None,
+        typer.Option(help="Below 1 sharpens, above 1 flattens; 0 takes the likeliest token. (default: the recipe's)"),
     ] = None,
-    top_k: Annotated[int | None, typer.Option(help="Only the k likeliest tokens; 0 means all.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="The smallest set of tokens with this much probability.")] = None,
+    top_k: Annotated[
+        int | None, typer.Option(help="Only the k likeliest tokens; 0 means all. (default: the recipe's)")
+    ] = None,
+    top_p: Annotated[
+        float | None,
+        typer.Option(help="The smallest set of tokens with this much probability. (default: the recipe's)"),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="What is drawn is a function of it. (default: the recipe's)")] = None,
     samples: Annotated[int, typer.Option(help="Texts to write, with an empty line between them.")] = 1,
     settings: DecodingChanges = None,

@@ -15,19 +15,22 @@ from regard.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+NAMES = "ngram, window, rnn, lstm, attentive, copying, cache, transformer"
+"""All rungs, written down because help must not wait for what defines them."""
+
 
 def ladder(
     data: Annotated[
         str,
         typer.Argument(
-            metavar="[DATA]",
+            metavar="DATA",
             help="Training text; or a language model's recipe, whose text is taken; or topics, which is built in.",
         ),
     ] = "topics",
     out: Annotated[Path, typer.Option(help="Folder for the models, the table and the picture.")] = Path("runs/ladder"),
     dev: Annotated[list[str] | None, typer.Option(help="Development text, with a training text; repeatable.")] = None,
     test: Annotated[list[str] | None, typer.Option(help="Test text, with a training text; repeatable.")] = None,
-    rungs: Annotated[str, typer.Option(help="Rungs, with commas between them. (default: all)")] = "",
+    rungs: Annotated[str, typer.Option(help=f"Rungs, with commas between them: {NAMES}. (default: all)")] = "",
     minutes: Annotated[float, typer.Option(help="Minutes of training for each rung, at most.")] = 0.5,
     settings: Changes = None,
 ) -> None:

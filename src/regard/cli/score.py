@@ -26,7 +26,7 @@ MANY = 0.2
 Files = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="[FILES]",
+        metavar="FILES",
         help="Source and target text for a translator; text for a language model. (default: the model's own test text)",
         show_default=False,
     ),
