@@ -1,8 +1,8 @@
 """What becomes of memory that a step has freed on a CPU.
 
 The C library of Linux gives large pieces back to the system as soon as they are free. The next step asks for as many,
-and the system fills each page of them with zeros when it is first touched: a twentieth of the time of a step of a
-recurrent model. So a process that trains keeps them, as torch keeps those of a GPU.
+and the system fills each page of them with zeros when it is first touched, which takes a good part of the time of a
+small model's step. So a process that trains keeps them, as torch keeps those of a GPU.
 """
 
 import ctypes
