@@ -210,7 +210,7 @@ ARGUMENTS = {
     "model a file": call("translate a.de", "a.de: this is a file; name the folder of a trained model"),
     "model a bare folder": call("evaluate .", "this is not the folder of a model: it has no recipe.toml"),
     "beam of 0": call("translate MODEL --beam 0", "beam = 0: must be greater than or equal to 1"),
-    "beam of none": call("evaluate MODEL --beam -2", "beam = -2: must be greater than or equal to 1"),
+    "beam of none": call("evaluate MODEL --beam -2", "--beam -2: a beam keeps hypotheses; give 1 or more"),
     "beam in words": call("translate MODEL --beam wide", "Invalid value for '--beam'"),
     "n-best of 0": call("translate MODEL --n-best 0", "n_best = 0: must be greater than or equal to 1"),
     "n-best beyond the beam": call(
@@ -248,7 +248,7 @@ ARGUMENTS = {
     "outputs nowhere": call("evaluate MODEL -o nowhere/x.txt", "nowhere/x.txt: there is no folder nowhere"),
     "outputs a folder": call("evaluate MODEL -o MODEL", "this is a folder; name a file in it"),
     "split unknown": call("evaluate MODEL --split train", "--split 'train' is not known; known are 'test' or 'dev'"),
-    "evaluation on one file": call("evaluate MODEL a.de", "expected two files of lines"),
+    "evaluation on one file": call("evaluate MODEL a.de", "a.de: is one side of pairs, by its name", "name the file of the target after it"),
     "recipe unknown": call("recipes date", "date: neither a recipe file nor a built-in recipe", "'dates'"),
     "model in a file": call("train dates --out a.de", "a.de: is a file, but a model is a folder"),
     "model below a file": call("train dates --out a.de/x", "a.de/x: cannot be written: Not a directory"),
