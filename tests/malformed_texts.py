@@ -248,7 +248,9 @@ ARGUMENTS = {
     "outputs nowhere": call("evaluate MODEL -o nowhere/x.txt", "nowhere/x.txt: there is no folder nowhere"),
     "outputs a folder": call("evaluate MODEL -o MODEL", "this is a folder; name a file in it"),
     "split unknown": call("evaluate MODEL --split train", "--split 'train' is not known; known are 'test' or 'dev'"),
-    "evaluation on one file": call("evaluate MODEL a.de", "a.de: is one side of pairs, by its name", "name the file of the target after it"),
+    "evaluation on one file": call(
+        "evaluate MODEL a.de", "a.de: is one side of pairs, by its name", "name the file of the target after it"
+    ),
     "recipe unknown": call("recipes date", "date: neither a recipe file nor a built-in recipe", "'dates'"),
     "model in a file": call("train dates --out a.de", "a.de: is a file, but a model is a folder"),
     "model below a file": call("train dates --out a.de/x", "a.de/x: cannot be written: Not a directory"),
