@@ -131,9 +131,10 @@ def test_equals_the_equations_of_the_papers(cell: str, score: str, placement: st
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize(("cell", "score"), [("gru", "additive"), ("lstm", "multiplicative"), ("rnn", "additive")])
 @pytest.mark.parametrize("steps", [STEPS, 1])  # a loss may regard some of the steps only
-def test_gradients_are_those_of_the_papers_equations(placement: str, steps: int) -> None:
-    model = translator("gru", "additive", placement)
+def test_gradients_are_those_of_the_papers_equations(placement: str, cell: str, score: str, steps: int) -> None:
+    model = translator(cell, score, placement)
     weights = [weight for name, weight in model.named_parameters() if not name.startswith("readout")]
 
     def gradients(found: Tensor) -> tuple[Tensor, ...]:
@@ -141,6 +142,28 @@ def test_gradients_are_those_of_the_papers_equations(placement: str, steps: int)
 
     wanted = gradients(torch.stack([by_the_papers(model, placement, row) for row in range(ROWS)]))
     torch.testing.assert_close(gradients(features(model)), wanted)
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_mixed_precision_leaves_float64_alone(placement: str) -> None:
+    model = translator("gru", "additive", placement)
+    wanted = features(model)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(features(model), wanted)
+
+
+@pytest.mark.parametrize("placement", ["before", "feed"])
+def test_a_sequence_that_ends_early_has_the_gradients_of_a_shorter_one(placement: str) -> None:
+    """Nothing is owed to steps that were announced and never came."""
+    model = translator("gru", "additive", placement)
+    glanced = []
+    for announced in (STEPS, 1):
+        state = model.start(SOURCE, STEPS)
+        glances = model.decoder.glances(model.decoder.input(TARGET[:, :announced]), state)
+        context = glances(state.recurrent.layers[-1][0])
+        weights = [*model.encoder.parameters(), *model.decoder.attention.parameters()]
+        glanced.append(torch.autograd.grad(context.sin().sum(), weights))
+    torch.testing.assert_close(*glanced)
 
 
 @every_combination

@@ -48,15 +48,30 @@ def test_parts_of_a_graph_have_gradients_of_their_own() -> None:
         )
 
 
+def test_steps_that_never_come_add_nothing() -> None:
+    """As when something fails in the middle."""
+    torch.manual_seed(0)
+    known, weight = torch.randn(3, 2, R, requires_grad=True), torch.randn(R, 4, requires_grad=True)
+    inputs = torch.randn(3, 2, 4)
+    for come in (1, 2):
+        sums = LateSums(known, weight)
+        late = torch.stack([sums(x) for x in inputs[:come]])
+        plain = known[:come] + inputs[:come] @ weight.T
+        torch.testing.assert_close(
+            *(torch.autograd.grad(found.pow(3).sum(), (known, weight)) for found in (late, plain))
+        )
+
+
 def test_weights_that_do_not_learn_are_left_alone() -> None:
     known, weight, x = torch.randn(1, 2, R), torch.randn(R, 4), torch.randn(2, 4, requires_grad=True)
-    LateSums(known, weight)(x).sum().backward()
+    sums = LateSums(known, weight)
+    sums(x).sum().backward()
     assert x.grad is not None
     torch.testing.assert_close(x.grad, weight.sum(0).expand(2, 4))
     with torch.no_grad():
-        sums = LateSums(known, weight)
-        torch.testing.assert_close(sums(x), known[0] + x @ weight.T)
-        assert not any(sums._kept)
+        unlearned = LateSums(known, weight.clone().requires_grad_())
+        torch.testing.assert_close(unlearned(x), known[0] + x @ weight.T)
+    assert not any((*sums._kept, *unlearned._kept))  # which would hold memory that nobody asks for
 
 
 def test_in_mixed_precision_a_weight_is_rounded_once() -> None:
@@ -82,6 +97,11 @@ def test_the_number_format_is_that_of_autocast() -> None:
     assert narrowed(torch.zeros(1)).dtype == torch.float32
     with torch.autocast("cpu", torch.bfloat16):
         assert narrowed(torch.zeros(1)).dtype == torch.bfloat16
+        # Of float64 autocast itself makes nothing else.
+        assert narrowed(torch.zeros(1).double()).dtype == torch.float64
+        assert (torch.zeros(1, 1).double() @ torch.zeros(1, 1).double()).dtype == torch.float64
+        with torch.autocast("cpu", enabled=False):
+            assert narrowed(torch.zeros(1)).dtype == torch.float32
 
 
 def test_more_steps_than_were_known_are_refused() -> None:

@@ -185,7 +185,7 @@ class _LateValues(torch.autograd.Function):
     def backward(ctx: Any, by_contexts: Float[Tensor, "n N C"]) -> tuple[Float[Tensor, "B S C"], None, None, None]:
         # Mixed precision may have left weights and values in different number formats.
         weights = torch.cat(ctx.weights, 1).to(by_contexts.dtype)
-        # "n B places C" to "B n·places C", the order the weights were joined in.
-        steps, width = len(by_contexts), by_contexts.shape[2]
-        by_row = by_contexts.reshape(steps, *ctx.weights[0].shape[:2], width).transpose(0, 1).flatten(1, 2)
+        # "n B places C" to "B n·places C", the order the weights were joined in. Queries that never came have none.
+        come, width = len(ctx.weights), by_contexts.shape[2]
+        by_row = by_contexts[:come].reshape(come, *ctx.weights[0].shape[:2], width).transpose(0, 1).flatten(1, 2)
         return (weights.mT @ by_row).to(ctx.dtype), None, None, None

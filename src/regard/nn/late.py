@@ -14,21 +14,25 @@ from torch.autograd.function import once_differentiable
 
 
 def narrowed(tensor: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-    """A tensor in the number format in which autocast multiplies; as it is, where there is none."""
+    """A tensor in the number format in which autocast multiplies; as it is, where there is none, or if it is one of
+    float64, which autocast leaves alone."""
     kind = tensor.device.type
     # Some devices, such as torch's `meta`, know nothing of it and would refuse the question.
     active = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
-    return tensor.to(torch.get_autocast_dtype(kind)) if active else tensor
+    return tensor.to(torch.get_autocast_dtype(kind)) if active and tensor.dtype != torch.float64 else tensor
 
 
 class LateSums:
     """One sum after another: what is known of it for all T steps beforehand, and products of weights with inputs that
-    come late. What is known may be expanded from less."""
+    come late. What is known may be expanded from less.
+
+    Whether the weights learn is decided here, and not when a sum is asked for."""
 
     def __init__(self, known: Float[Tensor, "T N R"], *weights: Float[Tensor, "R _"]) -> None:
         self._fixed = [narrowed(weight.detach()).t() for weight in weights]
         self._kept: tuple[list[Tensor], ...] = tuple([] for _ in weights)
-        self._learns = torch.is_grad_enabled()
+        # Inputs of weights that do not learn are not kept: nobody would ask for them.
+        self._learns = torch.is_grad_enabled() and any(weight.requires_grad for weight in weights)
         if self._learns:
             known = _Late.apply(known, self._kept, *weights)  # type: ignore[no-untyped-call]
         self._known = iter(known.unbind(0))
@@ -57,9 +61,11 @@ class _Late(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, by_sums: Float[Tensor, "T N R"]) -> tuple[Tensor | None, ...]:
-        rows = by_sums.flatten(0, 1).mT
+        # Of steps that never came there are no inputs, and the gradient is zero.
         by_weights = (
-            (rows @ torch.cat(inputs).to(rows.dtype)).to(dtype) if needed else None
+            (by_sums[: len(inputs)].flatten(0, 1).mT @ torch.cat(inputs).to(by_sums.dtype)).to(dtype)
+            if needed
+            else None
             for inputs, dtype, needed in zip(ctx.inputs, ctx.dtypes, ctx.needs_input_grad[2:], strict=True)
         )
         return by_sums, None, *by_weights
