@@ -16,7 +16,7 @@ from train_tasks import Classify, recipe_for
 
 from regard.data.batches import Position
 from regard.tap import Tap, record
-from regard.train.compiled import CompiledParts, Decision, decide, why_plain
+from regard.train.compiled import CompiledParts, Decision, decide
 from regard.train.learner import Learner
 from regard.train.ranks import Ranks
 from regard.train.runtime import Plan
@@ -144,11 +144,9 @@ def with_triton(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("with_triton")
 def test_what_the_recipe_says_of_compiling_is_done_without_a_word() -> None:
     for device in (CPU, CUDA):
-        for compile, why in ((True, None), (False, "")):
-            settings = recipe_for(compile=compile, shapes=2, steps=10_000, batch_tokens=5_000).train
-            assert why_plain(settings, device) == why
-            assert decide(settings, device, 10**9) == Decision(False)
-    assert why_plain(recipe_for().train, CUDA) == ""
+        for compile in (True, False):
+            assert decided(device, compile=compile, steps=1) == Decision(compile)
+            assert decided(device, 10**9, compile=compile, shapes=2, steps=10_000) == Decision(compile)
 
 
 @pytest.mark.usefixtures("with_triton")
@@ -200,8 +198,9 @@ def test_without_triton_a_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     missing = Decision(False, "the model is not compiled: triton is not installed")
     assert decided(CUDA, shapes=2, steps=10_000, batch_tokens=5_000) == missing
-    assert why_plain(recipe_for(compile=True).train, CUDA) == missing.line
-    assert why_plain(recipe_for(compile=True).train, CPU) is None
+    assert decided(CUDA, compile=True) == missing
+    assert decided(CPU, compile=True) == Decision(True)
+    assert decided(CUDA, compile=False) == Decision(False)
 
 
 @pytest.mark.parametrize("compiles", [True, False])
@@ -212,7 +211,7 @@ def test_a_learner_asks_its_task_how_long_a_pass_is(compiles: bool, monkeypatch:
         asked.append(tokens)
         return Decision(compiles, "a line")
 
-    monkeypatch.setattr("regard.train.learner.decide", note)
+    monkeypatch.setattr("regard.train.captured.decide", note)
     task = translation(capture=False)
     runner = Learner(task, CPU, Ranks()).runner
     assert (runner.parts is not None, runner.news) == (compiles, ["a line"])

@@ -7,8 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from train_tasks import Classify, recipe_for
 
 from regard.train.heap import keep_freed_memory
+from regard.train.learner import Learner
+from regard.train.ranks import Ranks
 
 
 def faults_of_a_step() -> int:
@@ -25,6 +28,13 @@ def test_pages_are_provided_once() -> None:
     faults_of_a_step()
     # A piece may lie elsewhere than before.
     assert faults_of_a_step() < 10 * 2**22 / resource.getpagesize() / 2
+
+
+def test_who_learns_on_a_cpu_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr("regard.train.learner.keep_freed_memory", lambda: asked.append(True))
+    Learner(Classify(recipe_for()), torch.device("cpu"), Ranks())
+    assert asked == [True]
 
 
 def test_elsewhere_nothing_is_done(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from regard.graphs import EAGER, CudaGraphs, Work
 from regard.recipe import Training
 from regard.tasks.task import Batch, Task
 from regard.train.averaging import Average
-from regard.train.compiled import CompiledParts, why_plain
+from regard.train.compiled import CompiledParts, decide
 from regard.train.optimizers import Optimizer
 from regard.train.ranks import Ranks
 from regard.train.runtime import Carry, StepRunner, first_line, in_transit
@@ -169,11 +169,11 @@ def build_runner(
         runner = StepRunner(task, model, optimizer, average, device, ranks)
         if settings.capture and obstacle:
             runner.news.append(obstacle)
-    plain = why_plain(settings, device)
-    if plain is None:
+    decision = decide(settings, device, task.tokens_in_pass)
+    if decision.compiles:
         runner.parts = CompiledParts(model, varied=not settings.pack)
-    elif plain:
-        runner.news.append(plain)
+    if decision.line:
+        runner.news.append(decision.line)
     return runner
 
 

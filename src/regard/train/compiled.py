@@ -37,7 +37,7 @@ MINUTES = 5
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether parts of a model are compiled by themselves, and the line that says why, or why not."""
+    """Whether parts of a model are compiled, and the line that says why, or why not; none, if nobody has to be told."""
 
     compiles: bool
     line: str = ""
@@ -98,27 +98,22 @@ def _open_axes(tensor: Tensor) -> tuple[int, ...]:
     return (0, tensor.ndim - 2) if tensor.ndim > 2 else (0,)
 
 
-def why_plain(settings: Training, device: torch.device) -> str | None:
-    """Why a model is not compiled though the recipe says so, in words; none, if it is, and no words, if the recipe does
-    not say so: what `auto` means is decided where the text is known (`decide`)."""
-    if settings.compile is not True:
-        return ""
-    if device.type == "cuda" and importlib.util.find_spec("triton") is None:
-        return f"{PLAIN}: triton is not installed"
-    return None
-
-
 def decide(settings: Training, device: torch.device, tokens_in_pass: int) -> Decision:
-    """Whether a model whose recipe leaves it open (`auto`) is compiled: translators and language models alike, where
-    steps are captured and the run is known to be so long that compiling pays."""
-    left_open = settings.compile == "auto" and device.type == "cuda" and settings.capture and settings.few_shapes
-    if not left_open:
+    """Whether a model is compiled: as its recipe says or, where that leaves it open (`auto`), if steps are captured and
+    the run is known to be so long that compiling pays, of translators and language models alike."""
+    line = ""
+    if settings.compile == "auto":
+        if device.type != "cuda" or not (settings.capture and settings.few_shapes):
+            return Decision(False)
+        pays, why = _worthwhile(settings, tokens_in_pass)
+        if not pays:
+            return Decision(False, f"{PLAIN}: {why}; train.compile = true compiles it all the same")
+        line = f"parts of the model are compiled: {why}"
+    elif not settings.compile:
         return Decision(False)
-    pays, why = _worthwhile(settings, tokens_in_pass)
-    if not pays:
-        return Decision(False, f"{PLAIN}: {why}; train.compile = true compiles it all the same")
-    obstacle = why_plain(settings.model_copy(update={"compile": True}), device)
-    return Decision(False, obstacle) if obstacle else Decision(True, f"parts of the model are compiled: {why}")
+    if device.type == "cuda" and importlib.util.find_spec("triton") is None:
+        return Decision(False, f"{PLAIN}: triton is not installed")
+    return Decision(True, line)
 
 
 def _worthwhile(settings: Training, tokens_in_pass: int) -> tuple[bool, str]:

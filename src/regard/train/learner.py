@@ -10,7 +10,6 @@ from regard.errors import UsageError
 from regard.tasks.task import Task
 from regard.train.averaging import build_average
 from regard.train.captured import build_runner
-from regard.train.compiled import CompiledParts, decide
 from regard.train.heap import keep_freed_memory
 from regard.train.optimizers import build_optimizer, optimizer_state, put_optimizer_state
 from regard.train.ranks import Ranks
@@ -29,10 +28,6 @@ class Learner:
         self.optimizer = build_optimizer(self.model, settings.optimizer)
         self.average = build_average(self.model, settings.average)
         self.runner = build_runner(task, self.model, self.optimizer, self.average, device, ranks)
-        decision = decide(settings, device, task.tokens_in_pass)
-        if decision.compiles:
-            self.runner.parts = CompiledParts(self.model, varied=not settings.pack)
-        self.runner.news += [decision.line] if decision.line else []
         self.carry: Carry = None
         self.ranks = ranks
 
