@@ -145,6 +145,9 @@ def results_of(row: Row, arguments: argparse.Namespace) -> dict[str, Any]:
 
 def run_rows(title: str, rows: Sequence[Row], arguments: argparse.Namespace) -> None:
     """Runs the rows of a table, and writes down what they found, after each of them."""
+    if not rows:
+        named = ", ".join(map(repr, arguments.rows))
+        raise SystemExit(f"--rows {named}: no row of {arguments.table} is called so; leave it out to run all")
     record: dict[str, Any] = {"title": title} | conditions(("regard", "torch", "sacrebleu"), arguments.commit)
     record["device"] = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
     out = Path(arguments.out or HERE / "results" / f"{arguments.table}.json")

@@ -87,3 +87,28 @@ def test_a_table_is_run_and_written(
     assert "5,000 pairs, Transformer, 2 + 2 layers of 128: done\n" in said
     assert "29,000 pairs, LSTM of 512 with attention: failed, see " in said
     assert "29,000 pairs, Transformer, 2 + 2 layers of 128, dev BLEU 40.00\n" in said
+
+
+def test_what_was_found_before_a_stop_is_written(
+    experiments: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_row(row: object, arguments: Namespace) -> None:
+        if row == "second":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(experiments, "run_row", run_row)
+    monkeypatch.setattr(experiments, "results_of", lambda row, arguments: {"name": row})
+    arguments = Namespace(table="any", out=str(tmp_path / "out.json"), parallel=1, commit="", rows=None)
+    with pytest.raises(KeyboardInterrupt):
+        experiments.run_rows("title", ["first", "second"], arguments)
+    assert json.loads((tmp_path / "out.json").read_text())["rows"] == [{"name": "first"}, {"name": "second"}]
+
+
+def test_rows_that_a_table_does_not_have(
+    experiments: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out.json"
+    monkeypatch.setattr(sys, "argv", ["experiments.py", "multi30k", "--rows", "Transformed", "--out", str(out)])
+    with pytest.raises(SystemExit, match="--rows 'Transformed': no row of multi30k is called so; leave it out to run all"):
+        experiments.main()
+    assert not out.exists(), "so that nothing is lost"

@@ -79,6 +79,15 @@ def test_models_are_compared_here_and_from_elsewhere(
     assert (again["cache"]["size"], again["cache"]["theta"]) in ((5, 0.5), (20, 0.5))
     assert "|cache:" in again["cache"]["test"]["signature"]
 
+    def stopped(writer: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(language, "cached", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        results("stopped.json", "ptb-lstm", "--device", "cpu", "--cache", *small)
+    (kept,) = results("stopped.json")
+    assert (kept["test"], kept["cache"]) == (lstm["test"], None), "written before a cache is chosen"
+
 
 def test_lines_of_another_run_are_not_taken(language: ModuleType, tmp_path: Path) -> None:
     lines = np.array([[6.0, 2.0], [3, 1]], dtype=np.float32)
