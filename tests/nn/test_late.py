@@ -62,6 +62,14 @@ def test_steps_that_never_come_add_nothing() -> None:
         )
 
 
+def test_an_input_that_was_changed_since_is_noticed() -> None:
+    weight, x = torch.randn(R, 4, requires_grad=True), torch.randn(2, 4)
+    total = LateSums(torch.zeros(1, 2, R), weight)(x).sum()
+    x.mul_(0)
+    with pytest.raises(RuntimeError, match="an input of a sum was changed in place after it was used"):
+        total.backward()
+
+
 def test_weights_that_do_not_learn_are_left_alone() -> None:
     known, weight, x = torch.randn(1, 2, R), torch.randn(R, 4), torch.randn(2, 4, requires_grad=True)
     sums = LateSums(known, weight)

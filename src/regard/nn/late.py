@@ -12,6 +12,9 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+Kept = list[tuple[Tensor, int]]
+"""Inputs of steps, and how often each had been changed in place when it was used."""
+
 
 def narrowed(tensor: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """A tensor in the number format in which autocast multiplies; as it is, where there is none, or if it is one of
@@ -30,7 +33,7 @@ class LateSums:
 
     def __init__(self, known: Float[Tensor, "T N R"], *weights: Float[Tensor, "R _"]) -> None:
         self._fixed = [narrowed(weight.detach()).t() for weight in weights]
-        self._kept: tuple[list[Tensor], ...] = tuple([] for _ in weights)
+        self._kept: tuple[Kept, ...] = tuple([] for _ in weights)
         # Inputs of weights that do not learn are not kept: nobody would ask for them.
         self._learns = torch.is_grad_enabled() and any(weight.requires_grad for weight in weights)
         if self._learns:
@@ -42,7 +45,7 @@ class LateSums:
         total = next(self._known)
         for fixed, kept, given in zip(self._fixed, self._kept, inputs, strict=True):
             if self._learns:
-                kept.append(given.detach())
+                kept.append((given.detach(), given._version))
             total = torch.addmm(total, given, fixed)
         return total
 
@@ -53,9 +56,9 @@ class _Late(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, known: Float[Tensor, "T N R"], inputs: tuple[list[Tensor], ...], *weights: Float[Tensor, "R _"]
+        ctx: Any, known: Float[Tensor, "T N R"], kept: tuple[Kept, ...], *weights: Float[Tensor, "R _"]
     ) -> Float[Tensor, "T N R"]:
-        ctx.inputs, ctx.dtypes = inputs, [weight.dtype for weight in weights]
+        ctx.kept, ctx.dtypes = kept, [weight.dtype for weight in weights]
         return known.view_as(known)
 
     @staticmethod
@@ -63,9 +66,14 @@ class _Late(torch.autograd.Function):
     def backward(ctx: Any, by_sums: Float[Tensor, "T N R"]) -> tuple[Tensor | None, ...]:
         # Of steps that never came there are no inputs, and the gradient is zero.
         by_weights = (
-            (by_sums[: len(inputs)].flatten(0, 1).mT @ torch.cat(inputs).to(by_sums.dtype)).to(dtype)
-            if needed
-            else None
-            for inputs, dtype, needed in zip(ctx.inputs, ctx.dtypes, ctx.needs_input_grad[2:], strict=True)
+            (by_sums[: len(kept)].flatten(0, 1).mT @ _joined(kept).to(by_sums.dtype)).to(dtype) if needed else None
+            for kept, dtype, needed in zip(ctx.kept, ctx.dtypes, ctx.needs_input_grad[2:], strict=True)
         )
         return by_sums, None, *by_weights
+
+
+def _joined(kept: Kept) -> Float[Tensor, "rows _"]:
+    """The inputs of all steps. Torch, which does not know that they are kept, would not notice that one has changed."""
+    if any(tensor._version != version for tensor, version in kept):
+        raise RuntimeError("an input of a sum was changed in place after it was used, and its gradient is lost by that")
+    return torch.cat([tensor for tensor, _ in kept])
