@@ -242,7 +242,7 @@ ARGUMENTS = {
     "gold a folder": call("align MODEL a.de a.en --gold .", "cannot be read (Is a directory)"),
     "picture nowhere": call("look MODEL eins -o nowhere/x.png", "nowhere/x.png: cannot be written"),
     "page nowhere": call("look MODEL eins -o nowhere/x.html", "nowhere/x.html: cannot be written"),
-    "picture of no kind": call("look MODEL eins -o x.bmp", "x.bmp: pictures are not written as .bmp", "'.png'"),
+    "picture of no kind": call("look MODEL eins -o x.bmp", "pictures are not written as .bmp", "'.png'", "'.html'"),
     "picture without suffix": call("look MODEL eins -o x", "x: pictures are not written as a file without suffix"),
     "picture a folder": call("look MODEL eins -o MODEL", "pictures are not written as"),
     "outputs nowhere": call("evaluate MODEL -o nowhere/x.txt", "nowhere/x.txt: there is no folder nowhere"),

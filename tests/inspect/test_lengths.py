@@ -37,6 +37,11 @@ def test_points_are_the_scores_and_bars_the_lines(names: list[str], margin: floa
     assert all(len(text) < 65 for text in texts)
 
 
+def test_a_perfect_system_may_be_perfect_beyond_rounding() -> None:
+    perfect = Score("BLEU", 100.00000000000004, "tok:13a", 0.0)
+    draw_lengths({"a": [LengthQuality(1, 3, 30, perfect, perfect)]}).canvas.draw()
+
+
 def test_intervals_stay_between_0_and_100() -> None:
     figure = draw_lengths({"a": qualities(2, margin=70.0)})
     for panel in figure.axes[:2]:

@@ -60,6 +60,7 @@ def ladder(
     for line in table(rows_of(results)) if results else []:
         typer.echo(line)
     if stopped is not None:
+        typer.echo("rungs are missing: the same command goes on with them", err=True)
         leave_if_stopped(stopped)
     typer.echo(f"the same, with a picture: {out}/ladder.md, {out}/ladder.png", err=True)
 

@@ -18,7 +18,7 @@ def look(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="A .html, .png or .svg file. (default: in the terminal)")
+        Path | None, typer.Option("-o", "--out", help="A .html, .png, .svg or .pdf file. (default: in the terminal)")
     ] = None,
     to: To = None,
     device: Device = "auto",
@@ -33,13 +33,16 @@ def look(
 
       regard look runs/mine "Das ist ein Haus ." "This is a house ." -o look.png
     """
-    from regard.inspect import print_look, save_page, save_picture
+    from regard.inspect import check_picture_name, print_look, save_page, save_picture
     from regard.tasks import load_translator
 
+    is_page = out is not None and out.suffix.lower() in (".html", ".htm")
+    if out is not None and not is_page:
+        check_picture_name(out, others=(".html",))
     seen = load_translator(model, device=device).into(to).look(source, target)
     if out is None:
         print_look(seen)
-    elif out.suffix.lower() in (".html", ".htm"):
+    elif is_page:
         save_page([seen], out)
     else:
         save_picture(seen, out)

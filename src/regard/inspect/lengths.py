@@ -66,10 +66,10 @@ def _draw_scores(panel: "Axes", scores: Sequence[Score], number: int, systems: i
             panel.annotate(f"{value:.1f}", (place, value), (6, 5), textcoords="offset points", fontsize=8, color=INK)
     if all(score.margin is not None for score in scores):
         margins = [score.margin or 0.0 for score in scores]
-        # Neither BLEU nor chrF goes below 0 or above 100.
+        # Neither BLEU nor chrF goes below 0 or above 100, but for rounding.
         reach = [
             [min(margin, value) for margin, value in zip(margins, values, strict=True)],
-            [min(margin, 100 - value) for margin, value in zip(margins, values, strict=True)],
+            [max(min(margin, 100 - value), 0.0) for margin, value in zip(margins, values, strict=True)],
         ]
         panel.errorbar(places, values, yerr=reach, fmt="none", ecolor=color, alpha=0.45, elinewidth=2.4, zorder=2)
     panel.set_ylabel(scores[0].name, color=INK, fontsize=9.5)

@@ -1,0 +1,24 @@
+"""`regard ladder` that is stopped says how it goes on."""
+
+import signal
+from pathlib import Path
+
+import pytest
+import typer
+
+from regard.cli.ladder import ladder
+from regard.study.ladder import Ladder
+from regard.train import Ended
+
+
+def test_a_ladder_that_is_stopped_says_how_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped = Ended(3, "interrupted", "asked to stop", None, 0, 1.0, signal.SIGINT)
+    monkeypatch.setattr(Ladder, "climb", lambda self, say: stopped)
+    with pytest.raises(typer.Exit) as left:
+        ladder("topics", out=tmp_path / "out")
+    assert left.value.exit_code == 128 + signal.SIGINT
+    told = capsys.readouterr()
+    assert "rungs are missing: the same command goes on with them" in told.err
+    assert not told.out
