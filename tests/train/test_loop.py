@@ -229,6 +229,15 @@ def test_it_ends_where_the_recipe_says_and_says_why(
     assert ModelFolder(tmp_path).current() == f"step-{step:08}"
 
 
+def test_a_run_that_never_reached_its_rate_says_so(tmp_path: Path) -> None:
+    ended = events_of(tmp_path, Classify(recipe_for(steps=6, schedule={"warmup": 7}), dev=False))[-1]
+    assert isinstance(ended, Ended)
+    assert ended.message == (
+        "train.steps = 6 are done; nothing was validated; the rate was still rising, because the run had 6 steps and "
+        "train.schedule.warmup is 7: lower that or train.batch_tokens, or train longer"
+    )
+
+
 def test_an_interruption_is_a_reason_too(tmp_path: Path) -> None:
     ended = events_of(tmp_path, Classify(recipe_for()), interrupted=lambda: True)[-1]
     assert isinstance(ended, Ended)

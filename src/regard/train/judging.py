@@ -60,6 +60,11 @@ def in_words(reason: Reason, settings: Training, progress: Progress) -> str:
     """Why training ended."""
     validation, metric, best = settings.validation, settings.validation.metric, progress.best
     so_far = f"the best {metric} is {best.value:.4g}, at step {best.step}" if best else "nothing was validated"
+    if progress.step < (warmup := settings.schedule.warmup):
+        so_far += (
+            f"; the rate was still rising, because the run had {progress.step} steps and train.schedule.warmup is "
+            f"{warmup}: lower that or train.batch_tokens, or train longer"
+        )
     return {
         "target": f"{metric} reached train.validation.target = {validation.target}; {so_far}",
         "patience": f"{metric} has not improved in {progress.stale} validations "
