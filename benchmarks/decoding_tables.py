@@ -8,10 +8,7 @@ def decode_cpu(record: Record) -> list[str]:
     titles = ["system", "sentences/s", "slowest to fastest", "times MarianMT", "the same by processor seconds"]
     rows = [
         [
-            figure["system"],
-            f"{figure['sentences_per_second']:.1f}",
-            f"{figure['slowest']:.1f} – {figure['fastest']:.1f}",
-            *(f"{figure[name]:.1f} ×" for name in ("times_marian", "times_marian_by_processor")),
+            *_rates(figure, "times_marian"),
             "–" if (same := figure["same_outputs_as_own"]) is None else f"{100 * same:.1f} %",
             "–" if figure["bleu"] is None else f"{figure['bleu']:.2f}",
         ]
@@ -24,17 +21,19 @@ def decode_cpu(record: Record) -> list[str]:
 def decode_joeynmt(record: Record) -> list[str]:
     """Decoding on a CPU beside JoeyNMT: a row for each system, times a peer of the same kind of model."""
     titles = ["system", "sentences/s", "slowest to fastest", "times JoeyNMT", "the same by processor seconds"]
-    rows = [
-        [
-            figure["system"],
-            f"{figure['sentences_per_second']:.1f}",
-            f"{figure['slowest']:.1f} – {figure['fastest']:.1f}",
-            *(f"{figure[name]:.1f} ×" for name in ("times_joeynmt", "times_joeynmt_by_processor")),
-        ]
-        for figure in record["figures"]
-        if figure["times_joeynmt"] is not None
-    ]
+    figures = (figure for figure in record["figures"] if figure["times_joeynmt"] is not None)
+    rows = [_rates(figure, "times_joeynmt") for figure in figures]
     return [*markdown(titles, rows), "", conditions(record)]
+
+
+def _rates(figure: Record, times: str) -> list[str]:
+    """A system, its speed, and how many times as fast as a peer it is, by the clock and by processor seconds."""
+    return [
+        figure["system"],
+        f"{figure['sentences_per_second']:.1f}",
+        f"{figure['slowest']:.1f} – {figure['fastest']:.1f}",
+        *(f"{figure[name]:.1f} ×" for name in (times, f"{times}_by_processor")),
+    ]
 
 
 def decode_gpu(record: Record) -> list[str]:

@@ -1,4 +1,4 @@
-"""`regard ladder` that is stopped says how it goes on."""
+"""`regard ladder`: its help names the rungs, and one that is stopped says how it goes on."""
 
 import signal
 from pathlib import Path
@@ -6,9 +6,14 @@ from pathlib import Path
 import pytest
 import typer
 
-from regard.cli.ladder import ladder
+from regard.cli.ladder import NAMES, ladder
 from regard.study.ladder import Ladder
+from regard.study.rungs import RUNGS
 from regard.train import Ended
+
+
+def test_the_help_names_all_rungs() -> None:
+    assert NAMES.split(", ") == list(RUNGS)
 
 
 def test_a_ladder_that_is_stopped_says_how_it_goes_on(

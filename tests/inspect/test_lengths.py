@@ -39,7 +39,11 @@ def test_points_are_the_scores_and_bars_the_lines(names: list[str], margin: floa
 
 def test_a_perfect_system_may_be_perfect_beyond_rounding() -> None:
     perfect = Score("BLEU", 100.00000000000004, "tok:13a", 0.0)
-    draw_lengths({"a": [LengthQuality(1, 3, 30, perfect, perfect)]}).canvas.draw()
+    figure = draw_lengths({"a": [LengthQuality(1, 3, 30, perfect, perfect)]})
+    figure.canvas.draw()
+    for panel in figure.axes[:2]:
+        (bars,) = panel.collections
+        assert [y for segment in bars.get_segments() for _, y in segment] == [perfect.value] * 2
 
 
 def test_intervals_stay_between_0_and_100() -> None:

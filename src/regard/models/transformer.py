@@ -196,7 +196,8 @@ class Decoder(nn.Module):
         if self._looks_ahead(stream):
             added: Tensor | None = None
             for layer, memory, cache in held:
-                stream, added = layer.ahead(stream, added, memory, cache=cache, **look)
+                for around, part in layer.parts(memory, cache=cache, **look):
+                    stream, added = around.ahead(stream, added, part)
             stream = add_norm(stream, added, cast(nn.LayerNorm, self.norm))[1]
         else:
             for layer, memory, cache in held:

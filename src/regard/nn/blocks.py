@@ -127,39 +127,24 @@ class DecoderBlock(nn.Module):
     ) -> Float[Tensor, "N n E"]:
         """`memory` is what `cross.remember` made of the source, or is to make of it; `cache` holds the positions before
         these."""
-        for around, part in self._parts(memory, mask, bias, source_mask, source_bias, cache):
+        look = {"mask": mask, "bias": bias, "source_mask": source_mask, "source_bias": source_bias}
+        for around, part in self.parts(memory, cache=cache, **look):
             stream = around(stream, part)
         result: Tensor = self.output(stream)
         return result
 
-    def ahead(
+    def parts(
         self,
-        stream: Float[Tensor, "N n E"],
-        added: Float[Tensor, "N n E"] | None,
         memory: Memory | Unprepared,
         *,
-        mask: Bool[Tensor, "..."] | None = None,
-        bias: Float[Tensor, "..."] | None = None,
-        source_mask: Bool[Tensor, "..."] | None = None,
-        source_bias: Float[Tensor, "..."] | None = None,
+        mask: Tensor | None = None,
+        bias: Tensor | None = None,
+        source_mask: Tensor | None = None,
+        source_bias: Tensor | None = None,
         cache: KeyValueCache | SharedCache | None = None,
-    ) -> tuple[Float[Tensor, "N n E"], Float[Tensor, "N n E"]]:
-        """The same of `stream` + `added`, before the last sum, which the tap does not see."""
-        for around, part in self._parts(memory, mask, bias, source_mask, source_bias, cache):
-            stream, added = around.ahead(stream, added, part)
-        assert added is not None
-        return stream, added
-
-    def _parts(
-        self,
-        memory: Memory | Unprepared,
-        mask: Tensor | None,
-        bias: Tensor | None,
-        source_mask: Tensor | None,
-        source_bias: Tensor | None,
-        cache: KeyValueCache | SharedCache | None,
     ) -> list[tuple[Residual, Callable[[Tensor], Tensor]]]:
-        """Each part of the block, and what stands around it."""
+        """Each part of the block, and what stands around it: for those who go through them by `Residual.ahead`, which
+        leaves the last sum, and with it the tap, to whoever comes next."""
         if isinstance(memory, Unprepared):
             memory = self.cross.remember(memory.source)
         return [
