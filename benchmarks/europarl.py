@@ -16,7 +16,8 @@ development and the test text with a beam of 5, in float32, the peer by its `gen
 
 A time has everything in it: reading and tokenizing the text, building and compiling the model, training, validation.
 With --seconds, a side stops in time and goes on when it is called again; what the peer needs to save and to load for
-that is not counted, ours is. `compare` scores both and says by the paired bootstrap whether they differ.
+that is not counted, ours is. With --busy, the peer's steps are not timed, because something else uses the device: their
+time is taken to be that of those before. `compare` scores both and says by the paired bootstrap whether they differ.
 """
 
 import argparse
@@ -66,16 +67,28 @@ class Side:
     """What one side has done so far, kept beside its model."""
 
     seconds: float = 0.0
-    """Of training, with all that belongs to it."""
+    """Of training, with all that belongs to it; without steps that were not timed."""
     preparing: float = 0.0
     """How many of them went by before the first step could be done: text, tokens, model."""
     steps: int = 0
+    timed: int = 0
+    """Steps that were timed."""
     finished: bool = False
     sittings: int = 0
     decoding: dict[str, float] = field(default_factory=dict)
     """Seconds for each text."""
     settings: list[str] = field(default_factory=list)
     peak_reserved_gibibytes: float = 0.0
+
+    @property
+    def training(self) -> float:
+        """Seconds of all steps, those that were not timed as fast as the others."""
+        return (self.seconds - self.preparing) * self.steps / self.timed
+
+    @property
+    def whole(self) -> float:
+        """Seconds from the text to the trained model."""
+        return self.preparing + self.training
 
     @classmethod
     def load(cls, folder: Path) -> "Side":
@@ -104,7 +117,8 @@ def own(arguments: argparse.Namespace, folder: Path) -> None:
         side.seconds += time.perf_counter() - begun
         side.preparing = side.preparing or side.seconds - ended.seconds
         side.finished = ended.reason != "interrupted"
-        side.steps, side.settings, side.sittings = ended.step, list(arguments.set), side.sittings + 1
+        side.steps, side.timed, side.settings = ended.step, ended.step, list(arguments.set)
+        side.sittings += 1
         side.save(folder)
         print(f"own: step {side.steps}, {side.seconds:.1f} s", flush=True)
     if side.finished and not side.decoding:
@@ -133,12 +147,14 @@ def peer(arguments: argparse.Namespace, folder: Path) -> None:
         side.preparing = time.perf_counter() - begun
         side.seconds = side.preparing
     if not side.finished:
-        side.seconds += loop.run(begun + arguments.seconds)
+        seconds = loop.run(begun + arguments.seconds)
+        if not arguments.busy:
+            side.seconds, side.timed = side.seconds + seconds, side.timed + loop.step - side.steps
         side.steps, side.finished, side.settings = loop.step, loop.step == loop.steps, changes
         side.sittings += 1
         loop.save(folder)
         side.save(folder)
-        print(f"peer: step {side.steps} of {loop.steps}, {side.seconds:.1f} s", flush=True)
+        print(f"peer: step {side.steps} of {loop.steps}, {seconds:.1f} s", flush=True)
     if side.finished and not side.decoding and time.perf_counter() - begun < arguments.seconds:
         for split in SPLITS:
             started = time.perf_counter()
@@ -289,14 +305,13 @@ def comparison(arguments: argparse.Namespace, work: Path) -> dict[str, Any]:
         }
         print(split, *(each.numbers() for each in found), sep="\n  ")
     own_side, peer_side = sides.values()
-    times = peer_side.seconds / own_side.seconds
-    alone = (peer_side.seconds - peer_side.preparing) / (own_side.seconds - own_side.preparing)
-    print(f"own {own_side.seconds:.1f} s, peer {peer_side.seconds:.1f} s: {times:.2f} times as fast")
+    times, alone = peer_side.whole / own_side.whole, peer_side.training / own_side.training
+    print(f"own {own_side.whole:.1f} s, peer {peer_side.whole:.1f} s: {times:.2f} times as fast")
     record = conditions(["regard", "torch", "transformers", "sacrebleu"], arguments.commit)
     record["device"] = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
     record |= {"model": recipe.model.model_dump(), "epochs": recipe.train.epochs, "beam": BEAM}
     record |= {"batch_tokens": recipe.train.batch_tokens, "vocabulary": recipe.tokens.source.size}
-    record |= {name: asdict(side) for name, side in sides.items()}
+    record |= {name: asdict(side) | {"whole": side.whole} for name, side in sides.items()}
     return record | {"times_as_fast": times, "times_as_fast_without_preparing": alone, "scores": scores}
 
 
@@ -306,6 +321,7 @@ def main() -> None:
     parser.add_argument("--data", default=".", help="folder with the files that the recipe names")
     parser.add_argument("--work", default="runs/europarl", help="folder for models and outputs")
     parser.add_argument("--seconds", type=float, default=MOST_SECONDS, help="stop in time after so many")
+    parser.add_argument("--busy", action="store_true", help="peer: something else uses the device, so time nothing")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a change of both sides")
     parser.add_argument(
         "--peer-set", action="append", default=[], metavar="KEY=VALUE", help="a change of the peer alone"

@@ -16,4 +16,4 @@ def test_commands_do_not_say_where_files_lie(monkeypatch: pytest.MonkeyPatch) ->
     said += '--set \'data.dev=["a.txt","b.txt"]\' --runs=runs --seeds=1,2'
     assert conditions.command(given) == said
     given = [given[0], "--systems", "MarianMT, eager", "regard"]
-    assert conditions.command(given) == 'python benchmarks/language.py --systems \'MarianMT, eager\' regard'
+    assert conditions.command(given) == "python benchmarks/language.py --systems 'MarianMT, eager' regard"

@@ -56,11 +56,14 @@ def test_both_sides_in_sittings(europarl: ModuleType, tmp_path: Path, monkeypatc
     called(europarl, monkeypatch, tmp_path, "own")
     called(europarl, monkeypatch, tmp_path, "peer", "--seconds", "0")
     first = europarl.Side.load(tmp_path / "work" / "peer")
-    assert (first.steps, first.finished, first.sittings) == (1, False, 1)
-    called(europarl, monkeypatch, tmp_path, "all", "--out", str(tmp_path / "found.json"))
+    assert (first.steps, first.timed, first.finished, first.sittings) == (1, 1, False, 1)
+    called(europarl, monkeypatch, tmp_path, "all", "--busy", "--out", str(tmp_path / "found.json"))
     found: dict[str, Any] = json.loads((tmp_path / "found.json").read_text())
     assert (found["own"]["finished"], found["peer"]["finished"], found["peer"]["sittings"]) == (True, True, 2)
-    assert found["peer"]["seconds"] > first.seconds > first.preparing
+    assert found["peer"]["seconds"] == first.seconds > first.preparing
     assert set(found["scores"]) == {"dev", "test"}
     assert "tok:13a" in found["scores"]["test"]["own"]["signature"]
-    assert found["times_as_fast"] == pytest.approx(found["peer"]["seconds"] / found["own"]["seconds"])
+    assert found["peer"]["whole"] == pytest.approx(
+        first.preparing + (first.seconds - first.preparing) * found["peer"]["steps"]
+    )
+    assert found["times_as_fast"] == pytest.approx(found["peer"]["whole"] / found["own"]["seconds"])
