@@ -57,9 +57,11 @@ class TableGenerator(Generator):
     A source's key is the sum of its tokens. Attention is a made-up function of the last token and the source.
     """
 
+    table: Tensor
+
     def __init__(self, table: Tensor) -> None:
         super().__init__()
-        self.table = table
+        self.register_buffer("table", table)
         self.size = table.shape[-1]
         self.readout = IdentityReadout()
         self.weights = Tap()
@@ -68,7 +70,7 @@ class TableGenerator(Generator):
 
     def start(self, source: Padded, capacity: int) -> OnceState:
         keys = (source.tokens * source.keep).sum(1) % len(self.table)
-        return OnceState(keys, torch.full((len(keys), 2), BEGIN), source, capacity)
+        return OnceState(keys, torch.full((len(keys), 2), BEGIN, device=keys.device), source, capacity)
 
     def advance(self, tokens: Tensor, state: OnceState) -> tuple[Tensor, OnceState]:
         state.consume()
@@ -84,7 +86,7 @@ class TableGenerator(Generator):
 
 def toy_attention(last: Tensor, source: Padded) -> Tensor:
     """Weights "N n S" of a made-up attention: half of it at the place that the last token's number names."""
-    places = torch.arange(source.tokens.shape[1])
+    places = torch.arange(source.tokens.shape[1], device=last.device)
     scores = torch.where(places == last[..., None] % source.lengths[:, None, None], 1.0, 0.25) * source.keep[:, None]
     return scores / scores.sum(-1, keepdim=True)
 
