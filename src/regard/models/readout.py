@@ -15,8 +15,8 @@ from regard.nn.embedding import TokenVectors
 LARGEST = 2**26
 """Most logits held at a time: 256 MiB of them in float32."""
 
-CACHED = 2**21
-"""Logits that a processor's cache holds: 8 MiB of them in float32."""
+CACHED = 2**22
+"""Logits that a processor's cache holds: 16 MiB of them in float32. With fewer, products would be slower."""
 
 FEWEST = 64
 """Rows below which a product takes more time to lay out the vectors of all tokens than to multiply them."""
