@@ -46,10 +46,18 @@ def test_generate_writes_on(model: Path) -> None:
         (["--prompt", "Cat"], "prompt 'Cat': the model knows none of its words; near 'Cat' are 'cat'"),
         (["--tokens", 0], "regard: --tokens 0: ask for at least one\n"),
         (["--samples", 0], "--samples 0: ask for at least one"),
-        (["--top-p", 1.5], "regard: --top-p 1.5: must be less than or equal to 1\n"),
-        (["--temperature", -1], "regard: --temperature -1: must be greater than 0\n"),
-        (["--temperature", "nan"], "regard: --temperature nan: must be a finite number\n"),
-        (["--top-k", -1], "regard: --top-k -1: must be greater than or equal to 0\n"),
+        *(
+            (["--top-p", share], f"regard: --top-p {share}: give a number above 0, and at most 1\n")
+            for share in (1.5, 0, -1, "nan")
+        ),
+        *(
+            (
+                ["--temperature", given],
+                f"regard: --temperature {given}: give 0, which takes the likeliest token, or a finite number above it\n",
+            )
+            for given in (-1, "nan", "inf")
+        ),
+        (["--top-k", -1], "regard: --top-k -1: give 0, which means all tokens, or a number of tokens\n"),
         (["--seed", 10**20], f"regard: --seed {10**20}: must be less than 9223372036854775808\n"),
         (["--set", "decode.beam=3"], "unknown setting 'decode.beam'"),
     ],

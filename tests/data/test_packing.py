@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pair_strategies import ListedPairs, TokenPair, token_pairs
 from torch import Tensor
 
-from regard.data import PairBatch, PairBatches, Position
+from regard.data import PairBatch, PairBatches, Position, evaluation_batches
 from regard.data.filling import WIDTH, Packing, first_fit
 from regard.data.packing import Packed, PackedBatch, PackedRows
 from regard.errors import RecipeError
@@ -122,6 +122,23 @@ def test_hardly_anything_is_padding_and_there_are_few_shapes() -> None:
     assert (targets + 1).sum() / sum(rows.shape[0] * rows.shape[1] for rows in plan) > 0.96
     assert {rows.shape for rows in Packing(4096).plan([300, 3, 130, 4], [2, 200, 5, 5])} == {(8, 512)}
     assert [rows.shape for rows in Packing(100).plan([300, 3], [2, 4])] == [(1, 301), (1, 100)]
+
+
+@pytest.mark.parametrize(("usual", "width"), [([5] * 9 + [300], WIDTH), ([200] * 9 + [300], 2 * WIDTH), ([9999], 4096)])
+def test_wider_rows_are_rare(usual: list[int], width: int) -> None:
+    assert {rows.shape for rows in Packing(4096, usual).plan([3, 4], [5, 6])} == {(4096 // width, width)}
+
+
+@given(token_pairs, budgets)
+def test_evaluation_has_every_pair_once(pairs: list[TokenPair], budget: int) -> None:
+    sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+    batches = list(evaluation_batches(sources, targets, budget, packed=True))
+    assert sorted(example for batch in batches for example in batch.examples) == list(range(len(pairs)))
+    for batch in batches:
+        chosen = [pairs[one] for one in batch.examples]
+        expected = PairBatch.of([source for source, _ in chosen], [target for _, target in chosen], [*batch.examples])
+        assert torch.equal(batch.apart().source.tokens, expected.source.tokens)
+        assert torch.equal(batch.apart().wanted.tokens, expected.wanted.tokens)
 
 
 def loss_and_gradients(model: Generator, batch: PairBatch) -> list[Tensor]:

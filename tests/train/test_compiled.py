@@ -14,7 +14,8 @@ from captured_tasks import translation
 from torch import Tensor, nn
 from train_tasks import Classify, recipe_for
 
-from regard.data.batches import Position
+from regard.data.batches import Position, evaluation_batches
+from regard.data.filling import WIDTH
 from regard.tap import Tap, record
 from regard.train.compiled import CompiledParts, Decision, decide
 from regard.train.learner import Learner
@@ -108,6 +109,23 @@ def test_a_watched_model_is_executed_as_it_is_written(compiler: Compiler) -> Non
     assert compiler.called == 1
     step(learner, batch)
     assert compiler.called == 2
+
+
+def test_rare_wide_rows_are_not_worth_kernels_of_their_own(compiler: Compiler) -> None:
+    task = translation(shapes=0, pack=True, batch_tokens=512)
+    learner = Learner(task, CPU, Ranks())
+    long, short = (
+        next(evaluation_batches([[5] * length], [[6] * length], 512, packed=True)) for length in (WIDTH + 1, 3)
+    )
+    for varied, used in ((True, [True, True, True]), (False, [False, True, False])):
+        learner.runner.parts = CompiledParts(learner.model, varied=varied)
+        learner.runner.parts.fit(short)
+        found = []
+        for batch in (long, short, long):
+            before = compiler.called
+            step(learner, batch)
+            found.append(compiler.called > before)
+        assert found == used
 
 
 def test_a_compiler_that_fails_is_left_and_one_line_says_why(compiler: Compiler) -> None:

@@ -10,6 +10,13 @@ from regard.cli.arguments import DecodingChanges, Device, ModelFolder
 from regard.cli.translate import read_lines
 from regard.errors import RecipeError, UsageError
 
+ALLOWED = {
+    "temperature": "give 0, which takes the likeliest token, or a finite number above it",
+    "top_k": "give 0, which means all tokens, or a number of tokens",
+    "top_p": "give a number above 0, and at most 1",
+}
+"""What options take that is not what the settings of their names take, or is more than an error says of those."""
+
 
 def generate(
     model: ModelFolder,
@@ -77,5 +84,5 @@ def _refuse_impossible(given: Mapping[str, float | str]) -> None:
             change_section(LanguageDecoding(), {name: value})
         except RecipeError as error:
             said = f"{value:g}" if isinstance(value, float) else value
-            reason = str(error).rpartition(": ")[2]
+            reason = ALLOWED.get(name) or str(error).rpartition(": ")[2]
             raise UsageError(f"--{name.replace('_', '-')} {said}: {reason}") from None

@@ -107,7 +107,7 @@ class PairBatches:
         """Of the longer side of all pairs, END counted and padding not."""
         self._shard_size = max(1, int((PACKED_IN_SHARD if packed else BATCHES_IN_SHARD) * batch_tokens / mean))
         self._shapes = Shapes(longer + 1, shapes, batch_tokens) if shapes and not packed else None
-        self._packing = Packing(batch_tokens) if packed else None
+        self._packing = Packing(batch_tokens, longer + 1) if packed else None
         self._planned: dict[tuple[int, int], int] = {}
         """Batches of the last shards that some were taken from, by epoch and shard."""
 
@@ -219,8 +219,16 @@ def evaluation_batches(
     targets: Sequence[list[int]],
     batch_tokens: int,
     words: Sequence[list[int]] | None = None,
+    *,
+    packed: bool = False,
 ) -> Iterator[PairBatch]:
-    """All pairs once, shortest first, within the same budget; `examples` of a batch says which pairs they are."""
+    """All pairs once, within the same budget: shortest first, or several in a row, if `packed`, which does without
+    `words`. `examples` of a batch says which pairs they are."""
+    if packed:
+        sides, examples = (Rows.of(sources), Rows.of(targets)), np.arange(len(sources))
+        plan = Packing(batch_tokens).plan(*(side.lengths for side in sides))
+        yield from (PackedBatch.pack(*sides, examples, rows) for rows in plan)
+        return
     for rows in plan_batches([len(row) for row in sources], [len(row) for row in targets], batch_tokens):
         chosen = rows.tolist()
         copied = None if words is None else [words[row] for row in chosen]

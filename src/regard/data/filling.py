@@ -10,17 +10,22 @@ from regard.data.packing import PackedRows
 from regard.data.placing import Indices
 
 WIDTH = 128
-"""Tokens of a row; rows for longer sequences are twice as wide, and so on."""
+"""Least tokens of a row; rows for longer sequences are twice as wide, and so on."""
+
+COMMON = 0.9
+"""Share of the pairs that the narrowest rows have room for, so that wider ones are rare."""
 
 
 class Packing:
     """Plans batches of packed rows: at most `batch_tokens` tokens on each side, padding and END counted.
 
-    A pair that is longer than that by itself is never lost: it is a batch of its own.
+    A pair that is longer than that by itself is never lost: it is a batch of its own. `usual` are the lengths of the
+    longer sides, END counted, that are to be expected.
     """
 
-    def __init__(self, batch_tokens: int) -> None:
+    def __init__(self, batch_tokens: int, usual: npt.ArrayLike = (1,)) -> None:
         self.batch_tokens = batch_tokens
+        self._narrowest = self._widths(WIDTH, int(np.quantile(np.asarray(usual), COMMON)))[-1]
 
     def plan(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> list[PackedRows]:
         """Which pairs go together, given their lengths without END, in an order that must be random already."""
@@ -29,7 +34,7 @@ class Packing:
         alone = np.flatnonzero(longer > self.batch_tokens)
         plan = [PackedRows(alone[[at]], np.array([1]), (1, int(longer[one]))) for at, one in enumerate(alone)]
         waiting = np.flatnonzero(longer <= self.batch_tokens)
-        widths = self._widths(int(longer[waiting].max(initial=1)))
+        widths = self._widths(self._narrowest, int(longer[waiting].max(initial=1)))
         # Those that need wide rows first; shorter ones fill these rows up.
         for width, narrower in zip(reversed(widths), [*reversed(widths[:-1]), 0], strict=True):
             shape = self.batch_tokens // width, width
@@ -38,9 +43,9 @@ class Packing:
             plan += [PackedRows(pairs[part], np.cumsum(np.bincount(rows[part])), shape) for part in parts]
         return plan
 
-    def _widths(self, longest: int) -> list[int]:
-        widths = [min(WIDTH, self.batch_tokens)]
-        while widths[-1] < longest:
+    def _widths(self, narrowest: int, longest: int) -> list[int]:
+        widths = [min(narrowest, self.batch_tokens)]
+        while widths[-1] < min(longest, self.batch_tokens):
             widths.append(min(2 * widths[-1], self.batch_tokens))
         return widths
 

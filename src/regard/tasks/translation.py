@@ -172,8 +172,11 @@ class TranslationTask(Task):
         """Mean over the targets of the development text, its batches shared between processes."""
         device = next(model.parameters()).device
         total, count = 0.0, 0
-        words = words_in(self._dev_copied)
-        batches = evaluation_batches(self._dev_sources, self._dev_targets, self.recipe.train.batch_tokens, words)
+        settings, words = self.recipe.train, words_in(self._dev_copied)
+        # In the shape of the batches that are learned from: a GPU takes its time over each shape that is new to it.
+        batches = evaluation_batches(
+            self._dev_sources, self._dev_targets, settings.batch_tokens, words, packed=settings.pack
+        )
         for place, batch in enumerate(batches):
             if place % world == rank:
                 total += cross_entropy(model, batch.to(device)).item()

@@ -7,6 +7,7 @@ those of the code by rounding, and dropout draws others.
 """
 
 import importlib.util
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,9 +19,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention import Memory, Unprepared
+from regard.data.packing import PackedBatch
 from regard.models.readout import Apart, ApartSlopes, LogitSlopes, LogitTotals
 from regard.nn.blocks import DecoderBlock, EncoderBlock
 from regard.recipe import Training
+from regard.tasks.task import Batch
 
 PARTS: tuple[type[nn.Module], ...] = (EncoderBlock, DecoderBlock, LogitTotals, LogitSlopes, Apart, ApartSlopes)
 """Modules that are compiled where a model has them."""
@@ -46,10 +49,11 @@ class Decision:
 class CompiledParts:
     """The parts of a model that can be compiled; they are so when first used, and only within `used`.
 
-    `varied` says that batches will have several shapes; otherwise kernels are made for the one that comes.
+    `varied` says that batches will have several shapes; otherwise kernels are made for that which nearly all have.
     """
 
     def __init__(self, model: nn.Module, parts: tuple[type[nn.Module], ...] = PARTS, *, varied: bool = True) -> None:
+        self._varied, self._width = varied, math.inf
         found = [module for module in model.modules() if type(module) in parts]
         compiled: dict[type[nn.Module], Callable[..., Any]] = {}
         for kind in {type(module) for module in found}:
@@ -61,6 +65,15 @@ class CompiledParts:
 
     def __len__(self) -> int:
         return len(self._forwards)
+
+    def fit(self, batch: Batch) -> bool:
+        """Whether they are to be used for a batch. Where kernels are made for one shape, those of rare wider rows, for
+        pairs that are too long for the others, would take longer to make than these batches take without them."""
+        if self._varied or not isinstance(batch, PackedBatch):
+            return True
+        width = batch.tables.shape[2]
+        self._width = min(self._width, width)
+        return width == self._width
 
     @contextmanager
     def used(self) -> Iterator[None]:

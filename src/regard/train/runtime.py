@@ -143,8 +143,8 @@ class StepRunner:
 
     def learn(self, batch: Batch, carry: Carry) -> Carry:
         """Adds the loss and the gradient of a micro-batch to what there is."""
-        compiled = self.parts.used() if self.parts is not None and not self.watched else nullcontext()
-        with compiled:
+        parts = self.parts if self.parts is not None and self.parts.fit(batch) and not self.watched else None
+        with nullcontext() if parts is None else parts.used():
             with precision(self.settings, self.device):
                 summed, carry = self.task.objective(self.model, batch.map(self.sent), carry)
             scaled = summed / self.known[0]
