@@ -66,6 +66,20 @@ def test_settings_and_the_default_folder(here: Path) -> None:
     assert (recipe.train.steps, recipe.model.attention.score) == (4, "dot")  # type: ignore[union-attr]
 
 
+def test_a_model_in_place_of_a_recipe_is_told_how_to_go_on(here: Path) -> None:
+    assert regard("train", "my.toml", *SHORT).code == 0
+    told = regard("train", "runs/my")
+    assert (told.code, told.err) == (
+        2,
+        "regard: runs/my: this is the folder of a model, not a recipe; its recipe is runs/my/recipe.toml: name that "
+        "one, with --out runs/my --resume to go on with the model, or with another --out to train a new one\n",
+    )
+    told = regard("train", "runs/my/recipe.toml", "--out", "runs/my", "--resume", "--set", "train.steps=6")
+    assert told.code == 0
+    assert "goes on from step-00000004, after step 4" in told.err
+    assert regard("train", "runs/my/recipe.toml", "--out", "runs/new").code == 0
+
+
 def test_an_earlier_model_is_not_trained_over(here: Path) -> None:
     assert regard("train", "my.toml", *SHORT).code == 0
     before = content(here / "runs/my")

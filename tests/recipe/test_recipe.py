@@ -156,10 +156,12 @@ def test_contradictions_are_refused_in_words(tables: dict[str, object], words: s
 def test_a_file_that_is_no_recipe(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text("seed = ")
     (tmp_path / "b.toml").write_bytes(b"\xff\xfe")
+    (tmp_path / "c").mkdir()
     for name, words in {
         tmp_path / "a.toml": "not valid TOML",
         tmp_path / "b.toml": "not UTF-8 text (byte 0)",
-        tmp_path: "cannot be read",
+        tmp_path: f"{tmp_path}: this is a folder, not a recipe; name a recipe in it: 'a.toml' or 'b.toml'",
+        tmp_path / "c": "c: this is a folder, not a recipe; name a recipe file, or a built-in recipe",
         tmp_path / "none.toml": "neither a recipe file nor a built-in recipe; built in:",
         "date": "'dates'",
     }.items():

@@ -99,8 +99,22 @@ def _find(name: str) -> tuple[str, str, Path]:
         raise RecipeError(f"{name}: neither a recipe file nor a built-in recipe; built in: {known}") from None
     except UnicodeDecodeError as error:
         raise RecipeError(f"{name}: not UTF-8 text (byte {error.start}); a recipe is a TOML file") from None
+    except IsADirectoryError:
+        raise RecipeError(_folder_in_words(path)) from None
     except OSError as error:
         raise RecipeError(f"{name}: cannot be read: {error.strerror}") from None
+
+
+def _folder_in_words(path: Path) -> str:
+    """What to name instead of a folder: people name that of a model to go on with it."""
+    if (own := path / "recipe.toml").is_file():
+        return (
+            f"{path}: this is the folder of a model, not a recipe; its recipe is {own}: name that one, with --out {path} "
+            "--resume to go on with the model, or with another --out to train a new one"
+        )
+    there = sorted(file.name for file in path.glob("*.toml"))
+    found = f"name a recipe in it: {one_of(there)}" if there else "name a recipe file, or a built-in recipe"
+    return f"{path}: this is a folder, not a recipe; {found}"
 
 
 def _anchor_paths(tables: dict[str, Any], folder: Path) -> None:
