@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from language_runs import MODELS, language_recipe
 
 import regard
+from regard.data.segments import reading_segments
 from regard.data.text import Text
 from regard.errors import ModelError, UsageError
 from regard.models.language import LanguageModel
@@ -119,6 +120,19 @@ def test_more_rows_are_the_same_but_for_their_beginnings(writers: dict[str, Writ
     told: list[tuple[int, int]] = []
     writers["recurrent"].score(LINES, on_progress=lambda done, of: told.append((done, of)))
     assert told[-1] == (16, 16)
+
+
+@given(lines=st.integers(1, 9), rows=st.one_of(st.integers(1, 60), st.just(10**8)))
+@settings(max_examples=30)
+def test_the_signature_has_the_rows_that_were_read(writers: dict[str, Writer], lines: int, rows: int) -> None:
+    writer = writers["ngram"]
+    text = Text("test", writer.recipe.data, ["the cat sees"] * lines)
+    scored = writer.score_text(text, context="stream", rows=rows)
+    segments = reading_segments(scored.text, "stream", rows=rows, segment=writer.segment)
+    first, _ = next(segments.once())
+    assert f"|context:stream, carried|rows:{len(first.given.lengths)}|" in scored.scores[0].signature
+    by_line = writer.score_text(text, context="lines", rows=rows)
+    assert by_line.scores == writer.score_text(text, context="lines").scores
 
 
 @pytest.mark.parametrize("kind", MODELS)

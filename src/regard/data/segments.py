@@ -147,7 +147,7 @@ class StreamSegments(SegmentBatches):
         self, text: TokenText, *, rows: int, segment: int, vary: bool = False, rotate: bool = False, seed: int = 0
     ) -> None:
         super().__init__(text, first=first_token("stream"), joined=True)
-        self._segment, self._length = segment, -(-len(text) // min(rows, len(text)))
+        self._segment, self._length = segment, _row_length(len(text), rows)
         self._vary, self._rotate, self._seed = vary, rotate, seed & 0xFFFF_FFFF_FFFF_FFFF
         self._plans = Recently(self._plan)
 
@@ -234,6 +234,16 @@ def training_segments(text: TokenText, data: LanguageData, *, seed: int, batch_t
         return StreamSegments(text, rows=rows, segment=data.segment, vary=data.vary, rotate=data.rotate, seed=seed)
     ends = text.ends(data.context)
     return PieceSegments(text, ends, batch_tokens=batch_tokens, segment=data.segment, seed=seed)
+
+
+def _row_length(tokens: int, rows: int) -> int:
+    """Tokens of each row but the last, if a stream is cut into that many rows, or into as many as it has tokens."""
+    return -(-tokens // min(rows, tokens))
+
+
+def rows_cut(tokens: int, rows: int) -> int:
+    """Rows that a stream is really cut into, if that many are asked for: of equal length, they may be fewer."""
+    return -(-tokens // _row_length(tokens, rows))
 
 
 def reading_segments(text: TokenText, context: str, *, rows: int, segment: int) -> SegmentBatches:

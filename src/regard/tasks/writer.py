@@ -20,7 +20,7 @@ import numpy.typing as npt
 from torch import nn
 
 from regard.checkpoint import load_weights, put_weights
-from regard.data.segments import first_token
+from regard.data.segments import first_token, rows_cut
 from regard.data.slots import Slots, slotted
 from regard.data.stream import TokenText, encoded
 from regard.data.text import Text
@@ -201,7 +201,8 @@ class Writer:
             lines=len(tokens.lines),
             unknown=int(((tokens.stream == UNKNOWN) | (tokens.stream >= self.tokenizer.size)).sum()),
             ends=data.end_of_line,
-            conditions=self._conditions(context, rows),
+            # Only a stream is cut into rows: lines and documents have no past of which rows could take something.
+            conditions=self._conditions(context, rows_cut(len(tokens), rows) if context == "stream" else 1),
         )
         return ScoredText(likelihood, found, tokens, self.tokenizer, self.beyond)
 
