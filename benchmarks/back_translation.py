@@ -87,7 +87,7 @@ def main() -> None:
         Row(f"{few} and {others:,} {told[way]}", RECIPE, [], train=written(arguments, folder, way)) for way in WAYS
     ]
     rows += [Row(f"{arguments.pairs + others:,} pairs", RECIPE, [])]
-    run_rows(TITLE, [row for row in rows if not arguments.rows or row.name in arguments.rows], arguments)
+    run_rows(TITLE, rows, arguments)
 
 
 if __name__ == "__main__":

@@ -38,17 +38,15 @@ def guide(record: Record) -> list[str]:
     sizes = list(dict.fromkeys(row["size"] for row in record["rows"]))
     names = list(dict.fromkeys(row["name"] for row in record["rows"]))
     found = {(row["name"], row["size"]): row for row in record["rows"]}
-    best = {
-        size: max(names, key=lambda name, size=size: mean(_judged(found[name, size], "dev").get("BLEU", [0])))
-        for size in sizes
-    }
+    values = {place: _judged(row, "dev").get("BLEU", []) for place, row in found.items()}
+    best = {size: max(names, key=lambda name, size=size: mean(values.get((name, size)) or [0])) for size in sizes}
 
     def cell(name: str, size: str) -> str:
-        row = found[name, size]
-        seconds = [each["seconds"] for each in row["training"]]
-        values = _judged(row, "dev").get("BLEU", [])
-        told = spread(values, 2)
-        told = f"**{told}**" if values and name == best[size] else told
+        if not values.get((name, size)):
+            return spread([], 2)
+        seconds = [each["seconds"] for each in found[name, size]["training"]]
+        told = spread(values[name, size], 2)
+        told = f"**{told}**" if name == best[size] else told
         return f"{told} ({mean(seconds):.0f} s)" if seconds else told
 
     rows = [[name, *(cell(name, size) for size in sizes)] for name in names]
@@ -75,6 +73,10 @@ def _made(record: Record) -> str:
         for kind in ("BLEU", PERPLEXITY)
         for signature in scores.get(kind, {}).get("signatures", ())
     )
-    changed = " with changes" if record["uncommitted_changes"] else ""
-    made = f"{record['device']}, {record['date']}, {record['commit'][:10]}{changed}: `{record['command']}`"
-    return f"{'; '.join(signatures)}; on {made}"
+    places = dict.fromkeys(_told(row["made"]) for row in record["rows"])
+    return f"{'; '.join(signatures)}; on {'; on '.join(places)}"
+
+
+def _told(made: Record) -> str:
+    changed = " with changes" if made["uncommitted_changes"] else ""
+    return f"{made['device']}, {made['date']}, {made['commit'][:10]}{changed}: `{made['command']}`"

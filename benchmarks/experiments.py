@@ -14,11 +14,13 @@ A table is a TOML file in `experiments/`:
     "recurrent" = { recipe = "multi30k-recurrent", changes = ["model.hidden=256"] }
 
 Each row is `regard repeat` with these changes, in the folder that holds the data. Fewer pairs are drawn at random, the
-same for all rows, and the fewer are among the more. With --parallel, several rows share the machine: their scores are
-the same then, their times mean nothing and are not written down. What is finished is never repeated, so a table that
-was interrupted goes on where it was.
+same for all rows, and the fewer are among the more. With --parallel, several rows share the machine, and with --busy,
+other work does: the scores are the same then, the times mean nothing and are not written down. What is finished is
+never repeated, so a table that was interrupted goes on where it was. Rows of a table that are in its file already, and
+are not run now, stay there; each says where, when and by which command it was found.
 
     python benchmarks/experiments.py multi30k-ablation --data multi30k --seeds 1,2,3 --test
+    python benchmarks/experiments.py multi30k --merge elsewhere/multi30k.json       # results of another machine
 """
 
 import argparse
@@ -74,7 +76,7 @@ def rows_of(table: Mapping[str, Any], arguments: argparse.Namespace) -> list[Row
             changes = [*table.get("changes", []), *amount.get("changes", []), *own["changes"]]
             train = fewer(recipe, amount["pairs"], arguments) if "pairs" in amount else []
             found.append(Row(name, recipe, changes, size, train, own.get("judged_by", "")))
-    return [row for row in found if not arguments.rows or row.name in arguments.rows]
+    return found
 
 
 def fewer(recipe: str, pairs: int, arguments: argparse.Namespace) -> list[str]:
@@ -136,7 +138,7 @@ def results_of(row: Row, arguments: argparse.Namespace) -> dict[str, Any]:
     found = {"scores": {}, "training": [], "seeds": []}
     if path.exists():
         found = json.loads(path.read_text(encoding="utf-8"))
-    training = found["training"] if arguments.parallel == 1 else []
+    training = found["training"] if arguments.parallel == 1 and not arguments.busy else []
     told = {"name": row.name, "size": row.size, "recipe": row.recipe, "changes": [*arguments.set, *row.changes]}
     told["judged_by"] = row.judged_by
     told["changes"] += [Path(file).name for file in row.train]
@@ -144,21 +146,38 @@ def results_of(row: Row, arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def run_rows(title: str, rows: Sequence[Row], arguments: argparse.Namespace) -> None:
-    """Runs the rows of a table, and writes down what they found, after each of them."""
-    if not rows:
+    """Runs rows of a table, those that were asked for, and writes down what they found, after each of them."""
+    chosen = [row for row in rows if not arguments.rows or row.name in arguments.rows]
+    if not chosen:
         named = ", ".join(map(repr, arguments.rows))
         raise SystemExit(f"--rows {named}: no row of {arguments.table} is called so; leave it out to run all")
-    record: dict[str, Any] = {"title": title} | conditions(("regard", "torch", "sacrebleu"), arguments.commit)
-    record["device"] = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+    made = conditions(("regard", "torch", "sacrebleu"), arguments.commit)
+    made["device"] = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
     out = Path(arguments.out or HERE / "results" / f"{arguments.table}.json")
-    with ThreadPoolExecutor(arguments.parallel) as pool:
-        for _ in pool.map(lambda row: run_row(row, arguments), rows):
-            record["rows"] = [results_of(row, arguments) for row in rows]
-            out.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    for row in record["rows"]:
+    found = {(row["name"], row["size"]): row for path in (out, *arguments.merge) for row in rows_in(path)}
+
+    def write() -> None:
+        ordered = [found[row.name, row.size] for row in rows if (row.name, row.size) in found]
+        out.write_text(
+            json.dumps({"title": title, "rows": ordered}, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
+
+    if not arguments.merge:
+        with ThreadPoolExecutor(arguments.parallel) as pool:
+            for row, _ in zip(chosen, pool.map(lambda row: run_row(row, arguments), chosen), strict=True):
+                found[row.name, row.size] = results_of(row, arguments) | {"made": made}
+                write()
+    write()
+    for row in found.values():
         found = [(split, *score) for split, scores in row["scores"].items() for score in scores.items()]
         name = ", ".join(filter(None, (row["size"], row["name"])))
         print(name, *(f"{split} {kind} {score['mean']:.2f}" for split, kind, score in found), sep=", ")
+
+
+def rows_in(path: Path) -> list[dict[str, Any]]:
+    """What was found earlier, or elsewhere."""
+    rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
+    return rows
 
 
 def options(description: str | None) -> argparse.ArgumentParser:
@@ -170,6 +189,8 @@ def options(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--rows", nargs="*", help="only these rows")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a change to every row")
     parser.add_argument("--parallel", type=int, default=1, help="rows that run at the same time")
+    parser.add_argument("--busy", action="store_true", help="other work is done here, so do not write times down")
+    parser.add_argument("--merge", nargs="+", type=Path, default=[], help="run nothing, but add these results")
     parser.add_argument("--work", default="runs/experiments", help="folder for the models")
     parser.add_argument("--out", help="JSON file for the results (default: results/TABLE.json)")
     parser.add_argument("--commit", default="", help="commit of the code, where there is no repository to ask")

@@ -80,7 +80,8 @@ CITED_CACHED = {"ptb-awd-lstm": 52.8, "wikitext2-awd-lstm": 52.0}
 def language(record: Record) -> list[str]:
     """Language models on their benchmarks: a row for each recipe, means over seeds."""
     groups: dict[str, list[Record]] = defaultdict(list)
-    for figure in record["figures"]:
+    figures = sorted(record["figures"], key=lambda figure: figure["recipe"].partition("-")[0])  # by corpus
+    for figure in figures:
         groups[figure["recipe"]].append(figure)
     titles = ["recipe", "seeds", "parameters", "minutes", "dev", "test", "cited", "test with cache", "cited"]
     rows = [
@@ -97,7 +98,7 @@ def language(record: Record) -> list[str]:
         ]
         for name, group in groups.items()
     ]
-    notes = dict.fromkeys(note for figure in record["figures"] for note in _conditions_of(figure))
+    notes = dict.fromkeys(note for figure in figures for note in _conditions_of(figure))
     if any(row[-1] for row in rows):
         said = (
             "Against another recipe of the same seed: change of test perplexity, with its 95 % interval by the paired "
@@ -330,6 +331,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "tatoeba-tags": ("tatoeba-tags.json", recipes),
     "train-cpu": ("train_cpu.json", train_cpu),
     "train-gpu": ("train_gpu.json", train_gpu),
+    "train-gpu-64k": ("train_gpu_64k.json", train_gpu),
     "train-gpu-earlier": ("train_gpu_earlier.json", train_gpu),
     "train-language": ("train_language.json", train_language),
     "train-language-gpu": ("train_language_gpu.json", train_language),

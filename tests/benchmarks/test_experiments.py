@@ -7,6 +7,7 @@ from argparse import Namespace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -92,16 +93,38 @@ def test_a_table_is_run_and_written(
 def test_what_was_found_before_a_stop_is_written(
     experiments: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run_row(row: object, arguments: Namespace) -> None:
-        if row == "second":
+    def run_row(row: Any, arguments: Namespace) -> None:
+        if row.name == "second":
             raise KeyboardInterrupt
 
+    out = tmp_path / "out.json"
+    found = {"size": "", "scores": {}}
+    out.write_text(json.dumps({"rows": [{"name": name, "found": "earlier"} | found for name in ("first", "last")]}))
     monkeypatch.setattr(experiments, "run_row", run_row)
-    monkeypatch.setattr(experiments, "results_of", lambda row, arguments: {"name": row})
-    arguments = Namespace(table="any", out=str(tmp_path / "out.json"), parallel=1, commit="", rows=None)
+    monkeypatch.setattr(experiments, "results_of", lambda row, arguments: {"name": row.name} | found)
+    arguments = Namespace(table="any", out=str(out), parallel=1, commit="of now", rows=["first", "second"], merge=[])
+    rows = [experiments.Row(name, "any", []) for name in ("last", "first", "second")]
     with pytest.raises(KeyboardInterrupt):
-        experiments.run_rows("title", ["first", "second"], arguments)
-    assert json.loads((tmp_path / "out.json").read_text())["rows"] == [{"name": "first"}, {"name": "second"}]
+        experiments.run_rows("title", rows, arguments)
+    last, first = json.loads(out.read_text())["rows"]
+    assert (last["name"], last["found"], first["name"]) == ("last", "earlier", "first")
+    assert (first["made"]["commit"], "found" in first) == ("of now", False)
+
+
+def test_results_of_another_machine_are_added(
+    experiments: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, name in enumerate(("Transformer", "Transformer, 3,500 steps")):
+        row = {"name": name, "size": "", "scores": {}, "made": {"device": "elsewhere"}}
+        (tmp_path / f"{number}.json").write_text(json.dumps({"rows": [row]}))
+    files = [str(tmp_path / f"{number}.json") for number in (1, 0)]
+    out = tmp_path / "out.json"
+    monkeypatch.setattr(sys, "argv", ["experiments.py", "multi30k", "--out", str(out), "--merge", *files])
+    experiments.main()
+    rows = json.loads(out.read_text())["rows"]
+    assert [(row["name"], row["made"]) for row in rows] == [
+        (name, {"device": "elsewhere"}) for name in ("Transformer", "Transformer, 3,500 steps")
+    ]
 
 
 def test_rows_that_a_table_does_not_have(

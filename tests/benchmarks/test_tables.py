@@ -19,12 +19,13 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_language_models_are_judged_by_their_perplexity(tables: ModuleType) -> None:
+    made_by = {"uncommitted_changes": False, "device": "a GPU", "date": "today", "commit": "c", "command": ""}
+    known = {"seeds": [1], "training": [], "judged_by": "", "made": made_by}
     rows = [
-        {"name": name, "seeds": [1], "training": [], "judged_by": "", "scores": {"dev": {"perplexity per token": told}}}
+        known | {"name": name, "scores": {"dev": {"perplexity per token": told}}}
         for name, told in (("as it is", {"values": [80.0], "signatures": ["tokens:9"]}), ("worse", {"values": [90.5]}))
     ]
-    made_by = {"uncommitted_changes": False, "device": "a GPU", "date": "today", "commit": "c", "command": ""}
-    made = tables.ablation({"rows": rows} | made_by)
+    made = tables.ablation({"rows": rows})
     assert made[0] == "|  | seeds | dev perplexity per token | training, s | change of dev perplexity per token |"
     assert made[3] == "| worse | 1 | 90.50 | – | +10.50 |"
     assert made[-1].startswith("tokens:9; on a GPU, today")
@@ -139,6 +140,7 @@ def row(name: str, *values: float, size: str = "", judged_by: str = "", **others
     scores = {kind: {"values": each, "signatures": ["tok:13a"]} for kind, each in named.items()}
     seeds, training = list(range(len(values))), [{"seconds": 30.0} for _ in values]
     told = {"name": name, "size": size, "judged_by": judged_by, "seeds": seeds, "training": training}
+    told["made"] = CONDITIONS
     return told | {"scores": {"dev": scores} if values else {}}
 
 
@@ -151,7 +153,7 @@ def block(tables: ModuleType, folder: Path, name: str, record: dict[str, object]
 def test_tables_of_experiments(tables: ModuleType, tmp_path: Path) -> None:
     rows = [row("as it is", 40.0, 41.0), row("less", 39.0), row("failed")]
     rows += [row("both", 30.0, judged_by="BLEU de", de=[41.0], en=[20.0])]
-    made = block(tables, tmp_path, "multi30k-ablation", CONDITIONS | {"rows": rows})
+    made = block(tables, tmp_path, "multi30k-ablation", {"rows": rows})
     assert made[1] == "|  | seeds | dev BLEU | training, s | change of dev BLEU |"
     assert made[3:7] == [
         "| as it is | 2 | 40.50 ± 0.71 | 30 ± 0 |  |",
@@ -160,8 +162,11 @@ def test_tables_of_experiments(tables: ModuleType, tmp_path: Path) -> None:
         "| both | 1 | 41.00 | 30 | +0.50 |",
     ]
     assert made[8] == "tok:13a; on a GPU, 2026-01-01, 0123456789: `python benchmarks/experiments.py`"
+    rows[1]["made"] = CONDITIONS | {"device": "another", "uncommitted_changes": True}
+    made = block(tables, tmp_path, "multi30k-ablation", {"rows": rows})
+    assert made[8].endswith("; on another, 2026-01-01, 0123456789 with changes: `python benchmarks/experiments.py`")
     rows = [row("German alone", 40.0), row("both", 30.0, de=[41.0], fr=[20.0])]
-    made = block(tables, tmp_path, "tatoeba-tags", CONDITIONS | {"rows": rows})
+    made = block(tables, tmp_path, "tatoeba-tags", {"rows": rows})
     assert made[1] == "|  | seeds | dev BLEU | dev BLEU de | dev BLEU fr | training, s |"
     assert made[3:5] == ["| German alone | 1 | 40.00 | – | – | 30 |", "| both | 1 | – | 41.00 | 20.00 | 30 |"]
 
@@ -173,12 +178,13 @@ def test_the_guide_marks_the_best_of_each_size(tables: ModuleType, tmp_path: Pat
             ("small", "5", [20.0]),
             ("large", "5", [10.0]),
             ("small", "30", [30.0]),
-            ("large", "30", []),
+            ("large", "60", [1.0]),
         )
     ]
-    made = block(tables, tmp_path, "guide-multi30k", CONDITIONS | {"rows": rows})
-    assert made[1] == "| dev BLEU | 5 | 30 |"
-    assert made[3:5] == ["| small | **20.00** (30 s) | **30.00** (30 s) |", "| large | 10.00 (30 s) | – |"]
+    made = block(tables, tmp_path, "guide-multi30k", {"rows": rows})
+    assert made[1] == "| dev BLEU | 5 | 30 | 60 |"
+    assert made[3] == "| small | **20.00** (30 s) | **30.00** (30 s) | – |"
+    assert made[4] == "| large | 10.00 (30 s) | – | **1.00** (30 s) |"
 
 
 def test_the_table_of_europarl(tables: ModuleType, tmp_path: Path) -> None:
