@@ -53,7 +53,7 @@ def test_generate_writes_on(model: Path) -> None:
         *(
             (
                 ["--temperature", given],
-                f"regard: --temperature {given}: give 0, which takes the likeliest token, or a finite number above it\n",
+                f"--temperature {given}: give 0, which takes the likeliest token, or a finite number above it\n",
             )
             for given in (-1, "nan", "inf")
         ),

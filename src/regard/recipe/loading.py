@@ -109,8 +109,8 @@ def _folder_in_words(path: Path) -> str:
     """What to name instead of a folder: people name that of a model to go on with it."""
     if (own := path / "recipe.toml").is_file():
         return (
-            f"{path}: this is the folder of a model, not a recipe; its recipe is {own}: name that one, with --out {path} "
-            "--resume to go on with the model, or with another --out to train a new one"
+            f"{path}: this is the folder of a model, not a recipe; its recipe is {own}: name that one, with "
+            f"--out {path} --resume to go on with the model, or with another --out to train a new one"
         )
     there = sorted(file.name for file in path.glob("*.toml"))
     found = f"name a recipe in it: {one_of(there)}" if there else "name a recipe file, or a built-in recipe"
