@@ -15,21 +15,26 @@ in another order in every pass; PEER says what else it has of its own, and --pee
 development and the test text with a beam of 5, in float32, the peer by its `generate`.
 
 A time has everything in it: reading and tokenizing the text, building and compiling the model, training, validation.
-With --seconds, a side stops in time and goes on when it is called again; what the peer needs to save and to load for
-that is not counted, ours is. With --busy, the peer's steps are not timed, because something else uses the device: their
-time is taken to be that of those before. `compare` scores both and says by the paired bootstrap whether they differ.
+With --seconds, a side stops in time and goes on when it is called again. Of the peer, the passes of its first sitting
+are timed: a GPU takes its time over each shape that is new to a process, so that a first pass is slower than the others,
+and would be so again in every sitting. Its other passes are taken to be as long as the timed ones after the first; so
+other work may share the device with later sittings. `compare` scores both and says by the paired bootstrap whether they
+differ.
 """
 
 import argparse
 import gc
 import json
+import math
 import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from pathlib import Path
+from statistics import mean
 from threading import Timer
 from typing import Any
 
@@ -67,28 +72,18 @@ class Side:
     """What one side has done so far, kept beside its model."""
 
     seconds: float = 0.0
-    """Of training, with all that belongs to it; without steps that were not timed."""
+    """From the text to the trained model, with all that belongs to it."""
     preparing: float = 0.0
     """How many of them went by before the first step could be done: text, tokens, model."""
+    passes: list[float] = field(default_factory=list)
+    """Seconds of each pass that was timed by itself, from the first on."""
     steps: int = 0
-    timed: int = 0
-    """Steps that were timed."""
     finished: bool = False
     sittings: int = 0
     decoding: dict[str, float] = field(default_factory=dict)
     """Seconds for each text."""
     settings: list[str] = field(default_factory=list)
     peak_reserved_gibibytes: float = 0.0
-
-    @property
-    def training(self) -> float:
-        """Seconds of all steps, those that were not timed as fast as the others."""
-        return (self.seconds - self.preparing) * self.steps / self.timed
-
-    @property
-    def whole(self) -> float:
-        """Seconds from the text to the trained model."""
-        return self.preparing + self.training
 
     @classmethod
     def load(cls, folder: Path) -> "Side":
@@ -117,8 +112,7 @@ def own(arguments: argparse.Namespace, folder: Path) -> None:
         side.seconds += time.perf_counter() - begun
         side.preparing = side.preparing or side.seconds - ended.seconds
         side.finished = ended.reason != "interrupted"
-        side.steps, side.timed, side.settings = ended.step, ended.step, list(arguments.set)
-        side.sittings += 1
+        side.steps, side.settings, side.sittings = ended.step, list(arguments.set), side.sittings + 1
         side.save(folder)
         print(f"own: step {side.steps}, {side.seconds:.1f} s", flush=True)
     if side.finished and not side.decoding:
@@ -145,16 +139,16 @@ def peer(arguments: argparse.Namespace, folder: Path) -> None:
     else:
         task.save(folder)
         side.preparing = time.perf_counter() - begun
-        side.seconds = side.preparing
     if not side.finished:
-        seconds = loop.run(begun + arguments.seconds)
-        if not arguments.busy:
-            side.seconds, side.timed = side.seconds + seconds, side.timed + loop.step - side.steps
+        passes = loop.run(begun + arguments.seconds)
+        if not side.sittings:
+            side.passes = passes
+            side.seconds = side.preparing + extrapolated(passes, recipe.train.epochs)
         side.steps, side.finished, side.settings = loop.step, loop.step == loop.steps, changes
         side.sittings += 1
         loop.save(folder)
         side.save(folder)
-        print(f"peer: step {side.steps} of {loop.steps}, {seconds:.1f} s", flush=True)
+        print(f"peer: step {side.steps} of {loop.steps}, {side.seconds:.1f} s for all", flush=True)
     if side.finished and not side.decoding and time.perf_counter() - begun < arguments.seconds:
         for split in SPLITS:
             started = time.perf_counter()
@@ -162,6 +156,13 @@ def peer(arguments: argparse.Namespace, folder: Path) -> None:
             side.decoding[split] = time.perf_counter() - started
             _write(folder, split, outputs)
         side.save(folder)
+
+
+def extrapolated(passes: Sequence[float], count: int) -> float:
+    """Seconds of so many passes, of which the first ones were timed; the others are as long as those after the first.
+    No number, if there are none of these."""
+    rest = count - len(passes)
+    return sum(passes) + (rest * mean(passes[1:] or [math.nan]) if rest else 0.0)
 
 
 class _Loop:
@@ -186,9 +187,10 @@ class _Loop:
         self.sums: dict[str, Tensor] = {}
         self.summed = 0
 
-    def run(self, deadline: float) -> float:
-        """Steps until all are done or time is over; the seconds they took. At the end the model is the average."""
-        begun = time.perf_counter()
+    def run(self, deadline: float) -> list[float]:
+        """Steps until all are done or time is over; the seconds of each whole pass. At the end the model is the
+        average."""
+        ends = [time.perf_counter()]
         precision = self.settings.precision
         bfloat16 = precision == "bfloat16" or (precision == "auto" and self.device.type == "cuda")
         how = {"bfloat16": bfloat16, "smoothing": self.settings.label_smoothing, "clip": self.settings.clip}
@@ -198,14 +200,14 @@ class _Loop:
             plain_step(self.model, self.optimizer, batch, **how)
             if self.step > self.steps - AVERAGED and (self.step % APART == 0 or self.step == self.steps):
                 self._sum_up()
+            if self.step % len(self.batches) == 0:
+                ends.append(self._now())
             # The device is a few steps behind, which a deadline has room for.
             if self.step == self.steps or time.perf_counter() > deadline:
                 break
         if self.step == self.steps:
             self.model.load_state_dict({name: total / self.summed for name, total in self.sums.items()})
-        if self.device.type == "cuda":
-            torch.cuda.synchronize()
-        return time.perf_counter() - begun
+        return [after - before for before, after in pairwise(ends)]
 
     def save(self, folder: Path) -> None:
         parts = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "sums": self.sums}
@@ -223,6 +225,12 @@ class _Loop:
             done, place = divmod(self.step, len(self.batches))
             order = torch.randperm(len(self.batches), generator=torch.Generator().manual_seed(done))
             yield from (self.batches[index] for index in order[place:].tolist())
+
+    def _now(self) -> float:
+        """The time when all steps so far are done."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter()
 
     def _set_rate(self) -> None:
         share = share_of_peak(self.settings.schedule, Moment(self.step, self.steps))
@@ -294,6 +302,8 @@ def comparison(arguments: argparse.Namespace, work: Path) -> dict[str, Any]:
         raise SystemExit(f"{' and '.join(unfinished)}: not finished; call `europarl.py {unfinished[0]}` first")
     if len({(folder / FINGERPRINT).read_bytes() for folder in folders.values()}) > 1:
         raise SystemExit("the two sides were not trained on the same text and tokens; begin again in another --work")
+    if math.isnan(sides["peer"].seconds):
+        raise SystemExit("peer: fewer than two passes were timed; begin again with more --seconds in the first sitting")
     recipe, scores = recipe_of(sides["own"].settings), {}
     for split in SPLITS:
         references = [pair.target for pair in split_of(recipe, split)]
@@ -305,13 +315,14 @@ def comparison(arguments: argparse.Namespace, work: Path) -> dict[str, Any]:
         }
         print(split, *(each.numbers() for each in found), sep="\n  ")
     own_side, peer_side = sides.values()
-    times, alone = peer_side.whole / own_side.whole, peer_side.training / own_side.training
-    print(f"own {own_side.whole:.1f} s, peer {peer_side.whole:.1f} s: {times:.2f} times as fast")
+    times = peer_side.seconds / own_side.seconds
+    alone = (peer_side.seconds - peer_side.preparing) / (own_side.seconds - own_side.preparing)
+    print(f"own {own_side.seconds:.1f} s, peer {peer_side.seconds:.1f} s: {times:.2f} times as fast")
     record = conditions(["regard", "torch", "transformers", "sacrebleu"], arguments.commit)
     record["device"] = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
     record |= {"model": recipe.model.model_dump(), "epochs": recipe.train.epochs, "beam": BEAM}
     record |= {"batch_tokens": recipe.train.batch_tokens, "vocabulary": recipe.tokens.source.size}
-    record |= {name: asdict(side) | {"whole": side.whole} for name, side in sides.items()}
+    record |= {name: asdict(side) for name, side in sides.items()}
     return record | {"times_as_fast": times, "times_as_fast_without_preparing": alone, "scores": scores}
 
 
@@ -321,7 +332,6 @@ def main() -> None:
     parser.add_argument("--data", default=".", help="folder with the files that the recipe names")
     parser.add_argument("--work", default="runs/europarl", help="folder for models and outputs")
     parser.add_argument("--seconds", type=float, default=MOST_SECONDS, help="stop in time after so many")
-    parser.add_argument("--busy", action="store_true", help="peer: something else uses the device, so time nothing")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a change of both sides")
     parser.add_argument(
         "--peer-set", action="append", default=[], metavar="KEY=VALUE", help="a change of the peer alone"

@@ -276,7 +276,7 @@ def europarl(record: Record) -> list[str]:
     rows = [
         [
             told,
-            *(f"{record[side][part]:.0f}" for part in ("whole", "preparing")),
+            *(f"{record[side][part]:.0f}" for part in ("seconds", "preparing")),
             f"{record[side]['steps']:,}",
             *(f"{record['scores'][split][side]['value']:.2f}" for split in ("dev", "test")),
             f"{record[side]['decoding']['test']:.1f}",
@@ -286,10 +286,10 @@ def europarl(record: Record) -> list[str]:
     ]
     test = record["scores"]["test"]["comparisons"][0]
     difference, low, high = (f"{test[part]:+.2f}".replace("-", "−") for part in ("difference", "low", "high"))
-    timed, steps = record["peer"]["timed"], record["peer"]["steps"]
-    rest = f"; the peer's time is that of {timed:,} steps, with nothing else on the device, taken for all {steps:,}"
+    timed, passes = len(record["peer"]["passes"]), record["epochs"]
+    rest = f"; {timed} passes of the peer were timed, and the others taken to be as long as those after the first"
     said = (
-        f"{record['times_as_fast']:.2f} times as fast{rest if timed < steps else ''}. "
+        f"{record['times_as_fast']:.2f} times as fast{rest if timed < passes else ''}. "
         f"Test BLEU differs by {difference}, 95 % interval {low} to {high}, "
         f"p = {test['p_value']:.3f} ({test['signature']}). "
         f"Settings of the peer: {', '.join(f'`{each}`' for each in record['peer']['settings'])}."

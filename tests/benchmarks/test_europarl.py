@@ -2,9 +2,11 @@
 
 import gzip
 import json
+import math
 import sys
 from importlib import import_module, util
 from pathlib import Path
+from shutil import rmtree
 from types import ModuleType
 from typing import Any
 
@@ -56,14 +58,23 @@ def test_both_sides_in_sittings(europarl: ModuleType, tmp_path: Path, monkeypatc
     called(europarl, monkeypatch, tmp_path, "own")
     called(europarl, monkeypatch, tmp_path, "peer", "--seconds", "0")
     first = europarl.Side.load(tmp_path / "work" / "peer")
-    assert (first.steps, first.timed, first.finished, first.sittings) == (1, 1, False, 1)
-    called(europarl, monkeypatch, tmp_path, "all", "--busy", "--out", str(tmp_path / "found.json"))
+    assert (first.steps, first.finished, first.sittings, first.passes) == (1, False, 1, [])
+    called(europarl, monkeypatch, tmp_path, "peer")
+    with pytest.raises(SystemExit, match=r"^peer: fewer than two passes were timed; begin again with more --seconds"):
+        called(europarl, monkeypatch, tmp_path, "compare")
+    rmtree(tmp_path / "work" / "peer")
+    called(europarl, monkeypatch, tmp_path, "all", "--out", str(tmp_path / "found.json"))
     found: dict[str, Any] = json.loads((tmp_path / "found.json").read_text())
-    assert (found["own"]["finished"], found["peer"]["finished"], found["peer"]["sittings"]) == (True, True, 2)
-    assert found["peer"]["seconds"] == first.seconds > first.preparing
+    assert (found["own"]["finished"], found["peer"]["finished"], found["peer"]["sittings"]) == (True, True, 1)
+    assert found["peer"]["seconds"] == found["peer"]["preparing"] + sum(found["peer"]["passes"])
+    assert len(found["peer"]["passes"]) == 2
     assert set(found["scores"]) == {"dev", "test"}
     assert "tok:13a" in found["scores"]["test"]["own"]["signature"]
-    assert found["peer"]["whole"] == pytest.approx(
-        first.preparing + (first.seconds - first.preparing) * found["peer"]["steps"]
-    )
-    assert found["times_as_fast"] == pytest.approx(found["peer"]["whole"] / found["own"]["seconds"])
+    assert found["times_as_fast"] == pytest.approx(found["peer"]["seconds"] / found["own"]["seconds"])
+
+
+def test_passes_that_were_not_timed_are_as_long_as_those_after_the_first(europarl: ModuleType) -> None:
+    assert europarl.extrapolated([9.0, 2.0, 4.0], 10) == 15.0 + 7 * 3.0
+    assert europarl.extrapolated([9.0, 2.0], 2) == 11.0
+    assert math.isnan(europarl.extrapolated([9.0], 2))
+    assert math.isnan(europarl.extrapolated([], 2))
