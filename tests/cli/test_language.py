@@ -272,6 +272,19 @@ def test_check_of_one_text_and_of_a_recipe(tmp_path: Path) -> None:
     assert "train.txt:1: a NUL byte" in told.err
 
 
+def test_a_text_too_short_to_judge_a_model_is_said_to_be_so(tmp_path: Path) -> None:
+    for size, short in ((27, True), (28, False)):
+        recipe = language_recipe(tmp_path, data={"dev": [], "end_of_line": False})
+        (tmp_path / "train.txt").write_text("cat " * (size - 1) + "\ncat")
+        (tmp_path / "my.toml").write_text(write_recipe(recipe), encoding="utf-8")
+        told = regard("train", tmp_path / "my.toml", "--out", tmp_path / f"{size}", "--set", "train.steps=1")
+        assert told.code == 0
+        assert short == (
+            "train: this is less than one batch (27 tokens, and train.batch_tokens = 28): a model learns so short a "
+            "text by heart, and cannot be judged by it; train on more text\n" in told.err
+        )
+
+
 def test_a_recipe_of_another_task_is_refused_where_it_cannot_work(tmp_path: Path) -> None:
     told = regard("ladder", "dates", "--out", tmp_path / "out")
     assert "task = 'translation', but a recipe with task = 'language' is needed here" in told.err

@@ -14,7 +14,7 @@ from regard.data import Position, SegmentBatch
 from regard.data.cache import remove_other_caches
 from regard.data.segments import reading_segments, training_segments
 from regard.data.stream import TokenText, prepare_text
-from regard.errors import ModelError
+from regard.errors import ModelError, counted
 from regard.models import LanguageModel, build_language_model, start_from_vectors
 from regard.objectives.language import segment_loss
 from regard.recipe import LanguageRecipe, NgramModel
@@ -64,6 +64,12 @@ class LanguageTask(Task):
         prepared = prepare_text(recipe, folder / "cache", begun, on_progress)
         for line in prepared.report.lines():
             say(line)
+        tokens, batch = len(prepared.parts["train"]), recipe.train.batch_tokens
+        if tokens < batch and not isinstance(recipe.model, NgramModel):
+            say(
+                f"train: this is less than one batch ({counted(tokens, 'token')}, and train.batch_tokens = {batch}): a "
+                "model learns so short a text by heart, and cannot be judged by it; train on more text"
+            )
         refuse_other_text(folder, prepared.fingerprint)
         remove_other_caches(prepared.cache)
         return cls(
