@@ -16,10 +16,10 @@ development and the test text with a beam of 5, in float32, the peer by its `gen
 
 A time has everything in it: reading and tokenizing the text, building and compiling the model, training, validation.
 With --seconds, a side stops in time and goes on when it is called again. Of the peer, the passes of its first sitting
-are timed: a GPU takes its time over each shape that is new to a process, so that a first pass is slower than the others,
+are timed: a GPU takes its time over each shape that is new to a process, so that a first pass is slower than others,
 and would be so again in every sitting. Its other passes are taken to be as long as the timed ones after the first; so
-other work may share the device with later sittings. `compare` scores both and says by the paired bootstrap whether they
-differ.
+other work may share the device with later sittings. `compare` scores both, and says by the paired bootstrap whether
+they differ.
 """
 
 import argparse
