@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import regard as library
-from regard.tasks.markup import TAG, Marked, MarkedTexts, placeholders, restore, units, without_tags
+from regard.tasks.markup import TAG, Marked, MarkedTexts, Origins, placeholders, restore, units, without_tags
 
 words = st.sampled_from(["ein", "Haus", "ist", "rot", ",", "5%", "$", "<", "a>b", "{", "}", "_", "foo", "&amp;", '"'])
 marks = st.sampled_from(["{0}", "{name}", "%s", "%1$s", "%(x)s", "__X__", "http://a.bc/d", "a@c.de", "${v}", "{{w}}"])
@@ -51,17 +51,17 @@ def nested(text: str) -> bool:
     return not opened
 
 
-def links_of(data: st.DataObject, source: str, output: str) -> frozenset[tuple[int, int]]:
-    """Any links: each unit of the output has at most one."""
+def drawn(data: st.DataObject, source: str, output: str) -> Origins:
+    """Any origins: each unit of the output has at most one."""
     count = len(units(source))
-    origins = st.none() | st.integers(0, count - 1) if count else st.none()
-    chosen = [data.draw(origins) for _ in units(output)]
-    return frozenset((origin, place) for place, origin in enumerate(chosen) if origin is not None)
+    looks = st.none() | st.tuples(st.integers(0, count - 1), st.floats(0.1, 1)) if count else st.none()
+    chosen = [data.draw(looks) for _ in units(output)]
+    return {place: look for place, look in enumerate(chosen) if look is not None}
 
 
 def restored(source: str, output: str, data: st.DataObject) -> str:
     marked, clean = Marked.of(source), without_tags(output)
-    return restore(marked, clean, links_of(data, marked.plain, clean))
+    return restore(marked, clean, drawn(data, marked.plain, clean))
 
 
 @given(source=st.one_of(well_formed(), broken), output=outputs, data=st.data())
@@ -100,15 +100,47 @@ def test_what_stood_inside_a_pair_is_inside_it_again(output: str, data: st.DataO
 def test_a_text_that_is_written_as_it_was_gets_its_words_back(source: str) -> None:
     marked = Marked.of(source)
     clean = without_tags(marked.plain)
-    same = frozenset((place, place) for place in range(len(units(clean))))
+    same = {place: (place, 1.0) for place in range(len(units(clean)))}
     found = restore(Marked.of(source), clean, same)
     if marked.plain == clean and clean.strip():
         plain = Marked.of(found).plain
         assert [plain[start:end] for start, end in units(plain)] == [clean[start:end] for start, end in units(clean)]
 
 
-def linked(source: str, output: str, *pairs: tuple[int, int]) -> str:
-    return restore(Marked.of(source), output, frozenset(pairs))
+def words_of(text: str) -> Counter[str]:
+    """How often each unit occurs that is no placeholder."""
+    return Counter(text[start:end] for start, end in units(text) if not placeholders(text[start:end]))
+
+
+@given(names=st.lists(marks, min_size=1, max_size=3), output=outputs, data=st.data())
+def test_a_placeholder_costs_no_more_than_one_word(names: list[str], output: str, data: st.DataObject) -> None:
+    source = " ein ".join(names)
+    clean = without_tags(output)
+    found = restored(source, clean, data)
+    lost = words_of(clean) - words_of(found)
+    # What spells a part of a placeholder, such as `{` or `name`, may go with it.
+    assert sum(count for word, count in lost.items() if word not in "".join(names)) <= len(names)
+    assert not words_of(found) - words_of(clean)
+    assert Counter(placeholders(found)) == Counter(placeholders(source))
+
+
+def linked(source: str, output: str, *looks: tuple[int, int] | tuple[int, int, float]) -> str:
+    origins = {target: (unit, weight[0] if weight else 1.0) for unit, target, *weight in looks}
+    return restore(Marked.of(source), output, origins)
+
+
+def test_of_several_words_the_one_that_looked_most_is_replaced() -> None:
+    source = "Hallo {name}!"
+    assert linked(source, "Hello dear Mr X!", (0, 0), (1, 1, 0.5), (1, 2, 0.4), (1, 3, 0.9)) == "Hello dear Mr {name}!"
+    assert linked(source, "Hello dear Mr X!", (0, 0), (1, 1, 0.5), (1, 3, 0.4)) == "Hello {name} Mr X!"
+    assert linked("{a} {b}", "x y z", (0, 0, 0.5), (1, 1, 0.5), (1, 2, 0.6)) == "{a} y {b}"
+
+
+def test_what_is_written_in_pieces_is_replaced_whole() -> None:
+    assert linked("Hallo {name}!", "Hello { Name } !", (0, 0), (1, 1), (1, 2, 0.4), (2, 4)) == "Hello {name} !"
+    assert linked("Hallo {name}!", "Hello dear { name }!", (0, 0), (1, 1, 0.9), (1, 3, 0.4)) == "Hello dear {name}!"
+    assert linked("see http://x.yz.", "voir http : / / x. yz.", (1, 1)) == "voir http://x.yz ."
+    assert linked("{a} und {{a}}", "{a} a", (0, 0), (2, 1)) == "{a} {{a}}"
 
 
 def test_words_are_followed_wherever_they_go() -> None:

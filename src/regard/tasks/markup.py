@@ -6,17 +6,18 @@
 The model reads the text without its tags. A pair of tags encloses what the words it encloses became; of several such
 places it takes the longest. What stood inside a pair is inside it again, and every tag comes back once, even if nothing
 became of its words. Placeholders and addresses stay in the text that the model reads. Where it wrote them, they stay;
-where it made something else of one, that is replaced by it, and where it made nothing, it is put beside what its
-neighbors became. So the output has the tags and the placeholders of the source, each as often.
+where it made other words of one, the word that looked at it most is replaced by it, with what spells more of it there,
+and the others stay; where it made nothing, it is put beside what its neighbors became. So the output has the tags and
+the placeholders of the source, each as often, and loses no more than a word for each.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from regard.data import Span
-from regard.inspect import Links
+from regard.inspect import WordWeights, link
 from regard.tasks.translator import Translation
 
 TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--[^<>]*-->")
@@ -33,6 +34,8 @@ _BEFORE, _AFTER = frozenset("([„“«\"'"), frozenset(")].,;:!?”“»\"'")
 """What may stand right before or after a placeholder, unless it is an address, without becoming part of it."""
 
 Kind = Literal["opens", "closes", "alone"]
+Origins = Mapping[int, tuple[int, float]]
+"""For units of an output, the unit of the source that each comes from, and how much it looked at that."""
 
 
 @dataclass
@@ -129,21 +132,26 @@ class MarkedTexts:
         outputs = [output for best in found for output in (best, *best.others)]
         marked = [one for one, best in zip(self._marked, found, strict=True) for _ in (best, *best.others)]
         clean = [without_tags(output.text) for output in outputs]
-        links: Iterable[Links] = []
+        weights: Iterable[WordWeights] = []
         if outputs:
             # All at once, because attention is read in batches.
-            links = outputs[0].translator.align([one.plain for one in marked], clean, units=units)
-        texts = [restore(*each) for each in zip(marked, clean, links, strict=True)]
+            weights = outputs[0].translator.word_weights([one.plain for one in marked], clean, units=units)
+        texts = [restore(*each) for each in zip(marked, clean, map(origins_of, weights), strict=True)]
         rows = zip(outputs, marked, texts, strict=True)
         new = iter([replace(output, source=one.text, text=text, others=()) for output, one, text in rows])
         return [replace(next(new), others=tuple(next(new) for _ in best.others)) for best in found]
 
 
-def restore(marked: Marked, output: str, links: Links) -> str:
-    """An output without tags, with the tags and placeholders of its source; `links` are those of their units."""
+def origins_of(weights: WordWeights) -> Origins:
+    """What the units of an output come from, by attention."""
+    return {target: (source, float(weights.weights[target, source])) for source, target in link(weights)}
+
+
+def restore(marked: Marked, output: str, origins: Origins) -> str:
+    """An output without tags, with the tags and placeholders of its source."""
     if not marked.plain.strip():
         return marked.text
-    return _Arrangement(marked, _with_placeholders(marked.plain, output, links)).text()
+    return _Arrangement(marked, _with_placeholders(marked.plain, output, origins)).text()
 
 
 def without_tags(output: str) -> str:
@@ -160,6 +168,8 @@ class Unit:
     text: str
     space: str
     origin: int | None
+    weight: float = 0.0
+    """How much it looked at that."""
     put: bool = False
     """True for a placeholder that the model did not write."""
 
@@ -170,15 +180,14 @@ class Unit:
         return self.space or (" " if apart else "")
 
 
-def _with_placeholders(plain: str, output: str, links: Links) -> list[Unit]:
+def _with_placeholders(plain: str, output: str, origins: Origins) -> list[Unit]:
     """The units of an output, among them every placeholder of the source."""
-    origins = {target: source for source, target in sorted(links, reverse=True)}
     sources = [plain[start:end] for start, end in units(plain)]
     lacking = {place: text for place, text in enumerate(sources) if _is_placeholder(text)}
     written: list[Unit] = []
     last, dropped = 0, False
     for place, (start, end) in enumerate(units(output)):
-        text, origin = output[start:end], origins.get(place)
+        text, (origin, weight) = output[start:end], origins.get(place, (None, 0.0))
         space, last = output[last:start] or " " * dropped, end
         dropped = False
         if _is_placeholder(text):
@@ -188,22 +197,49 @@ def _with_placeholders(plain: str, output: str, links: Links) -> list[Unit]:
                 continue
             origin = origin if origin in same else same[0]
             del lacking[origin]
-        written.append(Unit(text, space, origin))
+        written.append(Unit(text, space, origin, weight))
     for source, text in lacking.items():
         written = _put(text, source, written)
     return written
 
 
 def _put(placeholder: str, source: int, written: list[Unit]) -> list[Unit]:
-    """The units with a placeholder in place of what its source became, or where that should stand."""
-    own = [unit.origin == source and not unit.put for unit in written]
-    start, end = _longest_run(own, [False] * len(own))
-    space = written[start].space if start < end else " "
-    if start == end:
+    """The units with a placeholder in place of the one that it became, or where that should stand."""
+    own = [place for place, unit in enumerate(written) if unit.origin == source and _may_go(unit)]
+    if own:
+        start, end = _spelled(placeholder, max(own, key=lambda place: _likeness(written[place], placeholder)), written)
+        space = written[start].space
+    else:
         start = end = _place(source, written, 0, len(written))
+        space = " "
         if end < len(written) and not written[end].space:
             written[end] = replace(written[end], space=" ")
     return [*written[:start], Unit(placeholder, space, source, put=True), *written[end:]]
+
+
+def _may_go(unit: Unit) -> bool:
+    return not unit.put and not _is_placeholder(unit.text)
+
+
+def _likeness(unit: Unit, placeholder: str) -> tuple[bool, float]:
+    """A word of the placeholder itself comes first, then whatever looked at it most."""
+    return unit.text.isalnum() and unit.text.lower() in placeholder.lower(), unit.weight
+
+
+def _spelled(placeholder: str, place: int, written: Sequence[Unit]) -> Span:
+    """The unit at a place, with its neighbors as far as they spell a part of the placeholder together: `{ name }`."""
+
+    def spells(first: int, last: int) -> bool:
+        pieces = written[max(first, 0) : last]
+        joined = "".join(unit.text for unit in pieces).lower()
+        return len(pieces) == last - first and all(map(_may_go, pieces)) and joined in placeholder.lower()
+
+    start, end = place, place + 1
+    while spells(start, end + 1):
+        end += 1
+    while spells(start - 1, end):
+        start -= 1
+    return start, end
 
 
 def _longest_run(own: Sequence[bool], free: Sequence[bool]) -> Span:

@@ -28,7 +28,7 @@ from regard.decode.corpus import device_of
 from regard.decode.forcing import check_can_force, decode_forced
 from regard.device import choose_device
 from regard.errors import UsageError, one_of
-from regard.inspect import END_LABEL, Links, Look, choose, fold, link, watch
+from regard.inspect import END_LABEL, Links, Look, WordWeights, choose, fold, link, watch
 from regard.models import build_model
 from regard.models.generator import Generator
 from regard.recipe import Decoding, TranslationRecipe, change_section, read_recipe
@@ -255,9 +255,21 @@ class Translator:
         of its attention. Units are white-space words, or the character spans that `units` finds in a text."""
         if not 0 <= threshold <= 1:
             raise UsageError(f"threshold = {threshold}: attention weights lie between 0 and 1; choose one in between")
+        found = self.word_weights(sources, targets, layer=layer, head=head, units=units)
+        return [link(weights, threshold) for weights in found]
+
+    def word_weights(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        layer: str | None = None,
+        head: int | None = None,
+        units: Callable[[str], list[Span]] | None = None,
+    ) -> Iterator[WordWeights]:
+        """How much each unit of given translations attended to each unit of its source, for one pair after another."""
         _check_pair_up(sources, targets)
-        aligned = []
-        # The weights of many pairs fill any memory, their links do not.
+        # The weights of many pairs fill any memory.
         for start in range(0, len(sources), WATCHED_AT_ONCE):
             some = slice(start, start + WATCHED_AT_ONCE)
             looks = self._watch(sources[some], targets[some])
@@ -265,8 +277,7 @@ class Translator:
                 weights = choose(look, layer, head)
                 rows = _units(self.target_tokenizer, target, units)
                 columns = [*self._no_words, *_units(self.source_tokenizer, source, units)]
-                aligned.append(link(fold(weights, rows, columns), threshold))
-        return aligned
+                yield fold(weights, rows, columns)
 
     def look(self, source: str, target: str | None = None, *, pattern: str | None = None) -> Look:
         """Where the model looks while it writes `target`, or its own translation if none is given."""
