@@ -125,7 +125,7 @@ def change(says: str, *changes: str) -> Malformed:
 RECIPES = {
     "missing": Malformed("train nowhere.toml", ("nowhere.toml: neither a recipe file nor a built-in", "'dates'")),
     "misspelt built-in": Malformed("train date", ("date: neither a recipe file nor a built-in recipe", "'dates'")),
-    "a folder": Malformed("train r.toml", ("r.toml: cannot be read: Is a directory",), {"r.toml": None}),
+    "a folder": Malformed("train r.toml", ("r.toml: this is a folder, not a recipe; name a recipe file, or",), {"r.toml": None}),
     "binary": recipe("r.toml: not UTF-8 text (byte 0)", instead=b"\xff\xfe\x00\x01"),
     "not TOML": recipe("r.toml: not valid TOML", "Strings need quotes", instead="[data\n"),
     "unquoted": recipe("r.toml: not valid TOML", instead="[model]\nkind = transformer\n"),
@@ -208,7 +208,9 @@ ARGUMENTS = {
     "no data": call("check", "Missing argument"),
     "model missing": call("translate nowhere", "nowhere: no such folder; name the folder of a trained model"),
     "model a file": call("translate a.de", "a.de: this is a file; name the folder of a trained model"),
-    "model a bare folder": call("evaluate .", "this is not the folder of a model: it has no recipe.toml"),
+    "model a bare folder": call(
+        "evaluate .", "this is not the folder of a model: it has no recipe.toml; name one that `regard train` made\n"
+    ),
     "beam of 0": call("translate MODEL --beam 0", "beam = 0: must be greater than or equal to 1"),
     "beam of none": call("evaluate MODEL --beam -2", "--beam -2: a beam keeps hypotheses; give 1 or more"),
     "beam in words": call("translate MODEL --beam wide", "Invalid value for '--beam'"),

@@ -71,8 +71,8 @@ def test_a_model_in_place_of_a_recipe_is_told_how_to_go_on(here: Path) -> None:
     told = regard("train", "runs/my")
     assert (told.code, told.err) == (
         2,
-        "regard: runs/my: this is the folder of a model, not a recipe; its recipe is runs/my/recipe.toml: name that "
-        "one, with --out runs/my --resume to go on with the model, or with another --out to train a new one\n",
+        "regard: runs/my: this is the folder of a model, not a recipe; its recipe is runs/my/recipe.toml: train by "
+        "that one, with --out runs/my --resume to go on with the model, or with another --out for a new one\n",
     )
     told = regard("train", "runs/my/recipe.toml", "--out", "runs/my", "--resume", "--set", "train.steps=6")
     assert told.code == 0

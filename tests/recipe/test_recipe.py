@@ -91,12 +91,15 @@ def test_paths_are_relative_to_the_recipe(tmp_path: Path) -> None:
         ("train.stps=1", "unknown setting 'train.stps'; nearest known: 'train.steps'"),
         ("train.steps", "expected key=value, for example train.steps=1000"),
         ("=1", "expected key=value"),
-        ("train.steps=-1", "train.steps = -1: must be greater than or equal to 0"),
+        ("train.steps=-1", "--set 'train.steps=-1': train.steps = -1: must be greater than or equal to 0"),
+        ("data.train=[1, 2]", "--set 'data.train=[1, 2]': data.train.0 = 1: must be text in quotes"),
+        ("data.train=a", "data.train = 'a': must be a list in brackets, such as [\"one\", \"two\"]"),
         ("train.steps=many", "train.steps = 'many': must be a whole number"),
         ("seed=1.5", "seed = 1.5: must be a whole number"),
         (f"seed={2**63}", f"seed = {2**63}: must be less than {2**63}"),
         ("model.kind=rnn", "model.kind = 'rnn' is not a model; allowed are 'recurrent' or 'transformer'"),
         ("model.heads=3", "unknown setting 'model.heads'; known here, nearest first: 'kind', 'cell'"),
+        ("model.attention.score=aditive", "--set 'model.attention.score=aditive': model.attention.score = 'aditive' "),
         ("model.attention.score=aditive", "allowed are 'additive'"),
         ("model.tie=all", "it needs tokens.shared = true"),
         ("tokens.source.dropout=0.1", "skips BPE merges; kind = 'characters' has none"),
@@ -153,15 +156,24 @@ def test_contradictions_are_refused_in_words(tables: dict[str, object], words: s
     assert words in str(refusal.value)
 
 
+def test_what_is_wrong_in_the_recipe_is_said_of_the_recipe(tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_text(write_recipe(parse_recipe(MINIMAL)).replace("\nsteps = 1", "\nsteps = -1"))
+    with pytest.raises(RecipeError, match=r"my\.toml: train\.steps = -1\d*: must be") as refusal:
+        read_recipe(tmp_path / "my.toml", ["seed=3", "train.batch_tokens=0"])
+    assert "--set 'train.batch_tokens=0': train.batch_tokens = 0: must be" in str(refusal.value)
+
+
 def test_a_file_that_is_no_recipe(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text("seed = ")
     (tmp_path / "b.toml").write_bytes(b"\xff\xfe")
     (tmp_path / "c").mkdir()
+    (tmp_path / "d.txt").write_text("the cat sat\n")
     for name, words in {
-        tmp_path / "a.toml": "not valid TOML",
+        tmp_path / "a.toml": ". Strings need quotes, lists brackets, tables a [header].",
         tmp_path / "b.toml": "not UTF-8 text (byte 0)",
         tmp_path: f"{tmp_path}: this is a folder, not a recipe; name a recipe in it: 'a.toml' or 'b.toml'",
         tmp_path / "c": "c: this is a folder, not a recipe; name a recipe file, or a built-in recipe",
+        tmp_path / "d.txt": ". A recipe is a TOML file; a text to train on is named in one, as data.train.",
         tmp_path / "none.toml": "neither a recipe file nor a built-in recipe; built in:",
         "date": "'dates'",
     }.items():

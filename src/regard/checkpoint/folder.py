@@ -121,7 +121,10 @@ class ModelFolder:
         if not self.path.is_dir():
             raise ModelError(f"{self.path}: this is a file; name the folder of a trained model")
         if not self.recipe.is_file():
-            raise ModelError(f"{self.path}: this is not the folder of a model: it has no recipe.toml")
+            raise ModelError(
+                f"{self.path}: this is not the folder of a model: it has no recipe.toml; name one that `regard train` "
+                "made"
+            )
 
     def check_may_train(self, resume: bool) -> None:
         """Refuses to train over an existing model; call it before long preparations."""

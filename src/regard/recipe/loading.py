@@ -44,12 +44,14 @@ def read_recipe(name: str | Path | None, changes: Sequence[str] = (), *, kind: t
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         hint = "Strings need quotes, lists brackets, tables a [header]."
+        if Path(str(name)).suffix != ".toml":
+            hint = "A recipe is a TOML file; a text to train on is named in one, as data.train."
         raise RecipeError(f"{where}: not valid TOML: {error}. {hint}") from None
     _anchor_paths(tables, folder)
     for change in changes:
         _apply(tables, change)
     _anchor_paths(tables, Path())
-    return parse_recipe(tables, where, kind=kind)
+    return _parsed(tables, where, kind, changes)
 
 
 @overload
@@ -58,6 +60,10 @@ def parse_recipe(tables: Mapping[str, Any], where: str = "recipe") -> Recipe: ..
 def parse_recipe(tables: Mapping[str, Any], where: str = "recipe", *, kind: type[R]) -> R: ...
 def parse_recipe(tables: Mapping[str, Any], where: str = "recipe", *, kind: type[AnyRecipe] = Recipe) -> AnyRecipe:
     """A checked recipe from plain dictionaries, of the class of its task."""
+    return _parsed(tables, where, kind)
+
+
+def _parsed(tables: Mapping[str, Any], where: str, kind: type[AnyRecipe], changes: Sequence[str] = ()) -> AnyRecipe:
     task = tables.get("task", "translation")
     if not isinstance(task, str) or task not in RECIPES:
         raise RecipeError(f"{where}: task = {task!r} is not known; known are {one_of(RECIPES, str(task))}")
@@ -67,7 +73,7 @@ def parse_recipe(tables: Mapping[str, Any], where: str = "recipe", *, kind: type
     try:
         return RECIPES[task].model_validate(tables)
     except ValidationError as error:
-        raise RecipeError("\n".join(_in_words(where, task, detail) for detail in error.errors())) from None
+        raise RecipeError("\n".join(_in_words(where, task, detail, changes) for detail in error.errors())) from None
 
 
 def change_section(section: S, changes: Mapping[str, Any]) -> S:
@@ -109,8 +115,8 @@ def _folder_in_words(path: Path) -> str:
     """What to name instead of a folder: people name that of a model to go on with it."""
     if (own := path / "recipe.toml").is_file():
         return (
-            f"{path}: this is the folder of a model, not a recipe; its recipe is {own}: name that one, with "
-            f"--out {path} --resume to go on with the model, or with another --out to train a new one"
+            f"{path}: this is the folder of a model, not a recipe; its recipe is {own}: train by that one, with "
+            f"--out {path} --resume to go on with the model, or with another --out for a new one"
         )
     there = sorted(file.name for file in path.glob("*.toml"))
     found = f"name a recipe in it: {one_of(there)}" if there else "name a recipe file, or a built-in recipe"
@@ -155,7 +161,7 @@ def _value(text: str) -> Any:
         return text
 
 
-def _in_words(where: str, task: str, detail: Any) -> str:
+def _in_words(where: str, task: str, detail: Any, changes: Sequence[str] = ()) -> str:
     # The kind of a model ("model.transformer.heads") is how pydantic names its table, not something the user wrote.
     location = [str(part) for part in detail["loc"]]
     only_for = ""
@@ -163,6 +169,9 @@ def _in_words(where: str, task: str, detail: Any) -> str:
         only_for = location.pop(1)
     dotted = ".".join(location)
     given = detail.get("input")
+    for change in changes:
+        if f"{dotted}.".startswith(f"{change.partition('=')[0].strip()}."):
+            where = f"--set {change!r}"  # and not the recipe, which may be right
     match detail["type"]:
         case "extra_forbidden":
             known = one_of(_siblings(task, location[:-1], only_for), location[-1])
@@ -192,7 +201,7 @@ _KINDS = {
     "finite_number": "a finite number",
     "float_type": "a number",
     "int_type": "a whole number",
-    "list_type": "a list in brackets",
+    "list_type": 'a list in brackets, such as ["one", "two"]',
     "string_type": "text in quotes",
 }
 """What a value of a setting must be, by what pydantic calls the error."""
