@@ -125,7 +125,7 @@ def change(says: str, *changes: str) -> Malformed:
 RECIPES = {
     "missing": Malformed("train nowhere.toml", ("nowhere.toml: neither a recipe file nor a built-in", "'dates'")),
     "misspelt built-in": Malformed("train date", ("date: neither a recipe file nor a built-in recipe", "'dates'")),
-    "a folder": Malformed("train r.toml", ("r.toml: this is a folder, not a recipe; name a recipe file, or",), {"r.toml": None}),
+    "a folder": Malformed("train r.toml", ("r.toml: this is a folder, not a recipe; name a recipe",), {"r.toml": None}),
     "binary": recipe("r.toml: not UTF-8 text (byte 0)", instead=b"\xff\xfe\x00\x01"),
     "not TOML": recipe("r.toml: not valid TOML", "Strings need quotes", instead="[data\n"),
     "unquoted": recipe("r.toml: not valid TOML", instead="[model]\nkind = transformer\n"),
@@ -211,10 +211,10 @@ ARGUMENTS = {
     "model a bare folder": call(
         "evaluate .", "this is not the folder of a model: it has no recipe.toml; name one that `regard train` made\n"
     ),
-    "beam of 0": call("translate MODEL --beam 0", "beam = 0: must be greater than or equal to 1"),
-    "beam of none": call("evaluate MODEL --beam -2", "--beam -2: a beam keeps hypotheses; give 1 or more"),
+    "beam of 0": call("translate MODEL --beam 0", "regard: --beam 0: give 1 or more\n"),
+    "beam of none": call("evaluate MODEL --beam -2", "regard: --beam -2: give 1 or more\n"),
     "beam in words": call("translate MODEL --beam wide", "Invalid value for '--beam'"),
-    "n-best of 0": call("translate MODEL --n-best 0", "n_best = 0: must be greater than or equal to 1"),
+    "n-best of 0": call("translate MODEL --n-best 0", "regard: --n-best 0: give 1 or more\n"),
     "n-best beyond the beam": call(
         "translate MODEL --beam 2 --n-best 3", "n_best = 3 outputs need at least as wide a beam, not 2"
     ),

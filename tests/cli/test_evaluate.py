@@ -222,7 +222,7 @@ def test_the_models_own_split_is_named(trained: Trained, tmp_path: Path) -> None
         (["--by-length", "no/a.png"], "no/a.png: there is no folder no; make it first, or choose one that exists"),
         (["--json", "."], ".: this is a folder; name a file in it"),
         (["--json", "a", "-o", "./a"], "a: --out and --json name the same file; give each a file of its own\n"),
-        (["--beam", "0"], "regard: --beam 0: a beam keeps hypotheses; give 1 or more\n"),
+        (["--beam", "0"], "regard: --beam 0: give 1 or more\n"),
         (["b", "c"], "text.tsv, b, c: are 3 files; give two (source, target), or one .tsv or .jsonl\n"),
     ],
 )

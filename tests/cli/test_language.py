@@ -44,8 +44,8 @@ def test_generate_writes_on(model: Path) -> None:
     ("arguments", "words"),
     [
         (["--prompt", "Cat"], "prompt 'Cat': the model knows none of its words; near 'Cat' are 'cat'"),
-        (["--tokens", 0], "regard: --tokens 0: ask for at least one\n"),
-        (["--samples", 0], "--samples 0: ask for at least one"),
+        (["--tokens", 0], "regard: --tokens 0: give 1 or more\n"),
+        (["--samples", 0], "regard: --samples 0: give 1 or more\n"),
         *(
             (["--top-p", share], f"regard: --top-p {share}: give a number above 0, and at most 1\n")
             for share in (1.5, 0, -1, "nan")

@@ -81,6 +81,14 @@ def test_what_cannot_work_is_refused(trained: Trained, translator: Translator) -
     assert told.err == (
         "regard: --rescore ranks several outputs anew, but there is one for each line; ask for --n-best 10\n"
     )
+    for given, words in (
+        (["--rescore", trained.folder, "--weight", 7], "7: the other model's share of the score; give a number "),
+        (["--rescore", trained.folder, "--weight", "nan"], "nan: the other model's share of the score; give a number "),
+        (["--weight", 0.3], "0.3 is said of another model, but there is none; name one with --rescore\n"),
+    ):
+        told = regard("translate", trained.folder, "--n-best", 2, *given, stdin=STDIN)
+        assert (told.code, told.out) == (2, "")
+        assert told.err.startswith(f"regard: --weight {words}")
     risk = ["--n-best", 2, "--set", "decode.risk=chrf"]
     told = regard("translate", trained.folder, "--rescore", trained.folder, *risk, stdin=STDIN)
     assert told.err == "regard: --rescore ranks by probability, decode.risk = 'chrf' by likeness; choose one\n"

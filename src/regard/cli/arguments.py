@@ -1,9 +1,12 @@
 """Arguments that several commands take, described once."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from regard.errors import UsageError
 
 Source = Annotated[Path, typer.Argument(metavar="SOURCE", help="Source text, a sentence a line.", show_default=False)]
 Target = Annotated[Path, typer.Argument(metavar="TARGET", help="Target text, a sentence a line.", show_default=False)]
@@ -40,3 +43,10 @@ To = Annotated[
     typer.Option(help="Language to write, a tag of a model that writes several (data.tags).", show_default=False),
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
+
+
+def refuse_less_than_one(given: Mapping[str, int | None]) -> None:
+    """Refuses numbers, by their options, of which there must be one at least; before a model is loaded."""
+    for option, number in given.items():
+        if number is not None and number < 1:
+            raise UsageError(f"{option} {number}: give 1 or more")

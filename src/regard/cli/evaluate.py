@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.arguments import Beam, DecodingChanges, Device, Engine, Ensemble, ModelFolder, To
+from regard.cli.arguments import (
+    Beam,
+    DecodingChanges,
+    Device,
+    Engine,
+    Ensemble,
+    ModelFolder,
+    To,
+    refuse_less_than_one,
+)
 from regard.cli.corpus import part_of
 from regard.cli.steps import told_if_eager
 from regard.cli.translate import one_line
@@ -84,8 +93,7 @@ def evaluate(
     check_files(out, json, by_length)
     check_pairs(data or [])
     part = part_of(split, data or [])
-    if beam is not None and beam < 1:
-        raise UsageError(f"--beam {beam}: a beam keeps hypotheses; give 1 or more")
+    refuse_less_than_one({"--beam": beam})
     changes = [] if beam is None else ["decode.method=beam", f"decode.beam={beam}"]
     folders = [model, *(ensemble or [])]
     translator = load_translator(*folders, device=device, changes=[*changes, *(settings or [])], engine=engine)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.arguments import DecodingChanges, Device, ModelFolder
+from regard.cli.arguments import DecodingChanges, Device, ModelFolder, refuse_less_than_one
 from regard.cli.translate import read_lines
 from regard.errors import RecipeError, UsageError
 
@@ -51,9 +51,7 @@ def generate(
     from regard.recipe import change_section
     from regard.tasks import load_writer
 
-    for option, count in {"--samples": samples, "--tokens": tokens}.items():
-        if count < 1:
-            raise UsageError(f"{option} {count}: ask for at least one")
+    refuse_less_than_one({"--samples": samples, "--tokens": tokens})
     changes: dict[str, float | str | None] = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     if temperature == 0:
         changes |= {"temperature": None, "method": "greedy"}

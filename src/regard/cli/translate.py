@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from regard.cli.arguments import Beam, DecodingChanges, Device, Engine, Ensemble, ModelFolder, To
+from regard.cli.arguments import (
+    Beam,
+    DecodingChanges,
+    Device,
+    Engine,
+    Ensemble,
+    ModelFolder,
+    To,
+    refuse_less_than_one,
+)
 from regard.cli.corpus import CONVERT
 from regard.cli.steps import told_if_eager
 from regard.errors import DataError, UsageError
@@ -31,7 +40,9 @@ Rescore = Annotated[
     Path | None,
     typer.Option(metavar="MODEL", help="Another model, to rank the outputs of --n-best anew.", show_default=False),
 ]
-Weight = Annotated[float, typer.Option(help="With --rescore: the other model's share of the score.")]
+Weight = Annotated[
+    float | None, typer.Option(help="With --rescore: the other model's share of the score. (default: 0.5)")
+]
 GlossaryFile = Annotated[
     Path | None,
     typer.Option(help="File of tab-separated terms, source and target: the output has them.", show_default=False),
@@ -51,7 +62,7 @@ def translate(
     settings: DecodingChanges = None,
     ensemble: Ensemble = None,
     rescore: Rescore = None,
-    weight: Weight = 0.5,
+    weight: Weight = None,
     glossary: GlossaryFile = None,
     ignore_case: IgnoreCase = False,
     markup: Markup = False,
@@ -90,6 +101,9 @@ def translate(
 
     if markup and alignments:
         raise UsageError("--alignments are of words alone, --markup gives text with tags; choose one of them")
+    refuse_less_than_one({"--beam": beam, "--n-best": n_best})
+    if weight is not None:
+        _refuse_weight(weight, rescore)
     terms = _terms(glossary, ignore_case)
     translator = load_translator(model, *ensemble or [], device=device, changes=settings or [], engine=engine).into(to)
     rescoring = None if rescore is None else _rescoring(translator, rescore, weight, n_best, device, to)
@@ -157,11 +171,18 @@ def one_line(text: str) -> str:
     return text.replace("\n", " ").replace("\r", " ")
 
 
+def _refuse_weight(weight: float, rescore: Path | None) -> None:
+    if rescore is None:
+        raise UsageError(f"--weight {weight:g} is said of another model, but there is none; name one with --rescore")
+    if not 0 <= weight <= 1:
+        raise UsageError(f"--weight {weight:g}: the other model's share of the score; give a number from 0 to 1")
+
+
 def _rescoring(
-    translator: "Translator", other: Path, weight: float, n_best: int | None, device: str, to: str | None
+    translator: "Translator", other: Path, weight: float | None, n_best: int | None, device: str, to: str | None
 ) -> "Rescoring":
     from regard.tasks import load_translator
-    from regard.tasks.rescoring import Rescoring
+    from regard.tasks.rescoring import SHARE, Rescoring
 
     decoding = translator.recipe.decode
     if max(n_best or 1, decoding.n_best) == 1:
@@ -169,7 +190,8 @@ def _rescoring(
     if decoding.risk != "none":
         raise UsageError(f"--rescore ranks by probability, decode.risk = {decoding.risk!r} by likeness; choose one")
     second = load_translator(other, device=device)
-    return Rescoring(second.into(to) if second.tags else second, weight, decoding.length_penalty)
+    judge = second.into(to) if second.tags else second
+    return Rescoring(judge, SHARE if weight is None else weight, decoding.length_penalty)
 
 
 def _answers(

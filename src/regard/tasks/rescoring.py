@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 from regard.errors import UsageError
 from regard.tasks.translator import Translation, Translator
 
+SHARE = 0.5
+"""The other model's share of the score, unless it is given."""
+
 
 @dataclass(frozen=True)
 class Rescoring:
@@ -15,7 +18,7 @@ class Rescoring:
     """
 
     other: Translator
-    weight: float = 0.5
+    weight: float = SHARE
     length_penalty: float = 1.0
 
     def __post_init__(self) -> None:
