@@ -95,7 +95,9 @@ def test_the_table_in_words() -> None:
         (["--minutes", "inf"], "--minutes inf: a rung needs some time, and an end; give a number above 0\n"),
         (["."], "regard: .: this is a folder; name a text file, a recipe of a language model, or 'topics'\n"),
         (["none.txt"], "none.txt: no such file; name a text file, a recipe of a language model, or 'topics'"),
-        (["train.txt"], "a ladder needs development and test text; name it with --dev FILE"),
+        (["train.txt"], "a ladder needs development and test text; name it with --dev FILE and --test FILE\n"),
+        (["train.txt", "--dev", "none.txt"], "regard: none.txt: no such file; name a text file\n"),
+        (["train.txt", "--dev", "."], "regard: .: this is a folder; name a text file\n"),
         (["train.txt", "--dev", "dev.txt"], "a ladder needs development and test text; name it with --test FILE"),
         (["topics", "--dev", "dev.txt"], "topics: has development and test text of its own; leave --dev and --test"),
         (["--test", "test.txt"], "topics: has development and test text of its own; leave --dev and --test out"),
@@ -125,6 +127,15 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=f"{out}: {words}.*; choose another --out$"):
             Ladder(found, ["ngram"], out, minutes=1).climb()
         assert sorted(tmp_path.rglob("*")) == before
+    with pytest.raises(UsageError, match=r"dev\.txt: is a file, but a ladder needs a folder; choose another --out$"):
+        Ladder(found, ["ngram"], tmp_path / "dev.txt/below", minutes=1).climb()
+
+
+def test_the_folder_of_a_model_is_left_alone_though_it_has_a_cache(tmp_path: Path) -> None:
+    (tmp_path / "model/cache").mkdir(parents=True)
+    (tmp_path / "model/recipe.toml").touch()
+    with pytest.raises(UsageError, match=r"model: there are other files in this folder; choose another --out$"):
+        Ladder(text(tmp_path), ["ngram"], tmp_path / "model", minutes=1).climb()
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -81,9 +81,10 @@ def _text(data: str, dev: list[str], test: list[str]) -> "Mapping[str, Any]":
         parts = {"data": text, "tokens": recipe.tokens.model_dump()}
         return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
     for path in (data, *dev, *test):
+        wanted = "a text file, a recipe of a language model, or 'topics'" if path == data else "a text file"
         if not Path(path).exists():
-            raise UsageError(f"{path}: no such file; name a text file, a recipe of a language model, or 'topics'")
+            raise UsageError(f"{path}: no such file; name {wanted}")
         if Path(path).is_dir():
-            raise UsageError(f"{path}: this is a folder; name a text file, a recipe of a language model, or 'topics'")
+            raise UsageError(f"{path}: this is a folder; name {wanted}")
     files = {"data.train": [data], "data.dev": dev, "data.test": test}
     return {name: paths for name, paths in files.items() if paths} | {"tokens.least": 2}

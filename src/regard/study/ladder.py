@@ -63,9 +63,10 @@ class Ladder:
         self, text: Settings, rungs: Sequence[str], out: Path, *, minutes: float, changes: Sequence[str] = ()
     ) -> None:
         self.rungs, self.out = _chosen(rungs), out
-        for split in ("dev", "test"):
-            if text.get("data.corpus", "files") == "files" and not text.get(f"data.{split}"):
-                raise UsageError(f"a ladder needs development and test text; name it with --{split} FILE")
+        lacking = [split for split in ("dev", "test") if not text.get(f"data.{split}")]
+        if lacking and text.get("data.corpus", "files") == "files":
+            named = " and ".join(f"--{split} FILE" for split in lacking)
+            raise UsageError(f"a ladder needs development and test text; name it with {named}")
         # All recipes are made now, so that what is wrong with one is said before any is trained.
         self.recipes = {
             name: rung_recipe(name, text, minutes, list(changes)) for name in self.rungs if RUNGS[name].trained
@@ -118,10 +119,12 @@ class Ladder:
 
     def _refuse_other_folder(self) -> None:
         """A ladder is written into a folder of its own, or into one where a ladder was begun."""
-        if self.out.exists() and not self.out.is_dir():
-            raise UsageError(f"{self.out}: is a file, but a ladder needs a folder; choose another --out")
+        for path in (self.out, *self.out.parents):
+            if path.exists() and not path.is_dir():
+                raise UsageError(f"{path}: is a file, but a ladder needs a folder; choose another --out")
         inside = {path.name for path in self.out.iterdir()} if self.out.exists() else set()
-        if inside and not inside & set(RUNGS):
+        # The folder of a model has a "cache" of its own, which is not the rung.
+        if inside and ("recipe.toml" in inside or not inside & set(RUNGS)):
             raise UsageError(f"{self.out}: there are other files in this folder; choose another --out")
 
     def _refuse_others(self, name: str) -> None:
