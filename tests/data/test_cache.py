@@ -21,6 +21,7 @@ from regard.data.cache import (
     sweep,
     write_texts,
 )
+from regard.tokens.rows import Rows
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
@@ -31,7 +32,10 @@ def test_rows_come_back(rows: list[list[int]], flush: int, tmp_path_factory: pyt
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cache, "_FLUSH_EVERY", flush)
         with RaggedWriter(folder, "rows", np.uint16) as writer:
-            for row in rows:
+            for row in rows[:5]:
+                writer.append(row)
+            writer.extend(Rows.of(rows[5:7]))
+            for row in rows[7:]:
                 writer.append(row)
     read = Ragged(folder, "rows")
     assert [read[index].tolist() for index in range(len(read))] == rows
@@ -48,6 +52,11 @@ def test_texts_come_back(pairs: list[tuple[str, str]], tmp_path_factory: pytest.
     sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
     assert list(Side(read, 0)) == sources
     assert list(Side(read, 0, 1)) == sources + targets
+    for start in range(len(pairs)):
+        assert (read.some(start, start + 2, 0), read.some(0, start, 1)) == (sources[start : start + 2], targets[:start])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cache, "_READ_AT_ONCE", 2)
+        assert list(Side(read, 1, 0)) == targets + sources
 
 
 def test_rows_are_not_held_in_memory(tmp_path: Path) -> None:

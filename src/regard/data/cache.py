@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import file_digest, sha256
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -23,6 +24,7 @@ from regard.disk import open_file
 from regard.tokens.rows import Rows
 
 _FLUSH_EVERY = 1 << 16
+_READ_AT_ONCE = 1 << 12
 
 _OWNER = f".{os.uname().nodename}."
 """Before the number of a process in the name of what it has not finished; numbers of other machines say nothing."""
@@ -45,6 +47,13 @@ class RaggedWriter:
         self._unwritten.append(self._end)
         if len(self._unwritten) >= _FLUSH_EVERY:
             self._flush()
+
+    def extend(self, rows: Rows) -> None:
+        """Writes many rows at once."""
+        self._values.write(rows.values.astype(self._dtype).tobytes())
+        self._unwritten.frombytes((self._end + rows.bounds[1:]).tobytes())
+        self._end += len(rows.values)
+        self._flush()
 
     def _flush(self) -> None:
         self._ends.write(self._unwritten.tobytes())
@@ -80,6 +89,12 @@ class Ragged:
     def __getitem__(self, index: int) -> npt.NDArray[Any]:
         start = int(self.ends[index - 1]) if index else 0
         return self._values[start : int(self.ends[index])]
+
+    def between(self, start: int, stop: int) -> list[bytes]:
+        """The bytes of neighboring rows, as far as there are any, at one go."""
+        ends = [int(self.ends[start - 1]) if start else 0, *self.ends[start:stop].tolist()]
+        packed = self._values[ends[0] : ends[-1]].tobytes()
+        return [packed[start - ends[0] : end - ends[0]] for start, end in pairwise(ends)]
 
     def pick(self, indices: npt.NDArray[np.int64]) -> Rows:
         """Some of the rows, in the order given."""
@@ -122,6 +137,11 @@ class TextPairs:
     def __getitem__(self, index: int) -> tuple[str, str]:
         return self.side(index, 0), self.side(index, 1)
 
+    def some(self, start: int, stop: int, side: int) -> list[str]:
+        """The sources (0) or the targets (1) of neighboring pairs."""
+        rows = self._rows.between(2 * start, 2 * stop)
+        return [row.decode() for row in rows[side::2]]
+
     def side(self, index: int, side: int) -> str:
         """The source (0) or the target (1) of a pair."""
         return self._rows[2 * index + side].tobytes().decode()
@@ -138,7 +158,9 @@ class Side:
         self._sides = sides
 
     def __iter__(self) -> Iterator[str]:
-        return (self._pairs.side(index, side) for side in self._sides for index in range(len(self._pairs)))
+        for side in self._sides:
+            for start in range(0, len(self._pairs), _READ_AT_ONCE):
+                yield from self._pairs.some(start, start + _READ_AT_ONCE, side)
 
 
 class TokenPairs:

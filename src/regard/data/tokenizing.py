@@ -10,6 +10,7 @@ import numpy as np
 
 from regard.data.cache import RaggedWriter, TextPairs, write_numbers
 from regard.tokens import UNKNOWN, Tokenizer
+from regard.tokens.rows import Rows
 
 Tokenizers = tuple[Tokenizer, Tokenizer]
 """Of the source and of the target; one and the same object if they share a vocabulary."""
@@ -29,6 +30,13 @@ class Tally:
     pairs: int = 0
     """Pairs written."""
 
+    def count(self, rows: Rows) -> None:
+        """Counts tokens; every other row is a target."""
+        side = np.repeat(np.arange(len(rows)) % 2, rows.lengths)
+        for total, which in ((self.tokens, side), (self.unknown, side[rows.values == UNKNOWN])):
+            for place, more in enumerate(np.bincount(which, minlength=2).tolist()):
+                total[place] += more
+
 
 def tokenize(
     folder: Path,
@@ -45,23 +53,19 @@ def tokenize(
     small = max(one.size for one in tokenizers) <= np.iinfo(np.uint16).max
     with RaggedWriter(folder, "tokens", np.uint16 if small else np.uint32) as writer:
         for start in range(0, len(texts), _AT_ONCE):
-            some = range(start, min(start + _AT_ONCE, len(texts)))
-            sides = zip(*(texts[index] for index in some), strict=True)
-            encoded = [one.encode_all(list(side)) for one, side in zip(tokenizers, sides, strict=True)]
-            if tags:
-                encoded[0] = [[tags[index], *row] for index, row in zip(some, encoded[0], strict=True)]
-            for index, *rows in zip(some, *encoded, strict=True):
-                if max(map(len, rows)) > longest:
-                    tally.over_long.append(index)
-                    if over_long != "cut":
-                        continue
-                places.append(index)
-                for side, row in enumerate(rows):
-                    kept = row[:longest]
-                    writer.append(kept)
-                    tally.tokens[side] += len(kept)
-                    tally.unknown[side] += kept.count(UNKNOWN)
-            on_progress(some.stop)
+            stop = min(start + _AT_ONCE, len(texts))
+            source, target = (one.encode_rows(texts.some(start, stop, side)) for side, one in enumerate(tokenizers))
+            source = source.after(tags[start:stop]) if tags else source
+            too_long = np.maximum(source.lengths, target.lengths) > longest
+            tally.over_long += (start + np.flatnonzero(too_long)).tolist()
+            kept = np.flatnonzero(~too_long | (over_long == "cut"))
+            places.extend((start + kept).tolist())
+            # Each source is followed by its target.
+            order = np.stack([kept, kept + len(source)], axis=1).ravel()
+            rows = Rows.joined(source, target).picked(order, longest)
+            writer.extend(rows)
+            tally.count(rows)
+            on_progress(stop)
     write_numbers(folder, "places", places)
     tally.pairs = len(places)
     return tally

@@ -1,16 +1,18 @@
 """Byte pair encoding on characters (Sennrich et al. 2016)."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from tokenizers import models, trainers
+from tokenizers import models
 
 from regard import recipe
 from regard.tokens.dropout import LETTER, NUMBER, SPACE, WHITE, Merges
+from regard.tokens.merging import learn_merges
 from regard.tokens.rows import Rows
-from regard.tokens.subwords import UNREACHABLE, Subwords, learn
+from regard.tokens.subwords import UNREACHABLE, Subwords
 from regard.tokens.vocabulary import UNKNOWN, Vocabulary
 
 
@@ -33,18 +35,11 @@ class BPE(Subwords):
         self._sampler: Merges | None = None
 
     @classmethod
-    def _learn(cls, settings: recipe.Tokenizer, alphabet: Sequence[str], texts: Iterable[str]) -> Self:
+    def _learn(cls, settings: recipe.Tokenizer, alphabet: Sequence[str], units: Counter[str]) -> Self:
         room = settings.size - len(UNREACHABLE)
-        trainer = trainers.BpeTrainer(
-            # One more than there is room for, as the line break that stands for rare characters is taken out again.
-            vocab_size=room + 1,
-            min_frequency=max(2, settings.least),
-            show_progress=False,
-            special_tokens=[],
-        )
-        learned = learn(models.BPE(), trainer, texts)
-        merges = [(left, right) for left, right in learned["merges"]][: max(0, room - len(alphabet))]
-        return cls(settings, alphabet, merges)
+        # One more than there is room for, as the line break that stands for rare characters is taken out again.
+        merges = learn_merges(units, room + 1, max(2, settings.least))
+        return cls(settings, alphabet, merges[: max(0, room - len(alphabet))])
 
     def sampled(self, rows: Rows, seeds: npt.NDArray[np.uint64], longest: int | None = None) -> Rows:
         """Other tokens for the same texts, by merges skipped at random (BPE dropout, Provilkov et al. 2020)."""

@@ -32,7 +32,7 @@ def train_tokenizer(
 ) -> Tokenizer:
     """A tokenizer of the kind the settings name, learned from texts; `on_progress` is told how many were read.
 
-    Texts are gone through more than once (the number begins anew each time); an iterator is put into a list first.
+    Texts may be gone through more than once (the number begins anew each time); an iterator is put into a list first.
     """
     texts = list(texts) if isinstance(texts, Iterator) else texts
     if not any(text.strip() for text in texts):

@@ -22,6 +22,18 @@ class Rows:
         bounds = np.cumsum([0, *map(len, rows)], dtype=np.int64)
         return cls(np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=int(bounds[-1])), bounds)
 
+    @classmethod
+    def packed(cls, rows: Sequence[bytes]) -> Self:
+        """Of rows that are the bytes of their numbers."""
+        bounds = np.cumsum([0, *map(len, rows)], dtype=np.int64) // np.dtype(np.int32).itemsize
+        return cls(np.frombuffer(bytearray().join(rows), dtype=np.int32), bounds)
+
+    @classmethod
+    def joined(cls, first: Self, second: Self) -> Self:
+        """All rows of both."""
+        bounds = np.append(first.bounds, first.bounds[-1] + second.bounds[1:])
+        return cls(np.append(first.values, second.values), bounds)
+
     def __len__(self) -> int:
         return len(self.bounds) - 1
 
@@ -32,6 +44,18 @@ class Rows:
     def lengths_of(self, chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The lengths of some of the rows."""
         return self.bounds[chosen + 1] - self.bounds[chosen]
+
+    def after(self, numbers: Sequence[int]) -> "Rows":
+        """The same rows, before each of them a number."""
+        values = np.insert(self.values, self.bounds[:-1], numbers)
+        return Rows(values, self.bounds + np.arange(len(self.bounds)))
+
+    def picked(self, chosen: npt.NDArray[np.int64], longest: int) -> "Rows":
+        """Some of the rows, in the order given, each no longer than that."""
+        lengths = np.minimum(self.lengths_of(chosen), longest)
+        bounds = np.append(0, np.cumsum(lengths))
+        places = np.arange(bounds[-1]) + np.repeat(self.bounds[chosen] - bounds[:-1], lengths)
+        return Rows(self.values[places], bounds)
 
     def lists(self) -> list[list[int]]:
         """Each row as a list."""

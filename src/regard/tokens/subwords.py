@@ -1,32 +1,30 @@
-"""What BPE and unigram share: how text is split before subwords are looked for, and the library that finds them.
+"""What BPE and unigram share: an alphabet, units to learn subwords from, and the library that finds them in a text.
 
-A space is put before the text; then a space and the letters after it are one unit (" Haus"), and so are a space and a
-digit, or a space and a run of one and the same other character ("..."). Subwords never cross these units. Every other
-white space is a unit by itself. Nothing is ever removed or replaced, so joining subwords gives the text back exactly,
-and the space that marks the beginning of a word cannot be confused with anything else in the text.
+How text is split into units: `regard.tokens.units`.
 """
 
-import json
 from abc import abstractmethod
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Self
 
 import tokenizers
-from tokenizers import Regex, models, pre_tokenizers, trainers
+from tokenizers import models
 
 from regard import recipe
 from regard.tokens.listed import frequent
+from regard.tokens.rows import Rows
 from regard.tokens.tokenizer import Tokenizer, normal, room
+from regard.tokens.units import UNITS, count_characters, count_units, without
 from regard.tokens.vocabulary import SPECIAL_NAMES, Vocabulary
 
 UNREACHABLE = tuple(f"{name} " for name in SPECIAL_NAMES)
 """Names of the special tokens inside the library. No unit ends in a space after something else, so no text has them."""
 
-UNITS = r" ?[\p{L}\p{M}]+| ?\p{N}| ?([^\s\p{L}\p{M}\p{N}])\1*|\s"
-
-_BREAK = "\n"
-"""White space, and so a unit by itself: put in the place of rare characters, it keeps subwords from crossing them."""
+_MOST_KNOWN = 1 << 21
+"""Characters of words whose tokens are kept in mind."""
 
 
 class Subwords(Tokenizer):
@@ -34,30 +32,49 @@ class Subwords(Tokenizer):
 
     def __init__(self, settings: recipe.Tokenizer, vocabulary: Vocabulary, model: models.Model) -> None:
         super().__init__(settings, vocabulary)
-        self._library = _splitting(model)
+        self._library = splitting(model)
+        self._known: dict[str, bytes] = {}
+        self._characters = 0
 
     @classmethod
     def train(cls, settings: recipe.Tokenizer, texts: Iterable[str]) -> Self:
-        texts = list(texts) if isinstance(texts, Iterator) else texts
-        counts: Counter[str] = Counter()
-        for text in texts:
-            counts.update(normal(text, settings))
+        units = count_units(normal(text, settings) for text in texts)
+        counts = count_characters(units)
         del counts[" "]  # every text gets one in front, so it is never rare
         alphabet = {" ", *frequent(counts, settings)[: room(settings) - 1]}
-        rare = str.maketrans(dict.fromkeys(counts.keys() - alphabet, _BREAK))
-        return cls._learn(settings, sorted(alphabet), (" " + normal(text, settings).translate(rare) for text in texts))
+        return cls._learn(settings, sorted(alphabet), without(units, counts.keys() - alphabet))
 
     @classmethod
     @abstractmethod
-    def _learn(cls, settings: recipe.Tokenizer, alphabet: Sequence[str], texts: Iterable[str]) -> Self:
-        """Learns subwords from texts that are ready to be split; characters outside the alphabet stay out."""
+    def _learn(cls, settings: recipe.Tokenizer, alphabet: Sequence[str], units: Counter[str]) -> Self:
+        """Learns subwords from units; characters outside the alphabet stay out."""
 
     def decode(self, tokens: Iterable[int], beyond: Sequence[str] = ()) -> str:
         return "".join(self._texts(tokens, beyond)).removeprefix(" ")
 
+    def encode_rows(self, texts: Sequence[str]) -> Rows:
+        return self._rows([normal(text, self.settings) for text in texts])
+
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
-        ready = [" " + text if text else "" for text in texts]
-        return [found.ids for found in self._library.encode_batch_fast(ready, add_special_tokens=False)]
+        return self._rows(texts).lists()
+
+    def _rows(self, texts: Sequence[str]) -> Rows:
+        words = [text.split(" ") if text else [] for text in texts]
+        known = self._looked_up(chain.from_iterable(words))
+        return Rows.packed([b"".join(map(known.__getitem__, row)) for row in words])
+
+    def _looked_up(self, words: Iterable[str]) -> Mapping[str, bytes]:
+        """The tokens of these words and of others: no unit goes on after a space, so that each word can be looked up by
+        itself, and once."""
+        if self._characters > _MOST_KNOWN:
+            # Others than before, as another thread may be reading those.
+            self._known, self._characters = {}, 0
+        known = self._known
+        new = [word for word in dict.fromkeys(words) if word not in known]
+        found = self._library.encode_batch_fast([" " + word for word in new], add_special_tokens=False)
+        known.update(zip(new, (array("i", one.ids).tobytes() for one in found), strict=True))
+        self._characters += sum(map(len, new))
+        return known
 
     def _spans(self, text: str) -> list[tuple[int, int, int]]:
         found = self._library.encode(" " + text if text else "", add_special_tokens=False)
@@ -66,15 +83,8 @@ class Subwords(Tokenizer):
         return [(token, start, end) for token, (start, end) in zip(found.ids, places, strict=True)]
 
 
-def learn(model: models.Model, trainer: trainers.Trainer, texts: Iterable[str]) -> dict[str, Any]:
-    """What the library's trainer learns from texts, as the plain data of its model."""
-    library = _splitting(model)
-    library.train_from_iterator(texts, trainer)
-    learned: dict[str, Any] = json.loads(library.to_str())["model"]
-    return learned
-
-
-def _splitting(model: models.Model) -> tokenizers.Tokenizer:
+def splitting(model: models.Model) -> tokenizers.Tokenizer:
+    """The library's tokenizer around a model."""
     library = tokenizers.Tokenizer(model)
-    library.pre_tokenizer = pre_tokenizers.Split(Regex(UNITS), "isolated")
+    library.pre_tokenizer = UNITS
     return library

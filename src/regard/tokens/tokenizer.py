@@ -96,6 +96,10 @@ class Tokenizer(ABC):
         """The tokens of each text; for subwords much faster than one by one."""
         return self._encode([normal(text, self.settings) for text in texts])
 
+    def encode_rows(self, texts: Sequence[str]) -> Rows:
+        """The same in one array, for many texts."""
+        return Rows.of(self.encode_all(texts))
+
     def sampled(self, rows: Rows, seeds: npt.NDArray[np.uint64], longest: int | None = None) -> Rows:
         """Other tokens for the same texts with subwords drawn at random, where the settings say so: of each text a
         function of its tokens, as it is encoded, and its seed. A text that would have more than `longest` tokens stays

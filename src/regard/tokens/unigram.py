@@ -1,12 +1,14 @@
 """Unigram subwords (Kudo 2018)."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Self
 
 from tokenizers import models, trainers
 
 from regard import recipe
-from regard.tokens.subwords import UNREACHABLE, Subwords, learn
+from regard.tokens.subwords import UNREACHABLE, Subwords, splitting
 from regard.tokens.vocabulary import UNKNOWN, Vocabulary
 
 _DIGITS = 6
@@ -26,15 +28,17 @@ class Unigram(Subwords):
         self._scores = list(scores)
 
     @classmethod
-    def _learn(cls, settings: recipe.Tokenizer, alphabet: Sequence[str], texts: Iterable[str]) -> Self:
+    def _learn(cls, settings: recipe.Tokenizer, alphabet: Sequence[str], units: Counter[str]) -> Self:
         trainer = trainers.UnigramTrainer(
             vocab_size=settings.size - len(UNREACHABLE) + 2,
             show_progress=False,
             unk_token=UNREACHABLE[UNKNOWN],
             special_tokens=[UNREACHABLE[UNKNOWN]],
         )
-        learned = learn(models.Unigram(), trainer, texts)
-        return cls(settings, _reproducible(dict(learned["vocab"]), alphabet, settings.size - len(UNREACHABLE)))
+        library = splitting(models.Unigram())
+        library.train_from_iterator(units.elements(), trainer)
+        learned = json.loads(library.to_str())["model"]["vocab"]
+        return cls(settings, _reproducible(dict(learned), alphabet, settings.size - len(UNREACHABLE)))
 
     def state(self) -> dict[str, Any]:
         return {"scores": [[token, score] for token, score in self._scores]}
