@@ -4,9 +4,10 @@ import json
 import os
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from train_tasks import Classify, recipe_for
 from regard.data.batches import Position, evaluation_batches
 from regard.data.filling import WIDTH
 from regard.tap import Tap, record
+from regard.train.captured import why_eager
 from regard.train.compiled import CompiledParts, Decision, decide
 from regard.train.learner import Learner
 from regard.train.ranks import Ranks
@@ -150,8 +152,10 @@ CUDA = torch.device("cuda")
 LESS = ", and compiling pays from 50 million on; train.compile = true compiles it all the same"
 
 
-def decided(device: torch.device, tokens_in_pass: int = 0, **train: Any) -> Decision:
-    return decide(recipe_for(**train).train, device, tokens_in_pass)
+def decided(device: torch.device, tokens_in_pass: int = 0, processes: int = 1, **train: Any) -> Decision:
+    settings = recipe_for(**train).train
+    obstacle = why_eager(settings, device, cast(Ranks, Namespace(world=processes)))
+    return decide(settings, device, tokens_in_pass, captured=settings.capture and obstacle is None)
 
 
 @pytest.fixture
@@ -175,13 +179,14 @@ def test_by_itself_a_model_is_compiled_if_steps_are_captured_and_many() -> None:
     assert decided(CUDA, shapes=2, **many | {"steps": 5_000}, accumulate=2).compiles
     assert not decided(CUDA, shapes=2, **many | {"batch_tokens": 4_999}).compiles
     packed = translation(shapes=0, pack=True, compile="auto", **many)
-    assert decide(packed.recipe.train, CUDA, 0).compiles
+    assert decide(packed.recipe.train, CUDA, 0, captured=True).compiles
     few = decided(CUDA, shapes=2, **many | {"batch_tokens": 250})
     assert few == Decision(False, f"the model is not compiled: the run goes through about 2.5 million tokens{LESS}")
     # Nobody expects it to be.
     for train in ({"shapes": 0}, {"shapes": 2, "capture": False}):
         assert decided(CUDA, **train, **many) == Decision(False)
     assert decided(CPU, shapes=2, **many) == Decision(False)
+    assert decided(CUDA, shapes=2, processes=2, **many) == Decision(False)
 
 
 @pytest.mark.usefixtures("with_triton")
@@ -225,8 +230,9 @@ def test_without_triton_a_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_learner_asks_its_task_how_long_a_pass_is(compiles: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
-    def note(settings: Any, device: Any, tokens: int) -> Decision:
+    def note(settings: Any, device: Any, tokens: int, *, captured: bool) -> Decision:
         asked.append(tokens)
+        assert not captured
         return Decision(compiles, "a line")
 
     monkeypatch.setattr("regard.train.captured.decide", note)

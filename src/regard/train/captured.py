@@ -163,13 +163,14 @@ def build_runner(
     """The fastest way to execute steps that the recipe allows and the device has."""
     settings = task.recipe.train
     obstacle = why_eager(settings, device, ranks)
-    if settings.capture and obstacle is None:
+    captured = settings.capture and obstacle is None
+    if captured:
         runner: StepRunner = CapturedRunner(task, model, optimizer, average, device, ranks, CudaGraphs(device))
     else:
         runner = StepRunner(task, model, optimizer, average, device, ranks)
         if settings.capture and obstacle:
             runner.news.append(obstacle)
-    decision = decide(settings, device, task.tokens_in_pass)
+    decision = decide(settings, device, task.tokens_in_pass, captured=captured)
     if decision.compiles:
         runner.parts = CompiledParts(model, varied=not settings.pack)
     if decision.line:

@@ -111,12 +111,12 @@ def _open_axes(tensor: Tensor) -> tuple[int, ...]:
     return (0, tensor.ndim - 2) if tensor.ndim > 2 else (0,)
 
 
-def decide(settings: Training, device: torch.device, tokens_in_pass: int) -> Decision:
+def decide(settings: Training, device: torch.device, tokens_in_pass: int, *, captured: bool) -> Decision:
     """Whether a model is compiled: as its recipe says or, where that leaves it open (`auto`), if steps are captured and
     the run is known to be so long that compiling pays, of translators and language models alike."""
     line = ""
     if settings.compile == "auto":
-        if device.type != "cuda" or not (settings.capture and settings.few_shapes):
+        if not captured:
             return Decision(False)
         pays, why = _worthwhile(settings, tokens_in_pass)
         if not pays:
