@@ -32,7 +32,7 @@ class Subwords(Tokenizer):
 
     def __init__(self, settings: recipe.Tokenizer, vocabulary: Vocabulary, model: models.Model) -> None:
         super().__init__(settings, vocabulary)
-        self._library = splitting(model)
+        self._library = _splitting(model)
         self._known: dict[str, bytes] = {}
         self._characters = 0
 
@@ -83,8 +83,7 @@ class Subwords(Tokenizer):
         return [(token, start, end) for token, (start, end) in zip(found.ids, places, strict=True)]
 
 
-def splitting(model: models.Model) -> tokenizers.Tokenizer:
-    """The library's tokenizer around a model."""
+def _splitting(model: models.Model) -> tokenizers.Tokenizer:
     library = tokenizers.Tokenizer(model)
     library.pre_tokenizer = UNITS
     return library

@@ -5,10 +5,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Self
 
+import tokenizers
 from tokenizers import models, trainers
 
 from regard import recipe
-from regard.tokens.subwords import UNREACHABLE, Subwords, splitting
+from regard.tokens.subwords import UNREACHABLE, Subwords
 from regard.tokens.vocabulary import UNKNOWN, Vocabulary
 
 _DIGITS = 6
@@ -35,7 +36,7 @@ class Unigram(Subwords):
             unk_token=UNREACHABLE[UNKNOWN],
             special_tokens=[UNREACHABLE[UNKNOWN]],
         )
-        library = splitting(models.Unigram())
+        library = tokenizers.Tokenizer(models.Unigram())  # one that splits nothing: units are what texts are split into
         library.train_from_iterator(units.elements(), trainer)
         learned = json.loads(library.to_str())["model"]["vocab"]
         return cls(settings, _reproducible(dict(learned), alphabet, settings.size - len(UNREACHABLE)))
