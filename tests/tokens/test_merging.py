@@ -36,3 +36,8 @@ def test_the_most_frequent_pair_is_merged_first() -> None:
     assert learn_merges({" aab": 1, "aab": 2, "ab": 3, "c": 9}, 100, 2) == [("a", "b"), ("a", "ab")]
     assert learn_merges({" aab": 1, "aab": 2, "ab": 3, "c": 9}, 5, 2) == [("a", "b")]
     assert learn_merges({}, 100, 1) == learn_merges({"a": 5}, 100, 1) == []
+
+
+def test_a_unit_without_end_takes_memory_for_itself_once() -> None:
+    merges = learn_merges({"a" * 2**18: 1}, 100, 2)
+    assert merges == [("a" * 2**power, "a" * 2**power) for power in range(17)]

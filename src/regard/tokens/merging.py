@@ -97,6 +97,8 @@ class _Words:
 def _merge(
     symbols: Numbers, starts: Numbers, lengths: Numbers, where: Numbers, left: int, right: int, merged: int
 ) -> tuple[tuple[Numbers, Numbers], tuple[Numbers, Numbers]]:
+    # Once each: text without spaces has words in which a pair occurs very often.
+    where = np.unique(where)
     most = lengths[where].sum()
     gone, new, words = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
     found = 0
