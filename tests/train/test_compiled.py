@@ -121,7 +121,6 @@ def test_rare_wide_rows_are_not_worth_kernels_of_their_own(compiler: Compiler) -
     )
     for varied, used in ((True, [True, True, True]), (False, [False, True, False])):
         learner.runner.parts = CompiledParts(learner.model, varied=varied)
-        learner.runner.parts.fit(short)
         found = []
         for batch in (long, short, long):
             before = compiler.called

@@ -32,15 +32,15 @@ class Packing:
         lengths = np.stack([np.asarray(sources, dtype=np.int64), np.asarray(targets, dtype=np.int64)], axis=1) + 1
         longer = lengths.max(axis=1)
         alone = np.flatnonzero(longer > self.batch_tokens)
-        plan = [PackedRows(alone[[at]], np.array([1]), (1, int(longer[one]))) for at, one in enumerate(alone)]
+        plan = [PackedRows(alone[[at]], np.array([1]), (1, int(longer[one])), True) for at, one in enumerate(alone)]
         waiting = np.flatnonzero(longer <= self.batch_tokens)
         widths = self._widths(self._narrowest, int(longer[waiting].max(initial=1)))
         # Those that need wide rows first; shorter ones fill these rows up.
         for width, narrower in zip(reversed(widths), [*reversed(widths[:-1]), 0], strict=True):
-            shape = self.batch_tokens // width, width
+            shape, wide = (self.batch_tokens // width, width), width > widths[0]
             pairs, rows, ends, waiting = _packed(waiting, lengths, narrower, *shape)
             parts = [slice(*part) for part in pairwise((0, *ends.tolist()))]
-            plan += [PackedRows(pairs[part], np.cumsum(np.bincount(rows[part])), shape) for part in parts]
+            plan += [PackedRows(pairs[part], np.cumsum(np.bincount(rows[part])), shape, wide) for part in parts]
         return plan
 
     def _widths(self, narrowest: int, longest: int) -> list[int]:

@@ -60,6 +60,8 @@ class PackedRows:
     ends: Indices
     """Where those of each row end."""
     shape: tuple[int, int]
+    wide: bool = False
+    """Whether rows are wider than those that nearly all pairs have room in."""
 
 
 _SOURCE, _GIVEN, _WANTED, _OWN, _TARGET = 0, 1, 2, 3, 5
@@ -79,6 +81,8 @@ class PackedBatch(PairBatch):
     """Of the source, of what is given and of what is wanted."""
     ends: tuple[int, ...]
     """Where the pairs of each row end in `examples`."""
+    wide: bool
+    """Whether rows are wider than those that nearly all pairs have room in."""
 
     @classmethod
     def pack(cls, sources: Rows, targets: Rows, examples: Indices, packed: PackedRows) -> Self:
@@ -98,11 +102,11 @@ class PackedBatch(PairBatch):
         tables[empty, _SOURCE, 0], tables[empty, _GIVEN, 0], lengths[empty, :_WANTED] = END, BEGIN, 1
         tables[empty, _OWN, 1:] = -1
         tensors, wanted = (torch.from_numpy(tables), torch.from_numpy(lengths)), int(lengths[:, _WANTED].sum())
-        return cls._over(*tensors, tuple(examples[chosen].tolist()), tuple(ends.tolist()), wanted)
+        return cls._over(*tensors, tuple(examples[chosen].tolist()), tuple(ends.tolist()), wanted, packed.wide)
 
     @classmethod
     def _over(
-        cls, tables: Tensor, lengths: Tensor, examples: tuple[int, ...], ends: tuple[int, ...], count: int
+        cls, tables: Tensor, lengths: Tensor, examples: tuple[int, ...], ends: tuple[int, ...], count: int, wide: bool
     ) -> Self:
         own, target = (Layout(tables[:, table], tables[:, table + 1]) for table in (_OWN, _TARGET))
         return cls(
@@ -114,6 +118,7 @@ class PackedBatch(PairBatch):
             tables=tables,
             lengths=lengths,
             ends=ends,
+            wide=wide,
         )
 
     @property
@@ -122,13 +127,14 @@ class PackedBatch(PairBatch):
         return [self.examples[start:end] for start, end in pairwise((0, *self.ends))]
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Self:
-        return self._over(function(self.tables), function(self.lengths), self.examples, self.ends, self.count)
+        tensors = function(self.tables), function(self.lengths)
+        return self._over(*tensors, self.examples, self.ends, self.count, self.wide)
 
     def rows(self, rank: int, world: int) -> Self:
         packed = self.packed[rank::world]
         tables, lengths = (tensor[rank::world].contiguous() for tensor in (self.tables, self.lengths))
         examples, ends = tuple(chain.from_iterable(packed)), tuple(accumulate(map(len, packed)))
-        return self._over(tables, lengths, examples, ends, int(lengths[:, _WANTED].sum()))
+        return self._over(tables, lengths, examples, ends, int(lengths[:, _WANTED].sum()), self.wide)
 
     def apart(self) -> PairBatch:
         assert isinstance(self.source, Packed)

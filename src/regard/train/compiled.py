@@ -7,7 +7,6 @@ those of the code by rounding, and dropout draws others.
 """
 
 import importlib.util
-import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -53,7 +52,7 @@ class CompiledParts:
     """
 
     def __init__(self, model: nn.Module, parts: tuple[type[nn.Module], ...] = PARTS, *, varied: bool = True) -> None:
-        self._varied, self._width = varied, math.inf
+        self._varied = varied
         found = [module for module in model.modules() if type(module) in parts]
         compiled: dict[type[nn.Module], Callable[..., Any]] = {}
         for kind in {type(module) for module in found}:
@@ -68,12 +67,9 @@ class CompiledParts:
 
     def fit(self, batch: Batch) -> bool:
         """Whether they are to be used for a batch. Where kernels are made for one shape, those of rare wider rows, for
-        pairs that are too long for the others, would take longer to make than these batches take without them."""
-        if self._varied or not isinstance(batch, PackedBatch):
-            return True
-        width = batch.tables.shape[2]
-        self._width = min(self._width, width)
-        return width == self._width
+        pairs that are too long for the others, would take longer to make than these batches take without them. It is
+        for the batch to know that, not for those before it, since a resumed run has not seen them."""
+        return self._varied or not (isinstance(batch, PackedBatch) and batch.wide)
 
     @contextmanager
     def used(self) -> Iterator[None]:
