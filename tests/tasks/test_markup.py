@@ -134,6 +134,8 @@ def test_of_several_words_the_one_that_looked_most_is_replaced() -> None:
     assert linked(source, "Hello dear Mr X!", (0, 0), (1, 1, 0.5), (1, 2, 0.4), (1, 3, 0.9)) == "Hello dear Mr {name}!"
     assert linked(source, "Hello dear Mr X!", (0, 0), (1, 1, 0.5), (1, 3, 0.4)) == "Hello {name} Mr X!"
     assert linked("{a} {b}", "x y z", (0, 0, 0.5), (1, 1, 0.5), (1, 2, 0.6)) == "{a} y {b}"
+    # A word that is only among the letters of a placeholder is none of its words.
+    assert linked(source, "Hello a X!", (0, 0), (1, 1, 0.4), (1, 2, 0.9)) == "Hello a {name}!"
 
 
 def test_what_is_written_in_pieces_is_replaced_whole() -> None:

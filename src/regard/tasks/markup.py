@@ -223,7 +223,7 @@ def _may_go(unit: Unit) -> bool:
 
 def _likeness(unit: Unit, placeholder: str) -> tuple[bool, float]:
     """A word of the placeholder itself comes first, then whatever looked at it most."""
-    return unit.text.isalnum() and unit.text.lower() in placeholder.lower(), unit.weight
+    return unit.text.lower() in re.findall(r"\w+", placeholder.lower()), unit.weight
 
 
 def _spelled(placeholder: str, place: int, written: Sequence[Unit]) -> Span:
