@@ -154,7 +154,11 @@ def run_rows(title: str, rows: Sequence[Row], arguments: argparse.Namespace) -> 
     made = conditions(("regard", "torch", "sacrebleu"), arguments.commit)
     made["device"] = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
     out = Path(arguments.out or HERE / "results" / f"{arguments.table}.json")
-    found = {(row["name"], row["size"]): row for path in (out, *arguments.merge) for row in rows_in(path)}
+    for path in arguments.merge:
+        if not path.is_file():
+            raise SystemExit(f"--merge {path}: no such file; name results to add")
+    files = [*([out] if out.exists() else []), *arguments.merge]
+    found = {(row["name"], row["size"]): row for path in files for row in rows_in(path)}
 
     def write() -> None:
         ordered = [found[row.name, row.size] for row in rows if (row.name, row.size) in found]
@@ -165,19 +169,27 @@ def run_rows(title: str, rows: Sequence[Row], arguments: argparse.Namespace) -> 
     if not arguments.merge:
         with ThreadPoolExecutor(arguments.parallel) as pool:
             for row, _ in zip(chosen, pool.map(lambda row: run_row(row, arguments), chosen), strict=True):
-                found[row.name, row.size] = results_of(row, arguments) | {"made": made}
+                key = row.name, row.size
+                found[key] = newest(found.get(key), results_of(row, arguments), made)
                 write()
     write()
-    for row in found.values():
-        found = [(split, *score) for split, scores in row["scores"].items() for score in scores.items()]
-        name = ", ".join(filter(None, (row["size"], row["name"])))
-        print(name, *(f"{split} {kind} {score['mean']:.2f}" for split, kind, score in found), sep=", ")
+    for told in found.values():
+        figures = [(split, *score) for split, scores in told["scores"].items() for score in scores.items()]
+        name = ", ".join(filter(None, (told["size"], told["name"])))
+        print(name, *(f"{split} {kind} {score['mean']:.2f}" for split, kind, score in figures), sep=", ")
 
 
 def rows_in(path: Path) -> list[dict[str, Any]]:
     """What was found earlier, or elsewhere."""
-    rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
+    rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["rows"]
     return rows
+
+
+def newest(earlier: dict[str, Any] | None, now: dict[str, Any], made: Mapping[str, Any]) -> dict[str, Any]:
+    """What is written of a row: what was found earlier, and how it was made then, unless something else is found."""
+    if earlier is not None and (not now["scores"] or earlier == now | {"made": earlier.get("made")}):
+        return earlier
+    return now | {"made": made}
 
 
 def options(description: str | None) -> argparse.ArgumentParser:

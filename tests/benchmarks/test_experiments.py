@@ -98,7 +98,7 @@ def test_what_was_found_before_a_stop_is_written(
             raise KeyboardInterrupt
 
     out = tmp_path / "out.json"
-    found = {"size": "", "scores": {}}
+    found = {"size": "", "scores": {"dev": {"BLEU": {"mean": 1.0}}}}
     out.write_text(json.dumps({"rows": [{"name": name, "found": "earlier"} | found for name in ("first", "last")]}))
     monkeypatch.setattr(experiments, "run_row", run_row)
     monkeypatch.setattr(experiments, "results_of", lambda row, arguments: {"name": row.name} | found)
@@ -109,6 +109,23 @@ def test_what_was_found_before_a_stop_is_written(
     last, first = json.loads(out.read_text())["rows"]
     assert (last["name"], last["found"], first["name"]) == ("last", "earlier", "first")
     assert (first["made"]["commit"], "found" in first) == ("of now", False)
+
+
+def test_a_row_that_finds_nothing_new_stays_as_it_was(experiments: ModuleType) -> None:
+    found = {"scores": {"dev": {"BLEU": {"mean": 1.0}}}}
+    earlier, now = found | {"made": {"date": "then"}}, {"date": "now"}
+    for nothing in (found, {"scores": {}}):  # the same once more; a run that failed
+        assert experiments.newest(earlier, nothing, now) == earlier
+    for before, after in ((earlier, found | {"seeds": [1, 2]}), (None, found), (None, {"scores": {}})):
+        assert experiments.newest(before, after, now) == after | {"made": now}
+
+
+def test_results_to_add_must_be_there(experiments: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = tmp_path / "missing.json"
+    monkeypatch.setattr(sys, "argv", ["experiments.py", "multi30k", "--merge", str(missing)])
+    with pytest.raises(SystemExit) as refused:
+        experiments.main()
+    assert str(refused.value) == f"--merge {missing}: no such file; name results to add"
 
 
 def test_results_of_another_machine_are_added(
