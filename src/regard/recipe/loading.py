@@ -66,10 +66,12 @@ def parse_recipe(tables: Mapping[str, Any], where: str = "recipe", *, kind: type
 def _parsed(tables: Mapping[str, Any], where: str, kind: type[AnyRecipe], changes: Sequence[str] = ()) -> AnyRecipe:
     task = tables.get("task", "translation")
     if not isinstance(task, str) or task not in RECIPES:
-        raise RecipeError(f"{where}: task = {task!r} is not known; known are {one_of(RECIPES, str(task))}")
+        said = f"task = {task!r} is not known; known are {one_of(RECIPES, str(task))}"
+        raise RecipeError(f"{_blamed(where, 'task', changes)}: {said}")
     if not issubclass(RECIPES[task], kind):
         wanted = one_of([name for name, recipe in RECIPES.items() if issubclass(recipe, kind)])
-        raise RecipeError(f"{where}: task = {task!r}, but a recipe with task = {wanted} is needed here")
+        said = f"task = {task!r}, but a recipe with task = {wanted} is needed here"
+        raise RecipeError(f"{_blamed(where, 'task', changes)}: {said}")
     try:
         return RECIPES[task].model_validate(tables)
     except ValidationError as error:
@@ -161,6 +163,14 @@ def _value(text: str) -> Any:
         return text
 
 
+def _blamed(where: str, dotted: str, changes: Sequence[str]) -> str:
+    """Where a setting comes from: the last change that made it, or else the recipe, which may be right otherwise."""
+    for change in reversed(changes):
+        if f"{dotted}.".startswith(f"{change.partition('=')[0].strip()}."):
+            return f"--set {change!r}"
+    return where
+
+
 def _in_words(where: str, task: str, detail: Any, changes: Sequence[str] = ()) -> str:
     # The kind of a model ("model.transformer.heads") is how pydantic names its table, not something the user wrote.
     location = [str(part) for part in detail["loc"]]
@@ -169,9 +179,7 @@ def _in_words(where: str, task: str, detail: Any, changes: Sequence[str] = ()) -
         only_for = location.pop(1)
     dotted = ".".join(location)
     given = detail.get("input")
-    for change in changes:
-        if f"{dotted}.".startswith(f"{change.partition('=')[0].strip()}."):
-            where = f"--set {change!r}"  # and not the recipe, which may be right
+    where = _blamed(where, f"{dotted}.kind" if detail["type"] == "union_tag_invalid" else dotted, changes)
     match detail["type"]:
         case "extra_forbidden":
             known = one_of(_siblings(task, location[:-1], only_for), location[-1])
