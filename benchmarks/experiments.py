@@ -161,10 +161,10 @@ def run_rows(title: str, rows: Sequence[Row], arguments: argparse.Namespace) -> 
     found = {(row["name"], row["size"]): row for path in files for row in rows_in(path)}
 
     def write() -> None:
-        ordered = [found[row.name, row.size] for row in rows if (row.name, row.size) in found]
-        out.write_text(
-            json.dumps({"title": title, "rows": ordered}, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+        # In the order of the table; at the end what is not in it any more.
+        ordered = {key: found[key] for row in rows if (key := (row.name, row.size)) in found} | found
+        record = {"title": title, "rows": list(ordered.values())}
+        out.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
     if not arguments.merge:
         with ThreadPoolExecutor(arguments.parallel) as pool:

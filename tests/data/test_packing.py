@@ -124,7 +124,10 @@ def test_hardly_anything_is_padding_and_there_are_few_shapes() -> None:
     assert [rows.shape for rows in Packing(100).plan([300, 3], [2, 4])] == [(1, 301), (1, 100)]
 
 
-@pytest.mark.parametrize(("usual", "width"), [([5] * 9 + [300], WIDTH), ([200] * 9 + [300], 2 * WIDTH), ([9999], 4096)])
+@pytest.mark.parametrize(
+    ("usual", "width"),
+    [([5] * 700 + [300], WIDTH), ([5] * 9 + [300], 4 * WIDTH), ([200] * 20 + [300], 2 * WIDTH), ([9999], 4096)],
+)
 def test_wider_rows_are_rare(usual: list[int], width: int) -> None:
     assert {rows.shape for rows in Packing(4096, usual).plan([3, 4], [5, 6])} == {(4096 // width, width)}
 
@@ -132,7 +135,7 @@ def test_wider_rows_are_rare(usual: list[int], width: int) -> None:
 @given(token_pairs, budgets)
 def test_evaluation_has_every_pair_once(pairs: list[TokenPair], budget: int) -> None:
     sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
-    batches = list(evaluation_batches(sources, targets, budget, packed=True))
+    batches = list(evaluation_batches(sources, targets, budget, packing=Packing(budget)))
     assert sorted(example for batch in batches for example in batch.examples) == list(range(len(pairs)))
     for batch in batches:
         chosen = [pairs[one] for one in batch.examples]

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from train_tasks import Classify, recipe_for
 
 from regard.data.batches import Position, evaluation_batches
-from regard.data.filling import WIDTH
+from regard.data.filling import WIDTH, Packing
 from regard.tap import Tap, record
 from regard.train.captured import why_eager
 from regard.train.compiled import CompiledParts, Decision, decide
@@ -117,7 +117,7 @@ def test_rare_wide_rows_are_not_worth_kernels_of_their_own(compiler: Compiler) -
     task = translation(shapes=0, pack=True, batch_tokens=512)
     learner = Learner(task, CPU, Ranks())
     long, short = (
-        next(evaluation_batches([[5] * length], [[6] * length], 512, packed=True)) for length in (WIDTH + 1, 3)
+        next(evaluation_batches([[5] * length], [[6] * length], 512, packing=Packing(512))) for length in (WIDTH + 1, 3)
     )
     for varied, used in ((True, [True, True, True]), (False, [False, True, False])):
         learner.runner.parts = CompiledParts(learner.model, varied=varied)

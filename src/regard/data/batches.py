@@ -107,7 +107,8 @@ class PairBatches:
         """Of the longer side of all pairs, END counted and padding not."""
         self._shard_size = max(1, int((PACKED_IN_SHARD if packed else BATCHES_IN_SHARD) * batch_tokens / mean))
         self._shapes = Shapes(longer + 1, shapes, batch_tokens) if shapes and not packed else None
-        self._packing = Packing(batch_tokens, longer + 1) if packed else None
+        self.packing = Packing(batch_tokens, longer + 1) if packed else None
+        """How pairs are put into rows, if they are packed."""
         self._planned: dict[tuple[int, int], int] = {}
         """Batches of the last shards that some were taken from, by epoch and shard."""
 
@@ -185,8 +186,8 @@ class PairBatches:
     def _plan(self, epoch: int, shard: int, pairs: "_Shard") -> Sequence[Indices | PackedRows]:
         lengths = pairs.source.lengths, pairs.target.lengths
         plan: Sequence[Indices | PackedRows]
-        if self._packing is not None:
-            plan = self._packing.plan(*lengths)
+        if self.packing is not None:
+            plan = self.packing.plan(*lengths)
         else:
             plan = plan_batches(*lengths, self._batch_tokens, self._shapes)
         rng = np.random.default_rng((self._seed, epoch, shard, 1))
@@ -220,13 +221,13 @@ def evaluation_batches(
     batch_tokens: int,
     words: Sequence[list[int]] | None = None,
     *,
-    packed: bool = False,
+    packing: Packing | None = None,
 ) -> Iterator[PairBatch]:
-    """All pairs once, within the same budget: shortest first, or several in a row, if `packed`, which does without
+    """All pairs once, within the same budget: shortest first, or several in a row by a `packing`, which does without
     `words`. `examples` of a batch says which pairs they are."""
-    if packed:
+    if packing is not None:
         sides, examples = (Rows.of(sources), Rows.of(targets)), np.arange(len(sources))
-        plan = Packing(batch_tokens).plan(*(side.lengths for side in sides))
+        plan = packing.plan(*(side.lengths for side in sides))
         yield from (PackedBatch.pack(*sides, examples, rows) for rows in plan)
         return
     for rows in plan_batches([len(row) for row in sources], [len(row) for row in targets], batch_tokens):

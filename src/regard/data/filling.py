@@ -13,7 +13,7 @@ WIDTH = 128
 """Least tokens of a row; rows for longer sequences are twice as wide, and so on."""
 
 COMMON = 0.9
-"""Share of the pairs that the narrowest rows have room for, so that wider ones are rare."""
+"""Share of the tokens that are in pairs the narrowest rows have room for, so that batches of wider ones are rare."""
 
 
 class Packing:
@@ -25,7 +25,9 @@ class Packing:
 
     def __init__(self, batch_tokens: int, usual: npt.ArrayLike = (1,)) -> None:
         self.batch_tokens = batch_tokens
-        self._narrowest = self._widths(WIDTH, int(np.quantile(np.asarray(usual), COMMON)))[-1]
+        ordered = np.sort(np.asarray(usual, dtype=np.int64))
+        tokens = np.cumsum(ordered)
+        self._narrowest = self._widths(WIDTH, int(ordered[np.searchsorted(tokens, COMMON * tokens[-1])]))[-1]
 
     def plan(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> list[PackedRows]:
         """Which pairs go together, given their lengths without END, in an order that must be random already."""

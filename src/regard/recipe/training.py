@@ -90,8 +90,8 @@ class Training(Section):
     """Most shapes that batches may have, padded at some expense, so that on CUDA a step is captured once for each and
     then replayed; 0 pads a batch to its longest row."""
     pack: bool = False
-    """Whether several short pairs share a row instead of being padded, all rows of one width (Transformers only):
-    hardly anything is padding then, and there is one shape of batch, whatever `shapes` says."""
+    """Whether several short pairs share a row instead of being padded, nearly all rows of a width (Transformers only):
+    hardly anything is padding then, and nearly all batches have one shape, whatever `shapes` says."""
     capture: bool = True
     """Whether steps are captured on CUDA if `shapes` are few; the numbers are the same, the time is not."""
     compile: bool | Literal["auto"] = "auto"

@@ -172,11 +172,10 @@ class TranslationTask(Task):
         """Mean over the targets of the development text, its batches shared between processes."""
         device = next(model.parameters()).device
         total, count = 0.0, 0
-        settings, words = self.recipe.train, words_in(self._dev_copied)
+        words, budget = words_in(self._dev_copied), self.recipe.train.batch_tokens
         # In the shape of the batches that are learned from: a GPU takes its time over each shape that is new to it.
-        batches = evaluation_batches(
-            self._dev_sources, self._dev_targets, settings.batch_tokens, words, packed=settings.pack
-        )
+        packing = self._batches.packing
+        batches = evaluation_batches(self._dev_sources, self._dev_targets, budget, words, packing=packing)
         for place, batch in enumerate(batches):
             if place % world == rank:
                 total += cross_entropy(model, batch.to(device)).item()
