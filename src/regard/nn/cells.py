@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.device import fast_multiple
-from regard.nn import lstm_passes
 from regard.nn.dropout import drop
 from regard.nn.late import LateSums, narrowed
 from regard.tap import Tap
@@ -160,16 +159,13 @@ class Cell(nn.Module, ABC):
             outputs, final = self._run(x, state, lengths)
         return mirror(outputs, lengths) if backward else outputs, final
 
-    def _weights(self) -> list[Tensor]:
-        """What one pass over a sequence multiplies by and adds, in torch's order."""
-        return [self.input_weight, self.recurrent_weight(), self.input_bias, self.hidden_bias]
-
     def _run(
         self, x: Float[Tensor, "N T I"], state: CellState, lengths: Int[Tensor, " N"] | None
     ) -> tuple[Float[Tensor, "N T H"], CellState]:
+        weights = [self.input_weight, self.recurrent_weight(), self.input_bias, self.hidden_bias]
         if lengths is None:
-            return self._launch(x, state, self._weights())
-        return self._launch_to_lengths(x, state, self._weights(), lengths)
+            return self._launch(x, state, weights)
+        return self._launch_to_lengths(x, state, weights, lengths)
 
     def _launch(
         self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor]
@@ -307,13 +303,6 @@ class LSTM(Cell):
                 return hidden[:, None], (hidden, memory)
             outputs, hidden, memory = torch.lstm(x, start, weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)
         return outputs, (hidden[0], memory[0])
-
-    def _run(
-        self, x: Float[Tensor, "N T I"], state: CellState, lengths: Int[Tensor, " N"] | None
-    ) -> tuple[Float[Tensor, "N T H"], CellState]:
-        if lstm_passes.pays(x, self.hidden):
-            return lstm_passes.read(x, state, self._weights(), lengths)
-        return super()._run(x, state, lengths)
 
     def _launch_to_lengths(
         self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor], lengths: Int[Tensor, " N"]
