@@ -99,11 +99,8 @@ def translate(
     """
     from regard.tasks import load_translator
 
-    if markup and alignments:
-        raise UsageError("--alignments are of words alone, --markup gives text with tags; choose one of them")
     refuse_less_than_one({"--beam": beam, "--n-best": n_best})
-    if weight is not None:
-        _refuse_weight(weight, rescore)
+    _refuse_contradictions(markup, alignments, rescore, weight)
     terms = _terms(glossary, ignore_case)
     translator = load_translator(model, *ensemble or [], device=device, changes=settings or [], engine=engine).into(to)
     rescoring = None if rescore is None else _rescoring(translator, rescore, weight, n_best, device, to)
@@ -171,7 +168,11 @@ def one_line(text: str) -> str:
     return text.replace("\n", " ").replace("\r", " ")
 
 
-def _refuse_weight(weight: float, rescore: Path | None) -> None:
+def _refuse_contradictions(markup: bool, alignments: bool, rescore: Path | None, weight: float | None) -> None:
+    if markup and alignments:
+        raise UsageError("--alignments are of words alone, --markup gives text with tags; choose one of them")
+    if weight is None:
+        return
     if rescore is None:
         raise UsageError(f"--weight {weight:g} is said of another model, but there is none; name one with --rescore")
     if not 0 <= weight <= 1:
