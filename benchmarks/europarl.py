@@ -18,8 +18,10 @@ A time has everything in it: reading and tokenizing the text, building and compi
 With --seconds, a side stops in time and goes on when it is called again. Of the peer, the passes of its first sitting
 are timed: a GPU takes its time over each shape that is new to a process, so that a first pass is slower than others,
 and would be so again in every sitting. Its other passes are taken to be as long as the timed ones after the first; so
-other work may share the device with later sittings. `compare` scores both, and says by the paired bootstrap whether
-they differ.
+other work may share the device with later sittings. With --sample, no pass of the peer is timed, but so many of its
+batches, drawn at random, before it begins: each once when its shape is new, and once when it is not; what such batches
+take is what those of a first and of a later pass take. Other work may share the device as soon as it has said so.
+`compare` scores both, and says by the paired bootstrap whether they differ.
 """
 
 import argparse
@@ -32,7 +34,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import asdict, dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from statistics import mean
 from threading import Timer
@@ -76,7 +78,9 @@ class Side:
     preparing: float = 0.0
     """How many of them went by before the first step could be done: text, tokens, model."""
     passes: list[float] = field(default_factory=list)
-    """Seconds of each pass that was timed by itself, from the first on."""
+    """Seconds of each pass that was timed by itself, from the first on; or of the first two, by a sample."""
+    sample: int = 0
+    """How many batches, if a sample was timed."""
     steps: int = 0
     finished: bool = False
     sittings: int = 0
@@ -139,11 +143,15 @@ def peer(arguments: argparse.Namespace, folder: Path) -> None:
     else:
         task.save(folder)
         side.preparing = time.perf_counter() - begun
+        if arguments.sample:
+            side.passes, side.sample = loop.sampled(arguments.sample), arguments.sample
+            print(f"peer: passes take {', '.join(f'{each:.1f}' for each in side.passes)} s by a sample", flush=True)
+            loop = _Loop(task, loop.device)
     if not side.finished:
         passes = loop.run(begun + arguments.seconds)
         if not side.sittings:
-            side.passes = passes
-            side.seconds = side.preparing + extrapolated(passes, recipe.train.epochs)
+            side.passes = side.passes or passes
+            side.seconds = side.preparing + extrapolated(side.passes, recipe.train.epochs)
         side.steps, side.finished, side.settings = loop.step, loop.step == loop.steps, changes
         side.sittings += 1
         loop.save(folder)
@@ -191,13 +199,8 @@ class _Loop:
         """Steps until all are done or time is over; the seconds of each whole pass. At the end the model is the
         average."""
         ends = [time.perf_counter()]
-        precision = self.settings.precision
-        bfloat16 = precision == "bfloat16" or (precision == "auto" and self.device.type == "cuda")
-        how = {"bfloat16": bfloat16, "smoothing": self.settings.label_smoothing, "clip": self.settings.clip}
         for batch in self._upcoming():
-            self.step += 1
-            self._set_rate()
-            plain_step(self.model, self.optimizer, batch, **how)
+            self._do(batch)
             if self.step > self.steps - AVERAGED and (self.step % APART == 0 or self.step == self.steps):
                 self._sum_up()
             if self.step % len(self.batches) == 0:
@@ -209,6 +212,17 @@ class _Loop:
             self.model.load_state_dict({name: total / self.summed for name, total in self.sums.items()})
         return [after - before for before, after in pairwise(ends)]
 
+    def sampled(self, count: int) -> list[float]:
+        """Seconds of a pass over batches whose shapes are new, and of one when they are not, by so many batches. The
+        loop is not to be gone on with."""
+        batches = list(islice(self._upcoming(), min(count, len(self.batches))))
+        ends = [self._now()]
+        for _ in range(2):
+            for batch in batches:
+                self._do(batch)
+            ends.append(self._now())
+        return [(after - before) * len(self.batches) / len(batches) for before, after in pairwise(ends)]
+
     def save(self, folder: Path) -> None:
         parts = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "sums": self.sums}
         torch.save(parts | {"step": self.step, "summed": self.summed}, folder / CHECKPOINT)
@@ -218,6 +232,15 @@ class _Loop:
         self.model.load_state_dict(parts["model"])
         self.optimizer.load_state_dict(parts["optimizer"])
         self.sums, self.step, self.summed = parts["sums"], parts["step"], parts["summed"]
+
+    def _do(self, batch: PairBatch) -> None:
+        """One step."""
+        self.step += 1
+        self._set_rate()
+        settings = self.settings
+        bfloat16 = settings.precision == "bfloat16" or (settings.precision == "auto" and self.device.type == "cuda")
+        how = {"bfloat16": bfloat16, "smoothing": settings.label_smoothing, "clip": settings.clip}
+        plain_step(self.model, self.optimizer, batch, **how)
 
     def _upcoming(self) -> Iterator[PairBatch]:
         """Batches without end from where the loop stands, in an order of its own for each pass."""
@@ -336,6 +359,7 @@ def main() -> None:
     parser.add_argument(
         "--peer-set", action="append", default=[], metavar="KEY=VALUE", help="a change of the peer alone"
     )
+    parser.add_argument("--sample", type=int, default=0, help="time the peer by so many batches, not by its passes")
     parser.add_argument("--out", type=Path, help="compare: JSON file for the figures")
     parser.add_argument("--commit", default="", help="commit of the code, where there is no repository to ask")
     arguments = parser.parse_args()

@@ -73,6 +73,24 @@ def test_both_sides_in_sittings(europarl: ModuleType, tmp_path: Path, monkeypatc
     assert found["times_as_fast"] == pytest.approx(found["peer"]["seconds"] / found["own"]["seconds"])
 
 
+@pytest.mark.long
+@pytest.mark.skipif(util.find_spec("transformers") is None, reason="needs the peer's package")
+@pytest.mark.filterwarnings("ignore::Warning:transformers")
+def test_a_sample_times_the_peer_and_leaves_its_training_alone(
+    europarl: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path)
+    outputs = []
+    for sample in ("0", "2"):
+        called(europarl, monkeypatch, tmp_path, "peer", "--sample", sample)
+        outputs.append((tmp_path / "work" / "peer" / "test.out").read_text())
+        side = europarl.Side.load(tmp_path / "work" / "peer")
+        assert (side.finished, len(side.passes), side.sample) == (True, 2, int(sample))
+        assert side.seconds == side.preparing + sum(side.passes)
+        rmtree(tmp_path / "work" / "peer")
+    assert outputs[0] == outputs[1]
+
+
 def test_passes_that_were_not_timed_are_as_long_as_those_after_the_first(europarl: ModuleType) -> None:
     assert europarl.extrapolated([9.0, 2.0, 4.0], 10) == 15.0 + 7 * 3.0
     assert europarl.extrapolated([9.0, 2.0], 2) == 11.0
