@@ -279,7 +279,8 @@ def europarl(record: Record) -> list[str]:
             *(f"{record[side][part]:.0f}" for part in ("seconds", "preparing")),
             f"{record[side]['steps']:,}",
             *(f"{record['scores'][split][side]['value']:.2f}" for split in ("dev", "test")),
-            f"{record[side]['decoding']['test']:.1f}",
+            # A peer that was timed by a sample has shared the device since.
+            "–" if record[side]["sample"] else f"{record[side]['decoding']['test']:.1f}",
             f"{record[side]['peak_reserved_gibibytes']:.1f}",
         ]
         for side, told in (("own", "Regard"), ("peer", "MarianMT, plain loop"))
@@ -288,6 +289,9 @@ def europarl(record: Record) -> list[str]:
     difference, low, high = (f"{test[part]:+.2f}".replace("-", "−") for part in ("difference", "low", "high"))
     timed, passes = len(record["peer"]["passes"]), record["epochs"]
     rest = f"; {timed} passes of the peer were timed, and the others taken to be as long as those after the first"
+    if sample := record["peer"]["sample"]:
+        rest = f"; the peer's passes are reckoned by a sample of {sample} batches, each timed when its shape was new ("
+        rest += f"{record['peer']['passes'][0]:.0f} s a pass) and when it was not ({record['peer']['passes'][1]:.0f} s)"
     said = (
         f"{record['times_as_fast']:.2f} times as fast{rest if timed < passes else ''}. "
         f"Test BLEU differs by {difference}, 95 % interval {low} to {high}, "
@@ -316,7 +320,6 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "generating": ("generating.json", generating),
     "generating-gpu": ("generating_gpu.json", generating),
     "guide-europarl": ("guide-europarl.json", guide),
-    "guide-multi30k": ("guide-multi30k.json", guide),
     "ladder": ("ladder.json", ladder),
     "language": ("language.json", language),
     "multi30k": ("multi30k.json", recipes),
@@ -328,7 +331,6 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "ptb-transformer": ("ptb-transformer.json", ablation),
     "rare-words": ("rare_words.json", rare_words),
     "tatoeba": ("tatoeba.json", recipes),
-    "tatoeba-tags": ("tatoeba-tags.json", recipes),
     "train-cpu": ("train_cpu.json", train_cpu),
     "train-gpu": ("train_gpu.json", train_gpu),
     "train-gpu-64k": ("train_gpu_64k.json", train_gpu),

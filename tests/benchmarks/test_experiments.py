@@ -1,5 +1,6 @@
 """Tables of experiments: every row is a recipe that parses, and fewer pairs are among the more."""
 
+import gzip
 import json
 import sys
 import tomllib
@@ -26,7 +27,8 @@ def experiments(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def texts(folder: Path, recipe: str, lines: int = 40) -> None:
     """A text of numbered lines in the files of a recipe."""
     for file in read_recipe(recipe).data.train:
-        (folder / Path(file).name).write_text("".join(f"{number}\n" for number in range(lines)))
+        text = "".join(f"{number}\n" for number in range(lines)).encode()
+        (folder / Path(file).name).write_bytes(gzip.compress(text) if file.endswith(".gz") else text)
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -70,24 +72,24 @@ def test_a_table_is_run_and_written(
         return True
 
     monkeypatch.setattr(experiments, "call", call)
-    texts(tmp_path, "multi30k-transformer", 6000)
+    texts(tmp_path, "europarl-transformer", 31000)
     folders = ["--data", str(tmp_path), "--work", str(tmp_path / "work"), "--out", str(tmp_path / "out.json")]
     rows = ["--rows", "Transformer, 2 + 2 layers of 128", "LSTM of 512 with attention"]
-    monkeypatch.setattr(sys, "argv", ["experiments.py", "guide-multi30k", "--seeds", "1", *folders, *rows])
+    monkeypatch.setattr(sys, "argv", ["experiments.py", "guide-europarl", "--seeds", "1", *folders, *rows])
     experiments.main()
     record = json.loads((tmp_path / "out.json").read_text())
     assert [(row["size"], row["recipe"], len(row["scores"])) for row in record["rows"]] == [
-        (size, f"multi30k-{model}", count)
-        for size in ("5,000 pairs", "29,000 pairs")
+        (size, f"europarl-{model}", count)
+        for size in ("5,000 pairs", "30,000 pairs", "150,000 pairs")
         for model, count in (("transformer", 1), ("recurrent", 0))
     ]
-    assert record["rows"][0]["changes"][-2:] == ["5000-train.en", "5000-train.de"]
-    assert "train.steps=2000" in called[0]
+    assert record["rows"][0]["changes"][-2:] == ["5000-train.de", "5000-train.en"]
+    assert "train.steps=1500" in called[0]
     assert called[0][-1].startswith('data.train=["')
     said = capsys.readouterr().out
     assert "5,000 pairs, Transformer, 2 + 2 layers of 128: done\n" in said
-    assert "29,000 pairs, LSTM of 512 with attention: failed, see " in said
-    assert "29,000 pairs, Transformer, 2 + 2 layers of 128, dev BLEU 40.00\n" in said
+    assert "150,000 pairs, LSTM of 512 with attention: failed, see " in said
+    assert "150,000 pairs, Transformer, 2 + 2 layers of 128, dev BLEU 40.00\n" in said
 
 
 def test_what_was_found_before_a_stop_is_written(

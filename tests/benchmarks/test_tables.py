@@ -166,7 +166,7 @@ def test_tables_of_experiments(tables: ModuleType, tmp_path: Path) -> None:
     made = block(tables, tmp_path, "multi30k-ablation", {"rows": rows})
     assert made[8].endswith("; on another, 2026-01-01, 0123456789 with changes: `python benchmarks/experiments.py`")
     rows = [row("German alone", 40.0), row("both", 30.0, de=[41.0], fr=[20.0])]
-    made = block(tables, tmp_path, "tatoeba-tags", {"rows": rows})
+    made = block(tables, tmp_path, "tatoeba", {"rows": rows})
     assert made[1] == "|  | seeds | dev BLEU | dev BLEU de | dev BLEU fr | training, s |"
     assert made[3:5] == ["| German alone | 1 | 40.00 | – | – | 30 |", "| both | 1 | – | 41.00 | 20.00 | 30 |"]
 
@@ -181,14 +181,14 @@ def test_the_guide_marks_the_best_of_each_size(tables: ModuleType, tmp_path: Pat
             ("large", "60", [1.0]),
         )
     ]
-    made = block(tables, tmp_path, "guide-multi30k", {"rows": rows})
+    made = block(tables, tmp_path, "guide-europarl", {"rows": rows})
     assert made[1] == "| dev BLEU | 5 | 30 | 60 |"
     assert made[3] == "| small | **20.00** (30 s) | **30.00** (30 s) | – |"
     assert made[4] == "| large | 10.00 (30 s) | – | **1.00** (30 s) |"
 
 
 def test_the_table_of_europarl(tables: ModuleType, tmp_path: Path) -> None:
-    side = {"seconds": 100.4, "preparing": 10.0, "steps": 13230, "passes": [], "decoding": {"test": 2.0}}
+    side = {"seconds": 100.4, "preparing": 10.0, "steps": 13230, "passes": [], "sample": 0, "decoding": {"test": 2.0}}
     side |= {"peak_reserved_gibibytes": 1.5, "settings": ["train.optimizer.rate=5e-4"]}
     compared = {"difference": -0.1, "low": -0.5, "high": 0.3, "p_value": 0.5, "signature": "tok:13a|bs:1000"}
     scores = {"own": {"value": 33.0}, "peer": {"value": 33.1}, "comparisons": [compared]}
@@ -204,3 +204,7 @@ def test_the_table_of_europarl(tables: ModuleType, tmp_path: Path) -> None:
     record["peer"]["passes"] = [60.0, 60.0]
     made = block(tables, tmp_path, "europarl", record | {"scores": {"dev": scores, "test": scores}})
     assert "as fast; 2 passes of the peer were timed, and the others taken to be as long as those after the" in made[6]
+    record["peer"] |= {"passes": [300.4, 60.0], "sample": 150}
+    made = block(tables, tmp_path, "europarl", record | {"scores": {"dev": scores, "test": scores}})
+    assert made[4].endswith("| 33.10 | – | 1.5 |")
+    assert "a sample of 150 batches, each timed when its shape was new (300 s a pass) and when it was not" in made[6]
