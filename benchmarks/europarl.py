@@ -215,7 +215,8 @@ class _Loop:
     def sampled(self, count: int) -> list[float]:
         """Seconds of a pass over batches whose shapes are new, and of one when they are not, by so many batches. The
         loop is not to be gone on with."""
-        batches = list(islice(self._upcoming(), min(count, len(self.batches))))
+        first, *batches = islice(self._upcoming(), min(count + 1, len(self.batches)))
+        self._do(first)  # what a process takes once is not what each of its batches takes
         ends = [self._now()]
         for _ in range(2):
             for batch in batches:
