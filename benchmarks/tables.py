@@ -327,7 +327,6 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "multi30k-recurrent": ("multi30k-recurrent.json", ablation),
     "multi30k-scores": ("multi30k-scores.json", ablation),
     "ngram": ("ngram.json", ngram),
-    "ptb-lstm": ("ptb-lstm.json", ablation),
     "ptb-transformer": ("ptb-transformer.json", ablation),
     "rare-words": ("rare_words.json", rare_words),
     "tatoeba": ("tatoeba.json", recipes),
