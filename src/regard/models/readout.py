@@ -196,9 +196,13 @@ class _Cost(torch.autograd.Function):
         cost = features.new_zeros((), dtype=wide)
         by_features = torch.zeros_like(features) if of_features else None
         sums = _Sums(weight if of_weight else None, bias if of_bias else None, wide)
-        for rows in torch.split(keep.nonzero()[:, 0], max(FEWEST, CACHED // size)):
+        pieces = torch.split(keep.nonzero()[:, 0], max(FEWEST, CACHED // size))
+        logits = features.new_empty(len(pieces[0]), size, dtype=narrow)  # one place for all: it stays in the cache
+        for rows in pieces:
             read, wanted = features[rows].to(narrow), targets[rows, None]
-            found = F.linear(read, weight, bias).to(wide)
+            found = torch.mm(read, weight.t(), out=logits[: len(rows)]).to(wide)
+            if bias is not None:
+                found += bias
             torch.log_softmax(found, -1, out=found)  # in place, or it would be twice as much that a cache must hold
             of_target = found.gather(1, wanted)
             cost -= (torch.lerp(of_target[:, 0], found.mean(1), smoothing) if smoothing else of_target).sum()
