@@ -293,7 +293,8 @@ def europarl(record: Record) -> list[str]:
         rest = f"; the peer's passes are reckoned by a sample of {sample} batches, each timed when its shape was new ("
         rest += f"{record['peer']['passes'][0]:.0f} s a pass) and when it was not ({record['peer']['passes'][1]:.0f} s)"
     said = (
-        f"{record['times_as_fast']:.2f} times as fast{rest if timed < passes else ''}. "
+        f"{record['times_as_fast']:.2f} times as fast{rest if timed < passes else ''}; "
+        f"{record['times_as_fast_all_shapes_met']:.2f} times, if all passes of the peer were as short as its shortest. "
         f"Test BLEU differs by {difference}, 95 % interval {low} to {high}, "
         f"p = {test['p_value']:.3f} ({test['signature']}). "
         f"Settings of the peer: {', '.join(f'`{each}`' for each in record['peer']['settings'])}."

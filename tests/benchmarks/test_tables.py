@@ -193,13 +193,14 @@ def test_the_table_of_europarl(tables: ModuleType, tmp_path: Path) -> None:
     compared = {"difference": -0.1, "low": -0.5, "high": 0.3, "p_value": 0.5, "signature": "tok:13a|bs:1000"}
     scores = {"own": {"value": 33.0}, "peer": {"value": 33.1}, "comparisons": [compared]}
     record = CONDITIONS | {"own": side, "peer": side | {"seconds": 600.0, "passes": [60.0] * 10}}
-    record |= {"times_as_fast": 5.976, "epochs": 10}
+    record |= {"times_as_fast": 5.976, "times_as_fast_all_shapes_met": 5.5, "epochs": 10}
     made = block(tables, tmp_path, "europarl", record | {"scores": {"dev": scores, "test": scores}})
     assert made[3:5] == [
         "| Regard | 100 | 10 | 13,230 | 33.00 | 33.00 | 2.0 | 1.5 |",
         "| MarianMT, plain loop | 600 | 10 | 13,230 | 33.10 | 33.10 | 2.0 | 1.5 |",
     ]
-    assert made[6].startswith("5.98 times as fast. Test BLEU differs by −0.10, 95 % interval −0.50 to +0.30, p = 0.500")
+    assert made[6].startswith("5.98 times as fast; 5.50 times, if all passes of the peer were as short as its ")
+    assert ". Test BLEU differs by −0.10, 95 % interval −0.50 to +0.30, p = 0.500" in made[6]
     assert "`train.optimizer.rate=5e-4`" in made[6]
     record["peer"]["passes"] = [60.0, 60.0]
     made = block(tables, tmp_path, "europarl", record | {"scores": {"dev": scores, "test": scores}})
