@@ -88,6 +88,7 @@ class Side:
     """Seconds for each text."""
     settings: list[str] = field(default_factory=list)
     peak_reserved_gibibytes: float = 0.0
+    """Of training: how many sentences are decoded at a time, and so how much memory that takes, differs by far."""
 
     @classmethod
     def load(cls, folder: Path) -> "Side":
@@ -95,7 +96,7 @@ class Side:
         return cls(**json.loads(path.read_text())) if path.exists() else cls()
 
     def save(self, folder: Path) -> None:
-        if torch.cuda.is_available():
+        if torch.cuda.is_available() and not self.decoding:
             peak = torch.cuda.max_memory_reserved() / 2**30
             self.peak_reserved_gibibytes = max(peak, self.peak_reserved_gibibytes)
         folder.mkdir(parents=True, exist_ok=True)
