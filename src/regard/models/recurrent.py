@@ -92,6 +92,11 @@ class TokenInput(nn.Module):
         vectors: Tensor = self.features(self.words(self.embedding(tokens), tokens))
         return vectors
 
+    @property
+    def even(self) -> bool:
+        """Whether a token has the same vector at all places, and nobody asks for the gradient by one of them."""
+        return not (self.features.active or self.words.active or self.embedding.output.watched)
+
 
 class Encoder(nn.Module):
     """Reads a source; the tap `output` shows what it made of it, "B S C"."""
@@ -105,7 +110,8 @@ class Encoder(nn.Module):
         self.output = Tap()
 
     def forward(self, source: Padded) -> tuple[Float[Tensor, "B S C"], RecurrentState]:
-        outputs, final = self.stack(self.input(source.tokens), source.lengths)
+        same = source.tokens if self.input.even else None
+        outputs, final = self.stack(self.input(source.tokens), source.lengths, same=same)
         return self.output(outputs), final
 
 

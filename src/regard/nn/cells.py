@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Num
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -323,7 +323,7 @@ class LSTM(Cell):
 CELLS: dict[str, type[Cell]] = {"rnn": RNN, "gru": GRU, "lstm": LSTM}
 
 
-def mirror(x: Float[Tensor, "N T I"], lengths: Int[Tensor, " N"] | None = None) -> Float[Tensor, "N T I"]:
+def mirror(x: Num[Tensor, "N T I"], lengths: Int[Tensor, " N"] | None = None) -> Num[Tensor, "N T I"]:
     """Each row's real tokens in reverse, its padding where it was. What is mirrored twice is as before."""
     if lengths is None:
         return x.flip(1)

@@ -10,7 +10,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.errors import UsageError, one_of
-from regard.nn.cells import CELLS, Cell, CellState, Passage
+from regard.nn import both_ways
+from regard.nn.cells import CELLS, LSTM, Cell, CellState, Passage
 from regard.nn.dropout import FeatureDropout
 
 
@@ -113,14 +114,30 @@ class RecurrentLayer(nn.Module):
         return self.ahead.initial(x) + (self.back.initial(x) if self.back else ())
 
     def forward(
-        self, x: Float[Tensor, "N T I"], state: CellState, lengths: Int[Tensor, " N"] | None
+        self,
+        x: Float[Tensor, "N T I"],
+        state: CellState,
+        lengths: Int[Tensor, " N"] | None,
+        same: Int[Tensor, "N T"] | None = None,
     ) -> tuple[Float[Tensor, "N T O"], CellState]:
+        if same is not None and self._reads_both_ways(x):
+            weights = [
+                (cell.input_weight, cell.recurrent_weight(), cell.bias) for cell in (self.ahead, self.back) if cell
+            ]
+            outputs, final = both_ways.read(x, state, weights, lengths, same)
+            return self.connection(x, outputs), final
         parts = len(self.ahead.state_names)
         outputs, final = self.ahead.read(x, state[:parts], lengths)
         if self.back:
             backward, final_back = self.back.read(x, state[parts:], lengths, backward=True)
             outputs, final = torch.cat([outputs, backward], -1), final + final_back
         return self.connection(x, outputs), final
+
+    def _reads_both_ways(self, x: Float[Tensor, "N T I"]) -> bool:
+        """Whether both directions are read at once, if it is known which vectors are the same."""
+        if not (isinstance(self.back, LSTM) and both_ways.pays(x, self.back.hidden)):
+            return False
+        return not any(tap.watched for cell in (self.ahead, self.back) for tap in cell.taps.values())
 
 
 class RecurrentStack(nn.Module):
@@ -169,17 +186,22 @@ class RecurrentStack(nn.Module):
         return RecurrentState(tuple(layer.initial(x) for layer in self._layers))
 
     def forward(
-        self, x: Float[Tensor, "N T I"], lengths: Int[Tensor, " N"] | None = None, state: RecurrentState | None = None
+        self,
+        x: Float[Tensor, "N T I"],
+        lengths: Int[Tensor, " N"] | None = None,
+        state: RecurrentState | None = None,
+        same: Int[Tensor, "N T"] | None = None,
     ) -> tuple[Float[Tensor, "N T O"], RecurrentState]:
         """Outputs of all steps, and the state after each row's last real token.
 
         Rows are padded on the right; without `lengths` there is no padding. What stands in a row's outputs past its
-        length is arbitrary.
+        length is arbitrary. Where `same` has the same number, the vectors of x must be the same: what they have in
+        common may then be computed once, and the gradient by one of them may be that of all, the others having none.
         """
         before = state or self.initial(x)
         after = []
         for place, (layer, layer_state) in enumerate(zip(self._layers, before.layers, strict=True)):
-            x, final = layer(self.between(x) if place else x, layer_state, lengths)
+            x, final = layer(self.between(x) if place else x, layer_state, lengths, None if place else same)
             after.append(final)
         return x, RecurrentState(tuple(after))
 
