@@ -277,9 +277,11 @@ def test_an_encoder_that_reads_both_ways_at_once_learns_the_same(layers: int, mo
 
 @pytest.mark.parametrize("kind", ["embedding", "input"])
 def test_tokens_are_not_alike_where_dropout_tells_them_apart(kind: str) -> None:
-    model = translator("lstm", "additive", "before", dropout={kind: 0.5})
-    assert model.encoder.input.even
-    assert not model.train().encoder.input.even
+    tokens = translator("lstm", "additive", "before", dropout={kind: 0.5}).encoder.input
+    assert tokens.alike(TARGET) is TARGET
+    with torch.no_grad():
+        assert tokens.alike(TARGET) is None
+    assert tokens.train().alike(TARGET) is None
 
 
 def test_whoever_asks_gets_the_gradient_by_each_place(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,10 +92,12 @@ class TokenInput(nn.Module):
         vectors: Tensor = self.features(self.words(self.embedding(tokens), tokens))
         return vectors
 
-    @property
-    def even(self) -> bool:
-        """Whether a token has the same vector at all places, and nobody asks for the gradient by one of them."""
-        return not (self.features.active or self.words.active or self.embedding.output.watched)
+    def alike(self, tokens: Int[Tensor, "N n"]) -> Int[Tensor, "N n"] | None:
+        """The tokens, where it pays to know that those with the same number have the same vector: in training on a CPU,
+        if nothing is dropped from vectors and nobody asks for the gradient by one of them."""
+        apart = self.features.active or self.words.active or self.embedding.output.watched
+        pays = tokens.device.type == "cpu" and torch.is_grad_enabled() and not torch.compiler.is_compiling()
+        return tokens if pays and not apart else None
 
 
 class Encoder(nn.Module):
@@ -110,8 +112,8 @@ class Encoder(nn.Module):
         self.output = Tap()
 
     def forward(self, source: Padded) -> tuple[Float[Tensor, "B S C"], RecurrentState]:
-        same = source.tokens if self.input.even else None
-        outputs, final = self.stack(self.input(source.tokens), source.lengths, same=same)
+        vectors, same = self.input(source.tokens), self.input.alike(source.tokens)
+        outputs, final = self.stack(vectors, source.lengths, same=same)
         return self.output(outputs), final
 
 
@@ -172,14 +174,14 @@ class Decoder(nn.Module, ABC):
 
     @abstractmethod
     def read(
-        self, tokens: Float[Tensor, "N n E"], state: TranslatorState
+        self, tokens: Float[Tensor, "N n E"], state: TranslatorState, same: Int[Tensor, "N n"] | None = None
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        """The features of n more tokens, given their vectors."""
+        """The features of n more tokens, given their vectors and, perhaps, which of these are the same."""
 
     def forward(
         self, tokens: Int[Tensor, "N n"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        features, state = self.read(self.input(tokens), state)
+        features, state = self.read(self.input(tokens), state, self.input.alike(tokens))
         return self.output(self.dropout(features)), state
 
     def features(self, *parts: Float[Tensor, "..."]) -> Float[Tensor, "*N F"]:
@@ -194,9 +196,9 @@ class BottleneckDecoder(Decoder):
         return TranslatorState(self.bridge(final))
 
     def read(
-        self, tokens: Float[Tensor, "N n E"], state: TranslatorState
+        self, tokens: Float[Tensor, "N n E"], state: TranslatorState, same: Int[Tensor, "N n"] | None = None
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        outputs, recurrent = self.stack(tokens, state=state.recurrent)
+        outputs, recurrent = self.stack(tokens, state=state.recurrent, same=same)
         return self.features(outputs), replace(state, recurrent=recurrent)
 
 
@@ -253,9 +255,9 @@ class BeforeDecoder(LookingDecoder):
         )
 
     def read(
-        self, tokens: Float[Tensor, "N n E"], state: TranslatorState
+        self, tokens: Float[Tensor, "N n E"], state: TranslatorState, same: Int[Tensor, "N n"] | None = None
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        glances, steps = self.glances(tokens, state), self.stack.steps(tokens, self.read_width)
+        glances, steps = self.glances(tokens, state), self.stack.steps(tokens, self.read_width, same)
         layers = state.recurrent.layers
         contexts, outputs = [], []
         for _ in range(tokens.shape[1]):
@@ -271,9 +273,9 @@ class AfterDecoder(LookingDecoder):
     """Looks with the new state (Luong et al. 2015): all steps at once, unless each must know where the last looked."""
 
     def read(
-        self, tokens: Float[Tensor, "N n E"], state: TranslatorState
+        self, tokens: Float[Tensor, "N n E"], state: TranslatorState, same: Int[Tensor, "N n"] | None = None
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        outputs, recurrent = self.stack(tokens, state=state.recurrent)
+        outputs, recurrent = self.stack(tokens, state=state.recurrent, same=same)
         if state.coverage is not None:
             glances = self.glances(tokens, state)
             context = torch.stack([glances(query) for query in outputs.unbind(1)], 1)
@@ -297,9 +299,9 @@ class FeedDecoder(LookingDecoder):
         return replace(state, fed=outputs.new_zeros(len(outputs), self.blend.out_features))
 
     def read(
-        self, tokens: Float[Tensor, "N n E"], state: TranslatorState
+        self, tokens: Float[Tensor, "N n E"], state: TranslatorState, same: Int[Tensor, "N n"] | None = None
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        glances, steps = self.glances(tokens, state), self.stack.steps(tokens, self.read_width)
+        glances, steps = self.glances(tokens, state), self.stack.steps(tokens, self.read_width, same)
         layers, fed = state.recurrent.layers, state.fed
         assert fed is not None
         rows, count = tokens.shape[:2]

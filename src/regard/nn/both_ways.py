@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from regard.nn.cells import CellState, mirror
+from regard.nn.embedding import distinct
 
 LARGE = 2**15
 """Numbers in the states of all rows from which on products take so much of the time that this is the faster way."""
@@ -37,19 +38,17 @@ def read(
     """Hidden states of all steps, ahead and back, and the state after each row's last real token, and after its first.
 
     For each direction the weights are those of inputs, those of states, and the bias. Vectors are the same where `same`
-    has the same number: of such, one gets the gradient of all, and the others none.
+    has the same number.
     """
     x, *start = (part.to(weights[0][0].dtype) for part in (x, *state))
     rows, steps = same.shape
-    numbers, index = torch.unique(same, return_inverse=True)
-    one = torch.empty_like(numbers).scatter_(0, index.flatten(), torch.arange(rows * steps))
+    table, index = distinct(x, same)
     back = mirror(index.unsqueeze(2), lengths).squeeze(2)
     which = torch.stack([2 * index, 2 * back + 1]).permute(2, 0, 1).flatten(1)
     ends = torch.full((rows,), steps) if lengths is None else lengths
     with torch.autocast("cpu", enabled=False):
         joined = (torch.stack([*parts]) for parts in (start[::2], start[1::2], *zip(*weights, strict=True)))
-        given = x.flatten(0, 1).index_select(0, one), which, ends
-        states, hidden, memory = _BothWays.apply(*given, *joined)  # type: ignore[no-untyped-call]
+        states, hidden, memory = _BothWays.apply(table, which, ends, *joined)  # type: ignore[no-untyped-call]
     outputs = [states[0].transpose(0, 1), mirror(states[1].transpose(0, 1), lengths)]
     return torch.cat(outputs, -1), (hidden[0], memory[0], hidden[1], memory[1])
 

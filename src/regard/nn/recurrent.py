@@ -205,12 +205,12 @@ class RecurrentStack(nn.Module):
             after.append(final)
         return x, RecurrentState(tuple(after))
 
-    def steps(self, early: Float[Tensor, "N T K"], late_width: int) -> "Steps":
+    def steps(self, early: Float[Tensor, "N T K"], late_width: int, same: Int[Tensor, "N T"] | None = None) -> "Steps":
         """A way through a sequence whose inputs come one by one, or at least their last `late_width` features do; the
-        others are `early`."""
+        others are `early`, and the same where `same` has the same number."""
         if any(layer.back for layer in self._layers):
             raise UsageError("a bidirectional stack cannot read step by step: it needs the whole sequence at once")
-        return Steps(self._layers, self.between, early.transpose(0, 1), late_width)
+        return Steps(self._layers, self.between, early.transpose(0, 1), late_width, None if same is None else same.t())
 
     @property
     def _layers(self) -> Sequence[RecurrentLayer]:
@@ -225,12 +225,17 @@ class Steps:
     """
 
     def __init__(
-        self, layers: Sequence[RecurrentLayer], between: FeatureDropout, early: Float[Tensor, "T N K"], late_width: int
+        self,
+        layers: Sequence[RecurrentLayer],
+        between: FeatureDropout,
+        early: Float[Tensor, "T N K"],
+        late_width: int,
+        same: Int[Tensor, "T N"] | None,
     ) -> None:
         self._layers = layers
         cells = [layer.ahead for layer in layers]
         nothing = early[..., :0]
-        self._sums = [cells[0].sums(early, late_width)]
+        self._sums = [cells[0].sums(early, late_width, same)]
         self._sums += [cell.sums(nothing, cell.input_width) for cell in cells[1:]]
         self._passages = [Passage(cell.taps) for cell in cells]
         self._drops: list[Callable[[Tensor], Tensor]] = [between.steps() for _ in layers]
