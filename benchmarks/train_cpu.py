@@ -3,11 +3,11 @@
     python benchmarks/train_cpu.py --threads 2 --out benchmarks/results/train_cpu.json
 
 Transformer: 3 + 3 layers, width 256, feed-forward 1024, 4 heads, 10,000 tokens. Recurrent: LSTM 512 with additive
-attention before the cell. All get the same pairs of random tokens, with lengths as captions have them, in batches of at
-most 4,096 tokens on the longer side. Each system has a process of its own, as it would have in use: what one leaves in
-the memory of a process slows the next. They take turns, so that a busy neighbor slows all of them; a rate is real
-target tokens a second, the median over rounds. Some processors multiply bfloat16 many times faster than float32, others
-slower: --bfloat16 adds ours in that format, the peers stay at their default.
+attention before the cell. All get the same pairs of random tokens, as frequent as words are, with lengths as captions
+have them, in batches of at most 4,096 tokens on the longer side. Each system has a process of its own, as it would have
+in use: what one leaves in the memory of a process slows the next. They take turns, so that a busy neighbor slows all of
+them; a rate is real target tokens a second, the median over rounds. Some processors multiply bfloat16 many times faster
+than float32, others slower: --bfloat16 adds ours in that format, the peers stay at their default.
 """
 
 import argparse

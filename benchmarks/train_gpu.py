@@ -4,11 +4,11 @@
 
 Transformer: the usual IWSLT shape (6 + 6 layers, width 512, feed-forward 1024, 4 heads, 10,000 tokens, all embeddings
 tied) against MarianMT of Hugging Face, eager and compiled as it comes. Recurrent: LSTM 512 with additive attention
-before the cell against the loop of `plain_recurrent.py`. All in bfloat16, on random tokens in pairs whose lengths are
-those of a corpus (`--data`, two files of text, in words) or log-normal as they are in one. All get the same pairs
-within the same budgets of tokens: peers in batches of exactly the length they need, on the device already; ours as
-training has them, copied there at each step. Every batch is met twice before anything is timed. A rate is real target
-tokens a second, the median over passes.
+before the cell against the loop of `plain_recurrent.py`. All in bfloat16, on random tokens, as frequent as words are,
+in pairs whose lengths are those of a corpus (`--data`, two files of text, in words) or log-normal as they are in one.
+All get the same pairs within the same budgets of tokens: peers in batches of exactly the length they need, on the
+device already; ours as training has them, copied there at each step. Every batch is met twice before anything is timed.
+A rate is real target tokens a second, the median over passes.
 """
 
 import argparse
@@ -41,6 +41,8 @@ from regard.train.ranks import Ranks
 from regard.train.runtime import Plan
 
 VOCABULARY, PAIRS, LONGEST, SHAPES, DROPOUT = 10_000, 20_000, 100, 16, 0.3
+FIRST, DRAWN = 4, 1_000_003
+"""The first token that is a word's, and how many tokens are drawn, of which pairs are pieces."""
 BATCHES = {4096: 20, 16384: 16, 65536: 10}
 """How many batches are gone through in a pass, by their tokens; at most those of a whole pass over the pairs."""
 PASSES = 3
@@ -71,20 +73,23 @@ class Figure:
 
 
 class RandomPairs:
-    """Pairs of random tokens of given lengths."""
+    """Pairs of random tokens of given lengths, the n-th token of the vocabulary one n-th as frequent as the first
+    (Zipf), so that about as many of a batch are distinct as are of real text."""
 
     def __init__(self, lengths: np.ndarray, seed: int = 0) -> None:
         self.lengths = lengths
-        self._tokens = np.random.default_rng(seed).integers(4, VOCABULARY, 2 * LONGEST)
+        shares = 1 / np.arange(1, VOCABULARY - FIRST + 1)
+        tokens = np.random.default_rng(seed).choice(VOCABULARY - FIRST, DRAWN, p=shares / shares.sum()) + FIRST
+        self._sides = tokens, tokens[::-1]
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def sides(self, examples: np.ndarray) -> tuple[Rows, Rows]:
-        firsts = examples % LONGEST
+        firsts = examples * LONGEST % (DRAWN - LONGEST)
         source, target = (
-            Rows.of([self._tokens[first : first + length] for first, length in zip(firsts, lengths, strict=True)])
-            for lengths in self.lengths[examples].T
+            Rows.of([tokens[first : first + length] for first, length in zip(firsts, lengths, strict=True)])
+            for tokens, lengths in zip(self._sides, self.lengths[examples].T, strict=True)
         )
         return source, target
 

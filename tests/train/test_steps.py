@@ -96,6 +96,16 @@ def test_clipping_is_that_of_torch(clip: float) -> None:
         torch.testing.assert_close(mine.grad, theirs.grad, rtol=1e-9, atol=1e-12)
 
 
+def test_the_norm_of_millions_of_gradients_is_exact_but_for_rounding() -> None:
+    gradients = Gradients([nn.Parameter(torch.zeros(6_000_001)), nn.Parameter(torch.zeros(5))], extras=3)
+    gradients.everything.fill_(7.0)  # of what is not a gradient, nothing may count but what pads them, which is zero
+    gradients.flat.zero_()
+    for place in gradients.places:
+        place.copy_(torch.randn(place.shape, generator=torch.Generator().manual_seed(1)))
+    exact = torch.linalg.vector_norm(gradients.flat.double())
+    torch.testing.assert_close(gradients.norm().double(), exact, rtol=1e-6, atol=0.0)
+
+
 @pytest.mark.parametrize("value", [torch.nan, torch.inf])
 @pytest.mark.parametrize("kind", ["adamw", "adam", "sgd"])
 def test_a_non_finite_step_never_reaches_the_weights(kind: str, value: float) -> None:
