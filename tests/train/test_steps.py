@@ -181,4 +181,3 @@ def test_what_is_random_is_a_function_of_seed_step_and_rank(seed: int, step: int
     assert torch.equal(torch.rand(4), here)
     torch.manual_seed(torch.initial_seed())
     assert torch.equal(torch.rand(4), here)
-

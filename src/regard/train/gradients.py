@@ -39,7 +39,7 @@ class Gradients:
 
     def norm(self) -> Tensor:
         """The Euclidean norm over all parameters; what pads the buffer is zero and does not count."""
-        # A CPU adds the squares of a row one after another: of millions of them, a thousandth would be lost to rounding.
+        # A CPU adds the squares of a row one by one: of millions of them, a thousandth would be lost to rounding.
         flat = self.flat
         norms = torch.linalg.vector_norm(flat.view(-1, ALIGNMENT), dim=1) if flat.device.type == "cpu" else flat
         norm: Tensor = torch.linalg.vector_norm(norms)
