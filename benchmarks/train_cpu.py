@@ -6,8 +6,9 @@ Transformer: 3 + 3 layers, width 256, feed-forward 1024, 4 heads, 10,000 tokens.
 attention before the cell. All get the same pairs of random tokens, as frequent as words are, with lengths as captions
 have them, in batches of at most 4,096 tokens on the longer side. Each system has a process of its own, as it would have
 in use: what one leaves in the memory of a process slows the next. They take turns, so that a busy neighbor slows all of
-them; a rate is real target tokens a second, the median over rounds. Some processors multiply bfloat16 many times faster
-than float32, others slower: --bfloat16 adds ours in that format, the peers stay at their default.
+them; a rate is real target tokens a second, the median over rounds, and how many times as fast as the best peer a
+system is, is the median of what each round says. Some processors multiply bfloat16 many times faster than float32,
+others slower: --bfloat16 adds ours in that format, the peers stay at their default.
 """
 
 import argparse
@@ -159,7 +160,7 @@ def measured(kind: str, names: Sequence[str], arguments: argparse.Namespace) -> 
     for _ in range(arguments.rounds):
         for name, contestant in contestants.items():
             seconds[name].append(contestant.seconds(arguments.batches))
-    best = min(median(times) for name, times in seconds.items() if not name.startswith("regard"))
+    best = min((times for name, times in seconds.items() if not name.startswith("regard")), key=median)
     return [
         {
             "model": kind,
@@ -167,7 +168,7 @@ def measured(kind: str, names: Sequence[str], arguments: argparse.Namespace) -> 
             "tokens_per_second": contestants[name].targets / median(times),
             "slowest": contestants[name].targets / max(times),
             "fastest": contestants[name].targets / min(times),
-            "times_best_peer": best / median(times),
+            "times_best_peer": median(peer / mine for peer, mine in zip(best, times, strict=True)),
             "peak_mebibytes": contestants[name].peak_mebibytes(),
         }
         for name, times in seconds.items()
