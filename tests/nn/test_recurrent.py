@@ -7,6 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.errors import UsageError
@@ -308,3 +309,13 @@ def test_steps_are_the_same_if_it_is_known_which_inputs_are(cell: str, steps: in
         total = sum(output.sin().sum() for output in outputs) + 0 * table.sum()
         results.append([*outputs, *torch.autograd.grad(total, [table, *ours.parameters()], materialize_grads=True)])
     torch.testing.assert_close(*results)
+
+
+@every_cell
+def test_a_compiler_is_not_asked_whether_there_is_padding(cell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no numbers: here, none of the lengths are there."""
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    ours = stack(cell, bidirectional=True)
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        outputs, _ = ours(torch.empty(2, 3, WIDTH, dtype=torch.float64), torch.empty(2, dtype=torch.int64))
+    assert outputs.shape == (2, 3, 2 * HIDDEN)
