@@ -19,9 +19,10 @@ With --seconds, a side stops in time and goes on when it is called again. Of the
 are timed: a GPU takes its time over each shape that is new to a process, so that a first pass is slower than others,
 and would be so again in every sitting. Its other passes are taken to be as long as the timed ones after the first; so
 other work may share the device with later sittings. With --sample, no pass of the peer is timed, but so many of its
-batches, drawn at random, before it begins: each once when its shape is new, and once when it is not; what such batches
-take is what those of a first and of a later pass take. Other work may share the device as soon as it has said so.
-`compare` scores both, and says by the paired bootstrap whether they differ.
+batches, drawn at random, before it begins: all of them once when their shapes are new, and once when they are not. The
+latter is what those of a later pass take; the difference, by the number of shapes, is what a first pass takes longer.
+Other work may share the device as soon as it has said so. `compare` scores both, and says by the paired bootstrap
+whether they differ.
 """
 
 import argparse
@@ -214,8 +215,8 @@ class _Loop:
         return [after - before for before, after in pairwise(ends)]
 
     def sampled(self, count: int) -> list[float]:
-        """Seconds of a pass over batches whose shapes are new, and of one when they are not, by so many batches. The
-        loop is not to be gone on with."""
+        """Seconds of a first pass and of a later one, by so many batches. A first pass takes longer for each shape that
+        is new, and of few batches a larger share has a new one than of all. The loop is not to be gone on with."""
         first, *batches = islice(self._upcoming(), min(count + 1, len(self.batches)))
         self._do(first)  # what a process takes once is not what each of its batches takes
         ends = [self._now()]
@@ -223,7 +224,10 @@ class _Loop:
             for batch in batches:
                 self._do(batch)
             ends.append(self._now())
-        return [(after - before) * len(self.batches) / len(batches) for before, after in pairwise(ends)]
+        unmet, met = (after - before for before, after in pairwise(ends))
+        later = met * len(self.batches) / len(batches)
+        new = len(_shapes(batches) - _shapes([first]))
+        return [later + (unmet - met) * len(_shapes(self.batches)) / max(1, new), later]
 
     def save(self, folder: Path) -> None:
         parts = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "sums": self.sums}
@@ -266,6 +270,10 @@ class _Loop:
         self.summed += 1
         for name, tensor in self.model.state_dict().items():
             self.sums[name] = self.sums[name] + tensor if name in self.sums else tensor.clone()
+
+
+def _shapes(batches: Sequence[PairBatch]) -> set[tuple[int, ...]]:
+    return {(*batch.source.tokens.shape, *batch.given.tokens.shape) for batch in batches}
 
 
 def _one_pass(task: TranslationTask) -> Iterator[PairBatch]:

@@ -290,8 +290,11 @@ def europarl(record: Record) -> list[str]:
     timed, passes = len(record["peer"]["passes"]), record["epochs"]
     rest = f"; {timed} passes of the peer were timed, and the others taken to be as long as those after the first"
     if sample := record["peer"]["sample"]:
-        rest = f"; the peer's passes are reckoned by a sample of {sample} batches, each timed when its shape was new ("
-        rest += f"{record['peer']['passes'][0]:.0f} s a pass) and when it was not ({record['peer']['passes'][1]:.0f} s)"
+        rest = (
+            f"; the peer's passes are reckoned by a sample of {sample} batches, timed when their shapes were new and "
+        )
+        first, later = record["peer"]["passes"]
+        rest += f"when they were not: {first:.0f} s for the first pass, {later:.0f} s for each of the others"
     said = (
         f"{record['times_as_fast']:.2f} times as fast{rest if timed < passes else ''}; "
         f"{record['times_as_fast_all_shapes_met']:.2f} times, if all passes of the peer were as short as its shortest. "

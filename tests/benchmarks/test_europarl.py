@@ -7,10 +7,12 @@ import sys
 from importlib import import_module, util
 from pathlib import Path
 from shutil import rmtree
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+
+from regard.data.batch import Padded
 
 TINY = ("model.width=16", "model.feedforward=16", "model.heads=2", "model.encoder_layers=1", "model.decoder_layers=1")
 TINY += ("tokens.source.size=120", "train.epochs=2", "train.batch_tokens=256", "train.threads=1", "train.compile=false")
@@ -89,6 +91,24 @@ def test_a_sample_times_the_peer_and_leaves_its_training_alone(
         assert side.seconds == side.preparing + sum(side.passes)
         rmtree(tmp_path / "work" / "peer")
     assert outputs[0] == outputs[1]
+
+
+@pytest.mark.parametrize("count", [8, 20, 1000])
+def test_a_sample_does_not_take_more_shapes_for_new_than_a_pass_has(europarl: ModuleType, count: int) -> None:
+    shapes, met, clock = [Padded.of([[5] * (number % 4 + 1)]) for number in range(100)], set(), [0.0]
+
+    class Loop(europarl._Loop):
+        def __init__(self) -> None:
+            self.step, self.batches = 0, [SimpleNamespace(source=shape, given=shapes[0]) for shape in shapes]
+
+        def _do(self, batch: SimpleNamespace) -> None:
+            clock[0] += 1.0 if batch.source.tokens.shape in met else 10.0
+            met.add(batch.source.tokens.shape)
+
+        def _now(self) -> float:
+            return clock[0]
+
+    assert Loop().sampled(count) == pytest.approx([96 * 1.0 + 4 * 10.0, 100 * 1.0])
 
 
 def test_passes_that_were_not_timed_are_as_long_as_those_after_the_first(europarl: ModuleType) -> None:

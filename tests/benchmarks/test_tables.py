@@ -208,4 +208,4 @@ def test_the_table_of_europarl(tables: ModuleType, tmp_path: Path) -> None:
     record["peer"] |= {"passes": [300.4, 60.0], "sample": 150}
     made = block(tables, tmp_path, "europarl", record | {"scores": {"dev": scores, "test": scores}})
     assert made[4].endswith("| 33.10 | – | 1.5 |")
-    assert "a sample of 150 batches, each timed when its shape was new (300 s a pass) and when it was not" in made[6]
+    assert "a sample of 150 batches, timed when their shapes were new and when they were not: 300 s for the" in made[6]
