@@ -174,10 +174,7 @@ class Cell(nn.Module, ABC):
         self, x: Float[Tensor, "N T I"], state: CellState, lengths: Int[Tensor, " N"] | None
     ) -> tuple[Float[Tensor, "N T H"], CellState]:
         weights = [self.input_weight, self.recurrent_weight(), self.input_bias, self.hidden_bias]
-        # Elsewhere than on a CPU the host would have to wait for the answer whether there is any padding; a compiler
-        # cannot know it.
-        told = x.device.type == "cpu" and not torch.compiler.is_compiling()
-        if lengths is None or (told and bool((lengths == x.shape[1]).all())):
+        if lengths is None:
             return self._launch(x, state, weights)
         return self._launch_to_lengths(x, state, weights, lengths)
 
