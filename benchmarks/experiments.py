@@ -42,6 +42,7 @@ import torch
 from conditions import conditions
 
 from regard.disk import read_lines
+from regard.errors import RegardError
 from regard.recipe import read_recipe
 
 HERE = Path(__file__).parent
@@ -211,10 +212,15 @@ def options(description: str | None) -> argparse.ArgumentParser:
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("table", help="name of a file in experiments/, without .toml")
+    tables = sorted(path.stem for path in (HERE / "experiments").glob("*.toml"))
+    parser.add_argument("table", choices=tables, help="name of a file in experiments/, without .toml")
     arguments = parser.parse_args()
     table = tomllib.loads((HERE / "experiments" / f"{arguments.table}.toml").read_text(encoding="utf-8"))
-    run_rows(table["title"], rows_of(table, arguments), arguments)
+    try:
+        rows = rows_of(table, arguments)
+    except RegardError as error:
+        raise SystemExit(f"--data {arguments.data}: {error}") from None
+    run_rows(table["title"], rows, arguments)
 
 
 if __name__ == "__main__":

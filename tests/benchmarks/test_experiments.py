@@ -155,3 +155,22 @@ def test_rows_that_a_table_does_not_have(
         experiments.main()
     assert ended.value.code == "--rows 'Transformed': no row of multi30k is called so; leave it out to run all"
     assert not out.exists(), "so that nothing is lost"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [(["no-such-table"], "invalid choice: 'no-such-table' "), (["guide-europarl", "--data", "."], "--data .: ")],
+)
+def test_what_is_not_there_is_said_without_a_traceback(
+    experiments: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    expected: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["experiments.py", *arguments, "--work", str(tmp_path / "work")])
+    with pytest.raises(SystemExit) as stopped:
+        experiments.main()
+    assert expected in f"{stopped.value} {capsys.readouterr().err}"
