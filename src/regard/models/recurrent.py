@@ -21,6 +21,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.data.batch import Padded
+from regard.device import learns_on_cpu
 from regard.models.copying import CopyGate, CopyReadout, known_tokens, words_of
 from regard.models.generator import Generator, Readout, State
 from regard.models.readout import LinearReadout
@@ -96,8 +97,7 @@ class TokenInput(nn.Module):
         """The tokens, where it pays to know that those with the same number have the same vector: in training on a CPU,
         if nothing is dropped from vectors and nobody asks for the gradient by one of them."""
         apart = self.features.active or self.words.active or self.embedding.output.watched
-        pays = tokens.device.type == "cpu" and torch.is_grad_enabled() and not torch.compiler.is_compiling()
-        return tokens if pays and not apart else None
+        return tokens if learns_on_cpu(tokens) and not apart else None
 
 
 class Encoder(nn.Module):

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from regard.device import learns_on_cpu
 from regard.nn.cells import CellState, mirror
 from regard.nn.embedding import distinct
 
@@ -24,8 +25,7 @@ _by_sigmoid, _by_tanh = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_bac
 
 def pays(x: Float[Tensor, "N T I"], hidden: int) -> bool:
     """Whether this is the faster way to read a sequence; without gradients, oneDNN's kernel is."""
-    usable = x.device.type == "cpu" and torch.is_grad_enabled() and not torch.compiler.is_compiling()
-    return usable and x.numel() > 0 and len(x) * hidden >= LARGE
+    return learns_on_cpu(x) and x.numel() > 0 and len(x) * hidden >= LARGE
 
 
 def read(
