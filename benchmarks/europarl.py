@@ -148,7 +148,8 @@ def peer(arguments: argparse.Namespace, folder: Path) -> None:
         if arguments.sample:
             side.passes, side.sample = loop.sampled(arguments.sample), arguments.sample
             print(f"peer: passes take {', '.join(f'{each:.1f}' for each in side.passes)} s by a sample", flush=True)
-            loop = _Loop(task, loop.device)
+            del loop
+            loop = _Loop(task, choose_device(recipe.train.device))
     if not side.finished:
         passes = loop.run(begun + arguments.seconds)
         if not side.sittings:
@@ -207,6 +208,7 @@ class _Loop:
                 self._sum_up()
             if self.step % len(self.batches) == 0:
                 ends.append(self._now())
+                print(f"peer: step {self.step} of {self.steps}, {ends[-1] - ends[-2]:.1f} s a pass", flush=True)
             # The device is a few steps behind, which a deadline has room for.
             if self.step == self.steps or time.perf_counter() > deadline:
                 break
