@@ -328,6 +328,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "language": ("language.json", language),
     "multi30k": ("multi30k.json", recipes),
     "multi30k-ablation": ("multi30k-ablation.json", ablation),
+    "multi30k-ablation-short": ("multi30k-ablation-short.json", ablation),
     "multi30k-recurrent": ("multi30k-recurrent.json", ablation),
     "multi30k-scores": ("multi30k-scores.json", ablation),
     "ngram": ("ngram.json", ngram),
