@@ -12,6 +12,7 @@ from train_processes import begin, train_in
 from train_tasks import Classify, recipe_for
 
 from regard.checkpoint import ModelFolder, find_checkpoint, load_checkpoint, load_weights
+from regard.train import loop
 from regard.train.signals import asked_to_stop
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -37,9 +38,13 @@ def train_to_the_end(folder: Path) -> None:
     assert process.exitcode == 0
 
 
+@pytest.mark.parametrize("beside", [False, True], ids=["between steps", "beside them"])
 @pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.long)])
-def test_killed_at_random_moments_it_ends_in_the_same_bits(tmp_path: Path, kills: int) -> None:
+def test_killed_at_random_moments_it_ends_in_the_same_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kills: int, beside: bool
+) -> None:
     train_to_the_end(tmp_path / "whole")
+    monkeypatch.setattr(loop, "writes_beside", lambda device: beside)
     draw, folder = random.Random(kills), tmp_path / "pieces"
     for _ in range(kills):
         process = begin(train_in, folder, task)

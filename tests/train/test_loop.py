@@ -15,7 +15,7 @@ from train_tasks import PASS, Classify, Points, recipe_for
 from regard.checkpoint import ModelFolder, load_checkpoint, load_weights
 from regard.data.batches import Position
 from regard.errors import ModelError, RecipeError, TrainingError, UsageError
-from regard.train import Averaged, Ended, Event, Saved, Started, Step, Validated, train
+from regard.train import Averaged, Ended, Event, Saved, Started, Step, Validated, loop, train
 from regard.train.ranks import Ranks
 
 EVERYTHING: dict[str, Any] = {
@@ -61,10 +61,17 @@ def uninterrupted(tmp_path: Path) -> dict[str, Tensor]:
     return final(tmp_path / "whole")
 
 
+@pytest.fixture(params=[False, True], ids=["between steps", "beside them"])
+def written(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checkpoints are written as on the CPU, or as on an accelerator."""
+    monkeypatch.setattr(loop, "writes_beside", lambda device: request.param)
+
+
 def events_of(folder: Path, task: Classify, **options: Any) -> list[Event]:
     return list(train(task, ModelFolder(folder), **options))
 
 
+@pytest.mark.usefixtures("written")
 def test_what_is_yielded_and_in_which_order(tmp_path: Path) -> None:
     events = events_of(tmp_path, Classify(recipe_for(steps=5, validation={"every": 2}, average={"checkpoints": 2})))
     kinds = [type(event) for event in events]
@@ -83,6 +90,7 @@ def test_nothing_happens_before_the_first_event_is_asked_for(tmp_path: Path) -> 
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.usefixtures("written")
 def test_a_run_interrupted_after_every_step_ends_in_the_same_bits(
     tmp_path: Path, uninterrupted: dict[str, Tensor]
 ) -> None:
@@ -97,6 +105,7 @@ def test_a_run_interrupted_after_every_step_ends_in_the_same_bits(
     assert_same_bits(final(tmp_path / "pieces"), uninterrupted)
 
 
+@pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("step", range(1, 12))
 def test_a_run_abandoned_at_any_step_ends_in_the_same_bits(
     tmp_path: Path, uninterrupted: dict[str, Tensor], step: int
@@ -108,6 +117,7 @@ def test_a_run_abandoned_at_any_step_ends_in_the_same_bits(
     assert_same_bits(final(tmp_path / "pieces"), uninterrupted)
 
 
+@pytest.mark.usefixtures("written")
 def test_a_run_killed_between_any_two_operations_on_the_disk_ends_in_the_same_bits(
     tmp_path: Path, uninterrupted: dict[str, Tensor]
 ) -> None:
@@ -125,6 +135,7 @@ def test_a_run_killed_between_any_two_operations_on_the_disk_ends_in_the_same_bi
     assert_same_bits(final(folder.path), uninterrupted)
 
 
+@pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("pointer", ["set_chosen", "set_current"])
 def test_a_kill_between_the_pointers_does_not_lose_the_best_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pointer: str
@@ -375,6 +386,22 @@ def test_a_disk_that_is_full_when_a_run_goes_on_is_met_in_words(
     monkeypatch.setattr(ModelFolder, method, full_disk)
     with pytest.raises(TrainingError, match="checkpoint step-00000004 could not be written: No space left on device"):
         list(train(Classify(recipe_for()), ModelFolder(tmp_path)))
+
+
+@pytest.mark.usefixtures("written")
+def test_a_disk_that_is_full_in_the_course_of_a_run_is_met_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = train(Classify(recipe_for(steps=20, validation={"every": 4})), ModelFolder(tmp_path))
+    assert [type(event) for event in islice(events, 3)] == [Started, Saved, Step]
+    while not (tmp_path / "current").exists():
+        time.sleep(0.001)
+    monkeypatch.setattr(ModelFolder, "set_current", full_disk)
+    told: list[Event] = []
+    with pytest.raises(TrainingError, match="checkpoint step-00000004 could not be written: No space left on device"):
+        told.extend(events)
+    assert not any(isinstance(event, Validated) and event.step > 4 for event in told)
+    assert ModelFolder(tmp_path).current() == "step-00000000"
 
 
 @pytest.mark.parametrize("what", ["set_chosen", "remove"])

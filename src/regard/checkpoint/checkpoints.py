@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -35,6 +36,16 @@ class Checkpoint:
     def used(self) -> str:
         """The file with the weights that are validated and used."""
         return MODEL if self.average is None else AVERAGE
+
+    def copy(self) -> "Checkpoint":
+        """The same in host memory, that stays as it is while training goes on."""
+        return Checkpoint(
+            weights=_copied(self.weights),
+            optimizer=_copied(self.optimizer),
+            average=self.average and _copied(self.average),
+            carry=self.carry and _copied(self.carry),
+            progress=deepcopy(self.progress),
+        )
 
 
 def save_checkpoint(folder: ModelFolder, checkpoint: Checkpoint) -> str:
@@ -134,6 +145,10 @@ def cannot_write(folder: ModelFolder, what: str, error: OSError) -> TrainingErro
         f"{folder.path}: {what} could not be written: {reason(error)}. "
         "Earlier checkpoints are intact; make room on this disk, then go on with --resume"
     )
+
+
+def _copied(tensors: Tensors) -> Tensors:
+    return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
 
 
 def _to_bytes(tensors: Tensors) -> bytes:

@@ -56,7 +56,7 @@ class Validated:
 
 @dataclass(frozen=True)
 class Saved:
-    """A checkpoint is safe on disk."""
+    """A checkpoint is safe on disk, or is being written there while training on an accelerator goes on."""
 
     step: int
     path: Path

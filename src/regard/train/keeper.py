@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from regard.checkpoint import (
+    Checkpoint,
     ModelFolder,
     Progress,
     cannot_write,
@@ -20,15 +22,20 @@ from regard.checkpoint.folder import AVERAGE, MODEL
 from regard.errors import ModelError, TrainingError
 from regard.recipe import Training
 from regard.train.averaging import average_of
+from regard.train.beside import Beside
 from regard.train.learner import Learner
 from regard.train.ranks import Ranks
 
 
 class Keeper:
-    """The folder of a run, as the loop sees it. Every process calls every method."""
+    """The folder of a run, as the loop sees it. Every process calls every method.
 
-    def __init__(self, folder: ModelFolder, settings: Training, ranks: Ranks) -> None:
+    With `beside`, a checkpoint is written while training goes on; `settle` waits until it is on disk.
+    """
+
+    def __init__(self, folder: ModelFolder, settings: Training, ranks: Ranks, *, beside: bool = False) -> None:
         self.folder, self.settings, self.ranks = folder, settings, ranks
+        self._beside = Beside() if beside else None
 
     def find(self) -> tuple[str | None, list[str]]:
         """The checkpoint to resume from, None in a new run, and what is wrong with newer ones."""
@@ -61,23 +68,42 @@ class Keeper:
     def save(self, learner: Learner, progress: Progress, *, improved: bool = False, regular: bool = False) -> Path:
         """Saves a checkpoint and makes it current; also chosen if it is the best, or nothing has been judged yet.
         One that is saved in the regular course, at a validation, may enter the average of the last checkpoints."""
+        self.settle()
         checkpoint = learner.capture(progress)
         name = self.ranks.agree(self.folder.free_name("step", progress.step))
         if regular and self.settings.average.checkpoints:
             progress.validated = [*progress.validated, name][-self.settings.average.checkpoints :]
         if self.ranks.leads:
-            save_checkpoint(self.folder, checkpoint)
-            with self._writing(f"checkpoint {name}"):
-                # First chosen, then current: if we are killed in between, resuming does this step again.
-                if improved or progress.best is None:
-                    self.folder.set_chosen(name, checkpoint.used)
-                self.folder.set_current(name)
-                prune(self.folder, self.settings.keep, progress.validated)
+            store = partial(self._store, name, chosen=improved or progress.best is None)
+            if self._beside:
+                self._beside.begin(partial(store, checkpoint.copy()))
+            else:
+                store(checkpoint)
         return self.folder.checkpoints / name
+
+    def _store(self, name: str, checkpoint: Checkpoint, *, chosen: bool) -> None:
+        save_checkpoint(self.folder, checkpoint)
+        with self._writing(f"checkpoint {name}"):
+            # First chosen, then current: if we are killed in between, resuming does this step again.
+            if chosen:
+                self.folder.set_chosen(name, checkpoint.used)
+            self.folder.set_current(name)
+            prune(self.folder, self.settings.keep, checkpoint.progress.validated)
+
+    def settle(self, *, wait: bool = True) -> None:
+        """Waits until what was saved is on disk, and raises what hindered that; without `wait`, only if it is known."""
+        if self._beside:
+            self._beside.settle(wait=wait)
+
+    def close(self) -> None:
+        """Waits until nothing is being written any more, whatever came of it."""
+        if self._beside:
+            self._beside.close()
 
     def go_back(self, learner: Learner, progress: Progress) -> Progress:
         """Puts the last good checkpoint into the learner, with half the rate, and saves it so, in case we are killed.
         What was saved after it goes, but for the best."""
+        self.settle()
         name, complaints = self.ranks.agree(find_checkpoint(self.folder, good=True) if self.ranks.leads else (None, []))
         if name is None:
             raise TrainingError("\n".join([f"{self.folder.path}: no good checkpoint to go back to", *complaints]))
@@ -94,6 +120,7 @@ class Keeper:
             best=progress.best,
         )
         new = self.save(learner, restored).name
+        self.settle()
         if self.ranks.leads:
             chosen = self.folder.chosen()
             with self._writing(f"checkpoint {new}"):
@@ -104,6 +131,7 @@ class Keeper:
 
     def average(self, progress: Progress) -> str | None:
         """Averages the last checkpoints into the final model and chooses it; its name, or None if that is off."""
+        self.settle()
         name = None
         if self.ranks.leads and self.settings.average.checkpoints and progress.validated:
             file = AVERAGE if self.settings.average.decay else MODEL

@@ -43,7 +43,8 @@ def train(
     reached or `interrupted` says so. Nothing happens before the first event is asked for. It yields
 
         Started      once, first
-        Saved        for every checkpoint: of a new model, at validations, and at the end
+        Saved        for every checkpoint: of a new model, at validations, and at the end; on an accelerator it is
+                     still being written then, and safe on disk before anything but Step and Noted follows
         Step         for every step, in order; on an accelerator several at a time, because they are read late
         WentBack     when steps stay non-finite; the steps after the checkpoint gone back to come again
         Noted        when there is something to say about how steps are executed
@@ -68,6 +69,7 @@ def train(
                 continue
             yield from run.guard.read(run.progress)
             yield from run.news()
+            run.keeper.settle(wait=False)
 
             # Whether it is going wrong: then back to where it was well.
             if run.progress.streak >= run.settings.bad_steps:
@@ -95,7 +97,8 @@ class _Run:
     ) -> None:
         self.task, self.folder, self.ranks, self.device, self.interrupted = task, folder, ranks, device, interrupted
         self.settings = task.recipe.train
-        self.learner, self.keeper = Learner(task, device, ranks), Keeper(folder, self.settings, ranks)
+        self.learner = Learner(task, device, ranks)
+        self.keeper = Keeper(folder, self.settings, ranks, beside=writes_beside(device))
         most = 1 if device.type == "cpu" else READ_EVERY
         self.summary = ""
         self.prefetched: Prefetched[tuple[Batch, Position]] | None = None
@@ -114,7 +117,7 @@ class _Run:
 
     def _fetch(self) -> None:
         """Batches from where the run stands; for an accelerator they are made ahead, ready to be sent there."""
-        self.close()
+        self._drop_fetched()
         self.batches = self.task.batches(self.progress.position)
         if self.device.type != "cpu":
 
@@ -125,6 +128,10 @@ class _Run:
 
     def close(self) -> None:
         """Ends what runs beside the loop."""
+        self._drop_fetched()
+        self.keeper.close()
+
+    def _drop_fetched(self) -> None:
         if self.prefetched is not None:
             self.prefetched.close()
 
@@ -177,6 +184,7 @@ class _Run:
 
     def validate(self) -> Iterator[Event]:
         """Judges what would be used, and saves."""
+        self._settle()
         metrics = self._measure(self.learner.used)
         before = self.progress.averaged_since
         improved = judge(self.settings, self.progress, metrics)
@@ -195,6 +203,7 @@ class _Run:
         return Saved(self.progress.step, path)
 
     def end(self, reason: Reason) -> Iterator[Event]:
+        self._settle()
         progress = self.progress
         name = None if reason == "interrupted" else self.keeper.average(progress)
         if name is not None:
@@ -204,6 +213,11 @@ class _Run:
         best = progress.best.value if progress.best else None
         message = in_words(reason, self.settings, progress)
         yield Ended(progress.step, reason, message, best, progress.skipped, progress.seconds)
+
+    def _settle(self) -> None:
+        """Waits for the last checkpoint to be on disk."""
+        with self._aside():
+            self.keeper.settle()
 
     def _measure(self, model: nn.Module) -> Mapping[str, float]:
         """Metrics on the development text, the same on all ranks, and the time they took."""
@@ -223,6 +237,11 @@ class _Run:
         began = self.clock()
         yield
         self.aside += self.clock() - began
+
+
+def writes_beside(device: torch.device) -> bool:
+    """Whether checkpoints are written while steps go on: a device does those, and the processor has time."""
+    return device.type != "cpu"
 
 
 def _take(
