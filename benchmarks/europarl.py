@@ -21,6 +21,7 @@ and would be so again in every sitting. Its other passes are taken to be as long
 other work may share the device with later sittings. With --sample, no pass of the peer is timed, but so many of its
 batches, drawn at random, before it begins: all of them once when their shapes are new, and once when they are not. The
 latter is what those of a later pass take; the difference, by the number of shapes, is what a first pass takes longer.
+A peer that is trained already is timed so anew, on another machine for example.
 Other work may share the device as soon as it has said so. `compare` scores both, and says by the paired bootstrap
 whether they differ.
 """
@@ -60,6 +61,7 @@ from regard.train import run
 from regard.train.schedules import Moment, share_of_peak
 
 PEER = ("train.optimizer.rate=5e-4", "train.schedule.kind=inverse_square_root", "train.schedule.warmup=4000")
+PEER += ("train.optimizer.weight_decay=0.0",)
 """What is usual for this shape and budget (fairseq's settings for IWSLT 2014)."""
 PADDED = ("train.pack=false", "train.shapes=0")
 AVERAGED, APART = 2000, 200
@@ -139,17 +141,20 @@ def peer(arguments: argparse.Namespace, folder: Path) -> None:
     side, recipe = Side.load(folder), recipe_of([*changes, *PADDED])
     begun = time.perf_counter()
     task = TranslationTask.prepare(recipe, folder, print)
-    loop = _Loop(task, choose_device(recipe.train.device))
-    if side.sittings:
-        loop.load(folder)
-    else:
+    device = choose_device(recipe.train.device)
+    loop = _Loop(task, device)
+    if not side.sittings or (side.finished and arguments.sample):
         task.save(folder)
         side.preparing = time.perf_counter() - begun
         if arguments.sample:
             side.passes, side.sample = loop.sampled(arguments.sample), arguments.sample
+            side.seconds = side.preparing + extrapolated(side.passes, recipe.train.epochs)
+            side.save(folder)
             print(f"peer: passes take {', '.join(f'{each:.1f}' for each in side.passes)} s by a sample", flush=True)
             del loop
-            loop = _Loop(task, choose_device(recipe.train.device))
+            loop = _Loop(task, device)
+    else:
+        loop.load(folder)
     if not side.finished:
         passes = loop.run(begun + arguments.seconds)
         if not side.sittings:

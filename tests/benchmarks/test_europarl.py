@@ -83,14 +83,15 @@ def test_a_sample_times_the_peer_and_leaves_its_training_alone(
 ) -> None:
     written(tmp_path)
     outputs = []
-    for sample in ("0", "2"):
+    for sample, again in (("0", False), ("2", False), ("3", True)):
+        if not again:
+            rmtree(tmp_path / "work", ignore_errors=True)
         called(europarl, monkeypatch, tmp_path, "peer", "--sample", sample)
         outputs.append((tmp_path / "work" / "peer" / "test.out").read_text())
         side = europarl.Side.load(tmp_path / "work" / "peer")
-        assert (side.finished, len(side.passes), side.sample) == (True, 2, int(sample))
+        assert (side.finished, len(side.passes), side.sample, side.sittings) == (True, 2, int(sample), 1)
         assert side.seconds == side.preparing + sum(side.passes)
-        rmtree(tmp_path / "work" / "peer")
-    assert outputs[0] == outputs[1]
+    assert outputs[0] == outputs[1] == outputs[2]
 
 
 @pytest.mark.parametrize("count", [8, 20, 1000])
