@@ -56,8 +56,8 @@ EUROPARL = json.loads((RESULTS / "europarl.json").read_text(encoding="utf-8"))
 
 
 def measured() -> set[str]:
-    """Recipes that figures are known of, as they are: language models, the one that is compared with a peer, and rows of
-    experiments that change nothing."""
+    """Recipes that figures are known of, as they are: language models, the one that is compared with a peer, and rows
+    of experiments that change nothing."""
     records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("*.json"))]
     language = json.loads((RESULTS / "language.json").read_text(encoding="utf-8"))
     plain = (row for record in records for row in record.get("rows", []) if not row["changes"] and row["scores"])
