@@ -84,7 +84,7 @@ def test_a_table_is_run_and_written(
         for model, count in (("transformer", 1), ("recurrent", 0))
     ]
     assert record["rows"][0]["changes"][-2:] == ["5000-train.de", "5000-train.en"]
-    assert "train.steps=1200" in called[0]
+    assert "train.steps=3000" in called[0]
     assert called[0][-1].startswith('data.train=["')
     said = capsys.readouterr().out
     assert "5,000 pairs, Transformer, 2 + 2 layers of 128: done\n" in said
