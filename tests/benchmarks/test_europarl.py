@@ -83,15 +83,24 @@ def test_a_sample_times_the_peer_and_leaves_its_training_alone(
 ) -> None:
     written(tmp_path)
     outputs = []
-    for sample, again in (("0", False), ("2", False), ("3", True)):
-        if not again:
-            rmtree(tmp_path / "work", ignore_errors=True)
+    folder = tmp_path / "work" / "peer"
+    for sample in ("0", "2"):
+        rmtree(tmp_path / "work", ignore_errors=True)
         called(europarl, monkeypatch, tmp_path, "peer", "--sample", sample)
-        outputs.append((tmp_path / "work" / "peer" / "test.out").read_text())
-        side = europarl.Side.load(tmp_path / "work" / "peer")
-        assert (side.finished, len(side.passes), side.sample, side.sittings) == (True, 2, int(sample), 1)
+        outputs.append((folder / "test.out").read_text())
+        side = europarl.Side.load(folder)
+        assert (side.finished, len(side.passes), side.sample) == (True, 2, int(sample))
         assert side.seconds == side.preparing + sum(side.passes)
-    assert outputs[0] == outputs[1] == outputs[2]
+    assert outputs[0] == outputs[1]
+    called(europarl, monkeypatch, tmp_path, "time", "--sample", "3")
+    again = europarl.Side.load(folder)
+    assert (again.sample, again.steps, again.decoding) == (3, side.steps, side.decoding)
+    assert again.preparing != side.preparing
+    assert again.seconds == again.preparing + sum(again.passes)
+    with pytest.raises(SystemExit, match=r"^time: the peer was trained with other settings: train.optimizer.rate"):
+        called(europarl, monkeypatch, tmp_path, "time", "--sample", "3", "--peer-set", "seed=2")
+    with pytest.raises(SystemExit, match=r"^time: the peer must be finished, and --sample say how many batches"):
+        called(europarl, monkeypatch, tmp_path, "time")
 
 
 @pytest.mark.parametrize("count", [8, 20, 1000])

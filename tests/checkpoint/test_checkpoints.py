@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from errno import ENOSPC
 from itertools import count
 from pathlib import Path
@@ -11,6 +12,7 @@ import torch
 from checkpoint_strategies import Killed, checkpoint_at, failing_at
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
 from regard.checkpoint import (
     Checkpoint,
@@ -79,6 +81,25 @@ def test_loaded_is_what_was_saved(
     progress = Progress(step=step, seconds=seconds, position=Position(1, 2, 3), validated=["step-00000001"])
     checkpoint = Checkpoint(weights, optimizer, average, carry, progress)
     assert_same(load_checkpoint(folder, save_checkpoint(folder, checkpoint)), checkpoint)
+
+
+def test_a_copy_stays_as_it_is() -> None:
+    checkpoint = replace(checkpoint_at(3, average=True), carry={"0/state": torch.ones(2)})
+    copy = checkpoint.copy()
+    assert copy.progress == checkpoint.progress
+    for one, other in zip(parts(checkpoint), parts(copy), strict=True):
+        assert one.keys() == other.keys()
+        for name, tensor in one.items():
+            assert torch.equal(tensor, other[name])
+            tensor.add_(1)
+            assert not torch.equal(tensor, other[name])
+    checkpoint.progress.validated.append("step-00000003")
+    checkpoint.progress.step += 1
+    assert (copy.progress.validated, copy.progress.step) == ([], 3)
+
+
+def parts(checkpoint: Checkpoint) -> list[dict[str, Tensor]]:
+    return [checkpoint.weights, checkpoint.optimizer, checkpoint.average or {}, checkpoint.carry or {}]
 
 
 def test_tensors_that_are_views_are_saved_as_they_look(folder: ModelFolder) -> None:

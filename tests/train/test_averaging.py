@@ -16,6 +16,8 @@ from regard.recipe import Recipe
 from regard.train import Averaged, Noted, Saved, Validated, train
 from regard.train.averaging import MovingAverage
 
+pytestmark = pytest.mark.usefixtures("written")
+
 
 @given(st.lists(st.floats(-9, 9), min_size=1, max_size=9), st.floats(0.01, 0.99))
 def test_a_moving_average_is_what_its_formula_says(values: list[float], decay: float) -> None:
@@ -46,11 +48,10 @@ def test_buffers_are_copied_and_nothing_of_the_average_is_trained() -> None:
 def test_the_moving_average_is_what_is_validated_and_used(tmp_path: Path) -> None:
     recipe = recipe_for(average={"decay": 0.9}, optimizer={"rate": 0.1})
     task, folder = Classify(recipe), ModelFolder(tmp_path)
-    for event in train(task, folder):
-        if isinstance(event, Validated):
-            measured = event
-        if isinstance(event, Saved) and event.step == 12:
-            saved = load_checkpoint(folder, event.path.name)
+    events = list(train(task, folder))
+    measured = next(event for event in reversed(events) if isinstance(event, Validated))
+    last = next(event for event in events if isinstance(event, Saved) and event.step == 12)
+    saved = load_checkpoint(folder, last.path.name)
     assert saved.average is not None
     assert not torch.equal(saved.average["hidden.weight"], saved.weights["hidden.weight"])
     model = task.build_model().eval()

@@ -14,6 +14,8 @@ from regard.train import Ended, Event, Ranks, Saved, Step, WentBack, runtime, tr
 from regard.train.guard import Guard, Unread
 from regard.train.learner import Learner
 
+pytestmark = pytest.mark.usefixtures("written")
+
 
 def position_of(step: int) -> Position:
     """Where step number `step` of an undisturbed run reads."""

@@ -15,7 +15,7 @@ from train_tasks import PASS, Classify, Points, recipe_for
 from regard.checkpoint import ModelFolder, load_checkpoint, load_weights
 from regard.data.batches import Position
 from regard.errors import ModelError, RecipeError, TrainingError, UsageError
-from regard.train import Averaged, Ended, Event, Saved, Started, Step, Validated, loop, train
+from regard.train import Averaged, Ended, Event, Saved, Started, Step, Validated, train
 from regard.train.ranks import Ranks
 
 EVERYTHING: dict[str, Any] = {
@@ -59,12 +59,6 @@ def assert_same_bits(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
 def uninterrupted(tmp_path: Path) -> dict[str, Tensor]:
     assert isinstance(list(train(everything(), ModelFolder(tmp_path / "whole")))[-1], Ended)
     return final(tmp_path / "whole")
-
-
-@pytest.fixture(params=[False, True], ids=["between steps", "beside them"])
-def written(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Checkpoints are written as on the CPU, or as on an accelerator."""
-    monkeypatch.setattr(loop, "writes_beside", lambda device: request.param)
 
 
 def events_of(folder: Path, task: Classify, **options: Any) -> list[Event]:
@@ -386,22 +380,6 @@ def test_a_disk_that_is_full_when_a_run_goes_on_is_met_in_words(
     monkeypatch.setattr(ModelFolder, method, full_disk)
     with pytest.raises(TrainingError, match="checkpoint step-00000004 could not be written: No space left on device"):
         list(train(Classify(recipe_for()), ModelFolder(tmp_path)))
-
-
-@pytest.mark.usefixtures("written")
-def test_a_disk_that_is_full_in_the_course_of_a_run_is_met_in_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    events = train(Classify(recipe_for(steps=20, validation={"every": 4})), ModelFolder(tmp_path))
-    assert [type(event) for event in islice(events, 3)] == [Started, Saved, Step]
-    while not (tmp_path / "current").exists():
-        time.sleep(0.001)
-    monkeypatch.setattr(ModelFolder, "set_current", full_disk)
-    told: list[Event] = []
-    with pytest.raises(TrainingError, match="checkpoint step-00000004 could not be written: No space left on device"):
-        told.extend(events)
-    assert not any(isinstance(event, Validated) and event.step > 4 for event in told)
-    assert ModelFolder(tmp_path).current() == "step-00000000"
 
 
 @pytest.mark.parametrize("what", ["set_chosen", "remove"])

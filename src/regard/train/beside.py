@@ -23,5 +23,6 @@ class Beside:
             begun.result()
 
     def close(self) -> None:
-        """Waits for what was begun, and is silent about what that raises."""
+        """Waits for what was begun; nothing can be begun any more."""
         self._thread.shutdown()
+        self.settle()

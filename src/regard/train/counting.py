@@ -1,7 +1,7 @@
 """Models that are counted out of the training text, not trained by steps: one pass, one checkpoint."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 
 import torch
 from torch import Tensor
@@ -32,7 +32,7 @@ def count(
     *,
     ranks: Ranks | None = None,
     interrupted: Callable[[], bool] = lambda: False,
-) -> Iterator[Event]:
+) -> Generator[Event, None, None]:
     """Counts a task's model, judges it on the development text and saves it; the one step of such a run. It yields
     Started, Validated (if there is development text), Saved and Ended. What is done is not done again."""
     ranks = ranks or Ranks()

@@ -68,7 +68,7 @@ class Keeper:
     def save(self, learner: Learner, progress: Progress, *, improved: bool = False, regular: bool = False) -> Path:
         """Saves a checkpoint and makes it current; also chosen if it is the best, or nothing has been judged yet.
         One that is saved in the regular course, at a validation, may enter the average of the last checkpoints."""
-        self.settle()
+        self.settle()  # so that there is never more than one in memory, and names are free that look so
         checkpoint = learner.capture(progress)
         name = self.ranks.agree(self.folder.free_name("step", progress.step))
         if regular and self.settings.average.checkpoints:
@@ -96,7 +96,7 @@ class Keeper:
             self._beside.settle(wait=wait)
 
     def close(self) -> None:
-        """Waits until nothing is being written any more, whatever came of it."""
+        """Waits until nothing is being written any more, and raises what hindered that."""
         if self._beside:
             self._beside.close()
 
@@ -131,7 +131,6 @@ class Keeper:
 
     def average(self, progress: Progress) -> str | None:
         """Averages the last checkpoints into the final model and chooses it; its name, or None if that is off."""
-        self.settle()
         name = None
         if self.ranks.leads and self.settings.average.checkpoints and progress.validated:
             file = AVERAGE if self.settings.average.decay else MODEL

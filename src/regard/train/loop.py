@@ -2,10 +2,12 @@
 
 import copy
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import torch
 from torch import nn
@@ -38,7 +40,7 @@ def train(
     ranks: Ranks | None = None,
     device: torch.device | None = None,
     interrupted: Callable[[], bool] = lambda: False,
-) -> Iterator[Event]:
+) -> Generator[Event, None, None]:
     """Trains a task's model in a folder, from its current checkpoint if there is one, until a limit of the recipe is
     reached or `interrupted` says so. Nothing happens before the first event is asked for. It yields
 
@@ -56,7 +58,7 @@ def train(
     ends in the same weights (on the CPU, bit for bit), however often the run was interrupted.
     """
     parts = task, folder, ranks or Ranks(), device or choose_device(task.recipe.train.device), interrupted
-    with closing(_Run(*parts)) as run:
+    with _Run(*parts) as run:
         # Where to start: at the current checkpoint, or with a new model, which is saved at once.
         yield from run.start()
         reason = run.reason()
@@ -126,10 +128,19 @@ class _Run:
 
             self.batches = self.prefetched = Prefetched(self.batches, prepare)
 
-    def close(self) -> None:
-        """Ends what runs beside the loop."""
-        self._drop_fetched()
-        self.keeper.close()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Ends what runs beside the loop. A checkpoint that could not be written is no news where the run ends by
+        another error."""
+        try:
+            self._drop_fetched()
+        finally:
+            with suppress(Exception) if isinstance(error, Exception) else nullcontext():
+                self.keeper.close()
 
     def _drop_fetched(self) -> None:
         if self.prefetched is not None:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from signal import SIGINT
@@ -83,14 +83,16 @@ def _follow(
             events = count(task, folder, ranks=ranks, interrupted=asked)
         else:
             events = train(task, folder, ranks=ranks, device=device, interrupted=asked)
-        for event in events:
-            if isinstance(event, Ended) and event.reason == "interrupted":
-                # Another process may have been asked instead of this one.
-                event = replace(event, signal=asked.signal or SIGINT)
-            for listener in listeners:
-                listener(event)
-            if isinstance(event, Ended):
-                return event
+        # Closed before the folder is unlocked, even if a listener fails: a checkpoint may still be on its way to disk.
+        with closing(events):
+            for event in events:
+                if isinstance(event, Ended) and event.reason == "interrupted":
+                    # Another process may have been asked instead of this one.
+                    event = replace(event, signal=asked.signal or SIGINT)
+                for listener in listeners:
+                    listener(event)
+                if isinstance(event, Ended):
+                    return event
     raise AssertionError("the last event of `train` is Ended")
 
 

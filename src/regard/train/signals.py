@@ -1,4 +1,5 @@
-"""Ctrl-C and SIGTERM: the step is finished, all is saved, and training ends. A second Ctrl-C leaves at once."""
+"""Ctrl-C and SIGTERM: the step is finished, all is saved, and training ends. A second Ctrl-C leaves at once, or as soon
+as a checkpoint that is being written is whole."""
 
 import signal
 import threading
