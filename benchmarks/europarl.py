@@ -177,9 +177,11 @@ def time_again(arguments: argparse.Namespace, folder: Path) -> None:
 
     changes = [*PEER, *arguments.set, *arguments.peer_set]
     side, recipe = Side.load(folder), recipe_of([*changes, *PADDED])
-    if not (side.decoding and arguments.sample):
-        raise SystemExit("time: the peer must be finished, and --sample say how many batches are timed")
-    if side.settings != changes:
+    if not arguments.sample:
+        raise SystemExit("time: --sample must say how many batches are timed")
+    if not side.decoding:
+        raise SystemExit("time: the peer has not decoded yet; call `europarl.py peer` first")
+    if recipe_of([*side.settings, *PADDED]) != recipe:
         raise SystemExit(f"time: the peer was trained with other settings: {' '.join(side.settings)}")
     shutil.rmtree(folder / "cache", ignore_errors=True)
     begun = time.perf_counter()

@@ -287,6 +287,7 @@ def europarl(record: Record) -> list[str]:
     ]
     test = record["scores"]["test"]["comparisons"][0]
     difference, low, high = (f"{test[part]:+.2f}".replace("-", "−") for part in ("difference", "low", "high"))
+    chance = f"p = {test['p_value']:.3f}" if test["p_value"] >= 0.001 else "p < 0.001"
     timed, passes = len(record["peer"]["passes"]), record["epochs"]
     rest = f"; {timed} passes of the peer were timed, and the others taken to be as long as those after the first"
     if sample := record["peer"]["sample"]:
@@ -299,7 +300,7 @@ def europarl(record: Record) -> list[str]:
         f"{record['times_as_fast']:.2f} times as fast{rest if timed < passes else ''}; "
         f"{record['times_as_fast_all_shapes_met']:.2f} times, if all passes of the peer were as short as its shortest. "
         f"Test BLEU differs by {difference}, 95 % interval {low} to {high}, "
-        f"p = {test['p_value']:.3f} ({test['signature']}). "
+        f"{chance} ({test['signature']}). "
         f"Settings of the peer: {', '.join(f'`{each}`' for each in record['peer']['settings'])}."
     )
     made = f"On {record['device']}, {record['date']}, {record['commit'][:10]}: `{record['command']}`"

@@ -92,15 +92,20 @@ def test_a_sample_times_the_peer_and_leaves_its_training_alone(
         assert (side.finished, len(side.passes), side.sample) == (True, 2, int(sample))
         assert side.seconds == side.preparing + sum(side.passes)
     assert outputs[0] == outputs[1]
-    called(europarl, monkeypatch, tmp_path, "time", "--sample", "3")
+    (cache,) = (folder / "cache").iterdir()
+    (cache / "old").touch()
+    called(europarl, monkeypatch, tmp_path, "time", "--sample", "3", "--peer-set", "seed=1")
+    assert not (cache / "old").exists()
     again = europarl.Side.load(folder)
     assert (again.sample, again.steps, again.decoding) == (3, side.steps, side.decoding)
-    assert again.preparing != side.preparing
     assert again.seconds == again.preparing + sum(again.passes)
     with pytest.raises(SystemExit, match=r"^time: the peer was trained with other settings: train.optimizer.rate"):
         called(europarl, monkeypatch, tmp_path, "time", "--sample", "3", "--peer-set", "seed=2")
-    with pytest.raises(SystemExit, match=r"^time: the peer must be finished, and --sample say how many batches"):
+    with pytest.raises(SystemExit, match=r"^time: --sample must say how many batches are timed$"):
         called(europarl, monkeypatch, tmp_path, "time")
+    rmtree(folder)
+    with pytest.raises(SystemExit, match=r"^time: the peer has not decoded yet; call `europarl.py peer` first$"):
+        called(europarl, monkeypatch, tmp_path, "time", "--sample", "3")
 
 
 @pytest.mark.parametrize("count", [8, 20, 1000])

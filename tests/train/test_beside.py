@@ -4,7 +4,8 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any
@@ -12,9 +13,9 @@ from typing import Any
 import pytest
 from train_tasks import Classify, recipe_for
 
-from regard.checkpoint import ModelFolder, load_checkpoint
+from regard.checkpoint import ModelFolder, load_checkpoint, save_checkpoint
 from regard.errors import TrainingError
-from regard.train import Ended, Event, Noted, Saved, Started, Step, Validated, run_task, train
+from regard.train import Ended, Event, Noted, Saved, Started, Step, Validated, keeper, loop, run_task, train
 from regard.train.beside import Beside
 
 SECONDS = 10.0
@@ -27,9 +28,14 @@ def settled_in_time(beside: Beside, *, wait: bool) -> None:
         beside.settle(wait=wait)
 
 
-def test_the_caller_goes_on_and_waits_when_it_settles() -> None:
+@pytest.fixture
+def beside() -> Iterator[Beside]:
+    with closing(Beside()) as beside:
+        yield beside
+
+
+def test_the_caller_goes_on_and_waits_when_it_settles(beside: Beside) -> None:
     may_end, done = Flag(), []
-    beside = Beside()
 
     def work() -> None:
         may_end.wait(SECONDS)
@@ -43,9 +49,8 @@ def test_the_caller_goes_on_and_waits_when_it_settles() -> None:
     assert done == ["work"]
 
 
-def test_the_next_thing_is_not_begun_before_the_last_has_ended() -> None:
+def test_the_next_thing_is_not_begun_before_the_last_has_ended(beside: Beside) -> None:
     done: list[str] = []
-    beside = Beside()
 
     def slow() -> None:
         time.sleep(0.05)
@@ -57,9 +62,7 @@ def test_the_next_thing_is_not_begun_before_the_last_has_ended() -> None:
 
 
 @pytest.mark.parametrize("wait", [True, False])
-def test_what_it_raises_is_raised_once_where_it_is_settled(wait: bool) -> None:
-    beside = Beside()
-
+def test_what_it_raises_is_raised_once_where_it_is_settled(beside: Beside, wait: bool) -> None:
     def work() -> None:
         raise OSError("the disk is full")
 
@@ -75,6 +78,28 @@ def test_what_it_raises_is_raised_once_where_it_is_settled(wait: bool) -> None:
         beside.close()
 
 
+def test_what_it_raises_is_not_lost_on_one_who_was_interrupted_while_waiting(
+    beside: Beside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_end = Flag()
+
+    def work() -> None:
+        may_end.wait(SECONDS)
+        raise OSError("the disk is full")
+
+    def interrupted(self: Future[None]) -> None:
+        raise KeyboardInterrupt
+
+    beside.begin(work)
+    with monkeypatch.context() as patch:
+        patch.setattr(Future, "result", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            beside.settle()
+    may_end.set()
+    with pytest.raises(OSError, match="the disk is full"):
+        beside.settle()
+
+
 def small(**train: Any) -> Classify:
     return Classify(recipe_for(**{"steps": 12, "validation": {"every": 4}, "average": {"checkpoints": 2}} | train))
 
@@ -87,18 +112,28 @@ def writers() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("beside")]
 
 
-@pytest.mark.usefixtures("slow_disk")
-def test_steps_go_on_meanwhile_and_whatever_else_comes_finds_it_on_disk(tmp_path: Path) -> None:
-    folder, ahead, saved = ModelFolder(tmp_path), 0, ""
-    for event in train(small(), folder):
-        if isinstance(event, Step | Noted):
-            ahead += folder.current() != saved
-        elif not isinstance(event, Saved | Started):
+def test_steps_go_on_meanwhile_and_whatever_else_comes_finds_it_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, stepped, saved = ModelFolder(tmp_path), Flag(), ""
+
+    def after_a_step(*arguments: Any) -> str:
+        assert stepped.wait(SECONDS), "no step was done while a checkpoint waited"
+        return save_checkpoint(*arguments)
+
+    monkeypatch.setattr(loop, "writes_beside", lambda device: True)
+    monkeypatch.setattr(keeper, "save_checkpoint", after_a_step)
+    for event in train(small(steps=10, average={}), folder):
+        if isinstance(event, Step):
+            stepped.set()
+        elif not isinstance(event, Saved | Started | Noted):
             assert folder.current() == saved
             assert unfinished(tmp_path) == []
         if isinstance(event, Saved):
             saved = event.path.name
-    assert ahead
+            stepped.clear()
+            if event.step == 10:
+                stepped.set()  # none follows the last
 
 
 @pytest.mark.usefixtures("slow_disk")
@@ -166,6 +201,20 @@ def test_a_full_disk_is_met_soon_where_validations_are_far_apart(
     with pytest.raises(TrainingError, match="checkpoint step-00000000 could not be written: No space left on device"):
         told.extend(train(small(steps=5_000, validation={"every": 5_000}), ModelFolder(tmp_path)))
     assert told[-1].step < 5_000
+
+
+@pytest.mark.usefixtures("slow_disk")
+def test_a_full_disk_is_a_note_to_another_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise RuntimeError("of the step")
+
+    monkeypatch.setattr(ModelFolder, "set_current", full_disk)
+    events = train(small(), ModelFolder(tmp_path))
+    assert [type(next(events)) for _ in range(2)] == [Started, Saved]
+    monkeypatch.setattr(keeper.Keeper, "settle", fails)
+    with pytest.raises(RuntimeError, match="of the step") as failed:
+        list(events)
+    assert "checkpoint step-00000000 could not be written: No space left on device" in failed.value.__notes__[0]
 
 
 @pytest.mark.usefixtures("slow_disk")

@@ -19,8 +19,12 @@ class Beside:
     def settle(self, *, wait: bool = True) -> None:
         """Waits for what was begun; without `wait`, only looks whether it has failed."""
         if self._begun is not None and (wait or self._begun.done()):
-            begun, self._begun = self._begun, None
-            begun.result()
+            try:
+                self._begun.result()
+            finally:
+                # Who is interrupted while waiting has not been told yet what becomes of it.
+                if self._begun.done():
+                    self._begun = None
 
     def close(self) -> None:
         """Waits for what was begun; nothing can be begun any more."""

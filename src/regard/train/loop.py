@@ -3,7 +3,7 @@
 import copy
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +16,7 @@ from regard.checkpoint import ModelFolder, load_weights, put_weights
 from regard.data.batches import Position
 from regard.data.prefetching import Prefetched
 from regard.device import choose_device
+from regard.errors import TrainingError
 from regard.recipe import Training
 from regard.tasks.task import Batch, Task
 from regard.train.events import Averaged, Ended, Event, Noted, Reason, Saved, Started, Validated, WentBack
@@ -134,13 +135,20 @@ class _Run:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ends what runs beside the loop. A checkpoint that could not be written is no news where the run ends by
-        another error."""
+        """Ends what runs beside the loop. Where the loop itself has failed, a checkpoint that could not be written
+        either is a note to that."""
         try:
             self._drop_fetched()
         finally:
-            with suppress(Exception) if isinstance(error, Exception) else nullcontext():
-                self.keeper.close()
+            self._close_keeper(error)
+
+    def _close_keeper(self, error: BaseException | None) -> None:
+        try:
+            self.keeper.close()
+        except TrainingError as failure:
+            if error is None or isinstance(error, GeneratorExit):
+                raise
+            error.add_note(str(failure))
 
     def _drop_fetched(self) -> None:
         if self.prefetched is not None:
