@@ -135,8 +135,7 @@ def own(arguments: argparse.Namespace, folder: Path) -> None:
 
 def peer(arguments: argparse.Namespace, folder: Path) -> None:
     """Trains MarianMT in a plain loop, and decodes by its `generate`."""
-    from transformers import MarianMTModel  # noqa: F401 (before the clock runs, as our own packages are)
-
+    _load_package()
     changes = [*PEER, *arguments.set, *arguments.peer_set]
     side, recipe = Side.load(folder), recipe_of([*changes, *PADDED])
     begun = time.perf_counter()
@@ -173,8 +172,6 @@ def peer(arguments: argparse.Namespace, folder: Path) -> None:
 
 def time_again(arguments: argparse.Namespace, folder: Path) -> None:
     """Times a peer that is trained by a sample, from the text on."""
-    from transformers import MarianMTModel  # noqa: F401 (before the clock runs, as our own packages are)
-
     changes = [*PEER, *arguments.set, *arguments.peer_set]
     side, recipe = Side.load(folder), recipe_of([*changes, *PADDED])
     if not arguments.sample:
@@ -183,6 +180,7 @@ def time_again(arguments: argparse.Namespace, folder: Path) -> None:
         raise SystemExit("time: the peer has not decoded yet; call `europarl.py peer` first")
     if recipe_of([*side.settings, *PADDED]) != recipe:
         raise SystemExit(f"time: the peer was trained with other settings: {' '.join(side.settings)}")
+    _load_package()
     shutil.rmtree(folder / "cache", ignore_errors=True)
     begun = time.perf_counter()
     task = TranslationTask.prepare(recipe, folder, print)
@@ -192,6 +190,14 @@ def time_again(arguments: argparse.Namespace, folder: Path) -> None:
     _sample(side, loop, arguments.sample)
     side.seconds = side.preparing + extrapolated(side.passes, recipe.train.epochs)
     side.save(folder)
+
+
+def _load_package() -> None:
+    """The peer's, before the clock runs, as our own are."""
+    try:
+        from transformers import MarianMTModel  # noqa: F401
+    except ImportError:
+        raise SystemExit("the peer is not there; get it by `pip install transformers`") from None
 
 
 def _sample(side: Side, loop: "_Loop", count: int) -> None:
