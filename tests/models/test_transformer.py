@@ -61,6 +61,19 @@ def test_the_whole_model_agrees_with_one_of_torchs_layers(norm: str) -> None:
     assert isinstance(model.decoder.norm, nn.LayerNorm if norm == "pre" else nn.Identity)
 
 
+@pytest.mark.parametrize("how", [{"tie": "all"}, {"tie": "none", "position": "relative"}, {"copying": True}])
+def test_matrices_begin_as_large_as_the_recipe_says_and_each_of_them_once(how: dict[str, Any]) -> None:
+    def fresh(**changes: Any) -> dict[str, Tensor]:
+        torch.manual_seed(0)
+        return dict(translator(**how, **changes).named_parameters())
+
+    usual, small = fresh(), fresh(initial_scale=0.25)
+    assert usual.keys() == small.keys()
+    for name, parameter in usual.items():
+        factor = 0.25 if parameter.dim() > 1 else 1.0
+        assert torch.equal(small[name], parameter * factor)
+
+
 @pytest.mark.parametrize("position", get_args(PositionName))
 def test_every_kind_of_position_but_none_knows_the_order_of_the_source(position: str) -> None:
     model = translator(position=position, clip=2).double().eval()

@@ -260,6 +260,7 @@ class TransformerTranslator(Generator):
         if settings.copying:
             self.pointer, self.gate = Pointer(settings.width), CopyGate(settings.width)
             self.cross_taps += ("pointer.weights",)
+        scale_matrices(self, settings.initial_scale)
 
     def start(self, source: Padded, capacity: int) -> TransformerState:
         encoded = self.encoder(source)
@@ -322,6 +323,14 @@ def build_heads(settings: TransformerBlocks, position: Position | None = None, *
         causal=causal,
         dropout=settings.attention_dropout,
     )
+
+
+@torch.no_grad()
+def scale_matrices(model: nn.Module, factor: float) -> None:
+    """Fresh matrices times a factor; biases are zero, and gains stay one."""
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            parameter.mul_(factor)
 
 
 def last_norm(settings: TransformerBlocks) -> nn.Module:
