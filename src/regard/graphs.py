@@ -1,6 +1,8 @@
 """Work captured as CUDA graphs: all its launches are replayed as one."""
 
+import gc
 from collections.abc import Callable
+from threading import Lock
 
 import torch
 
@@ -8,6 +10,30 @@ Work = Callable[[], object]
 
 EAGER = "steps are executed eagerly, not as captured CUDA graphs"
 """What is said where they are not, with the reason."""
+
+
+class NoCollection:
+    """Garbage is left alone while any thread is within, and is treated as before when none is."""
+
+    def __init__(self) -> None:
+        self._lock, self._within, self._collected = Lock(), 0, False
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._within:
+                self._collected = gc.isenabled()
+                gc.disable()
+            self._within += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._within -= 1
+            if not self._within and self._collected:
+                gc.enable()
+
+
+no_collection = NoCollection()
+"""For captures: where one goes on, no graph may be destroyed, and garbage may hold some."""
 
 
 class CudaGraphs:
@@ -26,7 +52,7 @@ class CudaGraphs:
         seed, offset = generator.initial_seed(), generator.get_offset()
         try:
             # Torch does not go back to the stream it came from if the end of a capture fails.
-            with torch.cuda.stream(torch.cuda.current_stream(self.device)), context:
+            with no_collection, torch.cuda.stream(torch.cuda.current_stream(self.device)), context:
                 work()
         except RuntimeError:
             # Nor does its generator learn of that end: without another state it would never draw a number again.
