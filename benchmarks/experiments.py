@@ -36,6 +36,7 @@ from contextlib import chdir
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from threading import Lock
 from typing import Any
 
 import torch
@@ -160,6 +161,7 @@ def run_rows(title: str, rows: Sequence[Row], arguments: argparse.Namespace) -> 
             raise SystemExit(f"--merge {path}: no such file; name results to add")
     files = [*([out] if out.exists() else []), *arguments.merge]
     found = {(row["name"], row["size"]): row for path in files for row in rows_in(path)}
+    one_at_a_time = Lock()
 
     def write() -> None:
         # In the order of the table; at the end what is not in it any more.
@@ -167,12 +169,16 @@ def run_rows(title: str, rows: Sequence[Row], arguments: argparse.Namespace) -> 
         record = {"title": title, "rows": list(ordered.values())}
         out.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
+    def run(row: Row) -> None:
+        run_row(row, arguments)
+        key = row.name, row.size
+        with one_at_a_time:
+            found[key] = newest(found.get(key), results_of(row, arguments), made)
+            write()
+
     if not arguments.merge:
         with ThreadPoolExecutor(arguments.parallel) as pool:
-            for row, _ in zip(chosen, pool.map(lambda row: run_row(row, arguments), chosen), strict=True):
-                key = row.name, row.size
-                found[key] = newest(found.get(key), results_of(row, arguments), made)
-                write()
+            list(pool.map(run, chosen))
     write()
     for told in found.values():
         figures = [(split, *score) for split, scores in told["scores"].items() for score in scores.items()]

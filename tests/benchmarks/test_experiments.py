@@ -3,6 +3,7 @@
 import gzip
 import json
 import sys
+import time
 import tomllib
 from argparse import Namespace
 from importlib import import_module
@@ -111,6 +112,24 @@ def test_what_was_found_before_a_stop_is_written(
     last, first = json.loads(out.read_text())["rows"]
     assert (last["name"], last["found"], first["name"]) == ("last", "earlier", "first")
     assert (first["made"]["commit"], "found" in first) == ("of now", False)
+
+
+def test_a_row_that_takes_long_holds_up_no_other(
+    experiments: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out.json"
+
+    def run_row(row: Any, arguments: Namespace) -> None:
+        give_up = time.monotonic() + 60
+        while row.name == "long" and '"short"' not in (out.read_text() if out.exists() else ""):
+            assert time.monotonic() < give_up, "the other was not written"
+            time.sleep(0.01)
+
+    monkeypatch.setattr(experiments, "run_row", run_row)
+    monkeypatch.setattr(experiments, "results_of", lambda row, _: {"name": row.name, "size": "", "scores": {}})
+    arguments = Namespace(table="any", out=str(out), parallel=2, commit="", rows=[], merge=[])
+    experiments.run_rows("title", [experiments.Row(name, "any", []) for name in ("long", "short")], arguments)
+    assert [each["name"] for each in json.loads(out.read_text())["rows"]] == ["long", "short"]
 
 
 def test_a_row_that_finds_nothing_new_stays_as_it_was(experiments: ModuleType) -> None:
