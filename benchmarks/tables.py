@@ -304,7 +304,8 @@ def europarl(record: Record) -> list[str]:
         f"Settings of the peer: {', '.join(f'`{each}`' for each in record['peer']['settings'])}."
     )
     made = f"On {record['device']}, {record['date']}, {record['commit'][:10]}: `{record['command']}`"
-    return [*markdown([*titles, "decoding the test text, s", "peak, GiB"], rows), "", said, "", made]
+    table = markdown([*titles, "decoding the test text, s", "peak, GiB"], rows)
+    return [*table, "", said, "", made, *filter(None, [record.get("note", "")])]
 
 
 def _times(ratios: dict[str, dict[str, float]], figure: Record) -> str:
@@ -329,7 +330,6 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "language": ("language.json", language),
     "multi30k": ("multi30k.json", recipes),
     "multi30k-ablation": ("multi30k-ablation.json", ablation),
-    "multi30k-ablation-short": ("multi30k-ablation-short.json", ablation),
     "multi30k-recurrent": ("multi30k-recurrent.json", ablation),
     "multi30k-scores": ("multi30k-scores.json", ablation),
     "ngram": ("ngram.json", ngram),
