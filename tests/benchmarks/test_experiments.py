@@ -36,7 +36,7 @@ def texts(folder: Path, recipe: str, lines: int = 40) -> None:
 def test_every_row_is_a_recipe(experiments: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = tomllib.loads((BENCHMARKS / "experiments" / f"{name}.toml").read_text(encoding="utf-8"))
     monkeypatch.setattr(experiments, "fewer", lambda recipe, pairs, arguments: [f"{pairs}.en", f"{pairs}.de"])
-    rows = experiments.rows_of(table, Namespace(rows=None))
+    rows = experiments.rows_of(table, Namespace(rows=None, merge=[]))
     assert len({row.folder for row in rows}) == len(rows) == len(table["rows"]) * len(table.get("sizes", [""]))
     for row in rows:
         changes = [*row.changes, *([f"data.train={json.dumps(row.train)}"] if row.train else [])]
@@ -105,7 +105,9 @@ def test_what_was_found_before_a_stop_is_written(
     out.write_text(json.dumps({"rows": [{"name": name, "found": "earlier"} | found for name in ("first", "last")]}))
     monkeypatch.setattr(experiments, "run_row", run_row)
     monkeypatch.setattr(experiments, "results_of", lambda row, arguments: {"name": row.name} | found)
-    arguments = Namespace(table="any", out=str(out), parallel=1, commit="of now", rows=["first", "second"], merge=[])
+    arguments = Namespace(
+        table="any", out=str(out), parallel=1, commit="of now", rows=["first", "second"], merge=[], missing=False
+    )
     rows = [experiments.Row(name, "any", []) for name in ("last", "first", "second")]
     with pytest.raises(KeyboardInterrupt):
         experiments.run_rows("title", rows, arguments)
@@ -127,7 +129,7 @@ def test_a_row_that_takes_long_holds_up_no_other(
 
     monkeypatch.setattr(experiments, "run_row", run_row)
     monkeypatch.setattr(experiments, "results_of", lambda row, _: {"name": row.name, "size": "", "scores": {}})
-    arguments = Namespace(table="any", out=str(out), parallel=2, commit="", rows=[], merge=[])
+    arguments = Namespace(table="any", out=str(out), parallel=2, commit="", rows=[], merge=[], missing=False)
     experiments.run_rows("title", [experiments.Row(name, "any", []) for name in ("long", "short")], arguments)
     assert [each["name"] for each in json.loads(out.read_text())["rows"]] == ["long", "short"]
 
@@ -163,6 +165,36 @@ def test_results_of_another_machine_are_added(
     assert [(row["name"], row["made"]) for row in rows] == [
         (name, {"device": "elsewhere"}) for name in ("Transformer", "Transformer, 3,500 steps")
     ]
+
+
+def test_results_of_a_table_of_sizes_are_added_where_there_is_no_text(
+    experiments: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = {"name": "LSTM of 512 with attention", "size": "5,000 pairs", "scores": {}, "made": {}}
+    (tmp_path / "found.json").write_text(json.dumps({"rows": [row]}))
+    out = tmp_path / "out.json"
+    merge = ["--merge", str(tmp_path / "found.json")]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["experiments.py", "guide-europarl", "--out", str(out), *merge])
+    experiments.main()
+    assert json.loads(out.read_text())["rows"] == [row]
+
+
+def test_only_rows_that_are_missing(experiments: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, ran = tmp_path / "out.json", []
+    scores = {"dev": {"BLEU": {"mean": 1.0}}}
+    kept = {"name": "there", "size": "few", "scores": scores}
+    out.write_text(json.dumps({"rows": [kept, {"name": "failed", "size": "few", "scores": {}}]}))
+    monkeypatch.setattr(experiments, "run_row", lambda row, _: ran.append((row.name, row.size)))
+    found = {"scores": scores}
+    monkeypatch.setattr(experiments, "results_of", lambda row, _: {"name": row.name, "size": row.size} | found)
+    rows = [experiments.Row(name, "any", [], size) for size in ("few", "many") for name in ("there", "failed")]
+    arguments = Namespace(table="any", out=str(out), parallel=1, commit="", rows=[], merge=[], missing=True)
+    experiments.run_rows("title", rows, arguments)
+    assert ran == [("failed", "few"), ("there", "many"), ("failed", "many")]
+    written = json.loads(out.read_text())["rows"]
+    assert [(row["name"], row["size"]) for row in written] == [(row.name, row.size) for row in rows]
+    assert written[0] == kept
 
 
 def test_rows_that_a_table_does_not_have(
