@@ -189,6 +189,7 @@ def time_again(arguments: argparse.Namespace, folder: Path) -> None:
     side.preparing = time.perf_counter() - begun
     _sample(side, loop, arguments.sample)
     side.seconds = side.preparing + extrapolated(side.passes, recipe.train.epochs)
+    side.settings = changes
     side.save(folder)
 
 

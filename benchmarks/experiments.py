@@ -17,7 +17,8 @@ Each row is `regard repeat` with these changes, in the folder that holds the dat
 same for all rows, and the fewer are among the more. With --parallel, several rows share the machine, and with --busy,
 other work does: the scores are the same then, the times mean nothing and are not written down. What is finished is
 never repeated, so a table that was interrupted goes on where it was. Rows of a table that are in its file already, and
-are not run now, stay there; each says where, when and by which command it was found.
+are not run now, stay there; each says where, when and by which command it was found. With --missing, only rows are run
+that are not in that file yet.
 
     python benchmarks/experiments.py multi30k-ablation --data multi30k --seeds 1,2,3 --test
     python benchmarks/experiments.py multi30k --merge elsewhere/multi30k.json       # results of another machine
@@ -42,7 +43,7 @@ from typing import Any
 import torch
 from conditions import conditions
 
-from regard.disk import read_lines
+from regard.disk import read_lines, replace_file
 from regard.errors import RegardError
 from regard.recipe import read_recipe
 
@@ -170,7 +171,7 @@ def run_rows(title: str, rows: Sequence[Row], arguments: argparse.Namespace) -> 
         # In the order of the table; at the end what is not in it any more.
         ordered = {key: found[key] for row in rows if (key := (row.name, row.size)) in found} | found
         record = {"title": title, "rows": list(ordered.values())}
-        out.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        replace_file(out, (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode())
 
     def run(row: Row) -> None:
         run_row(row, arguments)

@@ -20,10 +20,10 @@ class NoCollection:
 
     def __enter__(self) -> None:
         with self._lock:
-            if not self._within:
+            self._within += 1  # first, so that an interruption here leaves nothing switched off
+            if self._within == 1:
                 self._collected = gc.isenabled()
                 gc.disable()
-            self._within += 1
 
     def __exit__(self, *error: object) -> None:
         with self._lock:

@@ -209,3 +209,5 @@ def test_the_table_of_europarl(tables: ModuleType, tmp_path: Path) -> None:
     made = block(tables, tmp_path, "europarl", record | {"scores": {"dev": scores, "test": scores}})
     assert made[4].endswith("| 33.10 | – | 1.5 |")
     assert "a sample of 150 batches, timed when their shapes were new and when they were not: 300 s for the" in made[6]
+    made = block(tables, tmp_path, "europarl", record | {"scores": {"dev": scores, "test": scores}, "note": "Noted."})
+    assert "Noted." in made

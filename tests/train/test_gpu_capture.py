@@ -132,11 +132,11 @@ def test_what_cannot_be_captured_goes_on_eagerly_and_one_line_says_so() -> None:
 
 
 class Hungry(Classify):
-    """Needs 256 MiB for each row: much more than what other tests may leave behind, and let go of in the meantime."""
+    """Needs 128 MiB for each row: much more than what other tests may leave behind, and let go of in the meantime."""
 
     def objective(self, model: Any, batch: Points, carry: Any) -> tuple[Tensor, Any]:
         loss, carry = super().objective(model, batch, carry)
-        return loss + 0 * torch.ones(len(batch.classes), 2**26, device=loss.device).sum(), carry
+        return loss + 0 * torch.ones(len(batch.classes), 2**25, device=loss.device).sum(), carry
 
 
 @pytest.mark.parametrize("shapes", [0, 1])
@@ -149,7 +149,7 @@ def test_batches_that_do_not_fit_are_done_in_halves(shapes: int) -> None:
         gc.collect()
         torch.cuda.empty_cache()
         if room:
-            torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + room * 2**28) / total)
+            torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + room * 2**27) / total)
         try:
             for step in range(1, 7):
                 learner.runner.run([batch], Plan(step, batch.count, 0.1, False, 0.0), None)

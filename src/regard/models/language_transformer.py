@@ -20,7 +20,7 @@ from regard.data.batch import Padded
 from regard.models.copying import known_tokens
 from regard.models.generator import State
 from regard.models.language import Carry, LanguageModel, Reading
-from regard.models.transformer import TokenInput, build_blocks, last_norm, scale_matrices
+from regard.models.transformer import TokenInput, build_blocks, last_norm, scale_weights
 from regard.models.vocabulary import build_readout
 from regard.nn.blocks import EncoderBlock
 from regard.nn.dropout import Dropout, LayerDrop
@@ -68,7 +68,7 @@ class TransformerLanguageModel(LanguageModel):
         self.dropout = Dropout(settings.output_dropout)
         self.readout = build_readout(settings, settings.width, self.input.embedding)
         self.output = Tap()
-        scale_matrices(self, settings.initial_scale)
+        scale_weights(self, settings.initial_scale)
 
     def blank(self, rows: int) -> dict[str, Tensor]:
         if not self.memory:

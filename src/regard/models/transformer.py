@@ -18,7 +18,7 @@ from regard.models.generator import Generator, Readout, State
 from regard.models.readout import LinearReadout
 from regard.nn.blocks import DecoderBlock, EncoderBlock, add_norm
 from regard.nn.dropout import Dropout, LayerDrop, WordDropout
-from regard.nn.embedding import TokenEmbedding
+from regard.nn.embedding import TokenEmbedding, TokenVectors
 from regard.nn.feedforward import FeedForward
 from regard.recipe import TransformerBlocks, TransformerModel
 from regard.tap import Tap
@@ -260,7 +260,7 @@ class TransformerTranslator(Generator):
         if settings.copying:
             self.pointer, self.gate = Pointer(settings.width), CopyGate(settings.width)
             self.cross_taps += ("pointer.weights",)
-        scale_matrices(self, settings.initial_scale)
+        scale_weights(self, settings.initial_scale)
 
     def start(self, source: Padded, capacity: int) -> TransformerState:
         encoded = self.encoder(source)
@@ -326,11 +326,14 @@ def build_heads(settings: TransformerBlocks, position: Position | None = None, *
 
 
 @torch.no_grad()
-def scale_matrices(model: nn.Module, factor: float) -> None:
-    """Fresh matrices times a factor; biases are zero, and gains stay one."""
-    for parameter in model.parameters():
-        if parameter.dim() > 1:
-            parameter.mul_(factor)
+def scale_weights(model: nn.Module, factor: float) -> None:
+    """Fresh weights of linear maps and vectors of tokens, times a factor. All else stays: biases, gains, positions, and
+    what scores learn of their own."""
+    for module in model.modules():
+        if isinstance(module, nn.Linear):
+            module.weight.mul_(factor)
+        elif isinstance(module, TokenVectors) and module.owns:
+            module.vectors.mul_(factor)
 
 
 def last_norm(settings: TransformerBlocks) -> nn.Module:

@@ -34,6 +34,11 @@ class TokenVectors(nn.Module):
     def weight(self) -> Float[Tensor, "V E"]:
         return self._lender[0].weight if self._lender else self.vectors
 
+    @property
+    def owns(self) -> bool:
+        """Whether its vectors are its own."""
+        return not self._lender
+
     def own(self, vectors: nn.Parameter) -> None:
         """Takes these for its own, and lends no others."""
         self._lender, self.vectors = (), vectors

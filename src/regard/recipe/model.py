@@ -124,8 +124,8 @@ class TransformerBlocks(Section):
     activation: Literal["relu", "gelu", "swiglu"] = "relu"
     """Activation of the feed-forward layers."""
     initial_scale: Annotated[float, Field(gt=0)] = 1.0
-    """Factor by which fresh matrices are larger than usual (Glorot and Bengio 2010; embeddings: width ** −0.5). Adam's
-    steps are as large for small weights, so that these are learned sooner."""
+    """Times which fresh weights of linear maps and vectors of tokens are as large as usual (Glorot and Bengio 2010;
+    width ** −0.5). Adam's steps are as large for small weights as for large ones: small ones are learned sooner."""
     dropout: Share = 0.1
     """Share of features dropped after embeddings, attention and feed-forward layers."""
     attention_dropout: Share = 0.0
