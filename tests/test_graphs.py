@@ -67,3 +67,20 @@ def test_a_graph_in_the_garbage_outlives_the_capture_of_another() -> None:
     graphs(litter)
     gc.collect()
     assert ends == [False]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_graphs_are_made_again_when_all_that_were_made_are_gone() -> None:
+    device = torch.device("cuda")
+    graphs, kept = CudaGraphs(device), []
+    for time in range(3):
+        numbers = torch.zeros(4, device=device)
+        # What is kept of a capture keeps its memory from being taken back.
+        replays = [graphs(lambda numbers=numbers: kept.append(numbers.add_(1).clone())) for _ in range(2)]
+        for replay in replays:
+            replay()
+        assert numbers.tolist() == [2] * 4, time
+        del replays, replay
+        gc.collect()
+        torch.cuda.empty_cache()

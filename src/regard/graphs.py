@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Callable
 from threading import Lock
+from weakref import WeakSet
 
 import torch
 
@@ -41,10 +42,14 @@ class CudaGraphs:
 
     def __init__(self, device: torch.device) -> None:
         self.device = torch.device("cuda", torch.cuda.current_device() if device.index is None else device.index)
+        self._graphs: WeakSet[torch.cuda.CUDAGraph] = WeakSet()
         self._pool = torch.cuda.graph_pool_handle()
         self._stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
 
     def __call__(self, work: Work) -> Work:
+        if not self._graphs:
+            # Torch takes a pool's memory back when no graph uses it any more, and the pool is not to be used again.
+            self._pool = torch.cuda.graph_pool_handle()
         graph = torch.cuda.CUDAGraph()
         # Other threads may go on with what they do.
         context = torch.cuda.graph(graph, self._pool, self._stream, capture_error_mode="thread_local")
@@ -60,4 +65,5 @@ class CudaGraphs:
             fresh.set_offset(offset)
             generator.graphsafe_set_state(fresh.graphsafe_get_state())
             raise
+        self._graphs.add(graph)
         return graph.replay

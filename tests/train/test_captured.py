@@ -63,6 +63,22 @@ def test_captured_equals_eager(kind: str, accumulate: int) -> None:
     assert eager.runner.sum_up() == ""
 
 
+@pytest.mark.parametrize(("pack", "made"), [(False, 3), (True, 5)])
+def test_graphs_of_packed_batches_make_room_for_a_shape_that_is_new(pack: bool, made: int) -> None:
+    task, graphs = translation(pack=pack, shapes=1, batch_tokens=512), Remembered()
+    eager, captured = Learner(task, CPU, Ranks()), learner_with(task, graphs)
+    batch, _ = next(task.batches(Position()))
+    few = batch.rows(0, 2)
+    chosen = [batch, batch, batch, few, batch, few, few, batch]
+    steps = [([one], Plan(step, one.count, 1e-3, False, 0.0)) for step, one in enumerate(chosen, start=1)]
+    found = zip(outcomes(eager, steps), outcomes(captured, steps), strict=True)
+    assert all(torch.equal(one, other) for one, other in found)
+    assert_same_bits(captured, eager)
+    # Both shapes and the update; and where there was room to be made, what had been captured before once more.
+    assert graphs.made == made
+    assert captured.runner.sum_up() == "2 shapes of batches captured as CUDA graphs, in 0.0 s"
+
+
 def test_a_watched_tap_is_shown_what_passes_and_the_graphs_are_used_again_afterwards() -> None:
     task, graphs = translation(), Remembered()
     eager, captured = Learner(task, CPU, Ranks()), learner_with(task, graphs)

@@ -162,6 +162,24 @@ def test_batches_that_do_not_fit_are_done_in_halves(shapes: int) -> None:
     torch.testing.assert_close(*ends)
 
 
+def test_graphs_give_their_memory_back_for_a_shape_that_is_new() -> None:
+    features, room = torch.randn(12, 4), 2**27
+    many = Points(features, features[:, :3].argmax(-1))
+    few = many.rows(0, 2)
+    recipe = recipe_for(shapes=1)
+    # All that it says of such batches is that they have few shapes.
+    packed = recipe.model_copy(update={"train": recipe.train.model_copy(update={"pack": True})})
+    learner = Learner(Hungry(packed, dropout=0.0), CUDA, Ranks())
+    gc.collect()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_reserved()
+    for step, batch in enumerate([many, many, many, few, many, few, many], start=1):
+        learner.runner.run([batch], Plan(step, batch.count, 0.1, False, 0.0), None)
+    assert learner.runner.sum_up().startswith("2 shapes of batches")
+    assert 12 * room <= torch.cuda.max_memory_reserved() - before < 18 * room
+
+
 def test_what_is_carried_goes_through_the_graphs() -> None:
     ends = []
     for capture in (True, False):

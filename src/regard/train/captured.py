@@ -115,6 +115,7 @@ class CapturedRunner(StepRunner):
             return None  # the beginning of a run, or where one went back to: too rare to be captured
         if shape not in self._seen:
             self._seen.add(shape)
+            self._make_room()
         elif shape not in self._captures:
             inputs = batch.map(lambda tensor: tensor.to(self.device, copy=True))
             places = carry and {name: torch.empty_like(value) for name, value in carry.items()}
@@ -122,6 +123,16 @@ class CapturedRunner(StepRunner):
             if replay is not None:
                 self._captures[shape] = Capture(tensors_of(inputs), places, replay)
         return self._captures.get(shape)
+
+    def _make_room(self) -> None:
+        """A step that is executed eagerly needs as much memory as graphs hold. Packed batches have so few shapes that
+        graphs rather give theirs back for it, once or twice in a run, and are made again."""
+        if self.settings.pack and self._captures:
+            if self.device.type == "cuda":
+                torch.cuda.synchronize(self.device)  # some may not have ended yet
+            self._captures.clear()
+            self._update = None
+            super().recover()
 
     def _learn_into(self, batch: Batch, places: Carry) -> None:
         """What is captured: a micro-batch's part, with what is carried on put where it came from."""
