@@ -2,6 +2,9 @@
 
 import gc
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -37,6 +40,64 @@ def test_an_error_within_changes_nothing_about_that() -> None:
     with pytest.raises(ValueError, match="this"), NoCollection():
         raise ValueError("this")
     assert gc.isenabled()
+
+
+class Pools:
+    """As much of torch's CUDA as captures need: pools that are gone when no graph uses them any more, and that nobody
+    may use then."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.users: dict[int, int] = {}
+        self.collected: list[bool] = []
+        pools = self
+
+        class Graph:
+            pool: int | None = None
+
+            def replay(self) -> None: ...
+
+            def __del__(self) -> None:
+                if self.pool is not None:
+                    pools.users[self.pool] -= 1
+
+        @contextmanager
+        def graph(graph: Graph, pool: int, stream: object, capture_error_mode: str) -> Iterator[None]:
+            if pools.users.get(pool) == 0:
+                raise RuntimeError("use_count > 0 INTERNAL ASSERT FAILED")
+            pools.users[pool] = pools.users.get(pool, 0) + 1
+            graph.pool = pool
+            pools.collected.append(gc.isenabled())
+            yield
+
+        generator = SimpleNamespace(initial_seed=lambda: 1, get_offset=lambda: 0)
+        numbers = count(1)
+        for name, fake in {
+            "current_device": lambda: 0,
+            "Stream": lambda device: None,
+            "graph_pool_handle": lambda: next(numbers),
+            "CUDAGraph": Graph,
+            "graph": graph,
+            "default_generators": [generator],
+            "stream": lambda stream: nullcontext(),
+            "current_stream": lambda device: None,
+        }.items():
+            monkeypatch.setattr(torch.cuda, name, fake)
+
+
+@given(moves=st.lists(st.sampled_from(["make", "drop one", "drop all"])))
+def test_graphs_share_a_pool_as_long_as_there_are_any(moves: list[str]) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        pools, replays = Pools(monkeypatch), []
+        graphs = CudaGraphs(torch.device("cuda"))
+        for move in moves:
+            if move == "make":
+                replays.append(graphs(lambda: None))
+            else:
+                del replays[: len(replays) if move == "drop all" else 1]
+            assert sum(pools.users.values()) == len(replays)
+            assert sum(users > 0 for users in pools.users.values()) == bool(replays)
+        assert not any(pools.collected), "garbage was left alone"
+        assert gc.isenabled()
 
 
 @pytest.mark.gpu
