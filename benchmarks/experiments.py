@@ -164,7 +164,8 @@ def run_rows(title: str, rows: Sequence[Row], arguments: argparse.Namespace) -> 
     files = [*([out] if out.exists() else []), *arguments.merge]
     found = {(row["name"], row["size"]): row for path in files for row in rows_in(path)}
     if arguments.missing:
-        chosen = [row for row in chosen if not found.get((row.name, row.size), {}).get("scores")]
+        wanted = "test" if arguments.test else "dev"
+        chosen = [row for row in chosen if wanted not in found.get((row.name, row.size), {}).get("scores", {})]
     one_at_a_time = Lock()
 
     def write() -> None:
@@ -210,7 +211,7 @@ def options(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--test", action="store_true", help="evaluate on the test text too, when all is decided")
     parser.add_argument("--rows", nargs="*", help="only these rows")
-    parser.add_argument("--missing", action="store_true", help="only rows of which --out has no scores yet")
+    parser.add_argument("--missing", action="store_true", help="only rows whose scores --out does not have yet")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a change to every row")
     parser.add_argument("--parallel", type=int, default=1, help="rows that run at the same time")
     parser.add_argument("--busy", action="store_true", help="other work is done here, so do not write times down")

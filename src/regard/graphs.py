@@ -21,7 +21,7 @@ class NoCollection:
 
     def __enter__(self) -> None:
         with self._lock:
-            self._within += 1  # first, so that an interruption here leaves nothing switched off
+            self._within += 1
             if self._within == 1:
                 self._collected = gc.isenabled()
                 gc.disable()
@@ -47,6 +47,10 @@ class CudaGraphs:
         self._stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
 
     def __call__(self, work: Work) -> Work:
+        with no_collection:
+            return self._captured(work)
+
+    def _captured(self, work: Work) -> Work:
         if not self._graphs:
             # Torch takes a pool's memory back when no graph uses it any more, and the pool is not to be used again.
             self._pool = torch.cuda.graph_pool_handle()
@@ -57,7 +61,7 @@ class CudaGraphs:
         seed, offset = generator.initial_seed(), generator.get_offset()
         try:
             # Torch does not go back to the stream it came from if the end of a capture fails.
-            with no_collection, torch.cuda.stream(torch.cuda.current_stream(self.device)), context:
+            with torch.cuda.stream(torch.cuda.current_stream(self.device)), context:
                 work()
         except RuntimeError:
             # Nor does its generator learn of that end: without another state it would never draw a number again.

@@ -180,21 +180,28 @@ def test_results_of_a_table_of_sizes_are_added_where_there_is_no_text(
     assert json.loads(out.read_text())["rows"] == [row]
 
 
-def test_only_rows_that_are_missing(experiments: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("test", [False, True])
+def test_only_rows_that_are_missing(
+    experiments: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, test: bool
+) -> None:
     out, ran = tmp_path / "out.json", []
-    scores = {"dev": {"BLEU": {"mean": 1.0}}}
-    kept = {"name": "there", "size": "few", "scores": scores}
-    out.write_text(json.dumps({"rows": [kept, {"name": "failed", "size": "few", "scores": {}}]}))
+    dev = {"dev": {"BLEU": {"mean": 1.0}}}
+    there = [
+        {"name": "dev", "scores": dev},
+        {"name": "both", "scores": dev | {"test": {}}},
+        {"name": "failed", "scores": {}},
+    ]
+    out.write_text(json.dumps({"rows": [row | {"size": "few"} for row in there]}))
     monkeypatch.setattr(experiments, "run_row", lambda row, _: ran.append((row.name, row.size)))
-    found = {"scores": scores}
-    monkeypatch.setattr(experiments, "results_of", lambda row, _: {"name": row.name, "size": row.size} | found)
-    rows = [experiments.Row(name, "any", [], size) for size in ("few", "many") for name in ("there", "failed")]
-    arguments = Namespace(table="any", out=str(out), parallel=1, commit="", rows=[], merge=[], missing=True)
-    experiments.run_rows("title", rows, arguments)
-    assert ran == [("failed", "few"), ("there", "many"), ("failed", "many")]
+    monkeypatch.setattr(experiments, "results_of", lambda row, _: {"name": row.name, "size": row.size, "scores": {}})
+    rows = [experiments.Row(name, "any", [], size) for size in ("few", "many") for name in ("dev", "both", "failed")]
+    how = {"table": "any", "out": str(out), "parallel": 1, "commit": "", "rows": [], "merge": []}
+    experiments.run_rows("title", rows, Namespace(**how, missing=True, test=test))
+    absent = [("dev", "few")] if test else []
+    assert ran == [*absent, ("failed", "few"), ("dev", "many"), ("both", "many"), ("failed", "many")]
     written = json.loads(out.read_text())["rows"]
     assert [(row["name"], row["size"]) for row in written] == [(row.name, row.size) for row in rows]
-    assert written[0] == kept
+    assert [row["scores"] for row in written[:2]] == [row["scores"] for row in there[:2]]
 
 
 def test_rows_that_a_table_does_not_have(

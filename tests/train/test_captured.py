@@ -15,7 +15,7 @@ from regard.data.batches import Position
 from regard.tap import record
 from regard.tasks.task import Task
 from regard.train import Noted
-from regard.train.captured import CapturedRunner, Work, why_eager
+from regard.train.captured import FEW, CapturedRunner, Work, why_eager
 from regard.train.learner import Learner
 from regard.train.ranks import Ranks
 from regard.train.report import LineReport
@@ -77,6 +77,32 @@ def test_graphs_of_packed_batches_make_room_for_a_shape_that_is_new(pack: bool, 
     # Both shapes and the update; and where there was room to be made, what had been captured before once more.
     assert graphs.made == made
     assert captured.runner.sum_up() == "2 shapes of batches captured as CUDA graphs, in 0.0 s"
+
+
+def test_room_that_is_made_within_a_step_costs_nothing_of_its_gradient() -> None:
+    task, graphs = translation(pack=True, batch_tokens=512, accumulate=2), Remembered()
+    eager, captured = Learner(task, CPU, Ranks()), learner_with(task, graphs)
+    batch, _ = next(task.batches(Position()))
+    few = batch.rows(0, 2)
+    chosen = [[batch, batch], [batch, batch], [batch, few], [few, batch], [batch, few]]
+    plans = [Plan(step, sum(one.count for one in two), 1e-3, False, 0.0) for step, two in enumerate(chosen, start=1)]
+    steps = list(zip(chosen, plans, strict=True))
+    found = zip(outcomes(eager, steps), outcomes(captured, steps), strict=True)
+    assert all(torch.equal(one, other) for one, other in found)
+    assert_same_bits(captured, eager)
+    # The first shape and the update twice, the other shape once.
+    assert graphs.made == 5
+
+
+def test_room_is_made_for_a_few_shapes_only() -> None:
+    task, graphs = translation(pack=True, batch_tokens=16 * 128, pairs=2000), Remembered()
+    captured = learner_with(task, graphs)
+    batch, _ = next(task.batches(Position()))
+    shapes = [batch.map(lambda tensor, rows=rows: tensor[:rows]) for rows in range(1, 11)]
+    for step, one in enumerate((one for shape in shapes for one in (shape, shape)), start=1):
+        captured.runner.run([one], Plan(step, one.count, 1e-3, False, 0.0), None)
+    # Each shape once, and the update once more for each time that room was made: not for the first shape.
+    assert graphs.made == len(shapes) + 1 + (FEW - 1)
 
 
 def test_a_watched_tap_is_shown_what_passes_and_the_graphs_are_used_again_afterwards() -> None:

@@ -124,8 +124,8 @@ class TransformerBlocks(Section):
     activation: Literal["relu", "gelu", "swiglu"] = "relu"
     """Activation of the feed-forward layers."""
     initial_scale: Annotated[float, Field(gt=0)] = 1.0
-    """Times which fresh weights of linear maps and vectors of tokens are as large as usual (Glorot and Bengio 2010;
-    width ** −0.5). Adam's steps are as large for small weights as for large ones: small ones are learned sooner."""
+    """How many times as large as usual fresh weights of linear maps (Glorot and Bengio 2010) and vectors of tokens
+    (width ** −0.5) are. Adam's steps are as large for small weights as for large ones: small ones learn sooner."""
     dropout: Share = 0.1
     """Share of features dropped after embeddings, attention and feed-forward layers."""
     attention_dropout: Share = 0.0

@@ -28,6 +28,8 @@ from regard.train.ranks import Ranks
 from regard.train.runtime import Carry, StepRunner, first_line, in_transit
 
 Shape = tuple[tuple[int, ...], ...]
+FEW = 4
+"""Shapes for each of which graphs may be made anew."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +92,8 @@ class CapturedRunner(StepRunner):
 
     def recover(self) -> None:
         # Graphs hold memory, and those of steps that are done otherwise from now on would never be used.
-        self._captures.clear()
+        self._give_back()
         self._seen.clear()
-        super().recover()
 
     def restart(self) -> None:
         # The captured update writes to where the old state was.
@@ -125,14 +126,18 @@ class CapturedRunner(StepRunner):
         return self._captures.get(shape)
 
     def _make_room(self) -> None:
-        """A step that is executed eagerly needs as much memory as graphs hold. Packed batches have so few shapes that
-        graphs rather give theirs back for it, once or twice in a run, and are made again."""
-        if self.settings.pack and self._captures:
-            if self.device.type == "cuda":
-                torch.cuda.synchronize(self.device)  # some may not have ended yet
-            self._captures.clear()
-            self._update = None
-            super().recover()
+        """A step that is executed eagerly needs as much memory as graphs hold. Where shapes are few, as those of packed
+        batches mostly are, graphs rather give theirs back for it and are made again."""
+        if self.settings.pack and self._captures and len(self._seen) <= FEW:
+            self._give_back()
+
+    def _give_back(self) -> None:
+        """All memory of graphs: as long as there is one, torch keeps that of all."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)  # some may not have ended yet
+        self._captures.clear()
+        self._update = None
+        super().recover()
 
     def _learn_into(self, batch: Batch, places: Carry) -> None:
         """What is captured: a micro-batch's part, with what is carried on put where it came from."""
