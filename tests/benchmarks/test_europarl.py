@@ -99,6 +99,7 @@ def test_a_sample_times_the_peer_and_leaves_its_training_alone(
     again = europarl.Side.load(folder)
     assert (again.sample, again.steps, again.decoding) == (3, side.steps, side.decoding)
     assert again.seconds == again.preparing + sum(again.passes)
+    assert again.settings == [*side.settings, "seed=1"]
     with pytest.raises(SystemExit, match=r"^time: the peer was trained with other settings: train.optimizer.rate"):
         called(europarl, monkeypatch, tmp_path, "time", "--sample", "3", "--peer-set", "seed=2")
     with pytest.raises(SystemExit, match=r"^time: --sample must say how many batches are timed$"):

@@ -1,13 +1,13 @@
 """Steps captured as CUDA graphs.
 
 A small model is bound by the time it takes to launch its kernels. A graph holds all launches of a step and is replayed
-as one. It reads and writes memory at fixed places, and is made for one shape: so a step is captured once for each shape
-(`train.shapes` keeps them few), what it is given is copied to where it was when it was captured, and its two parts,
-what a micro-batch adds and what all of them change, are graphs of their own. They are the kernels of the eager step
-with the same numbers of dropout (torch advances the generator of a replayed graph as it would have been advanced), so
-both give the same bits; that holds for compiled parts of a model as well. That is why the first step of every shape
-may be one that is not captured: whatever is made on first use (the optimizer's state, tables, handles of libraries,
-compiled kernels) is made there, and no step is done for the sake of warming up.
+as one. It reads and writes memory at fixed places, and is made for one shape: so a step is captured for each shape
+(`train.shapes` and `train.pack` keep them few), what it is given is copied to where it was when it was captured, and
+its two parts, what a micro-batch adds and what all of them change, are graphs of their own. They are the kernels of the
+eager step with the same numbers of dropout (torch advances the generator of a replayed graph as it would have been
+advanced), so both give the same bits; that holds for compiled parts of a model as well. That is why the first step of
+every shape may be one that is not captured: whatever is made on first use (the optimizer's state, tables, handles of
+libraries, compiled kernels) is made there, and no step is done for the sake of warming up.
 """
 
 import time
