@@ -44,10 +44,11 @@ def test_an_error_within_changes_nothing_about_that() -> None:
 
 class Pools:
     """As much of torch's CUDA as captures need: pools that are gone when no graph uses them any more, and that nobody
-    may use then."""
+    may use then; and captures whose failure torch does not tell its allocator of."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.users: dict[int, int] = {}
+        self.underway: set[int] = set()
         self.collected: list[bool] = []
         pools = self
 
@@ -58,18 +59,35 @@ class Pools:
 
             def __del__(self) -> None:
                 if self.pool is not None:
-                    pools.users[self.pool] -= 1
+                    pools.release(self.pool)
 
         @contextmanager
         def graph(graph: Graph, pool: int, stream: object, capture_error_mode: str) -> Iterator[None]:
             if pools.users.get(pool) == 0:
                 raise RuntimeError("use_count > 0 INTERNAL ASSERT FAILED")
             pools.users[pool] = pools.users.get(pool, 0) + 1
-            graph.pool = pool
+            pools.underway.add(pool)
             pools.collected.append(gc.isenabled())
-            yield
+            try:
+                yield
+            except SpoiltError:
+                raise  # ending the capture fails, and with it what would have followed
+            except RuntimeError:
+                pools.end(pool)
+                graph.pool = pool
+                raise
+            pools.end(pool)
+            graph.pool = pool
 
-        generator = SimpleNamespace(initial_seed=lambda: 1, get_offset=lambda: 0)
+        class Generator(SimpleNamespace):
+            def manual_seed(self, seed: int) -> "Generator":
+                return self
+
+        same = {"set_offset": lambda offset: None, "graphsafe_get_state": lambda: None}
+        monkeypatch.setattr(torch, "Generator", lambda device: Generator(**same))
+        monkeypatch.setattr(torch._C, "_cuda_endAllocateToPool", lambda device, pool: pools.end(pool))
+        monkeypatch.setattr(torch._C, "_cuda_releasePool", lambda device, pool: pools.release(pool))
+        generator = Generator(initial_seed=lambda: 1, get_offset=lambda: 0, graphsafe_set_state=lambda state: None)
         numbers = count(1)
         for name, fake in {
             "current_device": lambda: 0,
@@ -83,8 +101,24 @@ class Pools:
         }.items():
             monkeypatch.setattr(torch.cuda, name, fake)
 
+    def end(self, pool: int) -> None:
+        if pool not in self.underway:
+            raise RuntimeError("not currently recording")
+        self.underway.remove(pool)
 
-@given(moves=st.lists(st.sampled_from(["make", "drop one", "drop all"])))
+    def release(self, pool: int) -> None:
+        self.users[pool] -= 1
+
+
+class SpoiltError(RuntimeError):
+    """Of work that spoils its capture."""
+
+
+def fails_by(error: type[RuntimeError]) -> None:
+    raise error
+
+
+@given(moves=st.lists(st.sampled_from(["make", "fail", "spoil", "drop one", "drop all"])))
 def test_graphs_share_a_pool_as_long_as_there_are_any(moves: list[str]) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
         pools, replays = Pools(monkeypatch), []
@@ -92,8 +126,13 @@ def test_graphs_share_a_pool_as_long_as_there_are_any(moves: list[str]) -> None:
         for move in moves:
             if move == "make":
                 replays.append(graphs(lambda: None))
-            else:
+            elif move.startswith("drop"):
                 del replays[: len(replays) if move == "drop all" else 1]
+            else:
+                with pytest.raises(RuntimeError):
+                    graphs(lambda error=SpoiltError if move == "spoil" else RuntimeError: fails_by(error))
+                gc.collect()  # what the error's frames hold
+            assert not pools.underway
             assert sum(pools.users.values()) == len(replays)
             assert sum(users > 0 for users in pools.users.values()) == bool(replays)
         assert not any(pools.collected), "garbage was left alone"
@@ -145,3 +184,29 @@ def test_graphs_are_made_again_when_all_that_were_made_are_gone() -> None:
         del replays, replay
         gc.collect()
         torch.cuda.empty_cache()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_after_a_capture_that_failed_memory_is_given_back_as_before() -> None:
+    device = torch.device("cuda")
+    graphs = CudaGraphs(device)
+
+    def reserved() -> int:
+        gc.collect()
+        torch.cuda.empty_cache()
+        return torch.cuda.memory_reserved()
+
+    def curious() -> None:
+        torch.ones(2**26, device=device).sum().item()
+
+    before, small = reserved(), 2**25
+    with pytest.raises(RuntimeError, match="captur"):
+        graphs(curious)
+    assert reserved() < before + small
+    torch.empty(2**28, device=device)
+    assert reserved() < before + small
+    numbers = torch.zeros(4, device=device)
+    replay = graphs(lambda: numbers.add_(1))
+    replay()
+    assert numbers.tolist() == [1] * 4

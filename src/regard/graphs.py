@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Lock
 from weakref import WeakSet
 
@@ -68,6 +69,14 @@ class CudaGraphs:
             fresh = torch.Generator(self.device).manual_seed(seed)
             fresh.set_offset(offset)
             generator.graphsafe_set_state(fresh.graphsafe_get_state())
+            self._end_failed_capture()
             raise
         self._graphs.add(graph)
         return graph.replay
+
+    def _end_failed_capture(self) -> None:
+        """Where a capture cannot be ended, torch's allocator is not told either: it would go on to put aside what the
+        capture has taken, and never again give cached memory back."""
+        with suppress(RuntimeError):  # it has been told
+            torch._C._cuda_endAllocateToPool(self.device.index, self._pool)
+            torch._C._cuda_releasePool(self.device.index, self._pool)

@@ -26,6 +26,8 @@ KINDS = {
     "pre": {},
     "post": {"norm": "post", "activation": "gelu", "position": "learned", "longest": 40, "tie": "none"},
     "grouped": {"groups": 2, "activation": "swiglu", "encoder_layers": 2},
+    "turned": {"position": "rotary", "norm": "post", "encoder_layers": 2, "decoder_layers": 2},
+    "turned in groups": {"position": "rotary", "groups": 2},
     "unordered": {"position": "none", "tie": "all", "decoder_layers": 2},
 }
 each_kind = pytest.mark.parametrize("kind", KINDS)
@@ -52,10 +54,10 @@ def some_sources(count: int, seed: int, most: int = 9) -> list[list[int]]:
 
 
 @cache
-def learned() -> TransformerTranslator:
+def learned(kind: str = "pre") -> TransformerTranslator:
     """A model that has half learned to write sequences backwards, leaving out every 4 and writing 6 twice."""
     torch.manual_seed(2)
-    model = build(settings_of("pre"), SIZE, SIZE).train()
+    model = build(settings_of(kind), SIZE, SIZE).train()
     optimizer = torch.optim.Adam(model.parameters(), 4e-3)
     for step in range(220):
         sources = some_sources(64, seed=step)
@@ -91,13 +93,19 @@ def test_an_exported_model_gives_the_same_log_probs(kind: str, tmp_path: Path) -
         assert theirs.log_probs == pytest.approx(ours, abs=1e-3)
 
 
-@pytest.mark.parametrize("changes", [{}, {"beam": 1}, {"method": "greedy"}, {"length_penalty": 0.0}])
-def test_outputs_are_the_same_in_float32(changes: dict[str, object], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        *(("pre", changes) for changes in ({}, {"beam": 1}, {"method": "greedy"}, {"length_penalty": 0.0})),
+        ("turned in groups", {}),
+    ],
+)
+def test_outputs_are_the_same_in_float32(kind: str, changes: dict[str, object], tmp_path: Path) -> None:
     """At least 99 % of them, of a model that is often unsure."""
-    engine, sources = engine_of(learned(), "pre", tmp_path), some_sources(300, seed=1001)
+    model, sources = learned(kind), some_sources(300, seed=1001)
     how = Decoding.model_validate({"beam": 5, **changes})
-    own = decode_all(learned(), sources, how)
-    found = engine.decode_all(sources, how)
+    own = decode_all(model, sources, how)
+    found = engine_of(model, kind, tmp_path).decode_all(sources, how)
     assert share(found, own) >= 0.99
     for ours, theirs in zip(own, found, strict=True):
         if ours[0].tokens == theirs[0].tokens:
@@ -187,9 +195,9 @@ def _equal(one: object, other: object) -> bool:
             "with 'softmax'; use --engine own",
         ),
         (
-            {"position": "rotary"},
-            "model.position = 'rotary': CTranslate2 cannot run such a model, only those with "
-            "'sinusoidal' or 'learned' or 'none'; use --engine own",
+            {"position": "relative"},
+            "model.position = 'relative': CTranslate2 cannot run such a model, only those with "
+            "'sinusoidal' or 'learned' or 'rotary' or 'none'; use --engine own",
         ),
         ({"window": 3}, "model.window = 3: CTranslate2 cannot run such a model, only those with 0; use --engine own"),
     ],

@@ -27,7 +27,7 @@ ALLOWED: dict[str, tuple[object, ...]] = {
     "kind": ("transformer",),
     "score": ("scaled_dot",),
     "normalizer": ("softmax",),
-    "position": ("sinusoidal", "learned", "none"),
+    "position": ("sinusoidal", "learned", "rotary", "none"),
     "window": (0,),
     "copying": (False,),
 }
@@ -83,6 +83,9 @@ def specification(model: TransformerTranslator, settings: TransformerModel) -> A
         "activation": activation,
         "ffn_glu": settings.activation == "swiglu",
     }
+    if settings.position == "rotary":
+        # All features of a head, its first half paired with its second.
+        common |= {"rotary_dim": 0, "rotary_interleave": False}
     spec = specs.TransformerSpec(
         specs.TransformerEncoderSpec(settings.encoder_layers, **common),
         specs.TransformerDecoderSpec(settings.decoder_layers, **common),
@@ -91,7 +94,9 @@ def specification(model: TransformerTranslator, settings: TransformerModel) -> A
         embeddings = side.embeddings[0] if isinstance(side.embeddings, list) else side.embeddings
         embeddings.weight = _array(part.input.embedding.weight)
         side.scale_embeddings = True
-        side.position_encodings.encodings = _positions(part.input.position, settings.width)
+        # Its encoders want a table even if nothing is added, its decoders with rotary positions have no place for one.
+        if hasattr(side, "position_encodings"):
+            side.position_encodings.encodings = _positions(part.input.position, settings.width)
         if settings.norm == "pre":
             _norm(side.layer_norm, part.norm)
         for layer, block in zip(side.layer, part.layers, strict=True):
