@@ -339,6 +339,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "train-cpu": ("train_cpu.json", train_cpu),
     "train-gpu": ("train_gpu.json", train_gpu),
     "train-gpu-64k": ("train_gpu_64k.json", train_gpu),
+    "train-gpu-compiled": ("train_gpu_compiled.json", train_gpu),
     "train-gpu-earlier": ("train_gpu_earlier.json", train_gpu),
     "train-language": ("train_language.json", train_language),
     "train-language-gpu": ("train_language_gpu.json", train_language),
