@@ -59,6 +59,12 @@ def test_invalid_text_is_named_by_line(trained: Trained) -> None:
         "regard: standard input, line 2: not valid UTF-8 (byte 3 of the line); "
         "convert the text first, for example with iconv\n"
     )
+    told = regard("translate", trained.folder, stdin="eins\n".encode("utf-16-le"))
+    assert told.code == 2
+    assert told.err == (
+        "regard: standard input, line 1: a NUL byte at byte 2 of the line, so this is no text; "
+        "convert the text first, for example with iconv (is it UTF-16?)\n"
+    )
 
 
 def test_n_best_with_all_columns(trained: Trained) -> None:

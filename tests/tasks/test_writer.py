@@ -13,7 +13,7 @@ from language_runs import MODELS, language_recipe
 import regard
 from regard.data.segments import reading_segments
 from regard.data.text import Text
-from regard.errors import ModelError, UsageError
+from regard.errors import DataError, ModelError, UsageError
 from regard.models.language import LanguageModel
 from regard.recipe import LanguageDecoding
 from regard.tasks import load_translator, load_writer
@@ -183,6 +183,8 @@ def test_prompts_of_unknown_words(writers: dict[str, Writer]) -> None:
     assert writer.prompt("").tokens == []
     assert writer.prompt("the cat\na") == writer.prompt("the cat\na")
     assert writer.prompt("the\na").tokens == [*writer.tokenizer.encode("the"), END, *writer.tokenizer.encode("a")]
+    with pytest.raises(DataError, match=r"^prompt, line 2: a NUL character at character 4 of the line, so this is no"):
+        writer.prompt("the\ncat\0 sees")
     with pytest.raises(UsageError, match="prompt 'Cat': the model knows none of its words; near 'Cat' are 'cat'"):
         writer.generate("Cat")
     with pytest.raises(UsageError, match=r"prompt 'q w': the model knows none of its words\. Write it as"):

@@ -155,6 +155,11 @@ def _translated(
 def read_lines(stream: BinaryIO) -> Iterator[str]:
     """The lines of standard input, without their ends; only a line feed ends a line."""
     for number, line in enumerate(stream, start=1):
+        if (place := line.find(b"\0")) >= 0:
+            raise DataError(
+                f"standard input, line {number}: a NUL byte at byte {place + 1} of the line, so this is no text; "
+                f"{CONVERT} (is it UTF-16?)"
+            )
         try:
             yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError as error:
