@@ -312,7 +312,7 @@ def _times(ratios: dict[str, dict[str, float]], figure: Record) -> str:
     """How many times as fast as the peer it is compared with; nothing for that peer, or where it was not measured."""
     mine = [found for pair, found in ratios.items() if pair.startswith(f"{figure['system']} / ")]
     times = mine[0].get(str(figure["batch_tokens"])) if mine else None
-    return f"{times:.1f} ×" if times else ""
+    return f"{times:.2f} ×" if times else ""
 
 
 TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {

@@ -80,3 +80,5 @@ class CudaGraphs:
         with suppress(RuntimeError):  # it has been told
             torch._C._cuda_endAllocateToPool(self.device.index, self._pool)
             torch._C._cuda_releasePool(self.device.index, self._pool)
+        # The allocator of pinned memory cannot be told, and refuses to begin with the same pool again.
+        self._graphs = WeakSet()

@@ -28,6 +28,7 @@ KINDS = {
     "grouped": {"groups": 2, "activation": "swiglu", "encoder_layers": 2},
     "turned": {"position": "rotary", "norm": "post", "encoder_layers": 2, "decoder_layers": 2},
     "turned in groups": {"position": "rotary", "groups": 2},
+    "turned in one group": {"position": "rotary", "groups": 1, "activation": "swiglu"},
     "unordered": {"position": "none", "tie": "all", "decoder_layers": 2},
 }
 each_kind = pytest.mark.parametrize("kind", KINDS)
@@ -73,7 +74,7 @@ def learned(kind: str = "pre") -> TransformerTranslator:
 
 def engine_of(model: TransformerTranslator, kind: str, folder: Path, compute: str = "float32") -> CTranslate2:
     export(model, settings_of(kind), folder)
-    return CTranslate2(folder, model, longest=longest_input(model), compute=compute, threads=1)
+    return CTranslate2(folder, model, longest=longest_input(model, settings_of(kind)), compute=compute, threads=1)
 
 
 def share(found: Sequence[Sequence[Hypothesis]], others: Sequence[Sequence[Hypothesis]]) -> float:
@@ -239,6 +240,19 @@ def test_what_is_longer_than_its_positions_is_refused(tmp_path: Path) -> None:
         "example 1: a source of 30 tokens and an output of up to 80 do not fit the 40 positions of an exported model; "
         "shorten the text, lower decode.longest_factor or decode.longest_extra, or use --engine own"
     )
+
+
+def test_rotary_positions_have_no_end(tmp_path: Path) -> None:
+    """More of them than a table would have."""
+    model, source, target = model_of("turned"), [[5, 6, 7] * 1400], [[8, 9] * 2100]
+    export(model, settings_of("turned"), tmp_path)
+    named = [[[*map(str, row)] for row in rows] for rows in ([[*source[0], END]], target)]
+    translator = runtime.Translator(str(tmp_path), compute_type="float32", inter_threads=1, intra_threads=1)
+    (theirs,) = translator.score_batch(*named, max_input_length=0)
+    (ours,) = score_all(model, source, target)
+    assert theirs.log_probs == pytest.approx(ours, abs=1e-3)
+    found = engine_of(model, "turned", tmp_path).decode_all(source, Decoding(beam=1, longest_factor=0, longest_extra=3))
+    assert len(found[0][0].tokens) <= 3
 
 
 def test_torch_keeps_its_threads(tmp_path: Path) -> None:

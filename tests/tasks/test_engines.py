@@ -30,11 +30,14 @@ dropout = 0.0
 @pytest.fixture(scope="module")
 def transformer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a tiny Transformer."""
-    place = tmp_path_factory.mktemp("transformer")
+    return trained_transformer(tmp_path_factory.mktemp("transformer"))
+
+
+def trained_transformer(place: Path, *changes: str) -> Path:
     write_corpus(place)
     recipe = place / "my.toml"
     recipe.write_text(re.sub(r"\[model\].*\[train\]\n", TRANSFORMER, RECIPE, flags=re.DOTALL), encoding="utf-8")
-    outcome = regard("train", recipe, "--out", place / "model")
+    outcome = regard("train", recipe, "--out", place / "model", *(part for each in changes for part in ("--set", each)))
     assert outcome.code == 0, outcome.err
     return place / "model"
 
@@ -43,8 +46,10 @@ def exports(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if "ctranslate2" in path.name)
 
 
-def test_commands_give_the_same_with_either_engine(transformer: Path) -> None:
+@pytest.mark.parametrize("position", ["sinusoidal", "rotary"])
+def test_commands_give_the_same_with_either_engine(position: str, tmp_path: Path) -> None:
     pytest.importorskip("ctranslate2")
+    transformer = trained_transformer(tmp_path, f"model.position={position}")
     own = regard("translate", transformer, "--scores", stdin=TEXT)
     fast = regard("translate", transformer, "--scores", "--engine", "ctranslate2", stdin=TEXT)
     assert (fast.code, fast.err) == (0, "")
@@ -115,6 +120,31 @@ def test_an_engine_must_be_known_and_installed_and_on_the_cpu(
     assert str(error.value) == (
         "--engine ctranslate2 needs a package that is not installed: pip install 'regard[export]', or use --engine own"
     )
+
+
+def test_an_old_version_is_told(transformer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = pytest.importorskip("ctranslate2")
+    monkeypatch.setattr(package, "__version__", "4.6.3")
+    with pytest.raises(UsageError) as error:
+        library.load(transformer, engine="ctranslate2")
+    assert str(error.value) == (
+        "--engine ctranslate2: version 4.6.3 of it is too old; pip install --upgrade 'regard[export]', or use "
+        "--engine own"
+    )
+
+
+def test_whatever_fails_leaves_nothing(transformer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ctranslate2")
+    translator, before = library.load(transformer), exports(transformer)
+
+    def broken(*_: object) -> None:
+        raise TypeError("unexpected keyword argument")
+
+    monkeypatch.setattr(engines, "export", broken)
+    monkeypatch.setattr(engines, "LAYOUT", 98)
+    with pytest.raises(TypeError):
+        engines.make_engine("ctranslate2", translator.model, translator.recipe.model, transformer)
+    assert exports(transformer) == before
 
 
 def test_it_runs_on_the_cpu_alone(transformer: Path) -> None:

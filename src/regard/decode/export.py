@@ -3,6 +3,7 @@
 Tokens go by their numbers: a vocabulary of "0", "1", … needs no agreement on how tokens are written.
 """
 
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ from regard.tokens.vocabulary import BEGIN, END, UNKNOWN
 POSITIONS = 4096
 """Positions of a computed table; a learned one has as many as it has."""
 
+OLDEST = (4, 7)
+"""The first version that runs all that is allowed here."""
+
 ALLOWED: dict[str, tuple[object, ...]] = {
     "kind": ("transformer",),
     "score": ("scaled_dot",),
@@ -37,12 +41,18 @@ ALLOWED: dict[str, tuple[object, ...]] = {
 def ctranslate2(part: str = "") -> Any:
     """The package, or a part of it, if it is installed; without types, so that checking them does not need it."""
     try:
-        return import_module(f"ctranslate2{part}")
+        version: str = import_module("ctranslate2").__version__
     except ImportError:
         raise UsageError(
             "--engine ctranslate2 needs a package that is not installed: pip install 'regard[export]', or use "
             "--engine own"
         ) from None
+    if tuple(map(int, version.split(".")[:2])) < OLDEST:
+        raise UsageError(
+            f"--engine ctranslate2: version {version} of it is too old; pip install --upgrade 'regard[export]', or use "
+            "--engine own"
+        )
+    return import_module(f"ctranslate2{part}")
 
 
 def check_can_export(settings: TransformerModel | RecurrentModel) -> None:
@@ -56,8 +66,10 @@ def check_can_export(settings: TransformerModel | RecurrentModel) -> None:
             )
 
 
-def longest_input(model: TransformerTranslator) -> int:
+def longest_input(model: TransformerTranslator, settings: TransformerModel) -> int:
     """Most positions that an exported model has, in its source and in its output, begin and end counted."""
+    if settings.position == "rotary":
+        return sys.maxsize  # angles are computed, not looked up
     position = model.encoder.input.position
     return position.weight.shape[0] if isinstance(position, Learned) else POSITIONS
 
@@ -83,19 +95,21 @@ def specification(model: TransformerTranslator, settings: TransformerModel) -> A
         "activation": activation,
         "ffn_glu": settings.activation == "swiglu",
     }
-    if settings.position == "rotary":
+    rotary = settings.position == "rotary"
+    if rotary:
         # All features of a head, its first half paired with its second.
         common |= {"rotary_dim": 0, "rotary_interleave": False}
     spec = specs.TransformerSpec(
         specs.TransformerEncoderSpec(settings.encoder_layers, **common),
         specs.TransformerDecoderSpec(settings.decoder_layers, **common),
     )
+    if rotary:
+        del spec.encoder.position_encodings  # asked for, but never read
     for side, part in ((spec.encoder, model.encoder), (spec.decoder, model.decoder)):
         embeddings = side.embeddings[0] if isinstance(side.embeddings, list) else side.embeddings
         embeddings.weight = _array(part.input.embedding.weight)
         side.scale_embeddings = True
-        # Its encoders want a table even if nothing is added, its decoders with rotary positions have no place for one.
-        if hasattr(side, "position_encodings"):
+        if not rotary:
             side.position_encodings.encodings = _positions(part.input.position, settings.width)
         if settings.norm == "pre":
             _norm(side.layer_norm, part.norm)

@@ -76,7 +76,7 @@ def make_engine(name: str, model: Generator, settings: TransformerModel | Recurr
     assert isinstance(settings, TransformerModel)
     exported = export_into(folder, model, settings)
     compute = "int8" if name.endswith(":int8") else "float32"
-    longest, threads = longest_input(model), torch.get_num_threads()
+    longest, threads = longest_input(model, settings), torch.get_num_threads()
     return CTranslate2(exported, model, longest=longest, compute=compute, threads=threads)
 
 
@@ -94,12 +94,13 @@ def export_into(folder: Path, model: TransformerTranslator, settings: Transforme
                 os.fsync(written.fileno())
         publish_folder(unfinished, target)
     except OSError as error:
-        shutil.rmtree(unfinished, ignore_errors=True)
         if not target.is_dir():  # else another process was faster
             raise UsageError(
                 f"{target}: cannot be written: {error.strerror}; make room or copy the model to where you may write, "
                 "or use --engine own"
             ) from None
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)  # unless it has got its name
     return target
 
 
