@@ -88,6 +88,13 @@ def test_settings_of_decoding_can_be_changed(trained: Trained) -> None:
     assert len(row[0].split()) == 1
 
 
+def test_a_metric_that_is_none_is_refused_in_one_line(trained: Trained) -> None:
+    told = regard("translate", trained.folder, "--set", "decode.risk=ter", stdin=b"eins\n")
+    assert (told.code, told.out) == (2, "")
+    words = "decode.risk = 'ter' is not allowed; allowed are 'none', 'chrf' or 'bleu'"
+    assert told.err == f"regard: --set 'decode.risk=ter': {words}\n"
+
+
 def test_sampling_is_a_function_of_its_seed(trained: Trained) -> None:
     hot = ["--set", "decode.method=sample", "--set", "decode.temperature=9.0"]
     lines = b"eins zwei drei\n" * 5

@@ -11,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import RecipeError
-from regard.recipe import RECIPES, Recipe, built_in_recipes, names, parse_recipe, read_recipe, settings, write_recipe
+from regard.recipe import (
+    RECIPES,
+    Recipe,
+    Setting,
+    built_in_recipes,
+    names,
+    parse_recipe,
+    read_recipe,
+    settings,
+    write_recipe,
+)
 
 MINIMAL = {"data": {"corpus": "dates"}, "model": {"kind": "transformer"}, "train": {"steps": 10}}
 
@@ -116,6 +126,33 @@ def test_a_wrong_change_is_refused_in_words(change: str, words: str) -> None:
     with pytest.raises(RecipeError) as refusal:
         read_recipe("dates", [change])
     assert words in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("decode.risk=ter", "decode.risk = 'ter' is not allowed; allowed are 'none', 'chrf' or 'bleu'"),
+        ("decode.risk=1", "decode.risk = 1 is not allowed; allowed are 'none', 'chrf' or 'bleu'"),
+        ("decode.risk=chr", "decode.risk = 'chr' is not allowed; allowed are 'chrf', 'none' or 'bleu'"),
+        ("train.compile=never", "train.compile = 'never' is not allowed; allowed are true, false or 'auto'"),
+        ("train.compile=1", "train.compile = 1 is not allowed; allowed are true, false or 'auto'"),
+    ],
+)
+def test_a_setting_that_takes_this_or_that_is_refused_once(change: str, words: str) -> None:
+    with pytest.raises(RecipeError) as refusal:
+        read_recipe("dates", [change])
+    assert str(refusal.value) == f"--set {change!r}: {words}"
+
+
+@pytest.mark.parametrize("setting", [setting for setting in settings("translation") if not setting.only_for])
+def test_a_refused_value_takes_one_line_that_names_the_setting(setting: Setting) -> None:
+    change = f"{setting.name}={{strange = 1}}"
+    with pytest.raises(RecipeError) as refusal:
+        read_recipe("dates", [change])
+    said = str(refusal.value)
+    assert said.startswith(f"--set {change!r}: {setting.name} = ")
+    assert "\n" not in said
+    assert "literal[" not in said
 
 
 @pytest.mark.parametrize(

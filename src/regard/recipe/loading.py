@@ -3,8 +3,9 @@
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -75,7 +76,7 @@ def _parsed(tables: Mapping[str, Any], where: str, kind: type[AnyRecipe], change
     try:
         return RECIPES[task].model_validate(tables)
     except ValidationError as error:
-        raise RecipeError("\n".join(_in_words(where, task, detail, changes) for detail in error.errors())) from None
+        raise RecipeError("\n".join(_in_words(where, task, detail, changes) for detail in _details(error))) from None
 
 
 def change_section(section: S, changes: Mapping[str, Any]) -> S:
@@ -84,7 +85,7 @@ def change_section(section: S, changes: Mapping[str, Any]) -> S:
         return type(section).model_validate(section.model_dump() | dict(changes))
     except ValidationError as error:
         name = re.sub("^(Language|Translation|Vectors)", "", type(section).__name__).lower()
-        raise RecipeError("\n".join(_in_words(name, "", detail) for detail in error.errors())) from None
+        raise RecipeError("\n".join(_in_words(name, "", detail) for detail in _details(error))) from None
 
 
 def write_recipe(recipe: AnyRecipe) -> str:
@@ -171,6 +172,21 @@ def _blamed(where: str, dotted: str, changes: Sequence[str]) -> str:
     return where
 
 
+def _details(error: ValidationError) -> Iterator[Any]:
+    """What is wrong, each setting once: of one that takes names or something else pydantic has a word for each."""
+    found = error.errors()
+    places = [detail["loc"] for detail in found]
+    several = {place[:-1] for place in places if place and str(place[-1]).startswith("literal[")}
+    for place, those in groupby(found, lambda detail: detail["loc"][:-1]):
+        if place not in several:
+            yield from those
+            continue
+        branches = list(those)
+        expected = [_KINDS.get(branch["type"], branch.get("ctx", {}).get("expected", "")) for branch in branches]
+        ctx = {"expected": ", ".join(expected)}
+        yield {"type": "literal_error", "loc": place, "input": branches[0]["input"], "ctx": ctx}
+
+
 def _in_words(where: str, task: str, detail: Any, changes: Sequence[str] = ()) -> str:
     # The kind of a model ("model.transformer.heads") is how pydantic names its table, not something the user wrote.
     location = [str(part) for part in detail["loc"]]
@@ -196,7 +212,8 @@ def _in_words(where: str, task: str, detail: Any, changes: Sequence[str] = ()) -
             return f"{where}: {f'[{dotted}] ' if dotted else ''}{detail['ctx']['error']}"
         case "literal_error":
             allowed = [part.strip(" '") for part in detail["ctx"]["expected"].replace(" or ", ", ").split(",")]
-            return f"{where}: {dotted} = {given!r} is not allowed; allowed are {one_of(allowed, str(given))}"
+            known = re.sub("'(true|false)'", r"\1", one_of(allowed, str(given)))
+            return f"{where}: {dotted} = {given!r} is not allowed; allowed are {known}"
         case "model_type" | "model_attributes_type" | "dict_type":
             return f"{where}: {dotted} = {given!r} is not a table; write its settings below a line [{dotted}]"
         case kind:
