@@ -1,6 +1,7 @@
 """A trained model in Python: a few lines do what the commands do, and more."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,6 +106,41 @@ def test_what_was_translated_is_scored_the_same(translator: Translator) -> None:
     assert len(scored.log_probs) == len(scored.tokens)
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"texts": "eins zwei"}, "texts = 'eins zwei' is a single text, but a list of texts is needed; put brackets"),
+        ({"texts": [3]}, "texts[0] = 3 is of type int, but a list of texts is needed"),
+        ({"texts": ["eins", None]}, "texts[1] = None is of type NoneType, but a list of texts is needed"),
+        ({"texts": b"eins"}, "texts[0] = 101 is of type int, but a list of texts is needed"),
+        ({"texts": iter(["eins"])}, "texts is of type list_iterator, but a list of texts is needed"),
+        ({"texts": ["eins"], "prefixes": "o"}, "prefixes = 'o' is a single text, but a list of texts is needed"),
+        ({"texts": ["eins"], "prefixes": [1]}, "prefixes[0] = 1 is of type int, but a list of texts is needed"),
+        (
+            {"texts": ["eins"], "terms": ["ab"]},
+            "terms[0] = 'ab' is a single text, but a list of terms for each text, such as [['house', 'red'], []], is "
+            "needed; put brackets around it",
+        ),
+        ({"texts": ["eins"], "terms": "a"}, "terms = 'a', but a list of terms for each text, such as [['house', "),
+        ({"texts": ["eins"], "terms": [[1]]}, "terms[0][0] = 1 is of type int, but a list of terms for each text, "),
+        ({"texts": ["eins"], "terms": [None]}, "terms[0] is of type NoneType, but a list of terms for each text, "),
+    ],
+)
+def test_what_is_no_list_of_texts_is_refused_in_words(
+    translator: Translator, given: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(UsageError) as refusal:
+        translator.translate(**given)
+    assert str(refusal.value).startswith(words)
+
+
+def test_sides_are_lists_of_texts(translator: Translator) -> None:
+    with pytest.raises(UsageError, match=r"sources = 'eins' is a single text, but a list of texts is needed"):
+        translator.score("eins", "one1")
+    with pytest.raises(UsageError, match=r"targets\[0\] = 1 is of type int, but a list of texts is needed"):
+        translator.align(["eins"], [1])  # type: ignore[list-item]
+
+
 def test_sides_must_pair_up(translator: Translator) -> None:
     with pytest.raises(UsageError, match=r"2 sources and 1 targets do not pair up; give as many of each"):
         translator.score(["eins", "zwei"], ["one"])
@@ -178,8 +214,3 @@ def test_a_loaded_model_is_watched_as_it_is(translator: Translator) -> None:
     with regard.intervene(translator, "decoder.attention.weights", torch.zeros_like):
         blind = translator.score(["eins zwei"], ["one two"])[0].log_prob
     assert blind != translator.score(["eins zwei"], ["one two"])[0].log_prob
-
-
-def test_one_text_is_no_list_of_texts(translator: Translator) -> None:
-    with pytest.raises(UsageError, match=r"put brackets around a single one: translate\(\[text\]\)"):
-        translator.translate("eins zwei")

@@ -32,6 +32,7 @@ from regard.inspect import END_LABEL, Links, Look, WordWeights, choose, fold, li
 from regard.models import build_model
 from regard.models.generator import Generator
 from regard.recipe import Decoding, TranslationRecipe, change_section, read_recipe
+from regard.tasks.arguments import check_terms, check_texts
 from regard.tasks.engines import Engine, OwnEngine, check_engine, make_engine
 from regard.tasks.vocabularies import load_tokenizers
 from regard.tokens import END, UNKNOWN, Tokenizer
@@ -150,8 +151,11 @@ class Translator:
         all of its `terms` (see `Glossary`), each as often as it is given; words that the model does not know are
         written as they are.
         """
-        if isinstance(texts, str):
-            raise UsageError("translate takes a list of texts; put brackets around a single one: translate([text])")
+        check_texts("texts", texts)
+        if prefixes is not None:
+            check_texts("prefixes", prefixes)
+        if terms is not None:
+            check_terms(terms)
         decoding = _changed(decoding or self.recipe.decode, beam, n_best)
         for name, given in (("prefixes", prefixes), ("lists of terms", terms)):
             if given is not None and len(given) != len(texts):
@@ -404,6 +408,8 @@ class _Read:
 
 
 def _check_pair_up(sources: Sequence[str], targets: Sequence[str]) -> None:
+    check_texts("sources", sources)
+    check_texts("targets", targets)
     if len(sources) != len(targets):
         raise UsageError(f"{len(sources)} sources and {len(targets)} targets do not pair up; give as many of each")
 
