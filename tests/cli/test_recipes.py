@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import Trained, regard
 
-from regard.recipe import read_recipe, settings
+from regard.recipe import AnyRecipe, built_in_recipes, read_recipe, settings
 
 
 def test_the_list_tells_what_to_do_next() -> None:
@@ -17,10 +17,27 @@ def test_the_list_tells_what_to_do_next() -> None:
     assert "regard train NAME" in told.out
 
 
-def test_a_printed_recipe_is_the_recipe(tmp_path: Path) -> None:
-    copy = tmp_path / "copy.toml"
-    copy.write_text(regard("recipes", "dates").out, encoding="utf-8")
-    assert read_recipe(copy) == read_recipe("dates")
+@pytest.mark.parametrize("name", built_in_recipes())
+def test_a_printed_recipe_is_the_recipe(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("copy.toml").write_text(regard("recipes", name).out, encoding="utf-8")
+    assert read_recipe("copy.toml", kind=AnyRecipe) == read_recipe(name, kind=AnyRecipe)
+
+
+def test_a_printed_recipe_can_be_given_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed = regard("recipes", "multi30k-transformer").out
+    assert 'train = ["train.en", "train.de"]\n' in printed
+    assert str(tmp_path) not in printed
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    copy = theirs / "copy.toml"
+    copy.write_text(printed, encoding="utf-8")
+    assert read_recipe(copy).data.train == [str(theirs / "train.en"), str(theirs / "train.de")]
+    copy.write_text(printed + "\n[train.start]\n", encoding="utf-8")
+    told = regard("recipes", copy)
+    assert (told.code, told.out) == (2, "")
+    assert told.err.startswith(f"regard: {copy}: unknown setting 'train.start'; ")
 
 
 def test_every_setting_is_listed_with_its_default_and_a_sentence() -> None:

@@ -34,7 +34,7 @@ def recipes(
             only = f"  [{belongs} only]" if belongs else ""
             typer.echo(f"{setting.name} {default}{only}\n    {setting.sentence} ({setting.kind})")
     elif name is not None:
-        typer.echo(recipe.write_recipe(recipe.read_recipe(name)), nl=False)
+        typer.echo(recipe.spelled_out(name), nl=False)
     else:
         known = recipe.built_in_recipes()
         width = max(map(len, known))

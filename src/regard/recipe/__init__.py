@@ -19,6 +19,7 @@ from regard.recipe.loading import (
     change_section,
     parse_recipe,
     read_recipe,
+    spelled_out,
     toml,
     write_recipe,
 )
@@ -101,6 +102,7 @@ __all__ = [
     "parse_recipe",
     "read_recipe",
     "settings",
+    "spelled_out",
     "toml",
     "write_recipe",
 ]

@@ -40,14 +40,7 @@ def read_recipe(name: str | Path | None, changes: Sequence[str] = (), *, kind: t
     Relative paths in a recipe file start from the folder of that file, so that a recipe means the same wherever it is
     run from; those in a change start from where the command is run. The recipe that is returned has absolute paths.
     """
-    text, where, folder = ("", "settings", Path()) if name is None else _find(str(name))
-    try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        hint = "Strings need quotes, lists brackets, tables a [header]."
-        if Path(str(name)).suffix != ".toml":
-            hint = "A recipe is a TOML file; a text to train on is named in one, as data.train."
-        raise RecipeError(f"{where}: not valid TOML: {error}. {hint}") from None
+    tables, where, folder = _tables(name)
     _anchor_paths(tables, folder)
     for change in changes:
         _apply(tables, change)
@@ -88,12 +81,30 @@ def change_section(section: S, changes: Mapping[str, Any]) -> S:
         raise RecipeError("\n".join(_in_words(name, "", detail) for detail in _details(error))) from None
 
 
+def spelled_out(name: str | Path) -> str:
+    """A recipe as TOML with every setting, its paths as they are named in it, so that it can be given to others."""
+    tables, where, _ = _tables(name)
+    return write_recipe(_parsed(tables, where, AnyRecipe))
+
+
 def write_recipe(recipe: AnyRecipe) -> str:
     """The recipe as TOML, every setting spelled out."""
     lines: list[str] = []
     tables = recipe.model_dump(exclude_none=True)
     _write_table(lines, "", {name: tables[name] for name in TABLES if name in tables})
     return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _tables(name: str | Path | None) -> tuple[dict[str, Any], str, Path]:
+    """The tables of a recipe, as they are written, what to call it in messages, and where its paths start from."""
+    text, where, folder = ("", "settings", Path()) if name is None else _find(str(name))
+    try:
+        return tomllib.loads(text), where, folder
+    except tomllib.TOMLDecodeError as error:
+        hint = "Strings need quotes, lists brackets, tables a [header]."
+        if Path(str(name)).suffix != ".toml":
+            hint = "A recipe is a TOML file; a text to train on is named in one, as data.train."
+        raise RecipeError(f"{where}: not valid TOML: {error}. {hint}") from None
 
 
 def _find(name: str) -> tuple[str, str, Path]:
