@@ -11,11 +11,12 @@ of them CTranslate2's may well differ from ours. With a model: what it makes of 
 recurrent models (LSTM, additive attention before the cell, or after it and fed to the next input) of random weights and
 of the same vocabulary are made to write as many tokens as they read.
 
-MarianMT has the same shape and random weights of its own, reads the same sources in the same batches, and is made to
-write as many tokens as the longest output of ours in each batch. So is JoeyNMT, whose recurrent model is ours with
-attention that is fed (`joeynmt_peer.py` says how to install it). MarianMT takes part if transformers is installed,
-CTranslate2 if it is, and JoeyNMT if the Python of its environment is given. Every system is warmed; then all take
-turns, and the median of the rounds counts.
+MarianMT has the same shape and reads the same sources in the same batches. Of a model that computes as it does
+(`norm = "post"` and sinusoidal positions) it has the weights, and writes what it finds; else its weights are random,
+and it is made to write as many tokens as the longest output of ours in each batch. So is JoeyNMT, whose recurrent model
+is ours with attention that is fed (`joeynmt_peer.py` says how to install it). MarianMT takes part if transformers is
+installed, CTranslate2 if it is, and JoeyNMT if the Python of its environment is given. Every system is warmed; then all
+take turns, and the median of the rounds counts.
 """
 
 import argparse
@@ -24,7 +25,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,7 @@ from typing import Any
 import torch
 from conditions import conditions, installed
 from joeynmt_peer import JoeyNMT, recurrent_network, transformer_network
-from plain_marian import marian
+from plain_marian import computes_alike, marian, marian_of
 from sacrebleu import corpus_bleu
 
 from regard.data.batch import Padded
@@ -48,7 +49,7 @@ from regard.tasks import Translator, load
 from regard.tasks.engines import OwnEngine, export_into, make_engine
 from regard.tokens import END
 
-SIZE, LENGTH, SURE = 8000, 32, 12.0
+SIZE, LENGTH, SURE, POSITIONS = 8000, 32, 12.0, 1024
 MARIAN = "MarianMT generate"
 ALONE = {"CTranslate2 alone, float32": "float32", "CTranslate2 alone, int8": "int8"}
 ENGINES = ("own", "ctranslate2", "ctranslate2:int8", *ALONE)
@@ -159,27 +160,35 @@ def alone(folder: Path, compute: str, how: Decoding) -> System:
     return translate
 
 
-def generating(settings: TransformerModel, sizes: tuple[int, int], how: Decoding, lengths: Sequence[int]) -> System:
-    """MarianMT of the same shape, made to write the longest of the given lengths in each batch."""
-    model = marian(settings, *sizes, positions=1024).eval()
+def generating(model: Any, how: Decoding, lengths: Sequence[int] | None) -> System:
+    """MarianMT as its users call it; or made to write the longest of the given lengths in each batch."""
+    model.eval()
 
     def translate(sources: Sources) -> list[tuple[int, ...]]:
         found: dict[int, tuple[int, ...]] = {}
         for chosen in batches_by_length([len(source) + 1 for source in sources], how.batch_tokens):
             batch = Padded.of([[*sources[example], END] for example in chosen])
-            count = max(lengths[example] for example in chosen) + 1
+            most = max(how.longest_output(len(sources[example])) for example in chosen)
+            count = most if lengths is None else max(lengths[example] for example in chosen) + 1
             written = model.generate(
                 input_ids=batch.tokens,
                 attention_mask=batch.keep.long(),
                 num_beams=how.beam,
                 do_sample=False,
-                min_new_tokens=count,
+                length_penalty=how.length_penalty,
+                early_stopping=True,
+                min_new_tokens=0 if lengths is None else count,
                 max_new_tokens=count,
             )
-            found.update(zip(chosen, map(tuple, written[:, 1:].tolist()), strict=True))
+            found.update(zip(chosen, map(until_end, written[:, 1:].tolist()), strict=True))
         return [found[example] for example in range(len(sources))]
 
     return torch.inference_mode()(translate)
+
+
+def until_end(tokens: list[int]) -> tuple[int, ...]:
+    """Without what fills a row up."""
+    return tuple(tokens[: tokens.index(END)] if END in tokens else tokens)
 
 
 @dataclass(frozen=True)
@@ -209,8 +218,12 @@ def processor_seconds(system: System) -> float:
 
 
 def figures(
-    times: dict[str, list[Time]], outputs: dict[str, list[tuple[int, ...]]], bleu: dict[str, float]
+    times: dict[str, list[Time]],
+    outputs: dict[str, list[tuple[int, ...]]],
+    one_model: Collection[str],
+    bleu: dict[str, float],
 ) -> list[dict[str, Any]]:
+    """A row for each system; outputs are compared of those that run the same model."""
     own = outputs["own"]
     clock = {name: len(own) / median(time.seconds for time in each) for name, each in times.items()}
     processor = {name: len(own) / median(time.processor_seconds for time in each) for name, each in times.items()}
@@ -228,7 +241,7 @@ def figures(
             "times_marian_by_processor": _ratio(processor, name, MARIAN),
             "times_joeynmt": _ratio(clock, name, joey[name]),
             "times_joeynmt_by_processor": _ratio(processor, name, joey[name]),
-            "same_outputs_as_own": _same(outputs[name], own) if name.lower().startswith("ctranslate2") else None,
+            "same_outputs_as_own": _same(outputs[name], own) if name in one_model and name != "own" else None,
             "bleu": bleu.get(name),
         }
         for name, each in times.items()
@@ -270,12 +283,19 @@ def options() -> argparse.Namespace:
     return arguments
 
 
-def bleu_of(translator: Translator, outputs: dict[str, list[tuple[int, ...]]], path: Path) -> dict[str, float]:
-    """Of each system's outputs; there are as many references as outputs."""
-    references = read_lines("--reference", path, len(outputs["own"]))
-    if len(references) < len(outputs["own"]):
-        counts = f"{counted(len(references), 'line')} for {len(outputs['own'])} of --text"
+def read_references(path: Path, count: int) -> list[str]:
+    """As many references as there are lines of text."""
+    references = read_lines("--reference", path, count)
+    if len(references) < count:
+        counts = f"{counted(len(references), 'line')} for {count} of --text"
         raise SystemExit(f"--reference {path}: {counts}; give its translation, line for line")
+    return references
+
+
+def bleu_of(
+    translator: Translator, outputs: dict[str, list[tuple[int, ...]]], references: Sequence[str]
+) -> dict[str, float]:
+    """Of each system's outputs."""
     texts = {name: [translator.target_tokenizer.decode(tokens) for tokens in found] for name, found in outputs.items()}
     return {name: round(corpus_bleu(found, [references]).score, 2) for name, found in texts.items()}
 
@@ -293,6 +313,7 @@ def main() -> None:
             settings = translator.recipe.model
             sizes = translator.source_tokenizer.size, translator.target_tokenizer.size
             lines = read_lines("--text", arguments.text, arguments.sentences)
+            references = read_references(arguments.reference, len(lines)) if arguments.reference else []
             sources = translator.source_tokenizer.encode_all(lines)
             systems = engines(translator.model, settings, how, Path(folder), arguments.systems)
         else:
@@ -301,13 +322,16 @@ def main() -> None:
             sources = [[draw.randrange(4, SIZE) for _ in range(LENGTH - 1)] for _ in range(arguments.sentences)]
             systems = random_systems(settings, how, Path(folder), arguments.systems)
         outputs = {name: system(sources) for name, system in systems.items()}
-        bleu = bleu_of(translator, outputs, arguments.reference) if arguments.reference else {}
         for name, placement in RECURRENT.items():
             if name in arguments.systems:
                 systems[name] = recurrent(recurrent_model(arguments.hidden, placement), sizes, how)
-        lengths = [len(tokens) for tokens in outputs["own"]]
+        lengths, one_model = [len(tokens) for tokens in outputs["own"]], set(outputs)
         if installed("transformers") and MARIAN in arguments.systems:
-            systems[MARIAN] = generating(settings, sizes, how, lengths)
+            if arguments.model and computes_alike(settings):
+                systems[MARIAN] = generating(marian_of(translator.model, settings, POSITIONS), how, None)
+                one_model.add(MARIAN)
+            else:
+                systems[MARIAN] = generating(marian(settings, *sizes, positions=POSITIONS), how, lengths)
         if arguments.joeynmt:
             as_read = [len(source) for source in sources]
             fed, plain = recurrent_network(recurrent_model(arguments.hidden)), transformer_network(settings)
@@ -320,7 +344,9 @@ def main() -> None:
         else:
             print("JoeyNMT takes no part: --joeynmt says which Python has it", file=sys.stderr)
         outputs |= {name: system(sources) for name, system in systems.items() if name not in outputs}
-        result = figures(measure(systems, sources, arguments.rounds), outputs, bleu)
+        alike = {name: found for name, found in outputs.items() if name in one_model}
+        bleu = bleu_of(translator, alike, references) if arguments.reference else {}
+        result = figures(measure(systems, sources, arguments.rounds), outputs, one_model, bleu)
     record |= {
         "settings": {
             name: value.name if isinstance(value, Path) else str(value) for name, value in vars(arguments).items()

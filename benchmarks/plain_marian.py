@@ -1,12 +1,16 @@
-"""MarianMT of Hugging Face with random weights, in the shape that a recipe's `[model]` says, and a plain step of it."""
+"""MarianMT of Hugging Face in the shape that a recipe's `[model]` says, with random weights or those of such a model,
+and a plain step of it."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.attention import Heads
 from regard.data import PairBatch
+from regard.models import LinearReadout, TransformerTranslator
 from regard.recipe import TransformerModel
 from regard.tokens import BEGIN, END, PAD
 
@@ -38,6 +42,59 @@ def marian(shape: TransformerModel, *vocabulary: int, positions: int = 256) -> A
         scale_embedding=True,
     )
     return MarianMTModel(config)
+
+
+COMPUTES = {"norm": "post", "position": "sinusoidal", "activation": "relu", "score": "scaled_dot"}
+COMPUTES |= {"normalizer": "softmax", "groups": 0, "window": 0, "copying": False}
+"""The settings of `[model]` with which a model of ours computes what MarianMT does."""
+
+
+def computes_alike(shape: TransformerModel) -> bool:
+    return all(getattr(shape, name) == value for name, value in COMPUTES.items())
+
+
+@torch.no_grad()
+def marian_of(model: TransformerTranslator, shape: TransformerModel, positions: int = 256) -> Any:
+    """MarianMT with the weights of a model that `computes_alike`."""
+    sides = {"encoder": model.encoder, "decoder": model.decoder}
+    peer = marian(shape, *(side.input.embedding.size for side in sides.values()), positions=positions)
+    for name, side in sides.items():
+        into = getattr(peer.model, name)
+        into.embed_tokens.weight.copy_(side.input.embedding.weight)
+        into.embed_positions.weight.copy_(side.input.position.embed(torch.zeros(1, positions, shape.width))[0])
+        for layer, block in zip(into.layers, side.layers, strict=True):
+            for linear, weight, bias in _linear_maps(layer, block):
+                linear.weight.copy_(weight)
+                linear.bias.copy_(bias)
+            for own, norm in _norms(layer, block):
+                norm.load_state_dict(own.state_dict())
+    assert isinstance(model.readout, LinearReadout)
+    peer.lm_head.weight = nn.Parameter(model.readout.weight.detach().clone())
+    return peer
+
+
+def _linear_maps(layer: Any, block: Any) -> Iterator[tuple[nn.Linear, Tensor, Tensor]]:
+    """Each of MarianMT's, and what it becomes."""
+    yield from _attention(layer.self_attn, block.attention)
+    if hasattr(block, "cross"):
+        yield from _attention(layer.encoder_attn, block.cross)
+    for linear, own in ((layer.fc1, block.feedforward.inward), (layer.fc2, block.feedforward.outward)):
+        yield linear, own.weight, own.bias
+
+
+def _attention(layer: Any, heads: Heads) -> Iterator[tuple[nn.Linear, Tensor, Tensor]]:
+    parts = zip(heads.inward.weight.chunk(3), heads.inward.bias.chunk(3), strict=True)
+    for linear, (weight, bias) in zip((layer.q_proj, layer.k_proj, layer.v_proj), parts, strict=True):
+        yield linear, weight, bias
+    yield layer.out_proj, heads.outward.weight, heads.outward.bias
+
+
+def _norms(layer: Any, block: Any) -> Iterator[tuple[nn.Module, nn.Module]]:
+    """Each of ours, and MarianMT's."""
+    yield block.around_attention.norm, layer.self_attn_layer_norm
+    if hasattr(block, "cross"):
+        yield block.around_cross.norm, layer.encoder_attn_layer_norm
+    yield block.around_feedforward.norm, layer.final_layer_norm
 
 
 class Marian(nn.Module):

@@ -14,6 +14,7 @@ from command_line import regard, write_corpus
 
 from regard.recipe import Decoding, TransformerModel
 from regard.tasks import Translator, Writer
+from regard.tokens import END, PAD
 
 RECIPE = """\
 [data]
@@ -55,6 +56,11 @@ def test_recurrent_models_read_tokens_of_a_large_vocabulary(decode_cpu: ModuleTy
     outputs = decode_cpu.recurrent(shape, (8_200, 9), how)([[8_100, 5], [6, 8_199, 7]])
     assert [len(tokens) <= length for tokens, length in zip(outputs, (2, 3), strict=True)] == [True, True]
     assert all(token < 9 for tokens in outputs for token in tokens)
+
+
+def test_a_row_ends_where_it_says_so(decode_cpu: ModuleType) -> None:
+    assert decode_cpu.until_end([7, 8, END, PAD, PAD]) == (7, 8)
+    assert decode_cpu.until_end([7, 8]) == (7, 8)
 
 
 def test_with_a_model_all_systems_have_its_vocabulary(
