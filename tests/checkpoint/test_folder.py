@@ -56,8 +56,23 @@ def test_a_pointer_cannot_lead_out_of_the_folder(folder: ModelFolder, text: str)
 
 def test_a_pointer_that_is_not_text_is_named(folder: ModelFolder) -> None:
     (folder.path / "chosen").write_bytes(b"\xff\xfe")
+    (folder.checkpoints / "step-00000003").mkdir()
     with pytest.raises(ModelError, match=r"chosen: not a text file; .* --resume` go on from the last intact"):
         folder.chosen()
+
+
+def test_nobody_is_advised_to_go_on_from_what_is_not_there(folder: ModelFolder) -> None:
+    command = f"regard train {folder.path}/recipe.toml --out {folder.path} --resume"
+    assert folder.advice() == (
+        f"restore it from a copy, or let `{command}` begin, as no checkpoint has been saved here"
+    )
+    folder.set_current("step-00000003")
+    assert folder.advice() == (
+        f"no checkpoint is left in {folder.path}/checkpoints; restore it from a copy, or train anew in another folder: "
+        f"`regard train {folder.path}/recipe.toml --out FOLDER`"
+    )
+    (folder.checkpoints / "step-00000002").mkdir()
+    assert folder.advice() == f"restore it from a copy, or let `{command}` go on from the last intact checkpoint"
 
 
 def test_a_missing_folder_is_said_to_be_missing(tmp_path: Path) -> None:

@@ -130,6 +130,28 @@ def test_a_training_that_was_stopped_does_not_look_like_one_that_ended(
     assert "130 after Ctrl-C (SIGINT) and 143 after SIGTERM" in said
 
 
+def test_checkpoints_that_were_all_deleted_cannot_be_gone_on_from(trained: Trained, tmp_path: Path) -> None:
+    lost = tmp_path / "lost"
+    shutil.copytree(trained.folder, lost)
+    for checkpoint in (lost / "checkpoints").iterdir():
+        shutil.rmtree(checkpoint)
+    remedy = (
+        f"restore it from a copy, or train anew in another folder: `regard train {lost}/recipe.toml --out FOLDER`\n"
+    )
+    gone = f"{lost}/checkpoints/{ModelFolder(lost).current()}"
+    told = regard("translate", lost, stdin=b"eins\n")
+    assert (told.code, told.out) == (2, "")
+    assert told.err == (
+        f"regard: {gone}/checksums.json: cannot be read: No such file or directory; "
+        f"no checkpoint is left in {lost}/checkpoints; {remedy}"
+    )
+    told = regard("train", trained.recipe, "--out", lost, "--resume")
+    assert told.code == 2
+    assert told.err.endswith(
+        f"regard: no checkpoint of this run is intact:\n{gone}: missing, though it is the current checkpoint\n{remedy}"
+    )
+
+
 def test_resuming_with_another_text_is_refused(here: Path) -> None:
     assert regard("train", "my.toml", "--out", "m", *SHORT).code == 0
     before = content(here / "m")

@@ -1,6 +1,7 @@
 """A model on disk is a folder.
 
     recipe.toml                      the resolved recipe
+    format.json                      by which format and version of Regard it was written (`regard.written`)
     …                                what the task needs besides weights; the task writes and names it (translation:
                                      tokenizer.source.json, tokenizer.target.json; language: tokenizer.json; both:
                                      corpus.sha256, which tells the text of the run from any other)
@@ -27,10 +28,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from regard.disk import replace_file
 from regard.errors import ModelError, UsageError
+from regard.recipe import AnyRecipe, read_recipe, write_recipe
+from regard.written import FILE, Written
 
 MODEL, AVERAGE = "model.safetensors", "average.safetensors"
 OPTIMIZER, CARRY = "optimizer.safetensors", "carry.safetensors"
@@ -39,6 +42,8 @@ LOCK = ".lock"
 
 # A second number tells apart checkpoints of the same step, which a run that went back can reach twice.
 CHECKPOINT = re.compile(r"(step|average)-(\d{8,})(?:\.(\d+))?")
+R = TypeVar("R", bound=AnyRecipe)
+
 CHOSEN_WEIGHTS = re.compile(r"((?:step|average)-\d{8,}(?:\.\d+)?)/(model|average)\.safetensors")
 
 
@@ -72,6 +77,11 @@ class ModelFolder:
     def is_begun(self) -> bool:
         """Whether a training has saved anything here; one that was refused before that leaves nothing to lose."""
         return self.checkpoints.exists()
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a training here goes on with a run whose recipe is known."""
+        return self.is_begun and self.recipe.exists()
 
     def names(self, kind: str = "step") -> list[str]:
         """Names of the checkpoints (or, with kind `average`, of the averages) by step, oldest first."""
@@ -126,8 +136,21 @@ class ModelFolder:
                 "made"
             )
 
+    def read_recipe(self, kind: type[R], changes: Sequence[str] = ()) -> R:
+        """The recipe of the model that is here, with `key=value` changes; a model that this version would take for
+        another is refused."""
+        self.check_is_model()
+        Written.read(self.path).check_readable(self.path)
+        return read_recipe(self.recipe, changes, kind=kind)
+
+    def write_recipe(self, recipe: AnyRecipe) -> None:
+        """Writes by whom the model is written, and its recipe. That comes last: where it is, the rest is whole."""
+        replace_file(self.path / FILE, Written.now().to_json())
+        replace_file(self.recipe, write_recipe(recipe).encode())
+
     def check_may_train(self, resume: bool) -> None:
-        """Refuses to train over an existing model; call it before long preparations."""
+        """Refuses to train over an existing model, or on with one that another version began and this one would not
+        end alike; call it before long preparations."""
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path}: is a file, but a model is a folder; choose another --out")
         if self.is_begun and not resume:
@@ -135,6 +158,8 @@ class ModelFolder:
                 f"{self.path}: there is a model here already; "
                 "go on with it by --resume, choose another --out, or delete the folder"
             )
+        if self.goes_on:
+            Written.read(self.path).check_resumable(self.path)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -213,4 +238,12 @@ class ModelFolder:
     def advice(self) -> str:
         """What to do about a damaged folder."""
         command = f"regard train {self.recipe} --out {self.path} --resume"
-        return f"restore it from a copy, or let `{command}` go on from the last intact checkpoint"
+        if self.names():
+            return f"restore it from a copy, or let `{command}` go on from the last intact checkpoint"
+        if os.path.lexists(self.path / "current"):
+            return f"no checkpoint is left in {self.checkpoints}; {self.last_resort()}"
+        return f"restore it from a copy, or let `{command}` begin, as no checkpoint has been saved here"
+
+    def last_resort(self) -> str:
+        """What to do if no checkpoint is intact, so that nothing can go on."""
+        return f"restore it from a copy, or train anew in another folder: `regard train {self.recipe} --out FOLDER`"

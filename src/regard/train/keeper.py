@@ -45,7 +45,9 @@ class Keeper:
             found = find_checkpoint(self.folder)
         name, complaints = self.ranks.agree(found)
         if name is None and complaints:
-            raise ModelError("\n".join(["no checkpoint of this run is intact:", *complaints]))
+            # Each may advise to go on from an intact one, of which there is none.
+            plain = [complaint.removesuffix(f"; {self.folder.advice()}") for complaint in complaints]
+            raise ModelError("\n".join(["no checkpoint of this run is intact:", *plain, self.folder.last_resort()]))
         return name, complaints
 
     def resume(self, learner: Learner, name: str) -> Progress:
