@@ -64,6 +64,41 @@ def test_commands_give_the_same_with_either_engine(position: str, tmp_path: Path
     assert scored.out == regard("evaluate", transformer, "--beam", 1).out
 
 
+@pytest.fixture(scope="module")
+def subwords(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a tiny Transformer that writes subwords and has seen each word split in several ways."""
+    changes = ["tokens.target.kind=bpe", "tokens.target.size=40", "tokens.target.dropout=0.5"]
+    return trained_transformer(tmp_path_factory.mktemp("subwords"), *changes)
+
+
+@pytest.mark.parametrize("engine", ["own", "ctranslate2"])
+def test_each_text_stands_once_among_the_best(engine: str, subwords: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if engine != "own":
+        pytest.importorskip("ctranslate2")
+    translator = library.load(subwords, engine=engine)
+    decode_all, found = translator.engine.decode_all, []
+    monkeypatch.setattr(translator.engine, "decode_all", lambda *a, **k: found.extend(decode_all(*a, **k)) or found)
+    given = translator.translate([line for line in TEXT.decode().splitlines() if line], n_best=8)
+    every = [[(translator.target_tokenizer.decode(one.tokens), one.score) for one in each] for each in found]
+    assert any(len(dict(each)) < len(each) for each in every)
+    for each, best in zip(every, given, strict=True):
+        outputs = [(output.text, output.score) for output in (best, *best.others)]
+        assert outputs[0] == each[0]
+        assert [score for _, score in outputs] == sorted((score for _, score in outputs), reverse=True)
+        assert len(dict(outputs)) == len(outputs)
+        assert dict(outputs) == {text: max(score for other, score in each if other == text) for text, _ in each}
+
+
+def test_each_text_stands_once_on_the_command_line(subwords: Path) -> None:
+    plain = regard("translate", subwords, "--n-best", 8, stdin=TEXT)
+    rescored = regard("translate", subwords, "--n-best", 8, "--rescore", subwords, stdin=TEXT)
+    drawn = regard("translate", subwords, "--n-best", 8, "--set", "decode.method=sample", stdin=TEXT)
+    assert (plain.code, rescored.code, drawn.code) == (0, 0, 0)
+    assert len(set(plain.out.splitlines())) == len(plain.out.splitlines()) < 3 * 8 + 1
+    assert sorted(rescored.out.splitlines()) == sorted(plain.out.splitlines())
+    assert len(drawn.out.splitlines()) == 3 * 8 + 1
+
+
 def test_a_model_is_exported_once_and_again_when_it_changes(transformer: Path, tmp_path: Path) -> None:
     pytest.importorskip("ctranslate2")
     first = library.load(transformer, engine="ctranslate2")

@@ -32,7 +32,11 @@ LINES_AT_ONCE = 1000
 
 
 NBest = Annotated[
-    int | None, typer.Option(help="Outputs for each line, best first, each after the number of its input.")
+    int | None,
+    typer.Option(
+        help="Outputs for each line, best first, each after the number of its input. A beam gives each text once, so "
+        "there may be fewer."
+    ),
 ]
 Alignments = Annotated[bool, typer.Option("--alignments", help="Add a column with word alignments i-j.")]
 Scores = Annotated[bool, typer.Option("--scores", help="Add a column with the score.")]

@@ -38,7 +38,7 @@ class Decoding(Drawing):
     beam: Positive = 5
     """Hypotheses kept at each step."""
     n_best: Positive = 1
-    """Outputs given for each input; at most `beam`."""
+    """Outputs given for each input; at most `beam`, and fewer where a beam has found a text in several ways."""
     risk: Literal["none"] | UtilityName = "none"
     """Minimum Bayes risk: of `candidates` outputs, those that by this metric are most like the others are given;
     measured in sentence chrF or BLEU. Validation during training goes without."""

@@ -145,7 +145,8 @@ class Translator:
         terms: Sequence[Sequence[str]] | None = None,
         on_progress: Callable[[int, int], None] | None = None,
     ) -> list[Translation]:
-        """The best translation of each text; the next `n_best - 1` are its `others`.
+        """The best translation of each text; the next `n_best - 1` are its `others`. A beam that has found a text in
+        several ways gives the best of them, so there may be fewer.
 
         Settings are the recipe's unless given. A translation begins with its `prefix` if there are any, and contains
         all of its `terms` (see `Glossary`), each as often as it is given; words that the model does not know are
@@ -374,6 +375,12 @@ class Translator:
             drawn = decoding.method == "sample"
             hypotheses = least_risk(hypotheses, texts, decoding.risk, drawn=drawn)[: decoding.n_best]
             texts = [self.target_tokenizer.decode(hypothesis.tokens, beyond) for hypothesis in hypotheses]
+        elif decoding.method == "beam":
+            # One text may be split in several ways: its best stands for all. What is drawn stays as it was drawn.
+            best: dict[str, Hypothesis] = {}
+            for hypothesis, text in zip(hypotheses, texts, strict=True):
+                best.setdefault(text, hypothesis)
+            texts, hypotheses = list(best), list(best.values())
         outputs = [
             Translation(
                 source,
