@@ -8,6 +8,8 @@
     ├── UsageError              a command or a function was called in a way that cannot work
     └── TrainingError           training cannot go on (the loss stays non-finite, the disk is full)
 
+    ModelWarning                a model that can be used, but may not be what it was; one line on standard error
+
 An error says: where; what is wrong, with the value; what is allowed, nearest first; what to do.
 Anything else that escapes is a bug of ours and keeps its traceback.
 """
@@ -41,6 +43,10 @@ class EncodingError(DataError):
 
 class ModelError(RegardError):
     """A model folder that cannot be loaded or does not fit the command."""
+
+
+class ModelWarning(UserWarning):
+    """A model folder that can be used, though its numbers may not be those it was trained with."""
 
 
 class UsageError(RegardError):

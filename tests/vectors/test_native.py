@@ -1,6 +1,7 @@
 """The folder that opens at once."""
 
 import json
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -103,11 +104,13 @@ def test_damage_is_named(tmp_path: Path) -> None:
     assert complaint().endswith(advice)
     (tmp_path / "matrix-1.npy").unlink()
     assert complaint() == f"(matrix-1.npy is missing){advice}"
-    change(tmp_path, format=2)
+    change(tmp_path, format=2, version="9.0")
     assert complaint() == (
-        "/vectors.json: format 2, but this version reads format 1; open the vectors with the version that wrote them "
-        "and convert them to text"
+        f": written by Regard 9.0 in format 2, but this is Regard {version('regard')}, which reads formats up to 1; "
+        "upgrade Regard (pip install --upgrade regard)"
     )
+    change(tmp_path, format="two")
+    assert complaint().endswith(advice)
     (tmp_path / native.POINTER).write_text("{}")
     assert complaint() == f"('format'){advice}"
 

@@ -35,6 +35,8 @@ from regard.errors import ModelError, UsageError
 from regard.recipe import AnyRecipe, read_recipe, write_recipe
 from regard.written import FILE, Written
 
+R = TypeVar("R", bound=AnyRecipe)
+
 MODEL, AVERAGE = "model.safetensors", "average.safetensors"
 OPTIMIZER, CARRY = "optimizer.safetensors", "carry.safetensors"
 PROGRESS, CHECKSUMS = "progress.json", "checksums.json"
@@ -42,8 +44,6 @@ LOCK = ".lock"
 
 # A second number tells apart checkpoints of the same step, which a run that went back can reach twice.
 CHECKPOINT = re.compile(r"(step|average)-(\d{8,})(?:\.(\d+))?")
-R = TypeVar("R", bound=AnyRecipe)
-
 CHOSEN_WEIGHTS = re.compile(r"((?:step|average)-\d{8,}(?:\.\d+)?)/(model|average)\.safetensors")
 
 

@@ -3,7 +3,10 @@
 import os
 import sys
 import traceback
-from typing import Annotated
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
 
@@ -22,7 +25,7 @@ from regard.cli.score import score
 from regard.cli.train import train
 from regard.cli.translate import translate
 from regard.cli.vectors import vectors
-from regard.errors import RegardError
+from regard.errors import ModelWarning, RegardError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -60,6 +63,23 @@ def regard(
     """Train, run and look inside attention-based sequence models, from scratch, on your own data."""
 
 
+@contextmanager
+def _warnings_in_words() -> Iterator[None]:
+    """What there is to say of a model is said once, on a line of standard error, whatever Python's filters are."""
+    with warnings.catch_warnings():
+        plainly = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, ModelWarning):
+                print(f"regard: warning: {message}", file=sys.stderr)
+            else:
+                plainly(message, category, *where, **more)
+
+        warnings.filterwarnings("default", category=ModelWarning)
+        warnings.showwarning = show
+        yield
+
+
 def main() -> None:
     """Runs a command. What a user did wrong ends with exit code 2 and one message; a bug keeps its traceback."""
     # Threads that wait by spinning are no faster here, and many times slower where other programs want the cores too.
@@ -71,7 +91,8 @@ def main() -> None:
     if debug:
         arguments.remove("--debug")
     try:
-        app(arguments, prog_name="regard")
+        with _warnings_in_words():
+            app(arguments, prog_name="regard")
     except RegardError as error:
         if debug:
             traceback.print_exc()

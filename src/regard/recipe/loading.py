@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from regard.errors import RecipeError, one_of
 from regard.recipe.section import Section
 from regard.recipe.settings import RECIPES, TABLES, AnyRecipe, Recipe, settings
+from regard.written import written_elsewhere
 
 S = TypeVar("S", bound=Section)
 R = TypeVar("R", bound=AnyRecipe)
@@ -113,7 +114,7 @@ def _find(name: str) -> tuple[str, str, Path]:
     if path.suffix != ".toml" and name in built_in_recipes():
         return (BUILT_IN / f"{name}.toml").read_text(encoding="utf-8"), f"built-in recipe {name!r}", Path()
     try:
-        return path.read_text(encoding="utf-8"), str(path), path.parent
+        return path.read_text(encoding="utf-8"), f"{path}{written_elsewhere(path.parent)}", path.parent
     except FileNotFoundError:
         known = one_of(built_in_recipes(), name)
         raise RecipeError(f"{name}: neither a recipe file nor a built-in recipe; built in: {known}") from None

@@ -10,10 +10,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from regard.checkpoint import ModelFolder
 from regard.data.text import Text
 from regard.disk import replace_file
 from regard.errors import UsageError, one_of
-from regard.recipe import LanguageRecipe, read_recipe
+from regard.recipe import LanguageRecipe, Recipe
 from regard.study.caching import Caches, best_cache
 from regard.study.rungs import RUNGS, Settings, rung_recipe
 from regard.tasks import load_writer
@@ -130,8 +131,9 @@ class Ladder:
     def _refuse_others(self, name: str) -> None:
         """A rung that was trained otherwise does not belong into the same table."""
         if name in self.recipes:
-            before = read_recipe(self.out / name / "recipe.toml")
-            check_same_run(before, self.recipes[name], self.out / name, MAY_DIFFER)
+            folder = ModelFolder(self.out / name)
+            folder.check_may_train(resume=True)
+            check_same_run(folder.read_recipe(Recipe), self.recipes[name], folder.path, MAY_DIFFER)
 
     def _train(self, name: str) -> Ended | None:
         """Trains a rung, going on if it was begun, and scores it; its end, if it was stopped."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from regard.checkpoint import ModelFolder
 from regard.errors import ModelError
-from regard.recipe import read_recipe
+from regard.recipe import Recipe
 
 VERBS = {"translation": "translate, score, align or look", "language": "generate or score"}
 """What the models of each task can do, as commands."""
@@ -12,9 +12,7 @@ VERBS = {"translation": "translate, score, align or look", "language": "generate
 
 def task_of(folder: str | Path) -> str:
     """The task that the model in a folder was trained for."""
-    model = ModelFolder(Path(folder))
-    model.check_is_model()
-    return read_recipe(model.recipe).task
+    return ModelFolder(Path(folder)).read_recipe(Recipe).task
 
 
 def refuse_other_task(folder: Path, wanted: str) -> None:

@@ -18,7 +18,7 @@ from regard.metrics import accuracy, bleu, chrf
 from regard.models import build_model, start_from_vectors
 from regard.models.generator import Generator
 from regard.objectives import cross_entropy, r_drop
-from regard.recipe import TranslationRecipe, read_recipe
+from regard.recipe import TranslationRecipe
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.purpose import refuse_other_task
 from regard.tasks.ranks import gathered
@@ -211,4 +211,4 @@ def _tokenizers_of(start_from: str, folder: Path) -> tuple[Tokenizer, Tokenizer]
 def _tokenizers_in(folder: Path) -> tuple[Tokenizer, Tokenizer]:
     """Those of a model: one and the same object if both sides share a vocabulary."""
     source, target = load_tokenizers(folder)
-    return source, source if read_recipe(ModelFolder(folder).recipe, kind=TranslationRecipe).tokens.shared else target
+    return source, source if ModelFolder(folder).read_recipe(TranslationRecipe).tokens.shared else target

@@ -17,7 +17,7 @@ from typing import Self
 import numpy as np
 from torch import nn
 
-from regard.checkpoint import load_weights, put_weights
+from regard.checkpoint import ModelFolder, load_weights, put_weights
 from regard.data import Pair, Span
 from regard.data.copying import Copied, Copying, with_new_words, words_in
 from regard.data.tagging import encode_tagged
@@ -31,7 +31,7 @@ from regard.errors import UsageError, one_of
 from regard.inspect import END_LABEL, Links, Look, WordWeights, choose, fold, link, watch
 from regard.models import build_model
 from regard.models.generator import Generator
-from regard.recipe import Decoding, TranslationRecipe, change_section, read_recipe
+from regard.recipe import Decoding, TranslationRecipe, change_section
 from regard.tasks.arguments import check_terms, check_texts
 from regard.tasks.engines import Engine, OwnEngine, check_engine, make_engine
 from regard.tasks.vocabularies import load_tokenizers
@@ -104,7 +104,7 @@ class Translator:
         for change in changes:
             if not change.strip().startswith("decode."):
                 raise UsageError(f"--set {change!r}: a trained model stays as it is; only decode.* can be changed")
-        recipe = read_recipe(folder / "recipe.toml", changes, kind=TranslationRecipe)
+        recipe = ModelFolder(folder).read_recipe(TranslationRecipe, changes)
         source, target = load_tokenizers(folder)
         model = build_model(recipe.model, source.size, target.size)
         put_weights(model, load_weights(folder), folder)

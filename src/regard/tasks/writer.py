@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
-from regard.checkpoint import load_weights, put_weights
+from regard.checkpoint import ModelFolder, load_weights, put_weights
 from regard.data.segments import first_token, rows_cut
 from regard.data.slots import Slots, slotted
 from regard.data.stream import TokenText, encoded
@@ -32,7 +32,7 @@ from regard.metrics.likelihood import Likelihood
 from regard.models import ContinuousCache, LanguageModel, build_language_model
 from regard.models.continuous_cache import SHARE, THETA
 from regard.models.ngram.generator import NgramLanguageModel
-from regard.recipe import LanguageDecoding, LanguageRecipe, TransformerLanguageModel, read_recipe
+from regard.recipe import LanguageDecoding, LanguageRecipe, TransformerLanguageModel
 from regard.tasks.language import TOKENIZER
 from regard.tasks.reading import log_probs_of
 from regard.tokens import BEGIN, END, PAD, UNKNOWN, Tokenizer, load_tokenizer
@@ -91,7 +91,7 @@ class Writer:
         for change in changes:
             if not change.strip().startswith("decode."):
                 raise UsageError(f"--set {change!r}: a trained model stays as it is; only decode.* can be changed")
-        recipe = read_recipe(folder / "recipe.toml", changes, kind=LanguageRecipe)
+        recipe = ModelFolder(folder).read_recipe(LanguageRecipe, changes)
         tokenizer = load_tokenizer(folder / TOKENIZER)
         model, weights = build_language_model(recipe.model, tokenizer.size), load_weights(folder)
         if isinstance(model, NgramLanguageModel):

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from regard.checkpoint import ModelFolder, Progress, weights_of
-from regard.disk import replace_file
 from regard.errors import ModelError
 from regard.models.ngram.generator import NgramLanguageModel
-from regard.recipe import LanguageRecipe, parse_recipe, write_recipe
+from regard.recipe import LanguageRecipe, parse_recipe
 from regard.tasks import Writer
 from regard.tasks.language import TOKENIZER
 from regard.tokens import save_tokenizer
@@ -55,5 +54,5 @@ def import_arpa(path: Path, out: Path) -> int:
         tokenizer = Words.from_state(recipe.tokens, {"tokens": arpa.words[len(SPECIAL_NAMES) :]})
         save_tokenizer(tokenizer, out / TOKENIZER)
         save_counted(folder, weights_of(NgramLanguageModel(arpa.table)), Progress(step=1))
-        replace_file(folder.recipe, write_recipe(recipe).encode())
+        folder.write_recipe(recipe)
     return int(arpa.table.bounds[-1])

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from regard.checkpoint import ModelFolder
 from regard.disk import replace_file
 from regard.errors import ModelError, TrainingError, UsageError
 from regard.recipe import HeldOut, Recipe, change_section, read_recipe, write_recipe
@@ -118,6 +119,8 @@ class Repeat:
             )
         if before.exists():
             check_same_run(read_recipe(before), self.recipe, self.out, FREE)
+            for seed in self.seeds:
+                ModelFolder(self.folder(seed)).check_may_train(resume=True)
             return
         if self.out.is_dir() and any(self.out.iterdir()):
             raise UsageError(f"{self.out}: there are other files in this folder; choose another --out")

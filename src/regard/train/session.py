@@ -12,8 +12,7 @@ from rich.console import Console
 
 from regard.checkpoint import ModelFolder, cannot_write
 from regard.device import choose_device
-from regard.disk import replace_file
-from regard.recipe import Recipe, read_recipe, write_recipe
+from regard.recipe import Recipe
 from regard.tasks import TASKS
 from regard.tasks.task import CountingTask, Task
 from regard.train.counting import count
@@ -98,20 +97,19 @@ def _follow(
 
 def _refuse_other_settings(recipe: Recipe, folder: ModelFolder) -> None:
     """Before the data is prepared, where a changed setting would look like changed text."""
-    if folder.is_begun and folder.recipe.exists():
+    if folder.goes_on:
         # A model to start from brings its own tokens, whatever the recipe says of them.
         free = (*FREE, "tokens.") if recipe.train.start_from else FREE
-        check_same_run(read_recipe(folder.recipe), recipe, folder.path, free)
+        check_same_run(folder.read_recipe(Recipe), recipe, folder.path, free)
 
 
 def _write_down(task: Task, folder: ModelFolder) -> None:
-    """Writes what a model needs besides weights. The recipe comes last: where it is, the rest is whole."""
-    goes_on = folder.is_begun and folder.recipe.exists()
-    if goes_on:
-        check_same_run(read_recipe(folder.recipe), task.recipe, folder.path)
+    """Writes what a model needs besides weights."""
+    if folder.goes_on:
+        check_same_run(folder.read_recipe(Recipe), task.recipe, folder.path)
     try:
-        if not goes_on:
+        if not folder.goes_on:
             task.save(folder.path)
-        replace_file(folder.recipe, write_recipe(task.recipe).encode())
+        folder.write_recipe(task.recipe)
     except OSError as error:
         raise cannot_write(folder, "what the model needs besides weights", error) from error

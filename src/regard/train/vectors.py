@@ -18,8 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from regard.checkpoint import ModelFolder, cannot_write
-from regard.disk import replace_file
-from regard.recipe import VectorsRecipe, read_recipe, write_recipe
+from regard.recipe import VectorsRecipe
 from regard.train.report import duration
 from regard.train.signals import asked_to_stop
 from regard.train.starting import check_same_run
@@ -79,8 +78,8 @@ def learn_vectors(
     folder, console = ModelFolder(Path(out)), Console(file=sys.stderr, highlight=False, quiet=tell is not None)
     folder.check_may_train(resume)
     with folder.locked():
-        if folder.is_begun and folder.recipe.exists():
-            check_same_run(read_recipe(folder.recipe, kind=VectorsRecipe), recipe, folder.path, FREE)
+        if folder.goes_on:
+            check_same_run(folder.read_recipe(VectorsRecipe), recipe, folder.path, FREE)
             if is_native(folder.path) and not any(folder.checkpoints.iterdir()):
                 return Learned(Vectors.load(folder.path), None)
         try:
@@ -138,7 +137,7 @@ def _paced(events: Iterator[Advance | Vectors]) -> Iterator[Pace | Vectors]:
 
 def _begin(folder: ModelFolder, recipe: VectorsRecipe) -> None:
     try:
-        replace_file(folder.recipe, write_recipe(recipe).encode())
+        folder.write_recipe(recipe)
         folder.checkpoints.mkdir(exist_ok=True)
     except OSError as error:
         raise cannot_write(folder, "the recipe", error) from error

@@ -16,6 +16,7 @@ from jaxtyping import Float32
 
 from regard.disk import reason, replace_file, sync_folder
 from regard.errors import ModelError, UsageError, counted
+from regard.written import Written
 
 POINTER = "vectors.json"
 FORMAT = 1
@@ -56,11 +57,7 @@ def open_native(path: Path) -> NativeFolder:
     """Opens a folder without reading its words or its numbers."""
     try:
         state = json.loads((path / POINTER).read_bytes())
-        if state["format"] != FORMAT:
-            raise ModelError(
-                f"{path / POINTER}: format {state['format']}, but this version reads format {FORMAT}; "
-                "open the vectors with the version that wrote them and convert them to text"
-            )
+        Written(state["format"], state.get("version", "unknown")).check_readable(path, FORMAT, FORMAT)
         # Copy on write: torch may look at the numbers without a copy, and nobody can change the file by accident.
         matrix = np.load(path / state["matrix"], mmap_mode="c", allow_pickle=False)
         shape = (state["words"], state["width"])
@@ -93,7 +90,8 @@ def write_native(
             np.save(file, np.ascontiguousarray(matrix, dtype=np.float32), allow_pickle=False)
             _reach_disk(file.fileno(), file.flush)
         sync_folder(path)
-        state = {"format": FORMAT, "words": len(words), "width": matrix.shape[1], **names, "about": dict(about)}
+        written = {"format": FORMAT, "version": Written.now().version}
+        state = {**written, "words": len(words), "width": matrix.shape[1], **names, "about": dict(about)}
         replace_file(path / POINTER, json.dumps(state, ensure_ascii=False, indent=1).encode())
     except OSError as error:
         raise UsageError(f"{path}: cannot be written ({reason(error)}); choose another folder") from None

@@ -1,0 +1,116 @@
+"""By which format and by which version of Regard a model was written, so that no other version misreads it in silence.
+
+A model folder says so in `format.json`. One that does not is from before formats were counted: most such models mean
+today what they meant then, but nobody can tell which.
+"""
+
+import warnings
+from dataclasses import asdict, dataclass
+from importlib.metadata import version as version_of
+from json import dumps
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from regard.errors import ModelError, ModelWarning
+
+FORMAT = 1
+"""What is written now. Counted up by every change after which an older version could not read a model (a new setting or
+file) or would get other numbers out of the same weights and settings; rounding does not count."""
+
+OLDEST = 1
+"""The oldest format that still means the same numbers; raised to `FORMAT` by a change after which it does not."""
+
+FILE = "format.json"
+
+
+@dataclass(frozen=True)
+class Written:
+    """Who wrote a model."""
+
+    format: Annotated[int, Field(ge=1)]
+    version: str
+    """Of Regard."""
+
+    @classmethod
+    def now(cls) -> "Written":
+        """What this version writes."""
+        return cls(FORMAT, version_of("regard"))
+
+    @classmethod
+    def read(cls, folder: Path) -> "Written":
+        """What a folder says; `BEFORE` if it does not."""
+        try:
+            return _WRITTEN.validate_json((folder / FILE).read_bytes(), strict=True)
+        except FileNotFoundError:
+            return BEFORE
+        except OSError as error:
+            problem = f"cannot be read: {error.strerror}"
+        except ValidationError as error:
+            problem = f"damaged: {error.errors()[0]['msg']}"
+        raise ModelError(
+            f"{folder / FILE}: {problem}; restore it from a copy, or delete it, and the model is loaded with a warning"
+        )
+
+    def to_json(self) -> bytes:
+        return dumps(asdict(self)).encode() + b"\n"
+
+    def __str__(self) -> str:
+        return f"Regard {self.version} in format {self.format}" if self.format else "a Regard that counted no formats"
+
+    def check_readable(self, where: Path, newest: int = FORMAT, oldest: int = OLDEST) -> None:
+        """Refuses what this version cannot read or would take for other numbers; warns where nobody can tell."""
+        self._refuse_newer(where, newest)
+        if self == BEFORE:
+            warnings.warn(
+                f"{where}: written before Regard counted formats, so its numbers may be others today: if they are not "
+                "those in its metrics.jsonl, train it anew in another folder, or use the version that wrote it",
+                ModelWarning,
+                stacklevel=1,
+            )
+        elif self.format < oldest:
+            raise ModelError(
+                f"{where}: written by {self}, and its weights mean other numbers to {Written.now()}; use it with "
+                f"Regard {self.version}, or train it anew in another folder"
+            )
+
+    def check_resumable(self, where: Path) -> None:
+        """Refuses a run that would go on with other numbers, and warns where only rounding may be another."""
+        self._refuse_newer(where, FORMAT)
+        now = Written.now()
+        if self.format < OLDEST:
+            raise ModelError(
+                f"{where}: this run was begun by {self}, and may go on with other numbers by {now}; go on with the "
+                "version that began it, or train anew in another folder (--out)"
+            )
+        if self != now:
+            warnings.warn(
+                f"{where}: this run was begun by {self} and goes on by {now}, so it may end in other bits",
+                ModelWarning,
+                stacklevel=1,
+            )
+
+    def _refuse_newer(self, where: Path, newest: int) -> None:
+        if self.format > newest:
+            raise ModelError(
+                f"{where}: written by {self}, but this is Regard {Written.now().version}, which reads formats up to "
+                f"{newest}; upgrade Regard (pip install --upgrade regard)"
+            )
+
+
+BEFORE = Written(0, "")
+"""Whoever wrote a folder that does not say."""
+
+_WRITTEN = TypeAdapter(Written)
+
+
+def written_elsewhere(folder: Path) -> str:
+    """For messages about a file: by whom it was written, if that may be why this version does not understand it."""
+    try:
+        written = Written.read(folder)
+    except ModelError:  # any other file of that name
+        return ""
+    if written in (BEFORE, now := Written.now()):
+        return ""
+    return f" (written by {written}, but this is {now}: use Regard {written.version})"

@@ -1,0 +1,152 @@
+"""By whom a model was written: what is said is read back, what another version would misread is refused or told."""
+
+import json
+import warnings
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard import written
+from regard.checkpoint import ModelFolder
+from regard.errors import ModelError, ModelWarning, RecipeError
+from regard.recipe import LanguageRecipe, Recipe, parse_recipe
+from regard.written import BEFORE, FILE, FORMAT, OLDEST, Written
+
+NOW = version("regard")
+WHERE = Path("runs/mine")
+RECIPE = {"task": "language", "data": {"corpus": "topics"}, "model": {"kind": "recurrent"}, "train": {"steps": 1}}
+
+others = st.builds(Written, st.integers(1, 2**40), st.text(max_size=9))
+readable = st.builds(Written, st.integers(OLDEST, FORMAT), st.text(max_size=9))
+
+
+def written_in(path: Path, by: Written | None = None) -> ModelFolder:
+    """A folder as a run that has begun leaves it, written by somebody."""
+    folder = ModelFolder(path)
+    folder.checkpoints.mkdir(parents=True)
+    folder.write_recipe(parse_recipe(RECIPE, kind=LanguageRecipe))
+    if by is not None:
+        (path / FILE).write_bytes(by.to_json())
+    return folder
+
+
+@given(others)
+def test_what_is_read_is_what_was_written(tmp_path_factory: pytest.TempPathFactory, by: Written) -> None:
+    folder = tmp_path_factory.mktemp("folder")
+    (folder / FILE).write_bytes(by.to_json())
+    assert Written.read(folder) == by
+
+
+def test_every_folder_says_what_this_version_writes(tmp_path: Path) -> None:
+    folder = written_in(tmp_path)
+    assert json.loads((tmp_path / FILE).read_text()) == {"format": FORMAT, "version": NOW}
+    assert Written.read(tmp_path) == Written.now()
+    assert folder.read_recipe(Recipe).task == "language"
+    folder.check_may_train(resume=True)
+
+
+def test_what_a_later_version_adds_is_no_damage(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(json.dumps({"format": 7, "version": "9.0", "more": [1]}))
+    assert Written.read(tmp_path) == Written(7, "9.0")
+
+
+@given(readable)
+def test_what_means_the_same_is_read_without_a_word(by: Written) -> None:
+    by.check_readable(WHERE)
+
+
+@given(st.integers(FORMAT + 1, 2**40), st.text(max_size=9))
+def test_what_is_newer_is_neither_read_nor_resumed(number: int, by: str) -> None:
+    for check in (Written(number, by).check_readable, Written(number, by).check_resumable):
+        with pytest.raises(ModelError) as refused:
+            check(WHERE)
+        assert str(refused.value) == (
+            f"runs/mine: written by Regard {by} in format {number}, but this is Regard {NOW}, which reads formats up "
+            f"to {FORMAT}; upgrade Regard (pip install --upgrade regard)"
+        )
+
+
+def test_what_means_other_numbers_today_is_neither_read_nor_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(written, "FORMAT", 3)
+    monkeypatch.setattr(written, "OLDEST", 3)
+    with pytest.raises(ModelError) as refused:
+        Written(2, "0.0.9").check_readable(WHERE, 3, 3)
+    assert str(refused.value) == (
+        f"runs/mine: written by Regard 0.0.9 in format 2, and its weights mean other numbers to Regard {NOW} in format "
+        "3; use it with Regard 0.0.9, or train it anew in another folder"
+    )
+    with pytest.raises(ModelError) as refused:
+        Written(2, "0.0.9").check_resumable(WHERE)
+    assert str(refused.value) == (
+        f"runs/mine: this run was begun by Regard 0.0.9 in format 2, and may go on with other numbers by Regard {NOW} "
+        "in format 3; go on with the version that began it, or train anew in another folder (--out)"
+    )
+
+
+def test_what_does_not_say_is_read_with_a_warning_and_not_resumed(tmp_path: Path) -> None:
+    folder = written_in(tmp_path)
+    (tmp_path / FILE).unlink()
+    with pytest.warns(ModelWarning) as told:
+        assert folder.read_recipe(Recipe).task == "language"
+    assert [str(each.message) for each in told] == [
+        f"{tmp_path}: written before Regard counted formats, so its numbers may be others today: if they are not those "
+        "in its metrics.jsonl, train it anew in another folder, or use the version that wrote it"
+    ]
+    with pytest.raises(ModelError, match="this run was begun by a Regard that counted no formats, and may go on with"):
+        folder.check_may_train(resume=True)
+    assert Written.read(tmp_path) == BEFORE
+
+
+def test_a_run_of_another_version_that_means_the_same_goes_on_with_a_warning(tmp_path: Path) -> None:
+    folder = written_in(tmp_path, Written(OLDEST, "0.0.9"))
+    with pytest.warns(ModelWarning) as told:
+        folder.check_may_train(resume=True)
+    assert [str(each.message) for each in told] == [
+        f"{tmp_path}: this run was begun by Regard 0.0.9 in format {OLDEST} and goes on by Regard {NOW} in format "
+        f"{FORMAT}, so it may end in other bits"
+    ]
+
+
+def test_a_warning_about_a_folder_comes_once(tmp_path: Path) -> None:
+    folders = [written_in(tmp_path / name) for name in ("one", "two")]
+    for folder in folders:
+        (folder.path / FILE).unlink()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("default")
+        for folder in folders * 3:
+            folder.read_recipe(Recipe)
+    assert len(told) == 2
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"{}", b"\xff", b'{"format": 0, "version": ""}', b'{"format": "1", "version": "0.1.0"}']
+)
+def test_damage_is_named_but_is_no_matter_of_a_recipe_beside_it(tmp_path: Path, content: bytes) -> None:
+    folder = written_in(tmp_path)
+    (tmp_path / FILE).write_bytes(content)
+    for use in (lambda: folder.read_recipe(Recipe), lambda: folder.check_may_train(resume=True)):
+        with pytest.raises(ModelError, match=rf"{FILE}: damaged: .*; restore it from a copy, or delete it, and the"):
+            use()
+    assert written.written_elsewhere(tmp_path) == ""
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / FILE).mkdir()
+    with pytest.raises(ModelError, match=f"{FILE}: cannot be read: Is a directory; restore it"):
+        Written.read(tmp_path)
+
+
+def test_a_setting_that_another_version_wrote_is_said_to_be_that(tmp_path: Path) -> None:
+    folder = written_in(tmp_path, Written(FORMAT, "9.0"))
+    folder.recipe.write_text(folder.recipe.read_text().replace("[model]", "[model]\nmagic = true"))
+    with pytest.raises(RecipeError) as refused:
+        folder.read_recipe(Recipe)
+    assert str(refused.value).startswith(
+        f"{tmp_path}/recipe.toml (written by Regard 9.0 in format {FORMAT}, but this is Regard {NOW} in format {FORMAT}"
+        ": use Regard 9.0): unknown setting 'model.magic'; known here, nearest first: "
+    )
+    with pytest.raises(RecipeError, match=r"^--set 'model.magic=1': unknown setting 'model.magic'; nearest known: "):
+        folder.read_recipe(Recipe, ["model.magic=1"])
