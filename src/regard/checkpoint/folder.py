@@ -1,6 +1,7 @@
 """A model on disk is a folder.
 
     recipe.toml                      the resolved recipe
+    format.json                      by which format and version of Regard it was written (`regard.written`)
     …                                what the task needs besides weights; the task writes and names it (translation:
                                      tokenizer.source.json, tokenizer.target.json; language: tokenizer.json; both:
                                      corpus.sha256, which tells the text of the run from any other)
@@ -27,10 +28,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from regard.disk import replace_file
 from regard.errors import ModelError, UsageError
+from regard.recipe import AnyRecipe, read_recipe, write_recipe
+from regard.written import FILE, Written
+
+R = TypeVar("R", bound=AnyRecipe)
 
 MODEL, AVERAGE = "model.safetensors", "average.safetensors"
 OPTIMIZER, CARRY = "optimizer.safetensors", "carry.safetensors"
@@ -72,6 +77,11 @@ class ModelFolder:
     def is_begun(self) -> bool:
         """Whether a training has saved anything here; one that was refused before that leaves nothing to lose."""
         return self.checkpoints.exists()
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a training here goes on with a run whose recipe is known."""
+        return self.is_begun and self.recipe.exists()
 
     def names(self, kind: str = "step") -> list[str]:
         """Names of the checkpoints (or, with kind `average`, of the averages) by step, oldest first."""
@@ -126,8 +136,21 @@ class ModelFolder:
                 "made"
             )
 
+    def read_recipe(self, kind: type[R], changes: Sequence[str] = ()) -> R:
+        """The recipe of the model that is here, with `key=value` changes; a model that this version would take for
+        another is refused."""
+        self.check_is_model()
+        Written.read(self.path).check_readable(self.path)
+        return read_recipe(self.recipe, changes, kind=kind)
+
+    def write_recipe(self, recipe: AnyRecipe) -> None:
+        """Writes by whom the model is written, and its recipe. That comes last: where it is, the rest is whole."""
+        replace_file(self.path / FILE, Written.now().to_json())
+        replace_file(self.recipe, write_recipe(recipe).encode())
+
     def check_may_train(self, resume: bool) -> None:
-        """Refuses to train over an existing model; call it before long preparations."""
+        """Refuses to train over an existing model, or on with one that another version began and this one would not
+        end alike; call it before long preparations."""
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path}: is a file, but a model is a folder; choose another --out")
         if self.is_begun and not resume:
@@ -135,6 +158,8 @@ class ModelFolder:
                 f"{self.path}: there is a model here already; "
                 "go on with it by --resume, choose another --out, or delete the folder"
             )
+        if self.goes_on:
+            Written.read(self.path).check_resumable(self.path)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
