@@ -155,6 +155,17 @@ MODELS = {
         replace("recipe.toml", '"gru"', '"lstm"'), "has shape (48, 16), but the model needs (64, 16)"
     ),
     "recipe of another task": damaged(replace("recipe.toml", '"translation"', '"chess"'), "task = 'chess' is not"),
+    "of a future format": damaged(
+        change_json("format.json", lambda it: it.update(format=99, version="9.0")), "Regard 9.0 in format 99", "upgrade"
+    ),
+    "of a future format, resumed": damaged(
+        change_json("format.json", lambda it: it.update(format=99)), "in format 99", "upgrade", command=RESUME
+    ),
+    "of no format, resumed": damaged(
+        remove("format.json"), "this run was begun by a Regard that counted no formats", command=RESUME
+    ),
+    "format cut off": damaged(cut("format.json"), "format.json: damaged: "),
+    "format a folder": damaged(make_folder("format.json"), "format.json: cannot be read: Is a directory"),
     "no tokenizer": damaged(remove("tokenizer.source.json"), "tokenizer.source.json: this tokenizer is missing"),
     "tokenizer empty": damaged(put("tokenizer.target.json", b""), "tokenizer.target.json: this tokenizer is damaged"),
     "tokenizer cut off": damaged(cut("tokenizer.source.json"), "tokenizer.source.json: this tokenizer is damaged"),

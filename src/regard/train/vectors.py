@@ -1,7 +1,7 @@
 """A run that learns word vectors: the folder it lives in, the signals that end it, the records it leaves.
 
-The folder holds the vectors (see `regard.vectors.native`), recipe.toml, metrics.jsonl, the text as numbers in cache/,
-which may be deleted, and, until the run has ended, a state to go on from in checkpoints/.
+The folder holds the vectors (see `regard.vectors.native`), recipe.toml, format.json, metrics.jsonl, the text as numbers
+in cache/, which may be deleted, and, until the run has ended, a state to go on from in checkpoints/.
 """
 
 import json
