@@ -2,10 +2,13 @@
 
 import json
 import warnings
+from contextlib import suppress
 from importlib.metadata import version
+from itertools import count
 from pathlib import Path
 
 import pytest
+from checkpoint_strategies import Killed, failing_at
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,6 +49,20 @@ def test_every_folder_says_what_this_version_writes(tmp_path: Path) -> None:
     assert Written.read(tmp_path) == Written.now()
     assert folder.read_recipe(Recipe).task == "language"
     folder.check_may_train(resume=True)
+
+
+def test_a_kill_leaves_no_recipe_without_its_format(tmp_path: Path) -> None:
+    recipe = parse_recipe(RECIPE, kind=LanguageRecipe)
+    for number in count():
+        folder = ModelFolder(tmp_path / str(number))
+        folder.path.mkdir()
+        with suppress(Killed), failing_at(number, Killed) as done:
+            folder.write_recipe(recipe)
+        if folder.recipe.exists():
+            assert (Written.read(folder.path), folder.read_recipe(LanguageRecipe)) == (Written.now(), recipe)
+        if len(done) < number:
+            break
+    assert number > 4
 
 
 def test_what_a_later_version_adds_is_no_damage(tmp_path: Path) -> None:

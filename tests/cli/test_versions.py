@@ -191,6 +191,16 @@ def test_seeds_of_different_versions_are_not_counted_together(written: Path) -> 
     assert told.err.startswith("regard: out/seed-1: this run was begun by a Regard that counted no formats, and may go")
 
 
+def test_rungs_of_different_versions_are_not_put_into_one_table(written: Path) -> None:
+    ladder = ["ladder", "text/train.txt", "--dev", "text/dev.txt", "--test", "text/test.txt", "--out", "out"]
+    assert regard(*ladder, "--rungs", "ngram").code == 0
+    from_before(Path("out/ngram"))
+    with untouched(Path("out")):
+        told = regard(*ladder, "--rungs", "ngram,window")
+    assert told.code == 2
+    assert told.err.startswith("regard: out/ngram: this run was begun by a Regard that counted no formats, and may go")
+
+
 def test_vectors_say_it_and_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text("a b c d e f g h\n" * 50)
