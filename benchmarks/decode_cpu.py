@@ -169,14 +169,14 @@ def generating(model: Any, how: Decoding, lengths: Sequence[int] | None) -> Syst
         for chosen in batches_by_length([len(source) + 1 for source in sources], how.batch_tokens):
             batch = Padded.of([[*sources[example], END] for example in chosen])
             most = max(how.longest_output(len(sources[example])) for example in chosen)
-            count = most if lengths is None else max(lengths[example] for example in chosen) + 1
+            count = 1 + (most if lengths is None else max(lengths[example] for example in chosen))
             written = model.generate(
                 input_ids=batch.tokens,
                 attention_mask=batch.keep.long(),
                 num_beams=how.beam,
                 do_sample=False,
                 length_penalty=how.length_penalty,
-                early_stopping=True,
+                early_stopping=how.beam > 1,
                 min_new_tokens=0 if lengths is None else count,
                 max_new_tokens=count,
             )

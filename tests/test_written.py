@@ -3,7 +3,7 @@
 import json
 import warnings
 from contextlib import suppress
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from pathlib import Path
 
@@ -82,7 +82,7 @@ def test_what_is_newer_is_neither_read_nor_resumed(number: int, by: str) -> None
             check(WHERE)
         assert str(refused.value) == (
             f"runs/mine: written by Regard {by} in format {number}, but this is Regard {NOW}, which reads formats up "
-            f"to {FORMAT}; upgrade Regard (pip install --upgrade regard)"
+            f"to {FORMAT}; upgrade Regard"
         )
 
 
@@ -103,16 +103,16 @@ def test_what_means_other_numbers_today_is_neither_read_nor_resumed(monkeypatch:
     )
 
 
-def test_what_does_not_say_is_read_with_a_warning_and_not_resumed(tmp_path: Path) -> None:
+def test_what_does_not_say_is_read_and_resumed_with_a_warning(tmp_path: Path) -> None:
     folder = written_in(tmp_path)
     (tmp_path / FILE).unlink()
     with pytest.warns(ModelWarning) as told:
         assert folder.read_recipe(Recipe).task == "language"
     assert [str(each.message) for each in told] == [
-        f"{tmp_path}: written before Regard counted formats, so its numbers may be others today: if they are not those "
-        "in its metrics.jsonl, train it anew in another folder, or use the version that wrote it"
+        f"{tmp_path}: written before Regard counted formats, so its numbers may be others today; compare them with "
+        "what they were, or make it anew"
     ]
-    with pytest.raises(ModelError, match="this run was begun by a Regard that counted no formats, and may go on with"):
+    with pytest.warns(ModelWarning, match="this run was begun by a Regard that counted no formats and goes on by"):
         folder.check_may_train(resume=True)
     assert Written.read(tmp_path) == BEFORE
 
@@ -123,7 +123,7 @@ def test_a_run_of_another_version_that_means_the_same_goes_on_with_a_warning(tmp
         folder.check_may_train(resume=True)
     assert [str(each.message) for each in told] == [
         f"{tmp_path}: this run was begun by Regard 0.0.9 in format {OLDEST} and goes on by Regard {NOW} in format "
-        f"{FORMAT}, so it may end in other bits"
+        f"{FORMAT}, so it may end otherwise"
     ]
 
 
@@ -147,6 +147,17 @@ def test_damage_is_named_but_is_no_matter_of_a_recipe_beside_it(tmp_path: Path, 
     for use in (lambda: folder.read_recipe(Recipe), lambda: folder.check_may_train(resume=True)):
         with pytest.raises(ModelError, match=rf"{FILE}: damaged: .*; restore it from a copy, or delete it, and the"):
             use()
+    assert written.written_elsewhere(tmp_path) == ""
+
+
+def test_where_nothing_is_installed_the_version_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs it from its sources can train and use models too."""
+
+    def missing(package: str) -> str:
+        raise PackageNotFoundError(package)
+
+    monkeypatch.setattr(written, "version_of", missing)
+    assert Written.read(written_in(tmp_path).path) == Written(FORMAT, "unknown")
     assert written.written_elsewhere(tmp_path) == ""
 
 

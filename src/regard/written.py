@@ -6,6 +6,7 @@ today what they meant then, but nobody can tell which.
 
 import warnings
 from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from json import dumps
 from pathlib import Path
@@ -36,7 +37,10 @@ class Written:
     @classmethod
     def now(cls) -> "Written":
         """What this version writes."""
-        return cls(FORMAT, version_of("regard"))
+        try:
+            return cls(FORMAT, version_of("regard"))
+        except PackageNotFoundError:  # it runs where it lies, and is not installed
+            return cls(FORMAT, "unknown")
 
     @classmethod
     def read(cls, folder: Path) -> "Written":
@@ -50,7 +54,8 @@ class Written:
         except ValidationError as error:
             problem = f"damaged: {error.errors()[0]['msg']}"
         raise ModelError(
-            f"{folder / FILE}: {problem}; restore it from a copy, or delete it, and the model is loaded with a warning"
+            f"{folder / FILE}: {problem}; restore it from a copy, or delete it, and the model counts as one from "
+            "before there were such files"
         )
 
     def to_json(self) -> bytes:
@@ -64,8 +69,8 @@ class Written:
         self._refuse_newer(where, newest)
         if self == BEFORE:
             warnings.warn(
-                f"{where}: written before Regard counted formats, so its numbers may be others today: if they are not "
-                "those in its metrics.jsonl, train it anew in another folder, or use the version that wrote it",
+                f"{where}: written before Regard counted formats, so its numbers may be others today; compare them "
+                "with what they were, or make it anew",
                 ModelWarning,
                 stacklevel=1,
             )
@@ -76,17 +81,17 @@ class Written:
             )
 
     def check_resumable(self, where: Path) -> None:
-        """Refuses a run that would go on with other numbers, and warns where only rounding may be another."""
+        """Refuses a run that would go on with other numbers; warns where nobody can tell, or rounding may differ."""
         self._refuse_newer(where, FORMAT)
         now = Written.now()
-        if self.format < OLDEST:
+        if BEFORE.format < self.format < OLDEST:
             raise ModelError(
                 f"{where}: this run was begun by {self}, and may go on with other numbers by {now}; go on with the "
                 "version that began it, or train anew in another folder (--out)"
             )
         if self != now:
             warnings.warn(
-                f"{where}: this run was begun by {self} and goes on by {now}, so it may end in other bits",
+                f"{where}: this run was begun by {self} and goes on by {now}, so it may end otherwise",
                 ModelWarning,
                 stacklevel=1,
             )
@@ -95,7 +100,7 @@ class Written:
         if self.format > newest:
             raise ModelError(
                 f"{where}: written by {self}, but this is Regard {Written.now().version}, which reads formats up to "
-                f"{newest}; upgrade Regard (pip install --upgrade regard)"
+                f"{newest}; upgrade Regard"
             )
 
 
@@ -111,6 +116,6 @@ def written_elsewhere(folder: Path) -> str:
         written = Written.read(folder)
     except ModelError:  # any other file of that name
         return ""
-    if written in (BEFORE, now := Written.now()):
+    if written == BEFORE or written == (now := Written.now()):
         return ""
     return f" (written by {written}, but this is {now}: use Regard {written.version})"

@@ -21,7 +21,7 @@ def plain_marian(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return import_module("plain_marian")
 
 
-@pytest.mark.parametrize("tie", ["none", "all"])
+@pytest.mark.parametrize("tie", ["none", "target", "all"])
 def test_the_same_weights_give_the_same_log_probs(plain_marian: ModuleType, tie: str) -> None:
     pytest.importorskip("transformers", reason="Hugging Face's transformers are not installed")
     shape = TransformerModel.model_validate({**SMALL, "norm": "post", "dropout": 0.0, "tie": tie})

@@ -144,8 +144,9 @@ class ModelFolder:
         return read_recipe(self.recipe, changes, kind=kind)
 
     def write_recipe(self, recipe: AnyRecipe) -> None:
-        """Writes by whom the model is written, and its recipe. That comes last: where it is, the rest is whole."""
-        replace_file(self.path / FILE, Written.now().to_json())
+        """Writes by whom the model was begun, and its recipe. That comes last: where it is, the rest is whole."""
+        if not self.goes_on:
+            replace_file(self.path / FILE, Written.now().to_json())
         replace_file(self.recipe, write_recipe(recipe).encode())
 
     def check_may_train(self, resume: bool) -> None:
@@ -158,7 +159,7 @@ class ModelFolder:
                 f"{self.path}: there is a model here already; "
                 "go on with it by --resume, choose another --out, or delete the folder"
             )
-        if self.goes_on:
+        if self.is_begun:
             Written.read(self.path).check_resumable(self.path)
 
     @contextmanager

@@ -132,7 +132,6 @@ class Ladder:
         """A rung that was trained otherwise does not belong into the same table."""
         if name in self.recipes:
             folder = ModelFolder(self.out / name)
-            folder.check_may_train(resume=True)
             check_same_run(folder.read_recipe(Recipe), self.recipes[name], folder.path, MAY_DIFFER)
 
     def _train(self, name: str) -> Ended | None:

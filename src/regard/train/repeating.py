@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.checkpoint import ModelFolder
 from regard.disk import replace_file
 from regard.errors import ModelError, TrainingError, UsageError
 from regard.recipe import HeldOut, Recipe, change_section, read_recipe, write_recipe
@@ -23,6 +22,7 @@ from regard.tasks.fingerprints import FINGERPRINT
 from regard.tasks.splits import scores_of
 from regard.train.session import run
 from regard.train.starting import check_same_run
+from regard.written import Written
 
 FREE = ("seed", "data.train", "data.dev", "data.test", "train.device", "train.keep", "train.log_every")
 """Settings that may change between seeds without making their scores incomparable; files are told by their content."""
@@ -119,8 +119,8 @@ class Repeat:
             )
         if before.exists():
             check_same_run(read_recipe(before), self.recipe, self.out, FREE)
-            for seed in self.seeds:
-                ModelFolder(self.folder(seed)).check_may_train(resume=True)
+            for folder in map(self.folder, filter(self._record, self.seeds)):
+                Written.read(folder).check_readable(folder)
             return
         if self.out.is_dir() and any(self.out.iterdir()):
             raise UsageError(f"{self.out}: there are other files in this folder; choose another --out")

@@ -57,6 +57,8 @@ def open_native(path: Path) -> NativeFolder:
     """Opens a folder without reading its words or its numbers."""
     try:
         state = json.loads((path / POINTER).read_bytes())
+        if type(state["format"]) is not int or state["format"] < 1:
+            raise ValueError(f"a format of {state['format']!r}")
         Written(state["format"], state.get("version", "unknown")).check_readable(path, FORMAT, FORMAT)
         # Copy on write: torch may look at the numbers without a copy, and nobody can change the file by accident.
         matrix = np.load(path / state["matrix"], mmap_mode="c", allow_pickle=False)
