@@ -159,7 +159,7 @@ class ModelFolder:
                 f"{self.path}: there is a model here already; "
                 "go on with it by --resume, choose another --out, or delete the folder"
             )
-        if self.is_begun:
+        if self.is_begun and (self.recipe.exists() or (self.path / FILE).exists()):
             Written.read(self.path).check_resumable(self.path)
 
     @contextmanager
