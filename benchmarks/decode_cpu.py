@@ -52,7 +52,8 @@ from regard.tokens import END
 SIZE, LENGTH, SURE, POSITIONS = 8000, 32, 12.0, 1024
 MARIAN = "MarianMT generate"
 ALONE = {"CTranslate2 alone, float32": "float32", "CTranslate2 alone, int8": "int8"}
-ENGINES = ("own", "ctranslate2", "ctranslate2:int8", *ALONE)
+BFLOAT16 = "own, bfloat16"
+ENGINES = ("own", BFLOAT16, "ctranslate2", "ctranslate2:int8", *ALONE)
 RECURRENT = {"own, recurrent": "before", "own, recurrent, fed": "feed"}
 """Where the attention of each is."""
 JOEYNMT = ("JoeyNMT, recurrent", "JoeyNMT, Transformer")
@@ -128,10 +129,15 @@ def engines(
     model: Any, settings: TransformerModel, how: Decoding, folder: Path, wanted: Sequence[str]
 ) -> dict[str, System]:
     """A Transformer with our own engine, and those that are wanted and installed; others are not even loaded."""
-    names = ["own", *(name for name in ENGINES[1:] if name in wanted and installed("ctranslate2"))]
-    made = {name: make_engine(name, model, settings, folder) for name in names if name not in ALONE}
+    names = [
+        "own",
+        *(name for name in ENGINES[1:] if name in wanted and (name == BFLOAT16 or installed("ctranslate2"))),
+    ]
+    made = {name: make_engine(name.partition(",")[0], model, settings, folder) for name in names if name not in ALONE}
+    formats = {name: how.model_copy(update={"precision": "bfloat16"}) if name == BFLOAT16 else how for name in names}
     systems = {
-        name: lambda sources, engine=engine: best(engine.decode_all(sources, how)) for name, engine in made.items()
+        name: lambda sources, engine=engine, how=formats[name]: best(engine.decode_all(sources, how))
+        for name, engine in made.items()
     }
     if set(names) & ALONE.keys():
         exported = export_into(folder, model, settings)

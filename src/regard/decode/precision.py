@@ -1,4 +1,4 @@
-"""The number format that a model computes in while it writes, on CUDA devices."""
+"""The number format that a model computes in while it writes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,9 +20,9 @@ def computing_in(precision: str, model: Generator, device: torch.device) -> Iter
 
     In bfloat16 that is a copy, brought up to date whenever it is asked for; its taps are those of the model itself.
     """
-    if device.type != "cuda" or precision == "float32":
-        yield model
-    elif precision == "tf32":
+    if precision == "bfloat16" and device.type in ("cuda", "cpu"):
+        yield narrow(model)
+    elif precision == "tf32" and device.type == "cuda":
         before = torch.backends.cuda.matmul.allow_tf32
         torch.backends.cuda.matmul.allow_tf32 = True
         try:
@@ -30,7 +30,7 @@ def computing_in(precision: str, model: Generator, device: torch.device) -> Iter
         finally:
             torch.backends.cuda.matmul.allow_tf32 = before
     else:
-        yield narrow(model)
+        yield model
 
 
 def formats_of(model: Generator) -> list[Generator]:

@@ -57,8 +57,9 @@ class Decoding(Drawing):
     longest_extra: Count = 20
     """… this many more."""
     precision: Literal["float32", "tf32", "bfloat16"] = "float32"
-    """On a CUDA device: the format of the numbers. tf32 multiplies matrices with 10 bits behind the point, bfloat16
-    computes everything but probabilities with 7: faster, and now and then another output."""
+    """The format of the numbers. On CUDA, tf32 multiplies matrices with 10 bits behind the point; bfloat16 computes
+    everything but probabilities with 7, on CPUs too, of which newer ones have instructions for it: faster, and now and
+    then another output."""
     batch_tokens: Positive = 4096
     """Source tokens decoded together by each worker, padding included, the beam not counted."""
 
