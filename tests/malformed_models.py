@@ -161,9 +161,6 @@ MODELS = {
     "of a future format, resumed": damaged(
         change_json("format.json", lambda it: it.update(format=99)), "in format 99", "upgrade", command=RESUME
     ),
-    "of no format, resumed": damaged(
-        remove("format.json"), "this run was begun by a Regard that counted no formats", command=RESUME
-    ),
     "format cut off": damaged(cut("format.json"), "format.json: damaged: "),
     "format a folder": damaged(make_folder("format.json"), "format.json: cannot be read: Is a directory"),
     "no tokenizer": damaged(remove("tokenizer.source.json"), "tokenizer.source.json: this tokenizer is missing"),

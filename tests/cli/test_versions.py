@@ -124,6 +124,7 @@ def test_a_run_goes_on_in_another_version_with_a_warning(written: Path, begun: W
     assert told.code == 0
     goes_on = f"m: this run was begun by {begun} and goes on by {Written.now()}, so it may end otherwise\n"
     assert f"regard: warning: {goes_on}" in told.err
+    assert told.err.count("warning") == 1
     # The version that began it stays the one that is named.
     assert Written.read(written / "m") == begun
 

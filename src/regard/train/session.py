@@ -12,7 +12,7 @@ from rich.console import Console
 
 from regard.checkpoint import ModelFolder, cannot_write
 from regard.device import choose_device
-from regard.recipe import Recipe
+from regard.recipe import Recipe, read_recipe
 from regard.tasks import TASKS
 from regard.tasks.task import CountingTask, Task
 from regard.train.counting import count
@@ -100,13 +100,13 @@ def _refuse_other_settings(recipe: Recipe, folder: ModelFolder) -> None:
     if folder.goes_on:
         # A model to start from brings its own tokens, whatever the recipe says of them.
         free = (*FREE, "tokens.") if recipe.train.start_from else FREE
-        check_same_run(folder.read_recipe(Recipe), recipe, folder.path, free)
+        check_same_run(read_recipe(folder.recipe), recipe, folder.path, free)
 
 
 def _write_down(task: Task, folder: ModelFolder) -> None:
     """Writes what a model needs besides weights."""
     if folder.goes_on:
-        check_same_run(folder.read_recipe(Recipe), task.recipe, folder.path)
+        check_same_run(read_recipe(folder.recipe), task.recipe, folder.path)
     try:
         if not folder.goes_on:
             task.save(folder.path)

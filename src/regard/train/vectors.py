@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from regard.checkpoint import ModelFolder, cannot_write
-from regard.recipe import VectorsRecipe
+from regard.recipe import VectorsRecipe, read_recipe
 from regard.train.report import duration
 from regard.train.signals import asked_to_stop
 from regard.train.starting import check_same_run
@@ -79,7 +79,7 @@ def learn_vectors(
     folder.check_may_train(resume)
     with folder.locked():
         if folder.goes_on:
-            check_same_run(folder.read_recipe(VectorsRecipe), recipe, folder.path, FREE)
+            check_same_run(read_recipe(folder.recipe, kind=VectorsRecipe), recipe, folder.path, FREE)
             if is_native(folder.path) and not any(folder.checkpoints.iterdir()):
                 return Learned(Vectors.load(folder.path), None)
         try:
