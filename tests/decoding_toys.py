@@ -146,6 +146,14 @@ def random_table(seed: int, size: int, keys: int = 3, spread: float = 2.0) -> Te
     return torch.randn(keys, size, size, size, generator=torch.Generator().manual_seed(seed)) * spread
 
 
+def alternating_table() -> Tensor:
+    """4 5 4 5 … is all but certain and has no end, but at each of its tokens END is the second choice."""
+    table = torch.zeros(1, 6, 6, 6)
+    table[..., END] = 1.0
+    table[0, :, [BEGIN, 5], 4] = table[0, :, 4, 5] = 12.0
+    return table
+
+
 def plain_log_probs(model: TableGenerator, source: list[int], written: tuple[int, ...]) -> list[float]:
     """Log-probabilities of the token after what is written, in float64."""
     before, last = (BEGIN, BEGIN, *written)[-2:]
@@ -194,10 +202,8 @@ def plain_beam(
     score: Callable[[tuple[int, ...], bool], float],
     *,
     n_best: int = 1,
-    length_penalty: float = 1.0,
 ) -> tuple[list[tuple[int, ...]], bool]:
-    """Beam search with lists, which stops when `beam` hypotheses are finished and none that goes on is better, as it
-    stands, than the worst of the `n_best` best.
+    """Beam search with lists, which stops when `beam` hypotheses are finished.
 
     `next_log_probs` says how likely each of `size` tokens is after what is written.
     """
@@ -219,9 +225,7 @@ def plain_beam(
         finished += [tokens[:-1] for _, tokens in ranked[:beam] if tokens[-1] == END]
         live = [candidate for candidate in ranked if candidate[1][-1] != END][:beam]
         if len(finished) >= beam:
-            least = sorted((score(tokens, True) for tokens in finished), reverse=True)[n_best - 1]
-            if least >= max((total for total, _ in live), default=-torch.inf) / (length + 1) ** length_penalty:
-                break
+            break
     if finished:
         return sorted(finished, key=lambda tokens: -score(tokens, True))[:n_best], True
     return sorted((tokens for _, tokens in live), key=lambda tokens: -score(tokens, False))[:n_best], False

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from decoding_toys import SmallGenerator, TableGenerator, random_table
+from decoding_toys import SmallGenerator, TableGenerator, alternating_table, random_table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -76,6 +76,14 @@ def test_what_is_longer_than_a_piece_of_it_moves_too(monkeypatch: pytest.MonkeyP
     how = Decoding(beam=beam, n_best=beam, longest_factor=0.0, longest_extra=5, least=3)
     monkeypatch.setattr("regard.decode.kernels.POSITIONS", 2)
     equal(*both(monkeypatch, SmallGenerator(31), how))
+
+
+@pytest.mark.parametrize("n_best", [1, 3])
+def test_a_search_ends_when_as_many_have_finished_as_the_beam_has_places(
+    monkeypatch: pytest.MonkeyPatch, n_best: int
+) -> None:
+    for found in both(monkeypatch, TableGenerator(alternating_table()), Decoding(beam=3, n_best=n_best)):
+        assert [[one.tokens for one in row] for row in found] == [[(4, 5), (4,), ()][:n_best]] * 3
 
 
 @pytest.mark.parametrize("beam", [2, 4])

@@ -10,6 +10,7 @@ from decoding_toys import (
     SmallGenerator,
     TableGenerator,
     UniformGenerator,
+    alternating_table,
     every_output,
     plain_beam,
     plain_log_prob,
@@ -73,8 +74,7 @@ def test_the_list_is_that_of_a_plain_beam(
             return plain_score(model, read, tokens, finished, **changes)
 
         next_log_probs = partial(plain_log_probs, model, read)
-        how = {"n_best": n_best, "length_penalty": penalties[0]}
-        expected, finished = plain_beam(next_log_probs, model.size, beam, longest, score, **how)
+        expected, finished = plain_beam(next_log_probs, model.size, beam, longest, score, n_best=n_best)
         assert [hypothesis.tokens for hypothesis in hypotheses] == expected
         for hypothesis in hypotheses:
             assert hypothesis.finished is finished
@@ -187,6 +187,7 @@ def test_the_length_penalty_prefers_long_outputs() -> None:
     table = torch.full((1, 6, 6, 6), -20.0)
     table[0, :, BEGIN, END], table[0, :, BEGIN, 4] = math.log(0.6), math.log(0.4)
     table[0, :, 4, 5] = table[0, 4, 5, END] = 0.0
+    table[0, :, 4, END] = -40.0
     model, source = TableGenerator(table), padded([[4]])
     [[short]] = decode(model, source, settings(4, beam=2, length_penalty=0.0))
     [[long]] = decode(model, source, settings(4, beam=2, length_penalty=1.0))
@@ -195,13 +196,13 @@ def test_the_length_penalty_prefers_long_outputs() -> None:
     assert long.score == pytest.approx(math.log(0.4) / 3, abs=1e-4)
 
 
-def test_improbable_short_outputs_do_not_crowd_out_the_one_being_written() -> None:
-    """4 5 4 5 … is all but certain for twelve tokens, and at each of them END is the second choice."""
-    table = torch.zeros(1, 6, 6, 6)
-    table[..., END] = 1.0
-    table[0, :, [BEGIN, 5], 4] = table[0, :, 4, 5] = 12.0
-    [[hypothesis]] = decode(TableGenerator(table), padded([[4]]), settings(12, beam=5))
-    assert hypothesis.tokens == (4, 5) * 6
+@pytest.mark.parametrize("n_best", [1, 3])
+def test_a_search_ends_when_as_many_have_finished_as_the_beam_has_places(n_best: int) -> None:
+    """One does at each step, and a better one is being written all the while."""
+    model = TableGenerator(alternating_table())
+    [hypotheses] = decode(model, padded([[4]]), settings(12, beam=3, n_best=n_best))
+    assert [hypothesis.tokens for hypothesis in hypotheses] == [(4, 5), (4,), ()][:n_best]
+    assert len(model.rows_advanced) == 3
 
 
 def test_a_search_stops_when_nothing_can_beat_the_best() -> None:

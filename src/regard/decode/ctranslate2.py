@@ -2,8 +2,9 @@
 
 Where its outputs may differ from our own:
 
-- A search ends as soon as `beam` hypotheses are finished; ours goes on while one that is being written is better as it
-  stands (see `regard.decode.search`).
+- With a length penalty of 0 a search does not end when `beam` hypotheses have finished, but once the likeliest of a
+  step has, and `n_best` in all.
+- A token that is never written may hold a place of the beam for a while.
 - END before `least` tokens is forbidden before probabilities are computed, so that other tokens get its share.
 - Rounding, and much more of it with int8.
 

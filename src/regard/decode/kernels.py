@@ -224,7 +224,7 @@ def _advance(
 
     # The same rules as of `Writer.step`; the first of those that go on is the best.
     top = tl.sum(tl.where(slot == 0, going, 0.0), 0)
-    enough = (number >= beam) & (least >= tl.div_rn(top, worth))
+    enough = number >= beam
     is_over = was_over | (least >= tl.div_rn(top, tl.load(bound + search))) | enough | ((top > float("-inf")) == 0)
     is_broken = (tl.load(broken + search) != 0) | (top != top)
     grown = tl.load(lengths + search) + (is_over == 0).to(tl.int64)

@@ -7,11 +7,11 @@ of the others go on. A search is over when
 - no hypothesis goes on: the length limit is reached, or every continuation is forbidden; or
 - none that goes on can come to beat the worst of the `n_best` best finished ones (see `Ranking.bound`), so that going
   on would not change the list; or
-- `beam` hypotheses have finished, and none that goes on is better as it stands than the worst of the `n_best` best.
+- `beam` hypotheses have finished, even if a better one is being written.
 
-So a beam of 1 is greedy search, and a beam with a place for every possible output finds the best of them. Many toolkits
-end a search as soon as `beam` hypotheses have finished, even if these are improbable short ones and the best is still
-being written; otherwise outputs are the same as theirs, but for limits of length and rounding.
+So a beam of 1 is greedy search, and a beam with a place for every possible output finds the best of them. The last
+rule is that of `generate(early_stopping=True)` of Hugging Face too, and of CTranslate2 where there is a length penalty:
+outputs are the same as theirs, but for limits of length and rounding.
 
 Greedy search is a beam of 1; sampling is a beam of 1 whose candidate is drawn, each sample being a search of its own.
 All searches of a batch step together, as the N = B × beam rows of the model's state. A step is made of tensors whose
@@ -184,11 +184,11 @@ class Writer:
         going = candidates.going_on(self.beam, last)
 
         # A search is over if nothing goes on, or nothing that does can come to be among the `n_best`, or enough have
-        # finished and nothing that goes on is better as it stands. One NaN among the logits has made every
-        # log-probability of its row NaN, and what is no number counts as the best.
+        # finished. One NaN among the logits has made every log-probability of its row NaN, and what is no number counts
+        # as the best.
         best, least = going.totals.amax(1), searches.finished.best(self.n_best)
         broken = searches.broken | best.isnan()
-        enough = (searches.finished.count >= self.beam) & (least >= best / self.ranking.worth(live.length + 1))
+        enough = searches.finished.count >= self.beam
         over = searches.over | (least >= best / searches.bound) | enough | ~(best > -torch.inf)
         going = going.unless(over)
         if self.beam > 1:
