@@ -230,6 +230,16 @@ def test_a_structure_is_rebuilt_from_its_tensors() -> None:
         assert signature_of(other) != signature_of(structure)
 
 
+def test_all_shapes_of_a_thing_lie_in_the_same_memory() -> None:
+    stepping = repeating()
+    shapes = [4, 2, 3, 4, 2]
+    found = [stepping("negative", torch.neg, torch.full((shape,), float(shape))) for shape in shapes]
+    assert len({tensor.untyped_storage().data_ptr() for tensor in found}) == 1
+    for shape in (*shapes, 5, *shapes):
+        assert stepping("negative", torch.neg, torch.full((shape,), float(shape))).tolist() == [-float(shape)] * shape
+    assert len({tensor.untyped_storage().data_ptr() for tensor in stepping.memory.values()}) == 2
+
+
 def views(pair: Pair) -> Pair:
     """Each becomes a part of the other."""
     assert isinstance(pair.right, Tensor)

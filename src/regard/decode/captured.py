@@ -72,6 +72,7 @@ class CapturedStepping(Stepping):
         super().__init__(device)
         self.every = every
         self.memory: dict[Place, Tensor] = {}
+        self._rooms: dict[tuple[str, torch.dtype], Tensor] = {}
         self._capture = capture
         self._captured: dict[tuple[str, Signature], Captured] = {}
         self._last: Captured | None = None
@@ -126,7 +127,12 @@ class CapturedStepping(Stepping):
     def _place_of(self, path: str, tensor: Tensor) -> Tensor:
         place = path, tensor.shape, tensor.dtype
         if place not in self.memory:
-            self.memory[place] = torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
+            # Searches have one shape at a time, so that all shapes of a thing lie in the same memory. Where there is
+            # not enough of it, graphs that were made before keep theirs.
+            room = self._rooms.get((path, tensor.dtype))
+            if room is None or room.numel() < tensor.numel():
+                room = self._rooms[path, tensor.dtype] = tensor.new_empty(tensor.numel())
+            self.memory[place] = room[: tensor.numel()].view(tensor.shape)
         return self.memory[place]
 
     def _make(self, name: str, function: Callable[[Given], Made], given: Given) -> Captured | None:
