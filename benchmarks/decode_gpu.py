@@ -6,8 +6,8 @@ A Transformer of the usual IWSLT shape (6 + 6 layers, width 512, feed-forward 10
 embeddings tied) with random weights, on sources of 27 tokens; every output is made to have 32, END included: a text in
 batches of 128, and a single sentence. MarianMT has the same shape, in bfloat16; ours is run in float32, in float32 with
 products in TF32, and in bfloat16. All are warmed, then take turns; the median of the rounds counts. Captured outputs
-are compared with those of the same steps done one by one. A text of sentences of all lengths is translated too, from
-nothing: all is captured on the way.
+are compared with those of the same steps done one by one. A text of sentences of all lengths is translated too, three
+times, from nothing: all is captured on the way, by each of two workers for itself.
 """
 
 import argparse
@@ -36,6 +36,7 @@ VOCABULARY, SOURCE, TOKENS, BATCHES = 10_000, 27, 32, 16
 SHAPE = {"encoder_layers": 6, "decoder_layers": 6, "width": 512, "feedforward": 1024, "heads": 4, "tie": "all"}
 PRECISIONS = ("float32", "tf32", "bfloat16")
 DEVICE = torch.device("cuda")
+TIMES = "first_time", "second_time", "third_time"
 PEER = "MarianMT generate, bfloat16"
 Sources = list[list[int]]
 Found = list[list[Hypothesis]]
@@ -128,6 +129,22 @@ def batches(rounds: int) -> Iterator[dict[str, Any]]:
             }
 
 
+def memory() -> Iterator[dict[str, Any]]:
+    """The most memory that is taken by batches of 128, weights included, when nothing else is there."""
+    for beam in (5, 1):
+        sources, how = sources_of(4 * 128), how_of(beam, 128)
+        for name in (PEER, *PRECISIONS):
+            torch.cuda.empty_cache()
+            before = torch.cuda.memory_allocated()
+            torch.cuda.reset_peak_memory_stats()
+            model = peer_model() if name == PEER else own_model()
+            for _ in range(2):
+                generate_all(model, sources, 128, beam) if name == PEER else own(model, name, sources, how)
+            peak = (torch.cuda.max_memory_allocated() - before) / 2**30
+            yield {"system": name if name == PEER else f"own, {name}", "beam": beam, "peak_gibibytes": round(peak, 2)}
+            del model
+
+
 def own(model: Generator, precision: str, sources: Sources, how: Decoding, stepping: Stepping | None = None) -> Found:
     return decode_all(model, sources, how.model_copy(update={"precision": precision}), stepping=stepping)
 
@@ -156,35 +173,35 @@ def _share(found: Found, others: Found) -> float:
 
 
 def files(count: int) -> Iterator[dict[str, Any]]:
-    """Figures of a text, twice: the first time everything is captured."""
+    """Figures of a text, three times: it begins without a graph."""
     text = text_of(count)
     for beam in (5, 1):
         how = Decoding(beam=beam, longest_factor=1.0, longest_extra=0)
         for precision in PRECISIONS:
             model = own_model()
-            torch.cuda.reset_peak_memory_stats()
-            cold, warm = (seconds(partial(own, model, precision, text, how)) for _ in range(2))
-            peak = torch.cuda.max_memory_allocated() / 2**30
-            yield _file(f"own, {precision}", beam, count, cold, warm, peak)
+            yield _file(f"own, {precision}", beam, count, partial(own, model, precision, text, how))
             del model
-        peer = peer_model()
-        some = text[: count // 8]
-        torch.cuda.reset_peak_memory_stats()
-        by_length = list(batches_by_length([len(source) + 1 for source in some], how.batch_tokens))
-
-        def translate(peer: Any = peer, beam: int = beam, some: Sources = some, chosen: Any = by_length) -> None:
-            for batch in chosen:
-                rows = [some[example] for example in batch]
-                generate(peer, rows, beam, max(map(len, rows)) + 1)
-
-        cold, warm = (seconds(translate) for _ in range(2))
-        peak = torch.cuda.max_memory_allocated() / 2**30
-        yield _file(PEER, beam, len(some), cold, warm, peak)
+        yield _file(PEER, beam, count, partial(generate_text, peer_model(), text, how))
 
 
-def _file(name: str, beam: int, count: int, cold: float, warm: float, peak: float) -> dict[str, Any]:
-    rates = {"first_time": round(count / cold, 1), "second_time": round(count / warm, 1)}
-    return {"system": name, "beam": beam, "sentences": count, **rates, "peak_gibibytes": round(peak, 2)}
+def generate_text(peer: Any, text: Sources, how: Decoding) -> None:
+    for batch in batches_by_length([len(source) + 1 for source in text], how.batch_tokens):
+        rows = [text[example] for example in batch]
+        generate(peer, rows, how.beam, max(map(len, rows)) + 1)
+
+
+def _file(name: str, beam: int, count: int, system: Callable[[], Any]) -> dict[str, Any]:
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    rates = [round(count / seconds(system), 1) for _ in TIMES]
+    peak = torch.cuda.max_memory_allocated() / 2**30
+    return {
+        "system": name,
+        "beam": beam,
+        "sentences": count,
+        **dict(zip(TIMES, rates, strict=True)),
+        "peak_gibibytes": round(peak, 2),
+    }
 
 
 def main() -> None:
@@ -198,6 +215,7 @@ def main() -> None:
     record["device"] = torch.cuda.get_device_name()
     parts: dict[str, Iterator[dict[str, Any]]] = {
         "batches": batches(arguments.rounds),
+        "memory": memory(),
         "equal": equal_outputs(arguments.sentences // 16),
         "text": files(arguments.sentences),
     }

@@ -60,17 +60,19 @@ def decode_gpu(record: Record) -> list[str]:
 
 
 def decode_gpu_text(record: Record) -> list[str]:
-    """Decoding a text of all lengths on a GPU: from nothing, with all that is captured on the way, and once more."""
+    """Decoding a text of all lengths on a GPU: from nothing, with all that is captured on the way, and again."""
+    times = [name for name in ("first_time", "second_time", "third_time") if name in record["text"][0]]
     rows = [
         [
             figure["system"],
-            *(f"{figure[name]:,.0f}" for name in ("first_time", "second_time")),
+            *(f"{figure[name]:,.0f}" for name in times),
             f"{figure['peak_gibibytes']:.1f}",
         ]
         for figure in record["text"]
+        if figure["beam"] == record["text"][0]["beam"]
     ]
     sentences, beam = (record["text"][0][name] for name in ("sentences", "beam"))
-    titles = ["system", "sentences/s, first time", "sentences/s, second time", "peak, GiB"]
+    titles = ["system", *(f"sentences/s, {name.replace('_', ' ')}" for name in times), "peak, GiB"]
     return [
         *markdown(titles, rows),
         "",
