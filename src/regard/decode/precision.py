@@ -1,16 +1,22 @@
 """The number format that a model computes in while it writes."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from functools import cache
 from weakref import WeakKeyDictionary
 
 import torch
 
+from regard.decode.copies import Copies
+from regard.decode.eight_bits import in_eight_bits, is_exact
 from regard.decode.modules import modules_of, weights_of
+from regard.errors import ModelWarning
 from regard.models.generator import Generator
 from regard.tap import Tap
 
+_ROUNDED = Copies(in_eight_bits)
 _COPIES: WeakKeyDictionary[Generator, Generator] = WeakKeyDictionary()
 
 
@@ -18,7 +24,8 @@ _COPIES: WeakKeyDictionary[Generator, Generator] = WeakKeyDictionary()
 def computing_in(precision: str, model: Generator, device: torch.device) -> Iterator[Generator]:
     """A model that computes in the format of `decode.precision` while the block runs.
 
-    In bfloat16 that is a copy, brought up to date whenever it is asked for; its taps are those of the model itself.
+    In bfloat16 and in int8 that is a copy, brought up to date whenever it is asked for; its taps are those of the model
+    itself.
     """
     if precision == "bfloat16" and device.type in ("cuda", "cpu"):
         yield narrow(model)
@@ -29,8 +36,23 @@ def computing_in(precision: str, model: Generator, device: torch.device) -> Iter
             yield model
         finally:
             torch.backends.cuda.matmul.allow_tf32 = before
+    elif precision == "int8" and device.type == "cpu" and _has_eight_bits():
+        yield _ROUNDED.of(model)
     else:
         yield model
+
+
+@cache
+def _has_eight_bits() -> bool:
+    """Whether the processor can; it is told once, if it cannot."""
+    if not is_exact():
+        warnings.warn(
+            "decode.precision = 'int8': this processor does not add products of such numbers up exactly, so float32 is "
+            "used instead; set it to bfloat16 or float32",
+            ModelWarning,
+            stacklevel=2,
+        )
+    return is_exact()
 
 
 def formats_of(model: Generator) -> list[Generator]:

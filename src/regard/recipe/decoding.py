@@ -56,10 +56,10 @@ class Decoding(Drawing):
     """An output has at most this many tokens for each source token, and …"""
     longest_extra: Count = 20
     """… this many more."""
-    precision: Literal["float32", "tf32", "bfloat16"] = "float32"
-    """The format of the numbers. On CUDA, tf32 multiplies matrices with 10 bits behind the point; bfloat16 computes
-    everything but probabilities with 7, on CPUs too, of which newer ones have instructions for it: faster, and now and
-    then another output."""
+    precision: Literal["float32", "tf32", "bfloat16", "int8"] = "float32"
+    """The format of the numbers. On CUDA, tf32 multiplies matrices with 10 bits behind the point; on CPUs, int8 rounds
+    linear maps to whole numbers of 8 bits; bfloat16 computes everything but probabilities with 7 bits behind the point,
+    on both. Newer CPUs have instructions for these: faster, and now and then another output."""
     batch_tokens: Positive = 4096
     """Source tokens decoded together by each worker, padding included, the beam not counted."""
 

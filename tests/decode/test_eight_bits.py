@@ -1,0 +1,341 @@
+"""Linear maps in whole numbers of eight bits: exact but for the rounding of both sides, and models that compute so."""
+
+import gc
+import warnings
+import weakref
+from collections.abc import Callable
+from math import prod
+
+import pytest
+import torch
+from command_line import Trained, regard
+from decoding_toys import SmallGenerator
+from hypothesis import given
+from hypothesis import strategies as st
+from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY, every_model
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.data.batch import padded_sources
+from regard.decode import decode_all, precision, score_all
+from regard.decode.eight_bits import EightBits, in_eight_bits, is_exact
+from regard.decode.precision import computing_in
+from regard.errors import ModelWarning
+from regard.models import Ensemble, Generator, build_model
+from regard.nn.cells import Cell
+from regard.recipe import Decoding
+from regard.tap import record
+from regard.tokens.vocabulary import BEGIN
+
+CPU = torch.device("cpu")
+SOURCES = [[4, 5, 6, 4], [6, 6], [5]]
+WORDS = [[9, 5, 10, 9], [9, 9], [5]]
+WIDTHS = st.sampled_from([1, 2, 3, 7, 16, 33, 64])
+
+needs_exact = pytest.mark.skipif(not is_exact(), reason="this processor does not add such products up exactly")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled() -> None:
+    """The first call compiles, and hypothesis has no patience for that."""
+    for bias in (None, torch.zeros(2)):
+        F.linear(torch.zeros(1, 2), EightBits.of(torch.zeros(2, 2)), bias)
+
+
+def random(*shape: int, seed: int, spread: float = 1.0) -> Tensor:
+    """Numbers in rows of very different sizes."""
+    generator = torch.Generator().manual_seed(seed)
+    sizes = 10 ** (4 * torch.rand(*shape[:-1], 1, generator=generator) - 2)
+    return torch.randn(*shape, generator=generator) * sizes * spread
+
+
+@given(WIDTHS, WIDTHS, st.floats(1e-20, 1e20), st.integers(0, 999))
+def test_each_number_is_off_by_half_a_scale_at_most(rows: int, width: int, spread: float, seed: int) -> None:
+    matrix = random(rows, width, seed=seed, spread=spread)
+    found = EightBits.of(matrix)
+    assert (found.shape, found.dtype, found.numbers.dtype) == (matrix.shape, torch.float32, torch.int8)
+    torch.testing.assert_close(found.scales, matrix.abs().amax(1) / 127, rtol=1e-6, atol=0)
+    off = (found.full().double() - matrix.double()).abs()
+    assert (off <= found.scales[:, None].double() * (0.5 + 1e-4)).all()
+    assert (found.numbers.abs().amax(1) == 127).all()
+
+
+@needs_exact
+@given(
+    st.lists(st.integers(0, 5), min_size=0, max_size=3),
+    WIDTHS.filter(lambda width: width > 1),
+    WIDTHS,
+    st.booleans(),
+    st.sampled_from([torch.float32, torch.float64, torch.bfloat16]),
+    st.integers(0, 999),
+)
+def test_a_product_is_exact_but_for_rounding(
+    leading: list[int], inputs: int, outputs: int, biased: bool, dtype: torch.dtype, seed: int
+) -> None:
+    features, weight = random(*leading, inputs, seed=seed).to(dtype), random(outputs, inputs, seed=seed + 1)
+    bias = random(outputs, seed=seed + 2).to(dtype) if biased else None
+    matrix, rows = EightBits.of(weight), EightBits.of(features.reshape(-1, inputs))
+    found = F.linear(features, matrix, bias)
+    assert (found.shape, found.dtype) == ((*leading, outputs), dtype)
+    sums = rows.numbers.double() @ matrix.numbers.double().t()
+    expected = sums * (rows.scales.double()[:, None] * matrix.scales.double())
+    largest = expected.abs()
+    if bias is not None:
+        expected, largest = expected + bias.double(), largest + bias.double().abs()
+    rounding = max(torch.finfo(dtype).eps, torch.finfo(torch.float32).eps)
+    assert ((found.double().view(expected.shape) - expected).abs() <= 3 * rounding * largest).all()
+
+
+@needs_exact
+@given(WIDTHS, WIDTHS, st.integers(0, 999))
+def test_products_are_near_those_of_the_matrix_itself(inputs: int, outputs: int, seed: int) -> None:
+    features, weight, bias = (random(*shape, seed=seed) for shape in ((5, inputs), (outputs, inputs), (outputs,)))
+    off = (F.linear(features, EightBits.of(weight), bias) - F.linear(features, weight, bias)).abs()
+    largest = features.abs().amax(1, keepdim=True) * weight.abs().amax(1)
+    assert (off <= inputs * largest * 1.01 / 127 + 1e-5 * bias.abs()).all()
+
+
+@needs_exact
+def test_rows_of_zeros_and_of_almost_nothing_give_nothing_but_the_bias() -> None:
+    features, weight, bias = random(4, 6, seed=1), random(3, 6, seed=2), random(3, seed=3)
+    features[1], features[2], weight[0] = 0.0, 1e-40, 0.0
+    found = F.linear(features, EightBits.of(weight), bias)
+    assert torch.equal(found[1:3], bias.expand(2, 3))
+    assert torch.equal(found[:, 0], bias[:1].expand(4))
+    assert found[[0, 3], 1:].ne(bias[1:]).all()
+
+
+@needs_exact
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("place", [0, 2, 32])
+def test_what_is_no_number_stays_none_in_its_row_and_touches_no_other(bad: float, place: int) -> None:
+    features, weight, bias = random(5, 33, seed=1), random(40, 33, seed=2), random(40, seed=3)
+    weight[7] = 0.0
+    before = F.linear(features, EightBits.of(weight), bias)
+    rest = torch.tensor([0, 1, 3, 4])
+    broken = features.clone()
+    broken[2, place] = bad
+    found = F.linear(broken, EightBits.of(weight), bias)
+    assert found[2].isnan().all()
+    assert torch.equal(found[rest], before[rest])
+    weight[2, place] = bad
+    found = F.linear(features, EightBits.of(weight), bias)
+    assert found[:, 2].isnan().all()
+    assert torch.equal(found[:, [0, 1, *range(3, 40)]], before[:, [0, 1, *range(3, 40)]])
+
+
+@needs_exact
+@given(st.integers(0, 12), st.integers(0, 12), st.integers(0, 999))
+def test_some_rows_of_a_matrix_give_some_columns_of_the_product(begin: int, end: int, seed: int) -> None:
+    features, weight, bias = random(3, 7, seed=seed), EightBits.of(random(12, 7, seed=seed)), random(12, seed=seed)
+    part = weight[begin:end]
+    assert isinstance(part, EightBits)
+    assert torch.equal(part.full(), weight.full()[begin:end])
+    expected = F.linear(features, weight, bias)[:, begin:end]
+    assert torch.equal(F.linear(features, part, bias[begin:end]), expected)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda matrix: matrix.t(),
+        lambda matrix: torch.ones(2, 7) @ matrix.t(),
+        lambda matrix: matrix @ torch.ones(7),
+        lambda matrix: matrix[torch.tensor([3, 0, 3])],
+        lambda matrix: matrix[2],
+        lambda matrix: matrix[1:3, 2],
+        lambda matrix: matrix.to(torch.float64),
+        lambda matrix: matrix.bfloat16(),
+        lambda matrix: matrix.clone(),
+        lambda matrix: matrix * 2 + matrix,
+        lambda matrix: F.embedding(torch.tensor([1, 4]), matrix),
+        lambda matrix: F.linear(matrix, torch.ones(3, 7)),
+        lambda matrix: F.pad(matrix, (0, 0, 0, 2)),
+        lambda matrix: torch.cat([matrix, matrix]),
+        lambda matrix: matrix.contiguous().sum(),
+    ],
+)
+def test_all_else_is_done_to_the_numbers_it_stands_for(function: Callable[[Tensor], Tensor]) -> None:
+    matrix = EightBits.of(random(5, 7, seed=1))
+    torch.testing.assert_close(function(matrix), function(matrix.full()), rtol=0, atol=0, check_stride=False)
+
+
+def test_it_stays_what_it_is_as_a_parameter_in_the_same_format() -> None:
+    matrix = EightBits.of(random(5, 7, seed=1))
+    for same in (nn.Parameter(matrix, requires_grad=False), matrix.detach(), matrix.to(torch.float32)):
+        assert isinstance(same, EightBits)
+        assert torch.equal(same.numbers, matrix.numbers)
+        assert torch.equal(same.scales, matrix.scales)
+
+
+def model_of(name: str) -> Generator:
+    torch.manual_seed(len(name))
+    if name == "ensemble":
+        return Ensemble([model_of("recurrent-additive-feed"), model_of("transformer-scaled_dot-rotary")])
+    return build_model(TINY[name], SOURCE_SIZE, TARGET_SIZE).eval()
+
+
+def eight_bits_of(model: Generator) -> list[Tensor]:
+    return [parameter for parameter in model.parameters() if isinstance(parameter, EightBits)]
+
+
+@needs_exact
+@every_model
+@torch.no_grad()
+def test_every_kind_of_model_computes_nearly_the_same(name: str) -> None:
+    model = model_of(name)
+    copy = in_eight_bits(model)
+    source = padded_sources(SOURCES, WORDS if model.copies else None, 5)
+    tokens, wanted = torch.tensor([[BEGIN, 4, 5, 6]] * 3), torch.tensor([[4, 5, 6, 2]] * 3)
+    expected, found = ([], [])
+    for each, log_probs in ((model, expected), (copy, found)):
+        features, state = each.advance(tokens, each.start(source, 4))
+        readout = each.readout_of(state)
+        log_probs += [readout.logits(features).log_softmax(-1), *readout.log_probs(features, wanted)]
+    assert eight_bits_of(copy)
+    assert not torch.equal(found[0], expected[0])
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one.exp(), other.exp(), rtol=0.1, atol=0.02)
+    torch.testing.assert_close(found[1], found[0].gather(-1, wanted[..., None])[..., 0], rtol=1e-4, atol=1e-5)
+
+
+@needs_exact
+@pytest.mark.parametrize("name", [*list(TINY)[::5], "copying-transformer", "ensemble"])
+def test_outputs_are_scored_as_the_model_does_nearly(name: str) -> None:
+    model = model_of(name)
+    words = WORDS if model.copies else None
+    how = Decoding(beam=3, n_best=2, longest_factor=1.0, longest_extra=2, precision="int8")
+    for prefixes in ([[], [], []], [[4, 5], [5], [6, 6, 4]]):
+        found = [best for best, *_ in decode_all(model, SOURCES, how, prefixes=prefixes, words=words)]
+        assert [list(one.tokens[: len(prefix)]) for one, prefix in zip(found, prefixes, strict=True)] == prefixes
+        scores = score_all(model, SOURCES, [one.tokens for one in found], words=words)
+        for one, log_probs in zip(found, scores, strict=True):
+            counted = log_probs if one.finished else log_probs[:-1]
+            assert one.log_prob == pytest.approx(sum(counted), abs=0.05 * len(counted))
+
+
+@needs_exact
+def test_a_copy_shares_embeddings_other_weights_and_taps_and_leaves_the_model_as_it_is() -> None:
+    model = model_of("transformer-multiplicative-sinusoidal")
+    before = dict(model.named_parameters())
+    copy = in_eight_bits(model)
+    assert dict(model.named_parameters()).keys() == before.keys()
+    assert all(tensor is before[name] for name, tensor in model.named_parameters())
+    rounded = {id(module.weight) for module in copy.modules() if isinstance(module, nn.Linear)} | {
+        id(copy.readout.weight)
+    }
+    assert {id(tensor) for tensor in eight_bits_of(copy)} == rounded
+    others = [(name, tensor) for name, tensor in copy.named_parameters() if id(tensor) not in rounded]
+    assert others
+    assert all(before[name] is tensor for name, tensor in others)
+    assert copy.decoder.input.embedding.weight is model.decoder.input.embedding.weight
+    with record(model, "decoder.*.cross.weights") as seen:
+        decode_all(model, SOURCES, Decoding(beam=2, longest_factor=0.0, longest_extra=2, precision="int8"))
+    assert all(seen.values())
+
+
+def test_gates_and_cells_stay_as_they_are() -> None:
+    copy = in_eight_bits(model_of("copying-feed"))
+    gates = [module for module in copy.modules() if isinstance(module, nn.Linear) and module.out_features == 1]
+    cells = [module for module in copy.modules() if isinstance(module, Cell)]
+    assert gates
+    assert cells
+    weights = [gate.weight for gate in gates] + [cell.input_weight for cell in cells]
+    assert not any(isinstance(weight, EightBits) for weight in weights)
+
+
+@needs_exact
+def test_a_copy_is_kept_until_weights_change_and_no_longer_than_its_model() -> None:
+    model = model_of("transformer-scaled_dot-sinusoidal")
+    with computing_in("int8", model, CPU) as first, computing_in("int8", model, CPU) as second:
+        assert first is second
+        assert eight_bits_of(first)
+    how = Decoding(beam=2, longest_factor=1.0, longest_extra=2, precision="int8")
+    before = decode_all(model, SOURCES, how)
+    assert decode_all(model, SOURCES, how) == before
+    with torch.no_grad():
+        model.readout.weight[5] *= 9.0
+    with computing_in("int8", model, CPU) as third:
+        assert third is not first
+    assert decode_all(model, SOURCES, how) != before
+    gone = weakref.ref(model)
+    del model
+    gc.collect()
+    assert gone() is None
+    assert third.readout.size == TARGET_SIZE
+
+
+@needs_exact
+def test_models_of_inference_mode_are_rounded_each_time() -> None:
+    how = Decoding(beam=2, longest_factor=1.0, longest_extra=2, precision="int8")
+    with torch.inference_mode():
+        made_here = model_of("transformer-scaled_dot-sinusoidal")
+    before = decode_all(made_here, SOURCES, how)
+    assert decode_all(model_of("transformer-scaled_dot-sinusoidal"), SOURCES, how) == before
+    with torch.inference_mode():
+        made_here.readout.weight[5] *= 9.0
+    assert decode_all(made_here, SOURCES, how) != before
+
+
+@needs_exact
+def test_a_model_that_is_no_translator_computes_so_too() -> None:
+    torch.manual_seed(1)
+    model = SmallGenerator(31)
+    with computing_in("int8", model, CPU) as computing:
+        assert isinstance(computing.output.weight, EightBits)  # type: ignore[union-attr]
+    assert len(decode_all(model, SOURCES, Decoding(beam=2, longest_extra=2, precision="int8"))) == 3
+
+
+def test_elsewhere_the_model_itself_computes() -> None:
+    model = model_of("transformer-scaled_dot-sinusoidal")
+    with computing_in("int8", model, torch.device("cuda")) as computing:
+        assert computing is model
+
+
+def test_a_processor_that_cannot_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_of("transformer-scaled_dot-sinusoidal")
+    monkeypatch.setattr(precision, "is_exact", lambda: False)
+    precision._has_eight_bits.cache_clear()
+    try:
+        message = (
+            "decode.precision = 'int8': this processor does not add products of such numbers up exactly, so float32 is "
+            "used instead; set it to bfloat16 or float32"
+        )
+        with pytest.warns(ModelWarning) as told, computing_in("int8", model, CPU) as computing:
+            assert computing is model
+        assert [str(one.message) for one in told] == [message]
+        with warnings.catch_warnings(), computing_in("int8", model, CPU) as computing:
+            warnings.simplefilter("error")
+            assert computing is model
+    finally:
+        precision._has_eight_bits.cache_clear()
+
+
+def test_whether_sums_are_exact_is_found_out_by_the_largest() -> None:
+    """An older processor adds pairs of products up in 16 bits."""
+    assert is_exact() == is_exact.__wrapped__()
+    original = torch._int_mm
+    try:
+        torch._int_mm = lambda rows, columns: original(rows, columns).clamp(-(2**20), 2**20)
+        assert not is_exact.__wrapped__()
+    finally:
+        torch._int_mm = original
+
+
+@needs_exact
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (1, 1, 1)])
+def test_nothing_and_next_to_nothing_is_multiplied_too(shape: tuple[int, ...]) -> None:
+    features = torch.ones(*shape, 4)
+    found = F.linear(features, EightBits.of(torch.ones(3, 4)))
+    assert found.shape == (*shape, 3)
+    assert found.numel() == 0 or prod(shape) == 1
+    torch.testing.assert_close(found, torch.full((*shape, 3), 4.0))
+
+
+@needs_exact
+def test_the_command_translates_so(trained: Trained) -> None:
+    text, how = b"eins zwei\n\nHaus\nrot und blau\n", ("--set", "decode.precision=int8")
+    outputs = [regard("translate", trained.folder, *options, stdin=text) for options in ((), how)]
+    assert [(told.code, told.err) for told in outputs] == [(0, "")] * 2
+    # By far the likeliest, for this model.
+    assert outputs[0].out == outputs[1].out == "one two\n\nhouse\nred and blue\n"
