@@ -12,10 +12,11 @@ recurrent models (LSTM, additive attention before the cell, or after it and fed 
 of the same vocabulary are made to write as many tokens as they read.
 
 MarianMT has the same shape and reads the same sources in the same batches. Of a model that computes as it does
-(`norm = "post"` and sinusoidal positions) it has the weights, and writes what it finds; else its weights are random,
-and it is made to write as many tokens as the longest output of ours in each batch. So is JoeyNMT, whose recurrent model
-is ours with attention that is fed (`joeynmt_peer.py` says how to install it). MarianMT takes part if transformers is
-installed, CTranslate2 if it is, and JoeyNMT if the Python of its environment is given. Every system is warmed; then all
+(`norm = "post"` and sinusoidal positions) it has the weights, and writes what it finds, but not PAD and BEGIN, which
+our search never writes either; else its weights are random, and it is made to write as many tokens as the longest
+output of ours in each batch. So is JoeyNMT, whose recurrent model is ours with attention that is fed (`joeynmt_peer.py`
+says how to install it). MarianMT takes part if transformers is installed, CTranslate2 if it is, JoeyNMT if the Python
+of its environment is given, and our search in int8 if the processor is exact in it. Every system is warmed; then all
 take turns, and the median of the rounds counts.
 """
 
@@ -25,7 +26,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,11 +39,15 @@ from conditions import conditions, installed
 from joeynmt_peer import JoeyNMT, recurrent_network, transformer_network
 from plain_marian import computes_alike, marian, marian_of
 from sacrebleu import corpus_bleu
+from torch import Tensor
 
 from regard.data.batch import Padded
 from regard.decode import Hypothesis
+from regard.decode.constraints import NEVER
 from regard.decode.corpus import batches_by_length
-from regard.errors import counted
+from regard.decode.eight_bits import is_exact
+from regard.decode.export import check_can_export, ctranslate2
+from regard.errors import RegardError, UsageError, counted
 from regard.models import build_model
 from regard.recipe import Attention, Decoding, RecurrentModel, TransformerModel
 from regard.tasks import Translator, load
@@ -52,8 +57,9 @@ from regard.tokens import END
 SIZE, LENGTH, SURE, POSITIONS = 8000, 32, 12.0, 1024
 MARIAN = "MarianMT generate"
 ALONE = {"CTranslate2 alone, float32": "float32", "CTranslate2 alone, int8": "int8"}
-BFLOAT16 = "own, bfloat16"
-ENGINES = ("own", BFLOAT16, "ctranslate2", "ctranslate2:int8", *ALONE)
+FORMATS = {"own, bfloat16": "bfloat16", "own, int8": "int8"}
+"""`decode.precision` of our own search, where it is not the default."""
+ENGINES = ("own", *FORMATS, "ctranslate2", "ctranslate2:int8", *ALONE)
 RECURRENT = {"own, recurrent": "before", "own, recurrent, fed": "feed"}
 """Where the attention of each is."""
 JOEYNMT = ("JoeyNMT, recurrent", "JoeyNMT, Transformer")
@@ -80,10 +86,10 @@ def best(found: Sequence[Sequence[Hypothesis]]) -> list[tuple[int, ...]]:
     return [hypotheses[0].tokens for hypotheses in found]
 
 
-def random_systems(settings: TransformerModel, how: Decoding, folder: Path, wanted: Sequence[str]) -> dict[str, System]:
+def random_systems(settings: TransformerModel, how: Decoding, folder: Path, names: Sequence[str]) -> dict[str, System]:
     """Our systems on a model of random weights."""
     torch.manual_seed(1)
-    return engines(ending_model(settings), settings, how, folder, wanted)
+    return engines(ending_model(settings), settings, how, folder, names)
 
 
 def recurrent_model(hidden: int, placement: str = "feed") -> RecurrentModel:
@@ -99,25 +105,29 @@ def recurrent(settings: RecurrentModel, sizes: tuple[int, int], how: Decoding) -
     return lambda sources: best(engine.decode_all(sources, as_long))
 
 
-def trained(folder: Path) -> Translator:
+def trained(option: str, folder: Path) -> Translator:
     """A model that the other systems can have the shape of."""
-    translator = load(folder, device="cpu")
+    try:
+        translator = load(folder, device="cpu")
+    except RegardError as error:  # which names the folder
+        raise SystemExit(f"{option} {error}") from None
     if not isinstance(translator, Translator):
-        raise SystemExit(f"--model {folder}: is a language model; give the folder of a translator")
+        raise SystemExit(f"{option} {folder}: is a language model; give the folder of a translator")
     shape = translator.recipe.model
     if not isinstance(shape, TransformerModel) or shape.copying:
         kind = f"{shape.kind}, copying" if shape.copying else shape.kind
         raise SystemExit(
-            f"--model {folder}: its kind is {kind}, but it is compared with peers of the same shape, which are "
-            "Transformers that do not copy; give such a one, or leave --model out (recurrent models then have --hidden)"
+            f"{option} {folder}: its kind is {kind}, but it is compared with peers of the same shape, which are "
+            "Transformers that do not copy; give the folder of such a one"
         )
     return translator
 
 
-def read_lines(option: str, path: Path, most: int) -> list[str]:
-    """The first lines of a text; there must be one."""
+def read_lines(option: str, path: Path) -> list[str]:
+    """The lines of a text; there must be one. Only a line feed ends a line, as in `regard translate`."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()[:most]
+        with open(path, encoding="utf-8", newline="\n") as text:
+            lines = [line.removesuffix("\n").removesuffix("\r") for line in text]
     except (OSError, UnicodeDecodeError) as error:
         raise SystemExit(f"{option} {path}: cannot be read as text ({error}); give a sentence a line") from None
     if not lines:
@@ -125,16 +135,35 @@ def read_lines(option: str, path: Path, most: int) -> list[str]:
     return lines
 
 
+def able(wanted: Iterable[str], shapes: Sequence[TransformerModel]) -> list[str]:
+    """The engines among those wanted that can run models of all these shapes; of the others it is said why not."""
+    hindered = {name: next(filter(None, (hindrance(name, shape) for shape in shapes)), "") for name in ENGINES}
+    for name in wanted:
+        if hindered.get(name):
+            print(f"{name} takes no part: {hindered[name]}", file=sys.stderr)
+    return [name for name in ENGINES if name in wanted and not hindered[name]]
+
+
+def hindrance(name: str, shape: TransformerModel) -> str:
+    """What keeps an engine from running models of a shape; empty if nothing does."""
+    if FORMATS.get(name) == "int8" and not is_exact():
+        return "this processor does not add products of such numbers up exactly"
+    if "ctranslate2" in name.lower():
+        try:
+            ctranslate2()
+            check_can_export(shape)
+        except UsageError as error:
+            return str(error).partition(";")[0]  # what follows is advice for `regard translate`
+    return ""
+
+
 def engines(
-    model: Any, settings: TransformerModel, how: Decoding, folder: Path, wanted: Sequence[str]
+    model: Any, settings: TransformerModel, how: Decoding, folder: Path, names: Collection[str]
 ) -> dict[str, System]:
-    """A Transformer with our own engine, and those that are wanted and installed; others are not even loaded."""
-    names = [
-        "own",
-        *(name for name in ENGINES[1:] if name in wanted and (name == BFLOAT16 or installed("ctranslate2"))),
-    ]
+    """A Transformer with our own engine, and those that are named; others are not even loaded."""
+    names = [name for name in ENGINES if name == "own" or name in names]
     made = {name: make_engine(name.partition(",")[0], model, settings, folder) for name in names if name not in ALONE}
-    formats = {name: how.model_copy(update={"precision": "bfloat16"}) if name == BFLOAT16 else how for name in names}
+    formats = {name: how.model_copy(update={"precision": FORMATS.get(name, how.precision)}) for name in names}
     systems = {
         name: lambda sources, engine=engine, how=formats[name]: best(engine.decode_all(sources, how))
         for name, engine in made.items()
@@ -185,11 +214,17 @@ def generating(model: Any, how: Decoding, lengths: Sequence[int] | None) -> Syst
                 early_stopping=how.beam > 1,
                 min_new_tokens=0 if lengths is None else count,
                 max_new_tokens=count,
+                logits_processor=[forbid],
             )
             found.update(zip(chosen, map(until_end, written[:, 1:].tolist()), strict=True))
         return [found[example] for example in range(len(sources))]
 
     return torch.inference_mode()(translate)
+
+
+def forbid(_: Tensor, log_probs: Tensor) -> Tensor:
+    """Of what is never written; in place, so that it costs MarianMT nothing."""
+    return log_probs.index_fill_(1, torch.tensor(NEVER), -torch.inf)
 
 
 def until_end(tokens: list[int]) -> tuple[int, ...]:
@@ -247,7 +282,7 @@ def figures(
             "times_marian_by_processor": _ratio(processor, name, MARIAN),
             "times_joeynmt": _ratio(clock, name, joey[name]),
             "times_joeynmt_by_processor": _ratio(processor, name, joey[name]),
-            "same_outputs_as_own": _same(outputs[name], own) if name in one_model and name != "own" else None,
+            "same_outputs_as_own": same_share(outputs[name], own) if name in one_model and name != "own" else None,
             "bleu": bleu.get(name),
         }
         for name, each in times.items()
@@ -259,7 +294,8 @@ def _ratio(rates: Mapping[str, float], name: str, peer: str) -> float | None:
     return round(rates[name] / rates[peer], 2) if peer in rates else None
 
 
-def _same(outputs: list[tuple[int, ...]], own: list[tuple[int, ...]]) -> float:
+def same_share(outputs: list[tuple[int, ...]], own: list[tuple[int, ...]]) -> float:
+    """Of outputs that are the same, token by token."""
     return round(sum(one == other for one, other in zip(outputs, own, strict=True)) / len(own), 4)
 
 
@@ -291,19 +327,36 @@ def options() -> argparse.Namespace:
 
 def read_references(path: Path, count: int) -> list[str]:
     """As many references as there are lines of text."""
-    references = read_lines("--reference", path, count)
-    if len(references) < count:
+    references = read_lines("--reference", path)
+    if len(references) != count:
         counts = f"{counted(len(references), 'line')} for {count} of --text"
         raise SystemExit(f"--reference {path}: {counts}; give its translation, line for line")
     return references
 
 
-def bleu_of(
-    translator: Translator, outputs: dict[str, list[tuple[int, ...]]], references: Sequence[str]
-) -> dict[str, float]:
-    """Of each system's outputs."""
-    texts = {name: [translator.target_tokenizer.decode(tokens) for tokens in found] for name, found in outputs.items()}
+def texts_of(translator: Translator, outputs: Mapping[str, list[tuple[int, ...]]]) -> dict[str, list[str]]:
+    """Each system's outputs as they are read."""
+    return {name: [translator.target_tokenizer.decode(tokens) for tokens in found] for name, found in outputs.items()}
+
+
+def bleu_of(texts: Mapping[str, list[str]], references: list[str]) -> dict[str, float]:
     return {name: round(corpus_bleu(found, [references]).score, 2) for name, found in texts.items()}
+
+
+def write(record: dict[str, Any], arguments: argparse.Namespace) -> None:
+    """The figures, with the settings that they were measured by."""
+    settings = {name: plain(value) for name, value in vars(arguments).items()}
+    record |= {"settings": settings, "load_average_after": round(os.getloadavg()[0], 2)}
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(record, indent=1) + "\n")
+    print(json.dumps(record["figures"], indent=1))
+
+
+def plain(value: object) -> str | list[str]:
+    """A setting as it is written; of paths, the last part alone."""
+    if isinstance(value, (list, tuple)):
+        return [str(plain(each)) for each in value]
+    return value.name if isinstance(value, Path) else str(value)
 
 
 def main() -> None:
@@ -315,18 +368,18 @@ def main() -> None:
     how = Decoding(beam=arguments.beam, batch_tokens=arguments.batch_tokens)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as processes:
         if arguments.model:
-            translator = trained(arguments.model)
+            translator = trained("--model", arguments.model)
             settings = translator.recipe.model
             sizes = translator.source_tokenizer.size, translator.target_tokenizer.size
-            lines = read_lines("--text", arguments.text, arguments.sentences)
+            lines = read_lines("--text", arguments.text)
             references = read_references(arguments.reference, len(lines)) if arguments.reference else []
-            sources = translator.source_tokenizer.encode_all(lines)
-            systems = engines(translator.model, settings, how, Path(folder), arguments.systems)
+            sources = translator.source_tokenizer.encode_all(lines[: arguments.sentences])
+            systems = engines(translator.model, settings, how, Path(folder), able(arguments.systems, [settings]))
         else:
             settings, sizes = TransformerModel(kind="transformer", position="learned"), (SIZE, SIZE)
             draw = Random(1)
             sources = [[draw.randrange(4, SIZE) for _ in range(LENGTH - 1)] for _ in range(arguments.sentences)]
-            systems = random_systems(settings, how, Path(folder), arguments.systems)
+            systems = random_systems(settings, how, Path(folder), able(arguments.systems, [settings]))
         outputs = {name: system(sources) for name, system in systems.items()}
         for name, placement in RECURRENT.items():
             if name in arguments.systems:
@@ -340,8 +393,10 @@ def main() -> None:
                 systems[MARIAN] = generating(marian(settings, *sizes, positions=POSITIONS), how, lengths)
         if arguments.joeynmt:
             as_read = [len(source) for source in sources]
-            fed, plain = recurrent_network(recurrent_model(arguments.hidden)), transformer_network(settings)
-            asked = ((fed, as_read), (plain, lengths))
+            asked = (
+                (recurrent_network(recurrent_model(arguments.hidden)), as_read),
+                (transformer_network(settings), lengths),
+            )
             for name, (network, counts) in zip(JOEYNMT, asked, strict=True):
                 if name in arguments.systems:
                     peer = JoeyNMT(arguments.joeynmt, network, sizes, how, counts)
@@ -351,18 +406,9 @@ def main() -> None:
             print("JoeyNMT takes no part: --joeynmt says which Python has it", file=sys.stderr)
         outputs |= {name: system(sources) for name, system in systems.items() if name not in outputs}
         alike = {name: found for name, found in outputs.items() if name in one_model}
-        bleu = bleu_of(translator, alike, references) if arguments.reference else {}
+        bleu = bleu_of(texts_of(translator, alike), references[: len(sources)]) if arguments.reference else {}
         result = figures(measure(systems, sources, arguments.rounds), outputs, one_model, bleu)
-    record |= {
-        "settings": {
-            name: value.name if isinstance(value, Path) else str(value) for name, value in vars(arguments).items()
-        },
-        "load_average_after": round(os.getloadavg()[0], 2),
-        "figures": result,
-    }
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(record, indent=1) + "\n")
-    print(json.dumps(result, indent=1))
+    write(record | {"figures": result}, arguments)
 
 
 if __name__ == "__main__":
