@@ -1,6 +1,7 @@
-"""Tables of how fast translators write, as `decode_cpu.py` and `decode_gpu.py` measured it."""
+"""Tables of how fast translators write, as `decode_cpu.py` and `decode_gpu.py` measured it, and of how well they do in
+other number formats, by `decode_quality.py`."""
 
-from markdown_tables import Record, conditions, markdown
+from markdown_tables import Record, conditions, markdown, spread
 
 
 def decode_cpu(record: Record) -> list[str]:
@@ -16,6 +17,39 @@ def decode_cpu(record: Record) -> list[str]:
         if figure["times_marian"] is not None and "recurrent" not in figure["system"]
     ]
     return [*markdown([*titles, "outputs as of our own search", "BLEU"], rows), "", conditions(record)]
+
+
+def decode_quality(record: Record) -> list[str]:
+    """What number formats and engines do to quality: a row for each system, means over models."""
+    titles = ["system", "BLEU", "difference", "95 % interval", "outputs as of our own search", "least with a model"]
+    rows = [
+        [
+            figure["system"],
+            spread(figure["bleu"], 2),
+            *(["–"] * 4 if figure["system"] == "own" else _beside_own(figure)),
+        ]
+        for figure in record["figures"]
+    ]
+    seeds = [str(model["seed"]) for model in record["models"]]
+    said = (
+        f"{record['sentences']:,} sentences; {'models of seeds' if len(seeds) > 1 else 'the model of seed'} "
+        f"{', '.join(seeds)}{', means ± standard deviations' if len(seeds) > 1 else ''}. Differences are from our own "
+        f"search in float32, intervals by the paired bootstrap over sentences ({record['signature']}). "
+        f"{conditions(record)}"
+    )
+    return [*markdown(titles, rows), "", said]
+
+
+def _beside_own(figure: Record) -> list[str]:
+    """The difference of BLEU, its interval, and the share of equal outputs: the mean over models, and the least."""
+    mean, low, high = (_signed(figure[name]) for name in ("mean_difference", "low", "high"))
+    same = figure["mean_same_outputs_as_own"], min(figure["same_outputs_as_own"])
+    return [mean, f"{low} to {high}", *(f"{100 * share:.1f} %" for share in same)]
+
+
+def _signed(value: float) -> str:
+    """`−0.12`; nothing is `+0.00`, from whichever side."""
+    return f"{round(value, 2) + 0.0:+.2f}".replace("-", "−")
 
 
 def decode_joeynmt(record: Record) -> list[str]:

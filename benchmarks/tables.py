@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import mean
 
-from decoding_tables import decode_cpu, decode_gpu, decode_gpu_text, decode_joeynmt
+from decoding_tables import decode_cpu, decode_gpu, decode_gpu_text, decode_joeynmt, decode_quality
 from experiment_tables import ablation, guide, recipes
 from markdown_tables import Record, conditions, markdown, spread
 
@@ -322,6 +322,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "decode-gpu-text": ("decode_gpu.json", decode_gpu_text),
     "decode-joeynmt": ("decode_joeynmt.json", decode_joeynmt),
     "decode-joeynmt-transformer": ("decode_joeynmt_transformer.json", decode_joeynmt),
+    "decode-quality": ("decode_quality.json", decode_quality),
     "europarl": ("europarl.json", europarl),
     "generating": ("generating.json", generating),
     "generating-gpu": ("generating_gpu.json", generating),
