@@ -103,6 +103,7 @@ def test_rows_of_zeros_and_of_almost_nothing_give_nothing_but_the_bias() -> None
     assert torch.equal(found[1:3], bias.expand(2, 3))
     assert torch.equal(found[:, 0], bias[:1].expand(4))
     assert found[[0, 3], 1:].ne(bias[1:]).all()
+    assert not EightBits.of(features[1:3]).numbers.any()
 
 
 @needs_exact

@@ -81,14 +81,26 @@ class Likeliest:
         position: int,
         last: Bool[Tensor, " B"],
     ) -> Candidates:
-        beam, size = log_probs.shape[1:]
+        return self.among(*likeliest(log_probs, self.count(log_probs)), totals, last)
+
+    def count(self, numbers: Float[Tensor, "B beam V"]) -> int:
+        """How many of the likeliest of each row are considered: the best of all are among the best of each row, of
+        which one is END. With the likeliest token of a single row being END nothing else is ever better."""
+        beam, size = numbers.shape[1:]
+        return 1 if beam == 1 else min(beam + 1, size)
+
+    def among(
+        self,
+        each: Float[Tensor, "B beam count"],
+        tokens: Int[Tensor, "B beam count"],
+        totals: Float[Tensor, "B beam"],
+        last: Bool[Tensor, " B"],
+    ) -> Candidates:
+        """The best continuations, given the likeliest of each row: only those are worth adding up."""
+        beam = each.shape[1]
         if beam == 1:
-            # With the likeliest token being END nothing else is ever better.
-            each, tokens = likeliest(log_probs, 1)
             totals = totals + each[..., 0].masked_fill(last[:, None] & (tokens[..., 0] != END), -torch.inf)
             return Candidates(totals, torch.zeros_like(tokens[..., 0]), tokens[..., 0])
-        # The best of all are among the best of each row, of which one is END, and only those are worth adding up.
-        each, tokens = likeliest(log_probs, min(beam + 1, size))
         own = torch.arange(each.shape[2], device=last.device) < beam
         sums = totals[..., None] + each.masked_fill(last[:, None, None] & ~((tokens == END) & own), -torch.inf)
         # Nothing continues an empty place, whatever the model makes of it.

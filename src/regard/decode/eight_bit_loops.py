@@ -37,9 +37,8 @@ def _round(
             top_bits = max(top_bits, bits[feature] & SIGNLESS)
         top = np.int32(top_bits).view(np.float32)
         scales[place] = top / MOST
-        # Neither so small that its inverse is infinite, nor infinite, nor no number.
-        inverse = MOST / top if LEAST < top < np.inf else float32(0)
-        if inverse:
+        inverse = MOST / top if top > LEAST else float32(0)
+        if inverse:  # neither of what is infinite nor of what is no number
             for feature in range(len(row)):
                 found[feature] = int8(np.rint(row[feature] * inverse))
         else:
@@ -50,23 +49,23 @@ def scaled_(
     sums: Int32[Tensor, "N V"], rows: Float[Tensor, " N"], columns: Float[Tensor, " V"], bias: Tensor | None
 ) -> Float[Tensor, "N V"]:
     """Sums times the scales of their rows and columns, with a bias, written in their place."""
-    found = sums.view(torch.float32)
     added = columns.new_zeros(0) if bias is None else bias.detach().float()
-    _scale(sums.numpy(), found.numpy(), rows.numpy(), columns.numpy(), added.numpy())
-    return found
+    _scale(sums.numpy(), rows.numpy(), columns.numpy(), added.numpy())
+    return sums.view(torch.float32)
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
 @no_type_check
 def _scale(
     sums: Int32[np.ndarray, "N V"],
-    found: Float32[np.ndarray, "N V"],
     rows: Float32[np.ndarray, " N"],
     columns: Float32[np.ndarray, " V"],
     bias: Float32[np.ndarray, "..."],
 ) -> None:
     for place in range(len(sums)):
-        given, made, scale = sums[place], found[place], rows[place]
+        given, scale = sums[place], rows[place]
+        # Given as one array, so that the compiler sees that each number is read before it is written.
+        made = given.view(np.float32)
         if len(bias):
             for column in range(len(given)):
                 made[column] = float32(given[column]) * (scale * columns[column]) + bias[column]

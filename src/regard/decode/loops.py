@@ -16,9 +16,9 @@ LANES = 128
 Rows = Float32[np.ndarray, "N V"]
 
 
-def log_softmax_(logits: Float[Tensor, "N V"]) -> Float[Tensor, "N V"]:
+def log_softmax_(logits: Float[Tensor, "*rows V"]) -> Float[Tensor, "*rows V"]:
     """log_softmax of each row, written in its place: while it is done with, a row stays near the processor."""
-    _log_softmax_(logits.numpy())
+    _log_softmax_(logits.view(-1, logits.shape[-1]).numpy())
     return logits
 
 
@@ -37,6 +37,45 @@ def _log_softmax_(rows: Rows) -> None:
             row[place] -= level
 
 
+def likeliest_(
+    logits: Float[Tensor, "*rows V"], count: int, forbidden: tuple[int, ...]
+) -> tuple[Float[Tensor, "*rows count"], Int[Tensor, "*rows count"]]:
+    """The highest log-probabilities of each row and their tokens, but for those that are forbidden: as `highest` would
+    find them after `log_softmax_`, which writes as many numbers as it reads. The logits are consumed."""
+    best, places = _room(logits, count)
+    rows = logits.view(-1, logits.shape[-1]).numpy(), best.view(-1, count).numpy(), places.view(-1, count).numpy()
+    _likeliest_(*rows, np.array(forbidden, dtype=np.int64))
+    return best, places
+
+
+@njit(nogil=True, cache=True, fastmath=SUMS, error_model="numpy")
+@no_type_check
+def _likeliest_(
+    rows: Rows,
+    best: Float32[np.ndarray, "N count"],
+    places: Int64[np.ndarray, "N count"],
+    forbidden: Int64[np.ndarray, " F"],
+) -> None:
+    lanes, held = np.empty(LANES, dtype=np.float32), np.empty(len(forbidden), dtype=np.float32)
+    for number in range(len(rows)):
+        row, found = rows[number], best[number]
+        for rank in range(len(forbidden)):
+            held[rank], row[forbidden[rank]] = row[forbidden[rank]], -np.inf
+        top = _maxima(row, lanes)
+        for rank in range(len(forbidden)):
+            top = max(top, held[rank])
+        # What is forbidden has a probability all the same.
+        total = float32(0)
+        for rank in range(len(forbidden)):
+            total += exponential(held[rank] - top)
+        for place in range(len(row)):
+            total += exponential(row[place] - top)
+        level = top + float32(np.log(total))
+        _rank_all(row, lanes, found, places[number])
+        for rank in range(len(found)):
+            found[rank] -= level
+
+
 def highest(
     numbers: Float[Tensor, "*rows V"], count: int
 ) -> tuple[Float[Tensor, "*rows count"], Int[Tensor, "*rows count"]]:
@@ -44,8 +83,7 @@ def highest(
 
     `topk` sorts; here most numbers are only compared, with others of their lane.
     """
-    best = numbers.new_empty(*numbers.shape[:-1], count)
-    places = torch.empty_like(best, dtype=torch.long)
+    best, places = _room(numbers, count)
     _highest(numbers.view(-1, numbers.shape[-1]).numpy(), best.view(-1, count).numpy(), places.view(-1, count).numpy())
     return best, places
 
@@ -55,25 +93,43 @@ def highest(
 def _highest(rows: Rows, best: Float32[np.ndarray, "N count"], places: Int64[np.ndarray, "N count"]) -> None:
     lanes = np.empty(LANES, dtype=np.float32)
     for number in range(len(rows)):
-        row, found, at = rows[number], best[number], places[number]
-        found[:] = -np.inf
+        row, found = rows[number], best[number]
         _maxima(row, lanes)
-        # What is lower than the maxima of so many lanes is not among the highest.
-        for lane in range(LANES):
-            _rank(lanes[lane], 0, found, at)
-        least = found[-1]
-        for rank in range(len(found)):
-            found[rank], at[rank] = -np.inf, rank
-        whole = len(row) // LANES * LANES
-        for lane in range(LANES):
-            if lanes[lane] >= least:
-                for place in range(lane, whole, LANES):
-                    _rank(row[place], place, found, at)
-        for place in range(whole, len(row)):
-            _rank(row[place], place, found, at)
+        _rank_all(row, lanes, found, places[number])
         for rank in range(len(found)):
             if found[rank] == np.inf:
                 found[rank] = np.nan
+
+
+def _room(numbers: Float[Tensor, "*rows V"], count: int) -> tuple[Tensor, Tensor]:
+    """For so many numbers of each row, and for their places."""
+    best = numbers.new_empty(*numbers.shape[:-1], count)
+    return best, torch.empty_like(best, dtype=torch.long)
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def _rank_all(
+    row: Float32[np.ndarray, " V"],
+    lanes: Float32[np.ndarray, " lanes"],
+    found: Float32[np.ndarray, " count"],
+    at: Int64[np.ndarray, " count"],
+) -> None:
+    """Finds the highest numbers of a row, given the maxima of its lanes."""
+    found[:] = -np.inf
+    # What is lower than the maxima of so many lanes is not among the highest.
+    for lane in range(LANES):
+        _rank(lanes[lane], 0, found, at)
+    least = found[-1]
+    for rank in range(len(found)):
+        found[rank], at[rank] = -np.inf, rank
+    whole = len(row) // LANES * LANES
+    for lane in range(LANES):
+        if lanes[lane] >= least:
+            for place in range(lane, whole, LANES):
+                _rank(row[place], place, found, at)
+    for place in range(whole, len(row)):
+        _rank(row[place], place, found, at)
 
 
 @njit(nogil=True, cache=True)

@@ -30,7 +30,7 @@ from torch import Tensor
 
 from regard.data.batch import Padded
 from regard.decode.beams import Live, Searches
-from regard.decode.choosing import Choice, Likeliest
+from regard.decode.choosing import Candidates, Choice, Likeliest
 from regard.decode.constraints import Constraints, longest_outputs
 from regard.decode.coverage import attention_reader
 from regard.decode.fused import fused_step, is_fused
@@ -172,14 +172,12 @@ class Writer:
             searches, rows = fused_step(searches, logits, self.ranking, self.n_best)
             return replace(searches, state=state.branch(rows) if self.beam > 1 else state)
         live = live.look(seen)
-        log_probs = log_softmax(logits).view(*live.totals.shape, -1)
         if live.length == 0:
-            rules.check_vocabulary(log_probs.shape[-1], examples)
+            rules.check_vocabulary(logits.shape[-1], examples)
 
         # Of the best continuations those with END are finished, and others go on in all places.
-        rules.forbid_(log_probs, live.written)
         last = rules.last(live.length)
-        candidates = searches.choice.choose(log_probs, live.totals, live.length, last).without(searches.over)
+        candidates = _candidates(searches, logits.view(*live.totals.shape, -1), last).without(searches.over)
         live.finish(candidates.ending(self.beam), self.ranking, searches.keep, searches.finished)
         going = candidates.going_on(self.beam, last)
 
@@ -255,13 +253,21 @@ def search(
         rows = [*(rows[row] for row in stay), *[None] * len(fill)]
 
 
-def log_softmax(logits: Float[Tensor, "N V"]) -> Float[Tensor, "N V"]:
-    """The log-probabilities of all tokens in float32; the logits are consumed."""
+def _candidates(searches: Searches, logits: Float[Tensor, "B beam V"], last: Bool[Tensor, " B"]) -> Candidates:
+    """The best continuations, of those that the rules allow; the logits are consumed."""
+    live, rules, choice = searches.live, searches.rules, searches.choice
     if logits.device.type == "cpu" and logits.dtype == torch.float32 and logits.is_contiguous():
-        from regard.decode.loops import log_softmax_
+        from regard.decode import loops
 
-        return log_softmax_(logits)
-    return logits.log_softmax(-1, dtype=torch.float32)
+        if isinstance(choice, Likeliest) and rules.are_fixed(live.length):
+            # Nobody looks at the others, so that they need not be written.
+            best, tokens = loops.likeliest_(logits, choice.count(logits), rules.forbidden(live.length))
+            return choice.among(best, tokens, live.totals, last)
+        log_probs = loops.log_softmax_(logits)
+    else:
+        log_probs = logits.log_softmax(-1, dtype=torch.float32)
+    rules.forbid_(log_probs, live.written)
+    return choice.choose(log_probs, live.totals, live.length, last)
 
 
 def _not_a_number(example: int, position: int) -> ModelError:
