@@ -28,6 +28,7 @@ from regard.decode import Hypothesis, decode_all
 from regard.decode.captured import CapturedStepping
 from regard.decode.corpus import batches_by_length
 from regard.decode.stepping import Stepping
+from regard.decode.workers import workers_on
 from regard.models import Generator, build_model
 from regard.recipe import Decoding, TransformerModel
 from regard.tokens import END, PAD
@@ -36,6 +37,7 @@ VOCABULARY, SOURCE, TOKENS, BATCHES = 10_000, 27, 32, 16
 SHAPE = {"encoder_layers": 6, "decoder_layers": 6, "width": 512, "feedforward": 1024, "heads": 4, "tie": "all"}
 PRECISIONS = ("float32", "tf32", "bfloat16")
 DEVICE = torch.device("cuda")
+PARTS = "batches", "memory", "equal", "text"
 TIMES = "first_time", "second_time", "third_time"
 PEER = "MarianMT generate, bfloat16"
 Sources = list[list[int]]
@@ -130,16 +132,19 @@ def batches(rounds: int) -> Iterator[dict[str, Any]]:
 
 
 def memory() -> Iterator[dict[str, Any]]:
-    """The most memory that is taken by batches of 128, weights included, when nothing else is there."""
+    """The most memory that is taken, weights included, when nothing else is there, with 128 sentences at a time: a
+    batch of the peer's, and two of ours, which is how many we write at a time."""
+    together = 128
     for beam in (5, 1):
-        sources, how = sources_of(4 * 128), how_of(beam, 128)
+        sources = sources_of(4 * together)
+        how = how_of(beam, together // workers_on(DEVICE))
         for name in (PEER, *PRECISIONS):
             torch.cuda.empty_cache()
             before = torch.cuda.memory_allocated()
             torch.cuda.reset_peak_memory_stats()
             model = peer_model() if name == PEER else own_model()
             for _ in range(2):
-                generate_all(model, sources, 128, beam) if name == PEER else own(model, name, sources, how)
+                generate_all(model, sources, together, beam) if name == PEER else own(model, name, sources, how)
             peak = (torch.cuda.max_memory_allocated() - before) / 2**30
             yield {"system": name if name == PEER else f"own, {name}", "beam": beam, "peak_gibibytes": round(peak, 2)}
             del model
@@ -209,6 +214,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="JSON file for the figures")
     parser.add_argument("--rounds", type=int, default=9, help="rounds of which the median counts")
     parser.add_argument("--sentences", type=int, default=4000, help="of the text")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="some of the figures alone")
     parser.add_argument("--commit", default="", help="commit of the code, where there is no repository to ask")
     arguments = parser.parse_args()
     record: dict[str, Any] = conditions(("regard", "torch", "transformers", "numpy"), arguments.commit)
@@ -219,9 +225,9 @@ def main() -> None:
         "equal": equal_outputs(arguments.sentences // 16),
         "text": files(arguments.sentences),
     }
-    for name, figures in parts.items():
+    for name in arguments.parts:
         record[name] = []
-        for figure in figures:
+        for figure in parts[name]:
             record[name].append(figure)
             print(json.dumps(figure), flush=True)
             arguments.out.parent.mkdir(parents=True, exist_ok=True)
