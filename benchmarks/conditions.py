@@ -18,7 +18,7 @@ def conditions(packages: Iterable[str], commit: str = "") -> dict[str, Any]:
     return {
         "command": command(sys.argv),
         "commit": commit or _git("rev-parse", "HEAD").strip(),
-        "uncommitted_changes": bool(_git("status", "--porcelain", "src").strip()),
+        "uncommitted_changes": bool(_git("status", "--porcelain", ":/src").strip()),
         "date": datetime.now(UTC).date().isoformat(),
         "versions": {"python": platform.python_version()} | {name: installed(name) for name in packages},
         "processor": _processor(),
