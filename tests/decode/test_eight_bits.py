@@ -293,14 +293,16 @@ def test_elsewhere_the_model_itself_computes() -> None:
         assert computing is model
 
 
-def test_a_processor_that_cannot_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("missing", ["exact", "quick"])
+def test_a_processor_that_cannot_is_told_of_once(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_of("transformer-scaled_dot-sinusoidal")
-    monkeypatch.setattr(precision, "is_exact", lambda: False)
+    monkeypatch.setattr(precision, "is_exact", lambda: missing != "exact")
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: missing != "quick")
     precision._has_eight_bits.cache_clear()
     try:
         message = (
-            "decode.precision = 'int8': this processor does not add products of such numbers up exactly, so float32 is "
-            "used instead; set it to bfloat16 or float32"
+            "decode.precision = 'int8': this processor, or torch on it, has no quick and exact products of such "
+            "numbers, so float32 is used instead; set it to bfloat16 or float32"
         )
         with pytest.warns(ModelWarning) as told, computing_in("int8", model, CPU) as computing:
             assert computing is model

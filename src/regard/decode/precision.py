@@ -44,15 +44,17 @@ def computing_in(precision: str, model: Generator, device: torch.device) -> Iter
 
 @cache
 def _has_eight_bits() -> bool:
-    """Whether the processor can; it is told once, if it cannot."""
-    if not is_exact():
+    """Whether such products are to be had here; it is told once, if they are not."""
+    # Without oneDNN, torch multiplies such numbers one by one.
+    has = torch.backends.mkldnn.is_available() and is_exact()  # type: ignore[no-untyped-call]
+    if not has:
         warnings.warn(
-            "decode.precision = 'int8': this processor does not add products of such numbers up exactly, so float32 is "
-            "used instead; set it to bfloat16 or float32",
+            "decode.precision = 'int8': this processor, or torch on it, has no quick and exact products of such "
+            "numbers, so float32 is used instead; set it to bfloat16 or float32",
             ModelWarning,
             stacklevel=2,
         )
-    return is_exact()
+    return has
 
 
 def formats_of(model: Generator) -> list[Generator]:
