@@ -42,12 +42,18 @@ def test_the_highest_are_those_of_topk(size: int, count: int, seed: int) -> None
     assert torch.equal(found, places)
 
 
-@given(SIZES.filter(lambda size: size > 8), st.integers(1, 6), st.sets(st.integers(0, 8)), st.integers(0, 999))
+@given(
+    SIZES.filter(lambda size: size > 8),
+    st.integers(1, 6),
+    st.sets(st.integers(0, 8)),
+    st.sampled_from([0.0, 9.0, 300.0]),
+    st.integers(0, 999),
+)
 def test_the_likeliest_are_the_highest_of_those_that_are_allowed(
-    size: int, count: int, forbidden: set[int], seed: int
+    size: int, count: int, forbidden: set[int], above: float, seed: int
 ) -> None:
     logits = torch.randn(2, 3, size, generator=torch.Generator().manual_seed(seed)) * 3
-    logits[0, :, list(forbidden)] += 9  # so that they are what counts for the others
+    logits[0, :, list(forbidden)] += above  # so that they are what counts for the others
     expected = logits.double().log_softmax(-1)
     expected[..., list(forbidden)] = -torch.inf
     most = min(count, size - len(forbidden))
