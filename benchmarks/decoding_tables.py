@@ -112,3 +112,13 @@ def decode_gpu_text(record: Record) -> list[str]:
         "",
         f"{sentences:,} sentences, a beam of {beam}; the run is that of the table above.",
     ]
+
+
+def decode_gpu_memory(record: Record) -> list[str]:
+    """The most memory that decoding takes on a GPU, beside MarianMT."""
+    beams = list(dict.fromkeys(figure["beam"] for figure in record["memory"]))
+    systems = list(dict.fromkeys(figure["system"] for figure in record["memory"]))
+    peaks = {(figure["system"], figure["beam"]): figure["peak_gibibytes"] for figure in record["memory"]}
+    rows = [[system, *(f"{peaks[system, beam]:.2f}" for beam in beams)] for system in systems]
+    titles = ["peak, GiB", *(f"a beam of {beam}" for beam in beams)]
+    return [*markdown(titles, rows), "", f"{record['device']}. {conditions(record)}"]

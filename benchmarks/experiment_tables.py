@@ -79,4 +79,5 @@ def _made(record: Record) -> str:
 
 def _told(made: Record) -> str:
     changed = " with changes" if made["uncommitted_changes"] else ""
-    return f"{made['device']}, {made['date']}, {made['commit'][:10]}{changed}: `{made['command']}`"
+    note = f" ({made['note']})" if "note" in made else ""
+    return f"{made['device']}, {made['date']}, {made['commit'][:10]}{changed}: `{made['command']}`{note}"

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import mean
 
-from decoding_tables import decode_cpu, decode_gpu, decode_gpu_text, decode_joeynmt, decode_quality
+from decoding_tables import decode_cpu, decode_gpu, decode_gpu_memory, decode_gpu_text, decode_joeynmt, decode_quality
 from experiment_tables import ablation, guide, recipes
 from markdown_tables import Record, conditions, markdown, spread
 
@@ -320,6 +320,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "decode-cpu": ("decode_cpu_trained.json", decode_cpu),
     "decode-gpu": ("decode_gpu.json", decode_gpu),
     "decode-gpu-text": ("decode_gpu.json", decode_gpu_text),
+    "decode-gpu-memory": ("decode_gpu_memory.json", decode_gpu_memory),
     "decode-joeynmt": ("decode_joeynmt.json", decode_joeynmt),
     "decode-joeynmt-transformer": ("decode_joeynmt_transformer.json", decode_joeynmt),
     "decode-quality": ("decode_quality.json", decode_quality),
