@@ -223,7 +223,7 @@ def generating(model: Any, how: Decoding, lengths: Sequence[int] | None) -> Syst
 
 
 def forbid(_: Tensor, log_probs: Tensor) -> Tensor:
-    """Of what is never written; in place, so that it costs MarianMT nothing."""
+    """Of what is never written; in place, which takes MarianMT little time."""
     return log_probs.index_fill_(1, torch.tensor(NEVER), -torch.inf)
 
 

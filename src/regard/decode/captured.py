@@ -233,7 +233,8 @@ def steppings_of(model: Generator, settings: Decoding, device: torch.device, *, 
     reason = why_not(settings, device, forced=forced, watched=watched)
     if reason is not None:
         # What is recorded of several threads at a time would be all mixed up.
-        return [Stepping(device, settings.precision)] * (1 if watched or settings.coverage_penalty else workers_on(device))
+        workers = 1 if watched or settings.coverage_penalty else workers_on(device)
+        return [Stepping(device, settings.precision)] * workers
     # Graphs read the weights where they were, and hold what stood in the settings.
     weights = tuple(tensor.data_ptr() for tensor in weights_of(model))
     how = settings.model_dump_json(exclude={"batch_tokens", "seed"}), torch.backends.cuda.matmul.allow_tf32
