@@ -109,7 +109,7 @@ def figures(outputs: Sequence[Outputs], bleu: Sequence[Mapping[str, Numbers]]) -
     for name in outputs[0]:
         scores = [float(each[name][0]) for each in bleu]
         same = [same_share(each[name], each["own"]) for each in outputs]
-        row = {"system": name, "bleu": [round(score, 2) for score in scores], "mean_bleu": round(mean(scores), 2)}
+        row = {"system": name, "bleu": [round(score, 4) for score in scores], "mean_bleu": round(mean(scores), 4)}
         row |= {"same_outputs_as_own": same, "mean_same_outputs_as_own": round(mean(same), 4)}
         rows.append(row | difference([each[name] for each in bleu], [each["own"] for each in bleu]))
     return rows
