@@ -16,7 +16,7 @@ MarianMT has the same shape and reads the same sources in the same batches. Of a
 our search never writes either; else its weights are random, and it is made to write as many tokens as the longest
 output of ours in each batch. So is JoeyNMT, whose recurrent model is ours with attention that is fed (`joeynmt_peer.py`
 says how to install it). MarianMT takes part if transformers is installed, CTranslate2 if it is, JoeyNMT if the Python
-of its environment is given, and our search in int8 if the processor is exact in it. Every system is warmed; then all
+of its environment is given, and our search in int8 if the processor has it. Every system is warmed; then all
 take turns, and the median of the rounds counts.
 """
 
@@ -45,7 +45,7 @@ from regard.data.batch import Padded
 from regard.decode import Hypothesis
 from regard.decode.constraints import NEVER
 from regard.decode.corpus import batches_by_length
-from regard.decode.eight_bits import is_exact
+from regard.decode.eight_bits import has_eight_bits
 from regard.decode.export import check_can_export, ctranslate2
 from regard.errors import RegardError, UsageError, counted
 from regard.models import build_model
@@ -146,8 +146,8 @@ def able(wanted: Iterable[str], shapes: Sequence[TransformerModel]) -> list[str]
 
 def hindrance(name: str, shape: TransformerModel) -> str:
     """What keeps an engine from running models of a shape; empty if nothing does."""
-    if FORMATS.get(name) == "int8" and not is_exact():
-        return "this processor does not add products of such numbers up exactly"
+    if FORMATS.get(name) == "int8" and not has_eight_bits():
+        return "this processor, or torch on it, has no quick and exact products of such numbers"
     if "ctranslate2" in name.lower():
         try:
             ctranslate2()
@@ -308,7 +308,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--sentences", type=int, default=200, help="how many are translated in a round")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of which the median counts")
     parser.add_argument("--threads", type=int, default=2, help="of torch; CTranslate2 works on as many batches at once")
-    parser.add_argument("--beam", type=int, default=5)
+    parser.add_argument("--beam", type=int, default=5, help="hypotheses kept at each step")
     parser.add_argument("--batch-tokens", type=int, default=2048, help="source tokens of a batch, beam not counted")
     parser.add_argument("--hidden", type=int, default=256, help="width of the recurrent models")
     parser.add_argument("--joeynmt", type=Path, help="Python of an environment that has JoeyNMT")
@@ -319,10 +319,15 @@ def options() -> argparse.Namespace:
         parser.error("--model and --text belong together")
     if arguments.reference and arguments.model is None:
         parser.error("--reference is what a trained model is measured by; give --model and --text too")
-    for name in ("sentences", "rounds"):
-        if (number := getattr(arguments, name)) < 1:
-            parser.error(f"--{name} {number}: give 1 or more")
+    check_positive(parser, arguments)
     return arguments
+
+
+def check_positive(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """Whatever is a number must be 1 or more."""
+    for name, number in vars(arguments).items():
+        if isinstance(number, int) and number < 1:
+            parser.error(f"--{name.replace('_', '-')} {number}: give 1 or more")
 
 
 def read_references(path: Path, count: int) -> list[str]:

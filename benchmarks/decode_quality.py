@@ -30,6 +30,7 @@ from decode_cpu import (
     MARIAN,
     POSITIONS,
     able,
+    check_positive,
     engines,
     generating,
     read_lines,
@@ -134,13 +135,12 @@ def options() -> argparse.Namespace:
     parser.add_argument("--reference", type=Path, required=True, help="its translation")
     parser.add_argument("--sentences", type=int, help="how many of its first are translated (default: all)")
     parser.add_argument("--threads", type=int, default=2, help="of torch; CTranslate2 works on as many batches at once")
-    parser.add_argument("--beam", type=int, default=5)
+    parser.add_argument("--beam", type=int, default=5, help="hypotheses kept at each step")
     parser.add_argument("--batch-tokens", type=int, default=2048, help="source tokens of a batch, beam not counted")
     parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=SYSTEMS, help="which, besides our own search")
     parser.add_argument("--commit", default="", help="commit of the code, where there is no repository to ask")
     arguments = parser.parse_args()
-    if arguments.sentences is not None and arguments.sentences < 1:
-        parser.error(f"--sentences {arguments.sentences}: give 1 or more")
+    check_positive(parser, arguments)
     for number, folder in enumerate(arguments.models):
         if folder.resolve() in (other.resolve() for other in arguments.models[:number]):
             parser.error(f"--models {folder}: is given twice; give each model once, or it would count twice")

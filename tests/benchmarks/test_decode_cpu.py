@@ -131,15 +131,15 @@ def test_what_cannot_run_a_model_takes_no_part(
     decode_cpu: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(decode_cpu, "ctranslate2", lambda: None)
-    monkeypatch.setattr(decode_cpu, "is_exact", lambda: True)
+    monkeypatch.setattr(decode_cpu, "has_eight_bits", lambda: True)
     shapes = [TransformerModel(kind="transformer"), TransformerModel(kind="transformer", window=4)]
     wanted = ["own", "own, int8", "ctranslate2", decode_cpu.MARIAN]
     assert decode_cpu.able(wanted, shapes[:1]) == wanted[:-1], "MarianMT is none of our engines"
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(decode_cpu, "is_exact", lambda: False)
+    monkeypatch.setattr(decode_cpu, "has_eight_bits", lambda: False)
     assert decode_cpu.able(wanted, shapes) == ["own"]
     assert capsys.readouterr().err.splitlines() == [
-        "own, int8 takes no part: this processor does not add products of such numbers up exactly",
+        "own, int8 takes no part: this processor, or torch on it, has no quick and exact products of such numbers",
         "ctranslate2 takes no part: model.window = 4: CTranslate2 cannot run such a model, only those with 0",
     ]
 
@@ -182,6 +182,7 @@ def test_a_text_must_have_lines(decode_cpu: ModuleType, tmp_path: Path) -> None:
         (["--reference", "test.en"], "--reference is what a trained model is measured by; give --model and --text too"),
         (["--sentences", "0"], "--sentences 0: give 1 or more"),
         (["--rounds", "-1"], "--rounds -1: give 1 or more"),
+        (["--batch-tokens", "0"], "--batch-tokens 0: give 1 or more"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(

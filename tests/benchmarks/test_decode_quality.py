@@ -224,6 +224,7 @@ def test_the_table(decoding_tables: ModuleType) -> None:
     ("arguments", "words"),
     [
         (["--models", "a", "--sentences", "0"], "--sentences 0: give 1 or more"),
+        (["--models", "a", "--threads", "0"], "--threads 0: give 1 or more"),
         (["--models", "a", "b/../a"], "--models b/../a: is given twice; give each model once, or it would count twice"),
     ],
 )

@@ -121,7 +121,7 @@ def test_shapes_are_few() -> None:
     plain = Stepping(CPU)
     assert (plain.width(17), plain.room(33), plain.rows(3)) == (17, 33, 3)
     assert [plain.fit(*each) for each in ((3, 500, 1), (99, 64, 1), (99, 96, 2), (99, 1000, 2))] == [3, 64, 48, 63]
-    assert [Stepping(CPU, "int8").fit(*each) for each in ((99, 64, 1), (999, 1000, 2))] == [64, 125]
+    assert [Stepping(CPU, 128).fit(*each) for each in ((99, 64, 1), (999, 1000, 2))] == [64, 125]
     assert [plain.smaller(16, left) for left in (16, 15, 14, 1)] == [16, 16, 14, 1]
 
 

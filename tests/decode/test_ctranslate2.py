@@ -230,6 +230,10 @@ def test_searches_that_it_does_not_know_are_refused(tmp_path: Path) -> None:
         UsageError, match=r"^decode\.no_repeat = 2: CTranslate2 would rank outputs in another way then;"
     ):
         engine.decode_all([[5]], Decoding(no_repeat=2))
+    with pytest.raises(
+        UsageError, match=r"^decode\.precision = 'int8' is that of our own engine; use --engine ctransl"
+    ):
+        engine.decode_all([[5]], Decoding(precision="int8"))
     with pytest.raises(UsageError, match=r"^outputs with a given beginning are not for CTranslate2; use --engine own$"):
         engine.decode_all([[5]], Decoding(), prefixes=[[6]])
 

@@ -17,9 +17,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.data.batch import padded_sources
-from regard.decode import decode_all, precision, score_all
-from regard.decode.eight_bits import EightBits, in_eight_bits, is_exact
+from regard.decode import decode_all, eight_bits, precision, score_all
+from regard.decode.captured import steppings_of
+from regard.decode.eight_bits import EightBits, has_eight_bits, in_eight_bits, is_exact
 from regard.decode.precision import computing_in
+from regard.decode.stepping import ROWS, ROWS_INT8
 from regard.errors import ModelWarning
 from regard.models import Ensemble, Generator, build_model
 from regard.nn.cells import Cell
@@ -296,9 +298,11 @@ def test_elsewhere_the_model_itself_computes() -> None:
 @pytest.mark.parametrize("missing", ["exact", "quick"])
 def test_a_processor_that_cannot_is_told_of_once(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_of("transformer-scaled_dot-sinusoidal")
-    monkeypatch.setattr(precision, "is_exact", lambda: missing != "exact")
+    monkeypatch.setattr(eight_bits, "is_exact", lambda: missing != "exact")
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: missing != "quick")
-    precision._has_eight_bits.cache_clear()
+    caches = precision._can_round, has_eight_bits
+    for each in caches:
+        each.cache_clear()
     try:
         message = (
             "decode.precision = 'int8': this processor, or torch on it, has no quick and exact products of such "
@@ -310,8 +314,18 @@ def test_a_processor_that_cannot_is_told_of_once(missing: str, monkeypatch: pyte
         with warnings.catch_warnings(), computing_in("int8", model, CPU) as computing:
             warnings.simplefilter("error")
             assert computing is model
+        assert steppings_of(model, Decoding(precision="int8"), CPU, forced=False)[0].most == ROWS
     finally:
-        precision._has_eight_bits.cache_clear()
+        for each in caches:
+            each.cache_clear()
+
+
+@needs_exact
+def test_more_are_taken_together_in_eight_bits() -> None:
+    model = model_of("transformer-scaled_dot-sinusoidal")
+    for name, rows in (("int8", ROWS_INT8), ("float32", ROWS), ("bfloat16", ROWS)):
+        how = Decoding(precision=name)  # type: ignore[arg-type]
+        assert {each.most for each in steppings_of(model, how, CPU, forced=False)} == {rows}
 
 
 def test_whether_sums_are_exact_is_found_out_by_the_largest() -> None:

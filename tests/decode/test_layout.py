@@ -15,7 +15,7 @@ from regard.decode.layout import laid_out
 from regard.models import Generator, build_model
 from regard.nn.cells import Cell
 from regard.recipe import Decoding
-from regard.tap import record
+from regard.tap import Tap, record
 from regard.tokens.vocabulary import BEGIN
 
 each_kind = pytest.mark.parametrize("name", sorted(TINY))
@@ -83,6 +83,23 @@ def test_a_copy_is_kept_until_weights_change() -> None:
     assert laid_out(model) is not first
     assert decode_all(model, SOURCES, how) != before
     assert 5 in decode_all(model, SOURCES, how)[0][0].tokens
+
+
+def test_a_weight_that_comes_to_lie_where_another_lay_is_another() -> None:
+    model = model_of("transformer-scaled_dot-sinusoidal")
+    linear = model.decoder.layers[0].feedforward.inward
+    for _ in range(20):
+        laid_out(model)
+        linear.weight = None
+        linear.weight = nn.Parameter(torch.randn(linear.out_features, linear.in_features))
+        assert torch.equal(laid_out(model).decoder.layers[0].feedforward.inward.weight, linear.weight)
+
+
+def test_a_copy_is_never_in_training() -> None:
+    model = model_of("transformer-scaled_dot-sinusoidal").train()
+    decode_all(model, SOURCES, Decoding(beam=2, longest_factor=0.0, longest_extra=2))
+    assert model.decoder.training
+    assert not any(module.training for module in laid_out(model).modules() if not isinstance(module, Tap))
 
 
 def test_a_copy_does_not_keep_its_model() -> None:

@@ -73,6 +73,15 @@ def test_none_is_likeliest_beside_what_is_no_number(place: int, forbidden: tuple
     assert best[0].isfinite().all()
 
 
+@given(SIZES, st.integers(1, 7), st.integers(1, 3), st.integers(0, 999))
+def test_of_equal_numbers_the_first_come_first(size: int, count: int, kinds: int, seed: int) -> None:
+    count = min(count, size)
+    numbers = torch.randint(kinds, (3, size), generator=torch.Generator().manual_seed(seed)).float()
+    expected = numbers.argsort(dim=1, descending=True, stable=True)[:, :count]
+    assert torch.equal(highest(numbers, count)[1], expected)
+    assert torch.equal(likeliest_(numbers, count, ())[1], expected)
+
+
 @pytest.mark.parametrize("place", [0, LANES - 1, 2 * LANES, 2 * LANES + 5])
 def test_what_is_no_number_counts_as_the_highest(place: int) -> None:
     numbers = torch.randn(2, 2 * LANES + 6)

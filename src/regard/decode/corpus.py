@@ -65,8 +65,8 @@ def decode_all(
 
 @contextmanager
 def writing(model: Generator, settings: Decoding) -> Iterator[Generator]:
-    """The model as it writes soonest while the block runs, without dropout: laid out on a CPU, and on a CUDA device in
-    the format of `decode.precision`."""
+    """The model as it writes soonest while the block runs, without dropout: laid out on a CPU, and in the
+    format of `decode.precision`."""
     device = device_of(model)
     model = laid_out(model) if device.type == "cpu" else model
     with present(device), computing_in(settings.precision, model, device) as writer, evaluating(writer):

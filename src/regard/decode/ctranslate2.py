@@ -35,7 +35,7 @@ class CTranslate2:
     """
 
     def __init__(self, folder: Path, model: Generator, *, longest: int, compute: str, threads: int) -> None:
-        self.model, self.longest = model, longest
+        self.model, self.longest, self.compute = model, longest, compute
         before = torch.get_num_threads()
         try:
             self._translator = ctranslate2().Translator(
@@ -60,6 +60,10 @@ class CTranslate2:
     ) -> list[list[Hypothesis]]:
         """The outputs for each source, as `regard.decode.decode_all` gives them; no exported model copies `words`."""
         _check_can_search(settings, prefixes)
+        if settings.precision == "int8" and self.compute != "int8":
+            raise UsageError(
+                "decode.precision = 'int8' is that of our own engine; use --engine ctranslate2:int8, or own"
+            )
         limits = [settings.longest_output(len(source)) for source in sources]
         self._check_lengths(sources, limits)
         begun = []

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils._pytree import tree_map_only
 
-from regard.decode.copies import sharing_copy
-from regard.decode.modules import modules_of
+from regard.decode.copies import copy_of
+from regard.decode.modules import modules_of, weights_of
 from regard.models.generator import Generator
 from regard.models.readout import LinearReadout
 
@@ -95,9 +95,15 @@ def is_exact() -> bool:
     return torch.equal(torch._int_mm(rows, rows.t()).long(), wide @ wide.t())
 
 
+@cache
+def has_eight_bits() -> bool:
+    """Whether such products are quick and exact here; without oneDNN, torch multiplies such numbers one by one."""
+    return torch.backends.mkldnn.is_available() and is_exact()  # type: ignore[no-untyped-call]
+
+
 def in_eight_bits(model: Generator) -> Generator:
     """A model whose linear maps are rounded, and which shares everything else with this one, its taps too."""
-    copy = sharing_copy(model)
+    copy = copy_of(model, shared=weights_of(model))
     for module in dict.fromkeys(modules_of(copy)):  # each once: an ensemble has readouts in two places
         # What has one output is a gate: it would lose, and nothing would be won.
         if isinstance(module, nn.Linear) and module.out_features > 1:

@@ -7,7 +7,7 @@ processor is faster when the weights of each input are: nothing has to be packed
 import torch
 from torch import Tensor, nn
 
-from regard.decode.copies import Copies, sharing_copy
+from regard.decode.copies import Copies, copy_of
 from regard.decode.modules import modules_of, weights_of
 from regard.models import RecurrentTranslator, TransformerTranslator
 from regard.models.generator import Generator
@@ -27,7 +27,7 @@ def laid_out(model: Generator) -> Generator:
 
 
 def _laid_out(model: Generator) -> Generator:
-    copy = sharing_copy(model)
+    copy = copy_of(model, shared=weights_of(model))
     assert isinstance(copy, TransformerTranslator | RecurrentTranslator)
     for module in modules_of(copy.decoder):
         if isinstance(module, nn.Linear):

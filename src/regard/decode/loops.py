@@ -134,13 +134,20 @@ def _rank_all(
 
 @njit(nogil=True, cache=True)
 @no_type_check
+def _is_before(number: Any, place: int, other: Any, its_place: int) -> Any:
+    """Of equal numbers the first one is."""
+    return number > other or (number == other and place < its_place)
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
 def _rank(number: Any, place: int, found: Any, at: Any) -> None:
     """Puts a number where it belongs among the highest found, if it does."""
     # What is no number counts as the highest, as it does for `topk`.
     number = number if number == number else float32(np.inf)
     rank = len(found) - 1
-    if number > found[rank]:
-        while rank > 0 and found[rank - 1] < number:
+    if _is_before(number, place, found[rank], at[rank]):
+        while rank > 0 and _is_before(number, place, found[rank - 1], at[rank - 1]):
             found[rank], at[rank] = found[rank - 1], at[rank - 1]
             rank -= 1
         found[rank], at[rank] = number, place

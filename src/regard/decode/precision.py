@@ -3,18 +3,16 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import deepcopy
 from functools import cache
 from weakref import WeakKeyDictionary
 
 import torch
 
-from regard.decode.copies import Copies
-from regard.decode.eight_bits import in_eight_bits, is_exact
-from regard.decode.modules import modules_of, weights_of
+from regard.decode.copies import Copies, copy_of
+from regard.decode.eight_bits import has_eight_bits, in_eight_bits
+from regard.decode.modules import weights_of
 from regard.errors import ModelWarning
 from regard.models.generator import Generator
-from regard.tap import Tap
 
 _ROUNDED = Copies(in_eight_bits)
 _COPIES: WeakKeyDictionary[Generator, Generator] = WeakKeyDictionary()
@@ -36,29 +34,27 @@ def computing_in(precision: str, model: Generator, device: torch.device) -> Iter
             yield model
         finally:
             torch.backends.cuda.matmul.allow_tf32 = before
-    elif precision == "int8" and device.type == "cpu" and _has_eight_bits():
+    elif precision == "int8" and device.type == "cpu" and _can_round():
         yield _ROUNDED.of(model)
     else:
         yield model
 
 
 @cache
-def _has_eight_bits() -> bool:
-    """Whether such products are to be had here; it is told once, if they are not."""
-    # Without oneDNN, torch multiplies such numbers one by one.
-    has = torch.backends.mkldnn.is_available() and is_exact()  # type: ignore[no-untyped-call]
-    if not has:
+def _can_round() -> bool:
+    """Whether the processor has what int8 needs; it is told once, if it has not."""
+    if not has_eight_bits():
         warnings.warn(
             "decode.precision = 'int8': this processor, or torch on it, has no quick and exact products of such "
             "numbers, so float32 is used instead; set it to bfloat16 or float32",
             ModelWarning,
             stacklevel=2,
         )
-    return has
+    return has_eight_bits()
 
 
 def formats_of(model: Generator) -> list[Generator]:
-    """The model in all formats that it has been asked for."""
+    """The model in all formats in which its steps may have been captured."""
     return [model, *filter(None, [_COPIES.get(model)])]
 
 
@@ -66,8 +62,7 @@ def formats_of(model: Generator) -> list[Generator]:
 def narrow(model: Generator) -> Generator:
     """The model in bfloat16."""
     if model not in _COPIES:
-        taps: dict[int, object] = {id(module): module for module in modules_of(model) if isinstance(module, Tap)}
-        _COPIES[model] = deepcopy(model, taps).to(torch.bfloat16)
+        _COPIES[model] = copy_of(model).to(torch.bfloat16)
     copy = _COPIES[model]
     # Tables of positions grow in each by itself, and are no weights.
     mine, theirs = ([tensor for tensor in weights_of(each) if tensor.is_floating_point()] for each in (copy, model))

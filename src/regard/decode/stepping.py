@@ -19,8 +19,8 @@ products take less time, fewer steps save more."""
 class Stepping:
     """Does each step when it is asked to, in the shapes that are asked for."""
 
-    def __init__(self, device: torch.device, precision: str = "float32") -> None:
-        self.most = None if device.type != "cpu" else ROWS_INT8 if precision == "int8" else ROWS
+    def __init__(self, device: torch.device, rows: int = ROWS) -> None:
+        self.most = rows if device.type == "cpu" else None
         self.every = 1 if device.type == "cpu" else 4
         """So many steps are done between two times that the host waits for the device."""
 

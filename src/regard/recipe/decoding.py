@@ -57,9 +57,10 @@ class Decoding(Drawing):
     longest_extra: Count = 20
     """… this many more."""
     precision: Literal["float32", "tf32", "bfloat16", "int8"] = "float32"
-    """The format of the numbers. On CUDA, tf32 multiplies matrices with 10 bits behind the point; on CPUs, int8 rounds
-    linear maps to whole numbers of 8 bits; bfloat16 computes everything but probabilities with 7 bits behind the point,
-    on both. Newer CPUs have instructions for these: faster, and now and then another output."""
+    """The format of the numbers. tf32, on CUDA alone, multiplies matrices with 10 bits behind the point; int8, on CPUs
+    alone, rounds linear maps to whole numbers of 8 bits; elsewhere these are float32. bfloat16 computes everything but
+    probabilities with 7 bits behind the point. Newer CPUs have instructions for int8 and bfloat16. All are faster, and
+    now and then write another output."""
     batch_tokens: Positive = 4096
     """Source tokens decoded together by each worker, padding included, the beam not counted."""
 
