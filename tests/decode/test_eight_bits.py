@@ -321,6 +321,15 @@ def test_a_processor_that_cannot_is_told_of_once(missing: str, monkeypatch: pyte
 
 
 @needs_exact
+def test_two_workers_write_what_one_does() -> None:
+    model = model_of("transformer-scaled_dot-sinusoidal")
+    how = Decoding(beam=3, n_best=2, longest_factor=1.0, longest_extra=2, precision="int8", batch_tokens=8)
+    alone = decode_all(model, SOURCES * 8, how)
+    torch.set_num_threads(2)
+    assert decode_all(model, SOURCES * 8, how) == alone
+
+
+@needs_exact
 def test_more_are_taken_together_in_eight_bits() -> None:
     model = model_of("transformer-scaled_dot-sinusoidal")
     for name, rows in (("int8", ROWS_INT8), ("float32", ROWS), ("bfloat16", ROWS)):
