@@ -18,10 +18,8 @@ from torch.nn import functional as F
 
 from regard.data.batch import padded_sources
 from regard.decode import decode_all, eight_bits, precision, score_all
-from regard.decode.captured import steppings_of
 from regard.decode.eight_bits import EightBits, has_eight_bits, in_eight_bits, is_exact
 from regard.decode.precision import computing_in
-from regard.decode.stepping import ROWS, ROWS_INT8
 from regard.errors import ModelWarning
 from regard.models import Ensemble, Generator, build_model
 from regard.nn.cells import Cell
@@ -314,7 +312,6 @@ def test_a_processor_that_cannot_is_told_of_once(missing: str, monkeypatch: pyte
         with warnings.catch_warnings(), computing_in("int8", model, CPU) as computing:
             warnings.simplefilter("error")
             assert computing is model
-        assert steppings_of(model, Decoding(precision="int8"), CPU, forced=False)[0].most == ROWS
     finally:
         for each in caches:
             each.cache_clear()
@@ -327,14 +324,6 @@ def test_two_workers_write_what_one_does() -> None:
     alone = decode_all(model, SOURCES * 8, how)
     torch.set_num_threads(2)
     assert decode_all(model, SOURCES * 8, how) == alone
-
-
-@needs_exact
-def test_more_are_taken_together_in_eight_bits() -> None:
-    model = model_of("transformer-scaled_dot-sinusoidal")
-    for name, rows in (("int8", ROWS_INT8), ("float32", ROWS), ("bfloat16", ROWS)):
-        how = Decoding(precision=name)  # type: ignore[arg-type]
-        assert {each.most for each in steppings_of(model, how, CPU, forced=False)} == {rows}
 
 
 def test_whether_sums_are_exact_is_found_out_by_the_largest() -> None:

@@ -18,10 +18,9 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from regard.decode.eight_bits import has_eight_bits
 from regard.decode.modules import is_watched, weights_of
 from regard.decode.precision import formats_of
-from regard.decode.stepping import ROWS, ROWS_INT8, Given, Made, Stepping
+from regard.decode.stepping import Given, Made, Stepping
 from regard.decode.workers import workers_on
 from regard.graphs import EAGER, CudaGraphs, Work
 from regard.models.generator import Generator
@@ -235,8 +234,7 @@ def steppings_of(model: Generator, settings: Decoding, device: torch.device, *, 
     if reason is not None:
         # What is recorded of several threads at a time would be all mixed up.
         workers = 1 if watched or settings.coverage_penalty else workers_on(device)
-        rows = ROWS_INT8 if settings.precision == "int8" and has_eight_bits() else ROWS
-        return [Stepping(device, rows)] * workers
+        return [Stepping(device)] * workers
     # Graphs read the weights where they were, and hold what stood in the settings.
     weights = tuple(tensor.data_ptr() for tensor in weights_of(model))
     how = settings.model_dump_json(exclude={"batch_tokens", "seed"}), torch.backends.cuda.matmul.allow_tf32

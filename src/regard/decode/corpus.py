@@ -10,7 +10,6 @@ from torch import nn
 
 from regard.data.batch import PairBatch, padded_sources
 from regard.decode.captured import steppings_of
-from regard.decode.layout import laid_out
 from regard.decode.modules import evaluating
 from regard.decode.precision import computing_in
 from regard.decode.ranking import Hypothesis
@@ -65,10 +64,8 @@ def decode_all(
 
 @contextmanager
 def writing(model: Generator, settings: Decoding) -> Iterator[Generator]:
-    """The model as it writes soonest while the block runs, without dropout: laid out on a CPU, and in the
-    format of `decode.precision`."""
+    """The model as it writes soonest in the format of `decode.precision` while the block runs, without dropout."""
     device = device_of(model)
-    model = laid_out(model) if device.type == "cpu" else model
     with present(device), computing_in(settings.precision, model, device) as writer, evaluating(writer):
         yield writer
 

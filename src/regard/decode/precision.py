@@ -10,22 +10,28 @@ import torch
 
 from regard.decode.copies import Copies, copy_of
 from regard.decode.eight_bits import has_eight_bits, in_eight_bits
+from regard.decode.layout import has_matrices, laid_out
 from regard.decode.modules import weights_of
 from regard.errors import ModelWarning
 from regard.models.generator import Generator
 
-_ROUNDED = Copies(in_eight_bits)
+_LAID_OUT = Copies(laid_out)
+_NARROW = Copies(lambda model: laid_out(copy_of(model).to(torch.bfloat16)))
+_ROUNDED = Copies(lambda model: laid_out(in_eight_bits(model)))
+"""Copies for CPUs, kept until weights change."""
+
 _COPIES: WeakKeyDictionary[Generator, Generator] = WeakKeyDictionary()
+"""Copies in bfloat16 for other devices, kept even then: captured steps read their weights where they are."""
 
 
 @contextmanager
 def computing_in(precision: str, model: Generator, device: torch.device) -> Iterator[Generator]:
-    """A model that computes in the format of `decode.precision` while the block runs.
+    """A model that computes in the format of `decode.precision` while the block runs, with the same taps.
 
-    In bfloat16 and in int8 that is a copy, brought up to date whenever it is asked for; its taps are those of the model
-    itself.
-    """
-    if precision == "bfloat16" and device.type in ("cuda", "cpu"):
+    On a CPU, and in bfloat16, that is a copy, which has the weights that the model has when it is asked for."""
+    if device.type == "cpu":
+        yield _on_cpu(precision, model)
+    elif precision == "bfloat16" and device.type == "cuda":
         yield narrow(model)
     elif precision == "tf32" and device.type == "cuda":
         before = torch.backends.cuda.matmul.allow_tf32
@@ -34,10 +40,18 @@ def computing_in(precision: str, model: Generator, device: torch.device) -> Iter
             yield model
         finally:
             torch.backends.cuda.matmul.allow_tf32 = before
-    elif precision == "int8" and device.type == "cpu" and _can_round():
-        yield _ROUNDED.of(model)
     else:
         yield model
+
+
+def _on_cpu(precision: str, model: Generator) -> Generator:
+    if precision == "bfloat16":
+        return _NARROW.of(model)
+    if precision == "int8" and _can_round():
+        return _ROUNDED.of(model)
+    # Whether weights of inference mode change nobody can tell, and a new copy for each text takes longer than it saves.
+    is_fixed = not any(map(torch.is_inference, weights_of(model)))
+    return _LAID_OUT.of(model) if is_fixed and has_matrices(model) else model
 
 
 @cache

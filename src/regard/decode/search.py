@@ -147,8 +147,8 @@ class Writer:
         read = self._read_prefixes(start(), rules, live, examples) if rules.common else None
         # Prefixes that are impossible, or make the model give no numbers, are read again, token by token.
         state, live = read or (start(), live)
-        if self.beam > 1:
-            state = state.branch(torch.arange(count, device=copies.device)[:, None].expand(-1, self.beam))
+        if live.length:
+            state = self._spread(state, begin.over[copies])
         return Searches(
             rules=rules,
             choice=begin.choice,
@@ -165,9 +165,14 @@ class Writer:
         """The searches, one token further."""
         # The model reads the last token of every hypothesis and says how likely each next one is.
         live, rules = searches.live, searches.rules
-        features, state = self.model.advance(live.last, searches.state)
-        logits = self.model.readout_of(state).logits(features[:, -1])
-        seen = self.attention()
+        # All that begin do so alike: one row for each search will do.
+        alike = 1 if live.length else self.beam
+        features, state = self.model.advance(live.last[::alike], searches.state)
+        logits, seen = self.model.readout_of(state).logits(features[:, -1]), self.attention()
+        if alike > 1:
+            state = self._spread(state, searches.over)
+            logits = logits.repeat_interleave(alike, 0)
+            seen = None if seen is None else seen.repeat_interleave(alike, 0)
         if seen is None and is_fused(searches, logits):
             searches, rows = fused_step(searches, logits, self.ranking, self.n_best)
             return replace(searches, state=state.branch(rows) if self.beam > 1 else state)
@@ -193,6 +198,11 @@ class Writer:
             rows = going.parents + torch.arange(0, going.parents.numel(), self.beam, device=over.device)[:, None]
             state = state.branch(rows)
         return replace(searches, live=live.grow(going, over), over=over, broken=broken, state=state)
+
+    def _spread(self, state: State, over: Bool[Tensor, " B"]) -> State:
+        """The state of searches with a row for each, as one with a row for each place of their beams."""
+        rows = torch.arange(len(over), device=over.device)
+        return state.branch(rows[:, None].expand(-1, self.beam)) if self.beam > 1 else state
 
     def _read_prefixes(
         self, state: State, rules: Constraints, live: Live, examples: Sequence[int]

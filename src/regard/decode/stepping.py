@@ -11,16 +11,15 @@ Made = TypeVar("Made")
 LEAVE = 8
 """Searches that are over leave when they are one in so many."""
 
-ROWS, ROWS_INT8 = 64, 128
-"""Sources that are decoded together on a CPU at most: what is computed of more does not stay in the processor. Where
-products take less time, fewer steps save more."""
+ROWS = 96
+"""Sources that are decoded together on a CPU at most: with more, few batches are left for several workers to share."""
 
 
 class Stepping:
     """Does each step when it is asked to, in the shapes that are asked for."""
 
-    def __init__(self, device: torch.device, rows: int = ROWS) -> None:
-        self.most = rows if device.type == "cpu" else None
+    def __init__(self, device: torch.device) -> None:
+        self.most = ROWS if device.type == "cpu" else None
         self.every = 1 if device.type == "cpu" else 4
         """So many steps are done between two times that the host waits for the device."""
 

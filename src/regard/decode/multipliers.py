@@ -1,0 +1,74 @@
+"""Matrices that linear maps multiply by in ways of their own, and models that have such."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.utils._pytree import tree_map_only
+
+from regard.decode.copies import copy_of
+from regard.decode.modules import modules_of, weights_of
+from regard.models.generator import Generator
+from regard.models.readout import LinearReadout
+
+
+class Multiplier(Tensor):
+    """A matrix by which `F.linear` multiplies as this says. All else that is done to it is done to the matrix that it
+    stands for."""
+
+    def full(self) -> Float[Tensor, "V E"]:
+        """The matrix that it stands for."""
+        raise NotImplementedError
+
+    def part(self, rows: slice) -> Self:
+        """The multiplier of some of its rows."""
+        raise NotImplementedError
+
+    def multiply(
+        self, features: Float[Tensor, "*rows E"], bias: Float[Tensor, " V"] | None = None
+    ) -> Float[Tensor, "*rows V"]:
+        """What `F.linear` is to give."""
+        raise NotImplementedError
+
+    @classmethod
+    def __torch_function__(
+        cls,
+        function: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        if function is F.linear and len(args) > 1 and isinstance(args[1], Multiplier):
+            return args[1].multiply(args[0], *args[2:], **kwargs or {})
+        if function is Tensor.__getitem__ and isinstance(args[1], slice):
+            return args[0].part(args[1])
+        if function is Tensor.detach:
+            return args[0].part(slice(None))
+        with torch._C.DisableTorchFunctionSubclass():
+            return function(*args, **kwargs or {})
+
+    @classmethod
+    def __torch_dispatch__(  # type: ignore[override]
+        cls,
+        function: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        args, kwargs = tree_map_only(Multiplier, lambda matrix: matrix.full(), (args, kwargs or {}))
+        return function(*args, **kwargs)
+
+
+def with_multipliers(model: Generator, made: Callable[[Tensor], Tensor]) -> Generator:
+    """A model with what is made of the matrices of its linear maps, and which shares everything else with this one, its
+    taps too. Matrices that are multipliers already stay what they are."""
+    copy = copy_of(model, shared=weights_of(model))
+    for module in dict.fromkeys(modules_of(copy)):  # each once: an ensemble has readouts in two places
+        if isinstance(module, nn.Linear) and not isinstance(module.weight, Multiplier):
+            module.weight = nn.Parameter(made(module.weight), requires_grad=False)
+        elif isinstance(module, LinearReadout) and not isinstance(module.weight, Multiplier):
+            module.own(nn.Parameter(made(module.weight), requires_grad=False))
+    return copy
