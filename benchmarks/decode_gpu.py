@@ -40,6 +40,8 @@ DEVICE = torch.device("cuda")
 PARTS = "batches", "memory", "equal", "text"
 TIMES = "first_time", "second_time", "third_time"
 PEER = "MarianMT generate, bfloat16"
+ALONE = "weights in bfloat16 alone"
+"""As the peer has them; with `decode.precision` a model keeps its own weights too."""
 Sources = list[list[int]]
 Found = list[list[Hypothesis]]
 
@@ -138,15 +140,17 @@ def memory() -> Iterator[dict[str, Any]]:
     for beam in (5, 1):
         sources = sources_of(4 * together)
         how = how_of(beam, together // workers_on(DEVICE))
-        for name in (PEER, *PRECISIONS):
+        for name in (PEER, *PRECISIONS, ALONE):
             torch.cuda.empty_cache()
             before = torch.cuda.memory_allocated()
             torch.cuda.reset_peak_memory_stats()
             model = peer_model() if name == PEER else own_model()
+            model = model.to(torch.bfloat16) if name == ALONE else model
+            precision = "float32" if name == ALONE else name
             for _ in range(2):
-                generate_all(model, sources, together, beam) if name == PEER else own(model, name, sources, how)
+                generate_all(model, sources, together, beam) if name == PEER else own(model, precision, sources, how)
             peak = (torch.cuda.max_memory_allocated() - before) / 2**30
-            yield {"system": name if name == PEER else f"own, {name}", "beam": beam, "peak_gibibytes": round(peak, 2)}
+            yield {"system": name if name == PEER else f"own, {name}", "beam": beam, "peak_gibibytes": round(peak, 3)}
             del model
 
 

@@ -51,6 +51,14 @@ class CudaGraphs:
         with no_collection:
             return self._captured(work)
 
+    def aside(self, work: Work) -> None:
+        """Does some work now, where graphs are captured: what libraries keep for each stream they then keep once."""
+        present = torch.cuda.current_stream(self.device)
+        self._stream.wait_stream(present)
+        with torch.cuda.stream(self._stream):
+            work()
+        present.wait_stream(self._stream)
+
     def _captured(self, work: Work) -> Work:
         if not self._graphs:
             # Torch takes a pool's memory back when no graph uses it any more, and the pool is not to be used again.

@@ -65,15 +65,21 @@ class CapturedStepping(Stepping):
     """Replays what it has done in the same shape before, and captures it otherwise.
 
     `capture` makes a graph of some work without doing it, and gives what does it. Without it, all is done in the same
-    shapes, one call after another.
+    shapes, one call after another. `trial` does some work before it is captured for the first time.
     """
 
-    def __init__(self, device: torch.device, capture: Callable[[Work], Work] | None, every: int = 8) -> None:
+    def __init__(
+        self,
+        device: torch.device,
+        capture: Callable[[Work], Work] | None,
+        every: int = 8,
+        trial: Callable[[Work], object] = lambda work: work(),
+    ) -> None:
         super().__init__(device)
         self.every = every
         self.memory: dict[Place, Tensor] = {}
         self._rooms: dict[tuple[str, torch.dtype], Tensor] = {}
-        self._capture = capture
+        self._capture, self._trial = capture, trial
         self._captured: dict[tuple[str, Signature], Captured] = {}
         self._last: Captured | None = None
         self._warm: set[str] = set()
@@ -139,7 +145,7 @@ class CapturedStepping(Stepping):
         """Captures a function of what is at its places; None if that fails."""
         if name not in self._warm:
             # Whatever is made on first use (tables, handles of libraries) is made here, of what is given up afterwards.
-            function(rebuilt(given, lambda _, tensor: tensor.clone()))
+            self._trial(lambda: function(rebuilt(given, lambda _, tensor: tensor.clone())))
             self._warm.add(name)
         if len(self._captured) >= MOST:
             self._captured.clear()
@@ -242,7 +248,8 @@ def steppings_of(model: Generator, settings: Decoding, device: torch.device, *, 
     if (weights, how) not in known:
         for other in [key for key in known if isinstance(key, tuple) and key[0] != weights]:
             del known[other]
-        known[weights, how] = [CapturedStepping(device, CudaGraphs(device)) for _ in range(workers_on(device))]
+        graphs = [CudaGraphs(device) for _ in range(workers_on(device))]
+        known[weights, how] = [CapturedStepping(device, each, trial=each.aside) for each in graphs]
     return known[weights, how]
 
 

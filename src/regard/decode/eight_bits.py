@@ -40,7 +40,7 @@ class EightBits(Multiplier):
     def part(self, rows: slice) -> "EightBits":
         return EightBits(self.numbers[rows], self.scales[rows])
 
-    def multiply(
+    def linear(
         self, features: Float[Tensor, "*rows E"], bias: Float[Tensor, " V"] | None = None
     ) -> Float[Tensor, "*rows V"]:
         """As `F.linear`, of features that are rounded too."""

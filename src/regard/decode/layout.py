@@ -52,7 +52,7 @@ class Packed(Multiplier):
             self._parts[key] = Packed.of(self.matrix[rows])
         return self._parts[key]
 
-    def multiply(
+    def linear(
         self, features: Float[Tensor, "*rows E"], bias: Float[Tensor, " V"] | None = None
     ) -> Float[Tensor, "*rows V"]:
         if (
@@ -74,7 +74,7 @@ def can_pack(dtype: torch.dtype) -> bool:
         return False
     one = torch.eye(16, dtype=dtype)
     try:
-        return torch.equal(Packed.of(one).multiply(one), one)
+        return torch.equal(Packed.of(one).linear(one), one)
     except (AttributeError, RuntimeError):
         return False
 

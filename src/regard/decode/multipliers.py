@@ -27,7 +27,7 @@ class Multiplier(Tensor):
         """The multiplier of some of its rows."""
         raise NotImplementedError
 
-    def multiply(
+    def linear(
         self, features: Float[Tensor, "*rows E"], bias: Float[Tensor, " V"] | None = None
     ) -> Float[Tensor, "*rows V"]:
         """What `F.linear` is to give."""
@@ -42,7 +42,7 @@ class Multiplier(Tensor):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         if function is F.linear and len(args) > 1 and isinstance(args[1], Multiplier):
-            return args[1].multiply(args[0], *args[2:], **kwargs or {})
+            return args[1].linear(args[0], *args[2:], **kwargs or {})
         if function is Tensor.__getitem__ and isinstance(args[1], slice):
             return args[0].part(args[1])
         if function is Tensor.detach:
