@@ -14,7 +14,9 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -134,24 +136,28 @@ def batches(rounds: int) -> Iterator[dict[str, Any]]:
 
 
 def memory() -> Iterator[dict[str, Any]]:
-    """The most memory that is taken, weights included, when nothing else is there, with 128 sentences at a time: a
-    batch of the peer's, and two of ours, which is how many we write at a time."""
+    """The most memory that each takes, in a process of its own: libraries keep theirs for whoever comes next."""
+    cases = [(name, beam) for beam in (5, 1) for name in (PEER, *PRECISIONS, ALONE)]
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
+        yield from pool.map(peak_of, *zip(*cases, strict=True))
+
+
+def peak_of(name: str, beam: int) -> dict[str, Any]:
+    """The most memory that is taken, weights included, with 128 sentences at a time: a batch of the peer's, and two of
+    ours, which is how many we write at a time."""
     together = 128
-    for beam in (5, 1):
-        sources = sources_of(4 * together)
-        how = how_of(beam, together // workers_on(DEVICE))
-        for name in (PEER, *PRECISIONS, ALONE):
-            torch.cuda.empty_cache()
-            before = torch.cuda.memory_allocated()
-            torch.cuda.reset_peak_memory_stats()
-            model = peer_model() if name == PEER else own_model()
-            model = model.to(torch.bfloat16) if name == ALONE else model
-            precision = "float32" if name == ALONE else name
-            for _ in range(2):
-                generate_all(model, sources, together, beam) if name == PEER else own(model, precision, sources, how)
-            peak = (torch.cuda.max_memory_allocated() - before) / 2**30
-            yield {"system": name if name == PEER else f"own, {name}", "beam": beam, "peak_gibibytes": round(peak, 3)}
-            del model
+    sources, how = sources_of(4 * together), how_of(beam, together // workers_on(DEVICE))
+    model = peer_model() if name == PEER else own_model()
+    if name == ALONE:
+        model.to(torch.bfloat16)
+    torch.cuda.reset_peak_memory_stats()
+    for _ in range(2):
+        if name == PEER:
+            generate_all(model, sources, together, beam)
+        else:
+            own(model, "float32" if name == ALONE else name, sources, how)
+    peak = torch.cuda.max_memory_allocated() / 2**30
+    return {"system": name if name == PEER else f"own, {name}", "beam": beam, "peak_gibibytes": round(peak, 3)}
 
 
 def own(model: Generator, precision: str, sources: Sources, how: Decoding, stepping: Stepping | None = None) -> Found:

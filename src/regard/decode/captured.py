@@ -143,10 +143,6 @@ class CapturedStepping(Stepping):
 
     def _make(self, name: str, function: Callable[[Given], Made], given: Given) -> Captured | None:
         """Captures a function of what is at its places; None if that fails."""
-        if name not in self._warm:
-            # Whatever is made on first use (tables, handles of libraries) is made here, of what is given up afterwards.
-            self._trial(lambda: function(rebuilt(given, lambda _, tensor: tensor.clone())))
-            self._warm.add(name)
         if len(self._captured) >= MOST:
             self._captured.clear()
         assert self._capture is not None
@@ -159,14 +155,18 @@ class CapturedStepping(Stepping):
             made = rebuilt(result, self._place_of)
             _copy(list(tensors_of(result)), list(tensors_of(made)))
 
-        try:
-            with _CAPTURING:
+        with _CAPTURING:
+            if name not in self._warm:
+                # Whatever is made on first use (tables, handles of libraries) is made of what is given up afterwards.
+                self._trial(lambda: function(rebuilt(given, lambda _, tensor: tensor.clone())))
+                self._warm.add(name)
+            try:
                 replay = self._capture(work)
-        except RuntimeError as error:
-            self.failures += 1
-            self._last = None
-            self.reason = str(error).strip().partition("\n")[0]
-            return None
+            except RuntimeError as error:
+                self.failures += 1
+                self._last = None
+                self.reason = str(error).strip().partition("\n")[0]
+                return None
         return Captured(replay, made, signature_of(made))
 
 
@@ -230,7 +230,7 @@ def _copy(given: list[Tensor], places: list[Tensor]) -> None:
 
 _STEPPINGS: WeakKeyDictionary[Generator, dict[Hashable, list[Stepping]]] = WeakKeyDictionary()
 _CAPTURING = Lock()
-"""One thread at a time captures."""
+"""One thread at a time captures, and tries what it will capture: all that is in two places meanwhile is there once."""
 
 
 def steppings_of(model: Generator, settings: Decoding, device: torch.device, *, forced: bool) -> Sequence[Stepping]:
