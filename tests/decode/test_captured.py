@@ -61,7 +61,9 @@ def how_of(method: str, beam: int, n_best: int, **changes: object) -> Decoding:
     return Decoding.model_validate({"method": method, "beam": beam, "n_best": n_best, **limits, **changes})
 
 
-def repeating(every: int = 3, refused: str = "") -> CapturedStepping:
+def repeating(
+    every: int = 3, refused: str = "", trial: Callable[[Work], object] = lambda work: work()
+) -> CapturedStepping:
     """Captures without graphs: work is done and undone, and done again by what replays it; or refused after that."""
 
     def capture(work: Work) -> Work:
@@ -73,7 +75,7 @@ def repeating(every: int = 3, refused: str = "") -> CapturedStepping:
             raise RuntimeError(refused)
         return work
 
-    stepping = CapturedStepping(CPU, capture, every)
+    stepping = CapturedStepping(CPU, capture, every, trial)
     return stepping
 
 
@@ -111,6 +113,39 @@ def test_shapes_and_when_the_host_looks_change_nothing(
         assert [one.finished for row in found for one in row] == [one.finished for row in usual for one in row]
 
 
+@pytest.mark.parametrize("longest", [0, 1, 4])
+@pytest.mark.parametrize("beam", [1, 2, 5])
+def test_searches_begin_with_a_row_for_each_and_go_on_with_one_for_each_place(longest: int, beam: int) -> None:
+    sources = [[4], [4, 5, 6], [5, 5]]  # which are filled up to four
+    how = how_of("beam", beam, beam, longest_factor=0.0, longest_extra=longest)
+    usual = decode_all(TableGenerator(random_table(1, 7)), sources, how, stepping=Stepping(CPU))
+    for stepping in (CapturedStepping(CPU, None, 2), repeating(2)):
+        model = TableGenerator(random_table(1, 7))
+        for _ in range(2):
+            found = decode_all(model, sources, how, stepping=stepping)
+            assert tokens_of(found) == tokens_of(usual)
+            scores = [one.score for row in usual for one in row]
+            assert [one.score for row in found for one in row] == pytest.approx(scores, abs=1e-5)
+        assert model.rows_advanced[0] == 4
+        # Shapes of 2 and 1 searches come when others are over; a step is tried and captured before it is replayed.
+        assert set(model.rows_advanced) <= {4, 4 * beam, 2 * beam, beam}
+        assert (4 * beam in model.rows_advanced) == (longest > 0 or beam == 1)
+
+
+def test_each_kind_of_work_is_tried_aside_once_before_it_is_captured() -> None:
+    captured: list[int] = []
+
+    def trial(work: Work) -> None:
+        captured.append(stepping.count)
+        work()
+
+    stepping = repeating(trial=trial)
+    for name, shape in (("negative", 2), ("negative", 2), ("negative", 3), ("root", 2), ("root", 3)):
+        function = torch.neg if name == "negative" else torch.sqrt
+        assert torch.equal(stepping(name, function, torch.full((shape,), 4.0)), function(torch.full((shape,), 4.0)))
+    assert (captured, stepping.count) == ([0, 2], 4)
+
+
 def test_shapes_are_few() -> None:
     stepping = CapturedStepping(CPU, None)
     assert [stepping.width(tokens) for tokens in (1, 16, 17)] == [16, 16, 32]
@@ -120,8 +155,8 @@ def test_shapes_are_few() -> None:
     assert [stepping.smaller(128, left) for left in (128, 33, 32, 1)] == [128, 128, 32, 32]
     plain = Stepping(CPU)
     assert (plain.width(17), plain.room(33), plain.rows(3)) == (17, 33, 3)
-    assert [plain.fit(*each) for each in ((3, 500, 1), (99, 64, 1), (99, 96, 2), (99, 1000, 2))] == [3, 64, 48, 63]
-    assert [Stepping(CPU, 128).fit(*each) for each in ((99, 64, 1), (999, 1000, 2))] == [64, 125]
+    assert [plain.fit(*each) for each in ((3, 500, 1), (99, 64, 1), (99, 96, 2), (99, 1000, 2))] == [3, 64, 48, 84]
+    assert [plain.fit(*each) for each in ((999, 96, 1), (999, 97, 1), (999, 1000, 1), (9, 0, 1))] == [96, 49, 91, 1]
     assert [plain.smaller(16, left) for left in (16, 15, 14, 1)] == [16, 16, 14, 1]
 
 
@@ -171,13 +206,17 @@ def test_one_line_says_why_steps_on_a_cuda_device_are_not_captured() -> None:
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_that_capturing_failed_is_said_when_it_has(monkeypatch: pytest.MonkeyPatch, precision: str) -> None:
-    def refusing(device: torch.device) -> Callable[[Work], Work]:
-        def capture(work: Work) -> Work:
+    class Refusing:
+        def __init__(self, device: torch.device) -> None:
+            pass
+
+        def __call__(self, work: Work) -> Work:
             raise RuntimeError("operation not permitted when stream is capturing\nand much more")
 
-        return capture
+        def aside(self, work: Work) -> None:
+            work()
 
-    monkeypatch.setattr(captured, "CudaGraphs", refusing)
+    monkeypatch.setattr(captured, "CudaGraphs", Refusing)
     monkeypatch.setattr(captured, "workers_on", lambda device: 1)
     model, how, cuda = model_of(KINDS[0]), how_of("greedy", 1, 1), torch.device("cuda")
     writer = narrow(model) if precision == "bfloat16" else model

@@ -1,15 +1,10 @@
 """Linear maps in whole numbers of eight bits: exact but for the rounding of both sides, and models that compute so."""
 
-import gc
 import warnings
-import weakref
-from collections.abc import Callable
-from math import prod
 
 import pytest
 import torch
 from command_line import Trained, regard
-from decoding_toys import SmallGenerator
 from hypothesis import given
 from hypothesis import strategies as st
 from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY, every_model
@@ -19,6 +14,7 @@ from torch.nn import functional as F
 from regard.data.batch import padded_sources
 from regard.decode import decode_all, eight_bits, precision, score_all
 from regard.decode.eight_bits import EightBits, has_eight_bits, in_eight_bits, is_exact
+from regard.decode.layout import can_pack
 from regard.decode.precision import computing_in
 from regard.errors import ModelWarning
 from regard.models import Ensemble, Generator, build_model
@@ -125,50 +121,6 @@ def test_what_is_no_number_stays_none_in_its_row_and_touches_no_other(bad: float
     assert torch.equal(found[:, [0, 1, *range(3, 40)]], before[:, [0, 1, *range(3, 40)]])
 
 
-@needs_exact
-@given(st.integers(0, 12), st.integers(0, 12), st.integers(0, 999))
-def test_some_rows_of_a_matrix_give_some_columns_of_the_product(begin: int, end: int, seed: int) -> None:
-    features, weight, bias = random(3, 7, seed=seed), EightBits.of(random(12, 7, seed=seed)), random(12, seed=seed)
-    part = weight[begin:end]
-    assert isinstance(part, EightBits)
-    assert torch.equal(part.full(), weight.full()[begin:end])
-    expected = F.linear(features, weight, bias)[:, begin:end]
-    assert torch.equal(F.linear(features, part, bias[begin:end]), expected)
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda matrix: matrix.t(),
-        lambda matrix: torch.ones(2, 7) @ matrix.t(),
-        lambda matrix: matrix @ torch.ones(7),
-        lambda matrix: matrix[torch.tensor([3, 0, 3])],
-        lambda matrix: matrix[2],
-        lambda matrix: matrix[1:3, 2],
-        lambda matrix: matrix.to(torch.float64),
-        lambda matrix: matrix.bfloat16(),
-        lambda matrix: matrix.clone(),
-        lambda matrix: matrix * 2 + matrix,
-        lambda matrix: F.embedding(torch.tensor([1, 4]), matrix),
-        lambda matrix: F.linear(matrix, torch.ones(3, 7)),
-        lambda matrix: F.pad(matrix, (0, 0, 0, 2)),
-        lambda matrix: torch.cat([matrix, matrix]),
-        lambda matrix: matrix.contiguous().sum(),
-    ],
-)
-def test_all_else_is_done_to_the_numbers_it_stands_for(function: Callable[[Tensor], Tensor]) -> None:
-    matrix = EightBits.of(random(5, 7, seed=1))
-    torch.testing.assert_close(function(matrix), function(matrix.full()), rtol=0, atol=0, check_stride=False)
-
-
-def test_it_stays_what_it_is_as_a_parameter_in_the_same_format() -> None:
-    matrix = EightBits.of(random(5, 7, seed=1))
-    for same in (nn.Parameter(matrix, requires_grad=False), matrix.detach(), matrix.to(torch.float32)):
-        assert isinstance(same, EightBits)
-        assert torch.equal(same.numbers, matrix.numbers)
-        assert torch.equal(same.scales, matrix.scales)
-
-
 def model_of(name: str) -> Generator:
     torch.manual_seed(len(name))
     if name == "ensemble":
@@ -245,48 +197,6 @@ def test_gates_and_cells_stay_as_they_are() -> None:
     assert not any(isinstance(weight, EightBits) for weight in weights)
 
 
-@needs_exact
-def test_a_copy_is_kept_until_weights_change_and_no_longer_than_its_model() -> None:
-    model = model_of("transformer-scaled_dot-sinusoidal")
-    with computing_in("int8", model, CPU) as first, computing_in("int8", model, CPU) as second:
-        assert first is second
-        assert eight_bits_of(first)
-    how = Decoding(beam=2, longest_factor=1.0, longest_extra=2, precision="int8")
-    before = decode_all(model, SOURCES, how)
-    assert decode_all(model, SOURCES, how) == before
-    with torch.no_grad():
-        model.readout.weight[5] *= 9.0
-    with computing_in("int8", model, CPU) as third:
-        assert third is not first
-    assert decode_all(model, SOURCES, how) != before
-    gone = weakref.ref(model)
-    del model
-    gc.collect()
-    assert gone() is None
-    assert third.readout.size == TARGET_SIZE
-
-
-@needs_exact
-def test_models_of_inference_mode_are_rounded_each_time() -> None:
-    how = Decoding(beam=2, longest_factor=1.0, longest_extra=2, precision="int8")
-    with torch.inference_mode():
-        made_here = model_of("transformer-scaled_dot-sinusoidal")
-    before = decode_all(made_here, SOURCES, how)
-    assert decode_all(model_of("transformer-scaled_dot-sinusoidal"), SOURCES, how) == before
-    with torch.inference_mode():
-        made_here.readout.weight[5] *= 9.0
-    assert decode_all(made_here, SOURCES, how) != before
-
-
-@needs_exact
-def test_a_model_that_is_no_translator_computes_so_too() -> None:
-    torch.manual_seed(1)
-    model = SmallGenerator(31)
-    with computing_in("int8", model, CPU) as computing:
-        assert isinstance(computing.output.weight, EightBits)  # type: ignore[union-attr]
-    assert len(decode_all(model, SOURCES, Decoding(beam=2, longest_extra=2, precision="int8"))) == 3
-
-
 def test_elsewhere_the_model_itself_computes() -> None:
     model = model_of("transformer-scaled_dot-sinusoidal")
     with computing_in("int8", model, torch.device("cuda")) as computing:
@@ -298,7 +208,7 @@ def test_a_processor_that_cannot_is_told_of_once(missing: str, monkeypatch: pyte
     model = model_of("transformer-scaled_dot-sinusoidal")
     monkeypatch.setattr(eight_bits, "is_exact", lambda: missing != "exact")
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: missing != "quick")
-    caches = precision._can_round, has_eight_bits
+    caches = precision._can_round, has_eight_bits, can_pack
     for each in caches:
         each.cache_clear()
     try:
@@ -307,11 +217,13 @@ def test_a_processor_that_cannot_is_told_of_once(missing: str, monkeypatch: pyte
             "numbers, so float32 is used instead; set it to bfloat16 or float32"
         )
         with pytest.warns(ModelWarning) as told, computing_in("int8", model, CPU) as computing:
-            assert computing is model
+            assert not eight_bits_of(computing)
         assert [str(one.message) for one in told] == [message]
-        with warnings.catch_warnings(), computing_in("int8", model, CPU) as computing:
+        with warnings.catch_warnings(), computing_in("int8", model, CPU) as again:
             warnings.simplefilter("error")
-            assert computing is model
+            assert again is computing
+        with computing_in("float32", model, CPU) as usual:
+            assert usual is computing
     finally:
         for each in caches:
             each.cache_clear()
@@ -335,16 +247,6 @@ def test_whether_sums_are_exact_is_found_out_by_the_largest() -> None:
         assert not is_exact.__wrapped__()
     finally:
         torch._int_mm = original
-
-
-@needs_exact
-@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (1, 1, 1)])
-def test_nothing_and_next_to_nothing_is_multiplied_too(shape: tuple[int, ...]) -> None:
-    features = torch.ones(*shape, 4)
-    found = F.linear(features, EightBits.of(torch.ones(3, 4)))
-    assert found.shape == (*shape, 3)
-    assert found.numel() == 0 or prod(shape) == 1
-    torch.testing.assert_close(found, torch.full((*shape, 3), 4.0))
 
 
 @needs_exact

@@ -1,7 +1,6 @@
 """What makes decoding fast changes nothing: real models against a search that reads everything anew at every step."""
 
-from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 import pytest
 import torch
@@ -11,15 +10,22 @@ from hypothesis import strategies as st
 from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY
 from torch import Tensor
 
-from regard.data.batch import Padded
+from regard.data.batch import padded_sources
 from regard.decode import decode_all
+from regard.decode.captured import CapturedStepping
 from regard.decode.choosing import RUN, likeliest
-from regard.models import Generator, build_model
+from regard.decode.ranking import LEAST_COVERAGE
+from regard.decode.stepping import Stepping
+from regard.models import Ensemble, Generator, build_model
+from regard.models.generator import State
 from regard.recipe import Decoding
 from regard.tap import record
 from regard.tokens.vocabulary import BEGIN, END
 
+CPU = torch.device("cpu")
 SOURCES = [[4, 5, 6, 4], [], [6, 6], [5, 4, 4], [6], [4, 4, 5, 5, 6]]
+WORDS = [[9, 5, 10, 9], [], [9, 9], [5, 4, 4], [9], [4, 4, 9, 9, 10]]
+"""For those who copy: some are unknown."""
 KINDS = [
     "transformer-scaled_dot-sinusoidal",
     "transformer-additive-sinusoidal",
@@ -30,10 +36,13 @@ KINDS = [
     "recurrent-multiplicative-after",
     "recurrent-dot-feed",
 ]
+COPYING = ["copying-feed", "copying-transformer"]
 each_kind = pytest.mark.parametrize("name", KINDS)
 
 
 def model_of(name: str) -> Generator:
+    if name.endswith("ensemble"):
+        return Ensemble([model_of(member) for member in (COPYING if name == "copying-ensemble" else KINDS[::4])])
     torch.manual_seed(len(name))
     model = build_model(TINY[name], SOURCE_SIZE, TARGET_SIZE).double().eval()
     with torch.no_grad():
@@ -42,35 +51,79 @@ def model_of(name: str) -> Generator:
     return model
 
 
-def rereading(model: Generator, source: list[int]) -> Callable[[tuple[int, ...]], list[float]]:
-    """How likely each token is after what is written, by one pass over all of it, alone in its batch."""
+class Rereading:
+    """A model that reads all that is written anew, in one pass, alone in its batch."""
 
-    @cache
-    def next_log_probs(written: tuple[int, ...]) -> list[float]:
-        state = model.start(Padded.of([[*source, END]]), len(written) + 1)
-        features, _ = model.advance(torch.tensor([[BEGIN, *written]]), state)
-        log_probs: list[float] = model.readout.logits(features[0, -1]).log_softmax(-1).tolist()
+    def __init__(self, model: Generator, source: list[int], words: list[int] | None) -> None:
+        self.model = model
+        self.source = padded_sources([source], None if words is None else [words])
+        self.size = len(self.next_log_probs(()))  # there are more where words of the source can be copied
+
+    @torch.no_grad()
+    def next_log_probs(self, written: tuple[int, ...]) -> list[float]:
+        """How likely each token is after what is written."""
+        features, state = self._read(written)
+        log_probs: list[float] = self.model.readout_of(state).logits(features[:, -1])[0].log_softmax(-1).tolist()
         return log_probs
 
-    return torch.no_grad()(next_log_probs)
+    @torch.no_grad()
+    def coverage(self, tokens: tuple[int, ...]) -> float:
+        """Σ log(min(attention, 1)) over the source, of the heads' mean in the highest layer (Wu et al. 2016)."""
+        tap = self.model.cross_taps[-1]
+        with record(self.model, tap) as seen:
+            self._read(tokens)
+        return float(seen.last(tap)[0].mean(0).sum(0).clamp(LEAST_COVERAGE, 1).log().sum())
+
+    def score(self, tokens: tuple[int, ...], finished: bool, *, coverage_penalty: float = 0.0) -> float:
+        whole = (*tokens, END) if finished else tokens
+        total = sum(self.next_log_probs(whole[:place])[token] for place, token in enumerate(whole))
+        score = total / max(len(whole), 1)
+        if coverage_penalty:
+            score += coverage_penalty * self.coverage(tokens)
+        return score
+
+    def _read(self, written: tuple[int, ...]) -> tuple[Tensor, State]:
+        state = self.model.start(self.source, len(written) + 1)
+        return self.model.advance(torch.tensor([[BEGIN, *written]]), state)
+
+
+def check_against_plain(model: Generator, how: Decoding, stepping: Stepping | None = None) -> None:
+    """Decodes in one batch, and each source by a search in lists that shares and keeps nothing."""
+    words = WORDS if model.copies else None
+    every = decode_all(model, SOURCES, how, words=words, stepping=stepping)
+    for place, found in enumerate(every):
+        plain = Rereading(model, SOURCES[place], None if words is None else words[place])
+        score = partial(plain.score, coverage_penalty=how.coverage_penalty)
+        longest = how.longest_output(len(SOURCES[place]))
+        given = cache(plain.next_log_probs), plain.size, how.beam, longest, score
+        expected, finished = plain_beam(*given, n_best=how.n_best)
+        assert [one.tokens for one in found] == expected
+        assert [one.finished for one in found] == [finished] * len(expected)
+        assert [one.score for one in found] == pytest.approx([score(tokens, finished) for tokens in expected], abs=1e-4)
 
 
 @each_kind
 @pytest.mark.parametrize("beam", [1, 2, 5])
 def test_beams_find_what_a_plain_beam_finds_that_shares_and_keeps_nothing(name: str, beam: int) -> None:
-    model = model_of(name)
-    how = Decoding(beam=beam, n_best=beam, longest_factor=0.0, longest_extra=6)
-    for source, found in zip(SOURCES, decode_all(model, SOURCES, how), strict=True):
-        next_log_probs = rereading(model, source)
+    check_against_plain(model_of(name), Decoding(beam=beam, n_best=beam, longest_factor=0.0, longest_extra=6))
 
-        def score(tokens: tuple[int, ...], finished: bool, next_log_probs: Callable = next_log_probs) -> float:
-            whole = (*tokens, END) if finished else tokens
-            total = sum(next_log_probs(whole[:place])[token] for place, token in enumerate(whole))
-            return total / len(whole)
 
-        expected, finished = plain_beam(next_log_probs, TARGET_SIZE, beam, 6, score, n_best=beam)
-        assert [one.tokens for one in found] == expected
-        assert [one.score for one in found] == pytest.approx([score(tokens, finished) for tokens in expected], abs=1e-4)
+@pytest.mark.parametrize("name", [KINDS[0], "recurrent-dot-feed", *COPYING, "ensemble", "copying-ensemble"])
+@pytest.mark.parametrize("longest", [0, 1, 4])
+@pytest.mark.parametrize("coverage_penalty", [0.0, 0.3])
+def test_so_they_do_with_limits_attention_copies_and_ensembles(
+    name: str, longest: int, coverage_penalty: float
+) -> None:
+    limits = {"longest_factor": 0.0, "longest_extra": longest}
+    how = Decoding(beam=3, n_best=3, coverage_penalty=coverage_penalty, **limits)  # type: ignore[arg-type]
+    check_against_plain(model_of(name), how)
+
+
+@pytest.mark.parametrize("name", [KINDS[0], "recurrent-dot-feed", "copying-transformer", "ensemble"])
+@pytest.mark.parametrize("longest", [0, 4])
+def test_so_they_do_in_shapes_that_are_filled_up(name: str, longest: int) -> None:
+    how = Decoding(beam=3, n_best=3, longest_factor=0.0, longest_extra=longest)
+    check_against_plain(model_of(name), how, CapturedStepping(CPU, None, every=2))
 
 
 @each_kind

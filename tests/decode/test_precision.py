@@ -1,45 +1,166 @@
-"""Number formats: which model computes, that a copy in bfloat16 is up to date, and that one can look at it."""
+"""Number formats: which model computes, that a copy is up to date, and that one can look at it."""
 
 import gc
+import weakref
 
 import pytest
 import torch
-from decoding_toys import TableGenerator, random_table
+from decoding_toys import SmallGenerator, TableGenerator, random_table
 from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY
+from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from regard.data.batch import Padded
-from regard.decode import decode_all
+from regard.data.batch import Padded, padded_sources
+from regard.decode import decode, decode_all
+from regard.decode.eight_bits import EightBits, has_eight_bits
+from regard.decode.layout import Packed, can_pack
 from regard.decode.modules import weights_of
+from regard.decode.multipliers import Multiplier
 from regard.decode.precision import _COPIES, computing_in, narrow
 from regard.models import Generator, build_model
 from regard.recipe import Decoding
-from regard.tap import record
+from regard.tap import Tap, record
 
 CPU = torch.device("cpu")
+SOURCES = [[4, 5, 6, 4], [6, 6], [5]]
+
+needs_eight_bits = pytest.mark.skipif(not has_eight_bits(), reason="this processor does not multiply such numbers")
 
 
-def small_model() -> Generator:
-    return build_model(TINY["transformer-scaled_dot-sinusoidal"], SOURCE_SIZE, TARGET_SIZE).eval()
+def small_model(name: str = "transformer-scaled_dot-sinusoidal") -> Generator:
+    return build_model(TINY[name], SOURCE_SIZE, TARGET_SIZE).eval()
+
+
+FORMATS = ["float32", "bfloat16", pytest.param("int8", marks=needs_eight_bits)]
+each_precision = pytest.mark.parametrize("precision", FORMATS)
+
+
+def copy_in(precision: str, model: Generator) -> Generator:
+    """The model that computes on a CPU."""
+    with computing_in(precision, model, CPU) as computing:
+        return computing
+
+
+def how_in(precision: str) -> Decoding:
+    return Decoding.model_validate({"beam": 2, "longest_factor": 1.0, "longest_extra": 2, "precision": precision})
+
+
+def multipliers_of(model: Generator) -> set[type]:
+    return {type(weight) for weight in weights_of(model) if isinstance(weight, Multiplier)}
 
 
 @pytest.mark.parametrize("precision", ["float32", "tf32"])
-def test_on_a_cpu_matrices_are_multiplied_in_float32(precision: str) -> None:
+def test_a_model_without_matrices_computes_on_a_cpu_as_it_is(precision: str) -> None:
     model = TableGenerator(random_table(1, 6))
-    with computing_in(precision, model, CPU) as computing:
-        assert computing is model
+    assert copy_in(precision, model) is model
     how = Decoding(precision=precision)  # type: ignore[arg-type]
     assert decode_all(model, [[4], [5]], how) == decode_all(model, [[4], [5]], Decoding())
 
 
+@pytest.mark.parametrize("precision", ["float32", "tf32"])
+def test_on_a_cpu_matrices_are_multiplied_in_float32(precision: str) -> None:
+    model = small_model()
+    copy = copy_in(precision, model)
+    assert copy is copy_in("float32", model)
+    assert {weight.dtype for weight in weights_of(copy) if weight.is_floating_point()} == {torch.float32}
+    assert multipliers_of(copy) == ({Packed} if can_pack(torch.float32) else set())
+    how = how_in(precision)
+    assert decode_all(model, SOURCES, how) == decode_all(model, SOURCES, how_in("float32"))
+
+
 def test_a_cpu_writes_in_bfloat16_what_the_copy_writes() -> None:
     torch.manual_seed(1)
-    model, sources = small_model(), [[4, 5], [5], []]
-    with computing_in("bfloat16", model, CPU) as computing:
-        assert computing is narrow(model)
-    found = decode_all(model, sources, Decoding(precision="bfloat16"))
-    assert found == decode_all(narrow(model), sources, Decoding())
-    assert found != decode_all(model, sources, Decoding())
+    model, how = small_model(), how_in("bfloat16")
+    copy = copy_in("bfloat16", model)
+    assert {weight.dtype for weight in weights_of(copy) if weight.is_floating_point()} == {torch.bfloat16}
+    assert multipliers_of(copy) == ({Packed} if can_pack(torch.bfloat16) else set())
+    assert copy is not narrow(model)
+    found = decode_all(model, SOURCES, how)
+    assert found == decode(copy, padded_sources(SOURCES), how)
+    assert found != decode_all(model, SOURCES, how_in("float32"))
+    # By plain products it is the same but for rounding.
+    plain = decode(narrow(model), padded_sources(SOURCES), how)
+    scores = [best.score for best, *_ in plain]
+    assert [best.score for best, *_ in found] == pytest.approx(scores, abs=0.05)
+
+
+@needs_eight_bits
+def test_in_int8_every_matrix_but_those_of_gates_is_rounded_and_gates_are_packed() -> None:
+    torch.manual_seed(1)
+    copy = copy_in("int8", small_model("copying-feed"))
+    for module in copy.modules():
+        if isinstance(module, nn.Linear):
+            expected = EightBits if module.out_features > 1 else Packed if can_pack(torch.float32) else nn.Parameter
+            assert type(module.weight) is expected
+    assert isinstance(copy.readout.weight, EightBits)
+
+
+@each_precision
+def test_a_copy_is_kept_until_weights_change_and_no_longer_than_its_model(precision: str) -> None:
+    model, how = small_model("recurrent-additive-before"), how_in(precision)
+    first = copy_in(precision, model)
+    assert first is not model
+    assert copy_in(precision, model) is first
+    before = decode_all(model, SOURCES, how)
+    assert decode_all(model, SOURCES, how) == before
+    assert copy_in(precision, model) is first
+    with torch.no_grad():
+        model.readout.bias[5] += 9.0
+    last = copy_in(precision, model)
+    assert last is not first
+    assert decode_all(model, SOURCES, how) != before
+    assert 5 in decode_all(model, SOURCES, how)[0][0].tokens
+    gone = weakref.ref(model)
+    del model
+    gc.collect()
+    assert gone() is None
+    assert last.readout.size == TARGET_SIZE
+
+
+@each_precision
+def test_a_weight_that_comes_to_lie_where_another_lay_is_another(precision: str) -> None:
+    model = small_model()
+    linear = model.decoder.layers[0].feedforward.inward
+    for _ in range(20):
+        copy_in(precision, model)
+        linear.weight = None
+        linear.weight = nn.Parameter(torch.randn(linear.out_features, linear.in_features))
+        copied = copy_in(precision, model).decoder.layers[0].feedforward.inward.weight
+        off = {"float32": 0.0, "bfloat16": 0.02, "int8": 0.02}[precision]
+        torch.testing.assert_close(copied.float(), linear.weight.detach(), rtol=0, atol=off)
+
+
+@each_precision
+def test_a_copy_is_never_in_training(precision: str) -> None:
+    model = small_model().train()
+    decode_all(model, SOURCES, how_in(precision))
+    assert model.decoder.training
+    assert not any(module.training for module in copy_in(precision, model).modules() if not isinstance(module, Tap))
+
+
+@each_precision
+def test_weights_of_inference_mode_are_read_each_time(precision: str) -> None:
+    """Nobody can tell whether they have changed. In float32 the model itself writes, elsewhere a new copy."""
+    with torch.inference_mode():
+        made_here = small_model()
+    assert (copy_in(precision, made_here) is made_here) == (precision == "float32")
+    how = how_in(precision)
+    before = decode_all(made_here, SOURCES, how)
+    usual = small_model()
+    usual.load_state_dict(made_here.state_dict())
+    found = decode_all(usual, SOURCES, how)
+    assert [best.score for best, *_ in found] == pytest.approx([best.score for best, *_ in before], abs=1e-4)
+    with torch.inference_mode():
+        made_here.readout.weight[5] *= 9.0
+    assert decode_all(made_here, SOURCES, how) != before
+
+
+@each_precision
+def test_a_model_that_is_no_translator_is_copied_too(precision: str) -> None:
+    model = SmallGenerator(31)
+    expected = EightBits if precision == "int8" else Packed
+    assert isinstance(copy_in(precision, model).output.weight, expected) or not can_pack(torch.float32)
+    assert len(decode_all(model, SOURCES, how_in(precision))) == len(SOURCES)
 
 
 def test_products_are_in_tf32_only_within() -> None:

@@ -222,8 +222,34 @@ def test_rows_leave_the_batch_when_their_search_is_over() -> None:
     found = decode(model, padded([[5], [4], [5]]), settings(3, beam=2, longest_factor=0.0))
     keys = [(token + END) % 2 for token in (5, 4, 5)]
     assert [len(hypotheses[0].tokens) for hypotheses in found] == [3 * key for key in keys]
-    assert model.rows_advanced[0] == 6
+    assert model.rows_advanced[0] == 3  # all places of a beam begin alike
     assert model.rows_advanced[1] == 2 * sum(keys)
+
+
+@given(seeds, some_sources, st.integers(1, 5), st.integers(0, 4), coverage_penalties, st.data())
+def test_the_first_step_has_a_row_for_each_search_and_the_others_one_for_each_place(
+    seed: int, sources: list[list[int]], beam: int, longest: int, coverage_penalty: float, data: st.DataObject
+) -> None:
+    model = TableGenerator(random_table(seed, 7))
+    # Rules of any kind change nothing about that, nor do prefixes, unless one is forced in all searches.
+    prefixes = [[], *(data.draw(st.lists(st.integers(4, 6), max_size=min(longest, 2))) for _ in sources[1:])]
+    rules = {"no_repeat": data.draw(st.integers(0, 2)), "least": data.draw(st.integers(0, 2))}
+    how = settings(longest, beam=beam, coverage_penalty=coverage_penalty, **rules)
+    decode(model, padded(sources), how, prefixes=prefixes)
+    first, *others = model.rows_advanced
+    assert first == len(sources)
+    assert all(rows % beam == 0 for rows in others)
+    assert sorted(others, reverse=True) == others
+    assert all(rows <= beam * len(sources) for rows in others)
+
+
+@given(seeds, some_sources, st.integers(1, 4))
+def test_each_sample_has_a_row_of_its_own_from_the_first_step(
+    seed: int, sources: list[list[int]], samples: int
+) -> None:
+    model = TableGenerator(random_table(seed, 7))
+    decode(model, padded(sources), settings(3, method="sample", n_best=samples))
+    assert model.rows_advanced[0] == samples * len(sources)
 
 
 def test_no_source_no_output() -> None:
