@@ -44,12 +44,11 @@ def random(*shape: int, seed: int = 1) -> Tensor:
 
 
 @each_kind
-@given(st.integers(0, 12), st.integers(0, 12), st.integers(1, 3), st.booleans(), st.integers(0, 999))
+@given(st.integers(0, 11), st.integers(1, 12), st.integers(1, 3), st.booleans(), st.integers(0, 999))
 def test_some_rows_of_a_matrix_give_some_columns_of_the_product(
-    kind: Kind, begin: int, end: int, step: int, biased: bool, seed: int
+    kind: Kind, begin: int, count: int, step: int, biased: bool, seed: int
 ) -> None:
-    if end <= begin:
-        begin, end = end, begin + 1  # of no rows: below
+    end = begin + count  # which may be beyond the last
     features, weight, bias = random(3, 7, seed=seed), kind.of(random(12, 7, seed=seed + 1)), random(12, seed=seed)
     part = weight[begin:end:step]
     assert isinstance(part, kind)
