@@ -86,8 +86,6 @@ def test_gradients_flow_through_to_features(dtype: torch.dtype) -> None:
     assert torch.equal(*gradients)
 
 
-@pytest.mark.xfail(reason="oneDNN's product knows no gradients", strict=True)
-@pytest.mark.filterwarnings("ignore:mkldnn")
 @needs_packing
 def test_gradients_flow_through_to_a_bias() -> None:
     bias = random(5).requires_grad_()

@@ -24,14 +24,6 @@ each_kind = pytest.mark.parametrize(
 Kind = type[EightBits] | type[Packed]
 
 
-def each_kind_but_packed(why: str) -> pytest.MarkDecorator:
-    """The same where one of them does not do yet what it should."""
-    failing = pytest.mark.xfail(reason=why, strict=True)
-    return pytest.mark.parametrize(
-        "kind", [pytest.param(EightBits, marks=needs_exact), pytest.param(Packed, marks=[needs_packing, failing])]
-    )
-
-
 @pytest.fixture(autouse=True, scope="module")
 def _compiled() -> None:
     """The first call compiles, and hypothesis has no patience for that."""
@@ -58,7 +50,7 @@ def test_some_rows_of_a_matrix_give_some_columns_of_the_product(
     torch.testing.assert_close(found, expected)
 
 
-@each_kind_but_packed("oneDNN cannot bring a matrix without rows into its order")
+@each_kind
 def test_no_rows_of_a_matrix_give_no_columns(kind: Kind) -> None:
     part = kind.of(random(12, 7))[5:5]
     assert isinstance(part, kind)
@@ -97,7 +89,7 @@ def test_how_features_lie_in_memory_changes_nothing(kind: Kind, features: Callab
     torch.testing.assert_close(F.linear(features(), weight, bias), F.linear(features().contiguous(), weight, bias))
 
 
-@each_kind_but_packed("oneDNN takes any bias for one whose numbers lie side by side")
+@each_kind
 def test_how_a_matrix_and_its_bias_lie_in_memory_changes_nothing(kind: Kind) -> None:
     features, weight, bias = random(3, 7), random(7, 5).t(), random(10)[::2]
     expected = F.linear(features, kind.of(weight.contiguous()), bias.contiguous())

@@ -26,11 +26,12 @@ class Packed(Multiplier):
     """A matrix in the order in which oneDNN multiplies by it, beside the matrix itself."""
 
     matrix: Float[Tensor, "V E"]
-    packed: Tensor
+    packed: Tensor | None
+    """Nothing, if there is nothing to multiply by."""
     _parts: dict[tuple[int | None, ...], "Packed"]
 
     @staticmethod
-    def __new__(cls, matrix: Float[Tensor, "V E"], packed: Tensor) -> "Packed":
+    def __new__(cls, matrix: Float[Tensor, "V E"], packed: Tensor | None) -> "Packed":
         made = Tensor._make_wrapper_subclass(cls, matrix.shape, dtype=matrix.dtype, device=matrix.device)
         made.matrix, made.packed, made._parts = matrix, packed, {}
         return made
@@ -38,7 +39,10 @@ class Packed(Multiplier):
     @classmethod
     def of(cls, matrix: Float[Tensor, "V E"]) -> "Packed":
         """The same as a matrix, which must not change any more."""
-        return cls(matrix.detach(), torch.ops.mkldnn._reorder_linear_weight(matrix.detach().contiguous(), ROWS))
+        matrix = matrix.detach()
+        if not matrix.numel():
+            return cls(matrix, None)
+        return cls(matrix, torch.ops.mkldnn._reorder_linear_weight(matrix.contiguous(), ROWS))
 
     def full(self) -> Float[Tensor, "V E"]:
         return self.matrix
@@ -55,15 +59,18 @@ class Packed(Multiplier):
     def linear(
         self, features: Float[Tensor, "*rows E"], bias: Float[Tensor, " V"] | None = None
     ) -> Float[Tensor, "*rows V"]:
-        if (
-            features.dtype != self.matrix.dtype
-            or features.requires_grad
-            or not features.numel()
-            or not len(self.matrix)
-        ):
+        if self.packed is None or not features.numel() or self._is_other(features) or self._is_other(bias):
             return F.linear(features, self.matrix, bias)
-        found: Tensor = torch.ops.mkldnn._linear_pointwise(features, self.packed, bias, "none", [], "")
+        # oneDNN takes any bias for one whose numbers lie side by side.
+        added = bias if bias is None else bias.contiguous()
+        found: Tensor = torch.ops.mkldnn._linear_pointwise(features, self.packed, added, "none", [], "")
         return found
+
+    def _is_other(self, given: Tensor | None) -> bool:
+        """Whether this is in another number format, or gradients must flow through it."""
+        if given is None:
+            return False
+        return given.dtype != self.matrix.dtype or (given.requires_grad and torch.is_grad_enabled())
 
 
 @cache

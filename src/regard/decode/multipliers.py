@@ -66,7 +66,7 @@ def with_multipliers(model: Generator, made: Callable[[Tensor], Tensor]) -> Gene
     """A model with what is made of the matrices of its linear maps, and which shares everything else with this one, its
     taps too. Matrices that are multipliers already stay what they are."""
     copy = copy_of(model, shared=weights_of(model))
-    for module in dict.fromkeys(modules_of(copy)):  # each once: an ensemble has readouts in two places
+    for module in modules_of(copy):
         if isinstance(module, nn.Linear) and not isinstance(module.weight, Multiplier):
             module.weight = nn.Parameter(made(module.weight), requires_grad=False)
         elif isinstance(module, LinearReadout) and not isinstance(module.weight, Multiplier):
