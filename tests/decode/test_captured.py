@@ -155,8 +155,10 @@ def test_shapes_are_few() -> None:
     assert [stepping.smaller(128, left) for left in (128, 33, 32, 1)] == [128, 128, 32, 32]
     plain = Stepping(CPU)
     assert (plain.width(17), plain.room(33), plain.rows(3)) == (17, 33, 3)
-    assert [plain.fit(*each) for each in ((3, 500, 1), (99, 64, 1), (99, 96, 2), (99, 1000, 2))] == [3, 64, 48, 84]
-    assert [plain.fit(*each) for each in ((999, 96, 1), (999, 97, 1), (999, 1000, 1), (9, 0, 1))] == [96, 49, 91, 1]
+    assert [plain.fit(*each) for each in ((3, 500, 1), (99, 64, 1), (99, 1000, 2), (9, 0, 1))] == [3, 64, 99, 1]
+    assert [plain.fit(999, sources, 1) for sources in (97, 128, 129, 1000)] == [97, 128, 65, 125]
+    # Two batches for each of two workers, where one of them would have the longest of all.
+    assert [plain.fit(999, sources, 2) for sources in (96, 128, 129, 300, 1000)] == [48, 64, 33, 75, 125]
     assert [plain.smaller(16, left) for left in (16, 15, 14, 1)] == [16, 16, 14, 1]
 
 

@@ -11,8 +11,9 @@ Made = TypeVar("Made")
 LEAVE = 8
 """Searches that are over leave when they are one in so many."""
 
-ROWS = 96
-"""Sources that are decoded together on a CPU at most: with more, few batches are left for several workers to share."""
+ROWS, FEWER = 128, 64
+"""Sources that are decoded together on a CPU at most. Those that several workers would do in one batch each, they do in
+two, if there are more than FEWER for each: so long and short ones can be shared out."""
 
 
 class Stepping:
@@ -35,7 +36,7 @@ class Stepping:
         """How many of these sources are taken together, at most so many rows; on a CPU all workers get as many."""
         if self.most is None:
             return rows
-        rounds = max(-(-sources // (self.most * workers)), 1)
+        rounds = max(-(-sources // (self.most * workers)), min(-(-sources // (FEWER * workers)), workers, 2), 1)
         return max(min(rows, -(-sources // (rounds * workers))), 1)
 
     def rows(self, searches: int) -> int:
