@@ -150,14 +150,18 @@ def peak_of(name: str, beam: int) -> dict[str, Any]:
     model = peer_model() if name == PEER else own_model()
     if name == ALONE:
         model.to(torch.bfloat16)
+    torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     for _ in range(2):
         if name == PEER:
             generate_all(model, sources, together, beam)
         else:
             own(model, "float32" if name == ALONE else name, sources, how)
-    peak = torch.cuda.max_memory_allocated() / 2**30
-    return {"system": name if name == PEER else f"own, {name}", "beam": beam, "peak_gibibytes": round(peak, 3)}
+    allocated, reserved = (
+        round(peak() / 2**30, 3) for peak in (torch.cuda.max_memory_allocated, torch.cuda.max_memory_reserved)
+    )
+    system = name if name == PEER else f"own, {name}"
+    return {"system": system, "beam": beam, "peak_gibibytes": allocated, "reserved_gibibytes": reserved}
 
 
 def own(model: Generator, precision: str, sources: Sources, how: Decoding, stepping: Stepping | None = None) -> Found:

@@ -118,7 +118,9 @@ def decode_gpu_memory(record: Record) -> list[str]:
     """The most memory that decoding takes on a GPU, beside MarianMT."""
     beams = list(dict.fromkeys(figure["beam"] for figure in record["memory"]))
     systems = list(dict.fromkeys(figure["system"] for figure in record["memory"]))
-    peaks = {(figure["system"], figure["beam"]): figure["peak_gibibytes"] for figure in record["memory"]}
-    rows = [[system, *(f"{peaks[system, beam]:.2f}" for beam in beams)] for system in systems]
-    titles = ["peak, GiB", *(f"a beam of {beam}" for beam in beams)]
+    kinds = {"allocated": "peak_gibibytes", "reserved": "reserved_gibibytes"}
+    peaks = {(figure["system"], figure["beam"]): figure for figure in record["memory"]}
+    columns = [(beam, kind) for beam in beams for kind in kinds]
+    rows = [[system, *(f"{peaks[system, beam][kinds[kind]]:.2f}" for beam, kind in columns)] for system in systems]
+    titles = ["peak, GiB", *(f"a beam of {beam}, {kind}" for beam, kind in columns)]
     return [*markdown(titles, rows), "", f"{record['device']}. {conditions(record)}"]

@@ -55,9 +55,11 @@ class CudaGraphs:
         """Does some work now, where graphs are captured: what libraries keep for each stream they then keep once."""
         present = torch.cuda.current_stream(self.device)
         self._stream.wait_stream(present)
-        with torch.cuda.stream(self._stream):
-            work()
-        present.wait_stream(self._stream)
+        try:
+            with torch.cuda.stream(self._stream):
+                work()
+        finally:  # what the work has read may be used again afterwards
+            present.wait_stream(self._stream)
 
     def _captured(self, work: Work) -> Work:
         if not self._graphs:

@@ -146,6 +146,21 @@ def test_each_kind_of_work_is_tried_aside_once_before_it_is_captured() -> None:
     assert (captured, stepping.count) == ([0, 2], 4)
 
 
+def test_steps_with_a_row_for_each_search_and_with_all_places_are_both_tried() -> None:
+    """Each has kernels of its own, which must not be made while they are captured."""
+    model, tried = model_of(KINDS[0]), list[int]()
+
+    def trial(work: Work) -> None:
+        with record(model, "decoder.output") as seen:
+            work()
+        tried.extend(len(features) for features in seen["decoder.output"])
+
+    stepping = repeating(trial=trial)
+    decode_all(model, SOURCES, how_of("beam", 3, 1), stepping=stepping)
+    assert len(tried) == 2
+    assert tried[1] == 3 * tried[0]
+
+
 def test_shapes_are_few() -> None:
     stepping = CapturedStepping(CPU, None)
     assert [stepping.width(tokens) for tokens in (1, 16, 17)] == [16, 16, 32]
@@ -355,7 +370,7 @@ def test_steps_with_other_kernels_are_made_ready_for_capturing_apart() -> None:
             return super().__call__(name, function, given)
 
     decode_all(UniformGenerator(9), [[4]], how_of("beam", 2, 1, no_repeat=2, least=4), stepping=Telling(CPU))
-    assert names == ["begin", "step", "step", *["step by rules"] * 3]
+    assert names == ["begin", "first step", "step", *["step by rules"] * 3]
 
 
 @gpu

@@ -62,7 +62,15 @@ def test_a_part_is_packed_once() -> None:
     matrix = Packed.of(random(12, 7))
     assert matrix[2:5] is matrix[2:5]
     assert len({id(matrix[rows]) for rows in (slice(2, 5), slice(2, 6), slice(3, 5), slice(2, 5, 2), slice(5))}) == 5
-    assert matrix[:5] is not Packed.of(matrix.full())[:5]
+
+
+@needs_packing
+def test_autocast_does_what_it_does_to_the_matrix() -> None:
+    features, weight = random(3, 7), random(5, 7)
+    with torch.autocast("cpu", torch.bfloat16):
+        found, expected = F.linear(features, Packed.of(weight)), F.linear(features, weight)
+    assert found.dtype == torch.bfloat16
+    assert torch.equal(found, expected)
 
 
 @needs_packing
@@ -71,7 +79,6 @@ def test_it_lies_in_the_memory_of_the_matrix() -> None:
     packed = Packed.of(matrix)
     assert packed.full().data_ptr() == matrix.data_ptr() == nn.Parameter(packed, requires_grad=False).full().data_ptr()
     assert not packed.full().requires_grad
-    assert packed.detach().packed is packed.packed
     assert packed[2:4].full().data_ptr() == matrix[2:4].data_ptr()
 
 

@@ -40,4 +40,4 @@ def test_outputs_are_scored_alike_and_do_not_depend_on_the_batch(name: str) -> N
     for one, log_probs in zip(best, scores, strict=True):
         counted = log_probs if one.finished else log_probs[:-1]
         # Weights as large as these make rounding larger: rotary attention in float32 is off by 3e-4 from float64.
-        assert one.log_prob == pytest.approx(sum(counted), abs=1e-3)
+        assert one.log_prob == pytest.approx(sum(counted), abs=1e-3 if "rotary" in name else 1e-4)

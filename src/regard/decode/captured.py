@@ -230,7 +230,7 @@ def _copy(given: list[Tensor], places: list[Tensor]) -> None:
 
 _STEPPINGS: WeakKeyDictionary[Generator, dict[Hashable, list[Stepping]]] = WeakKeyDictionary()
 _CAPTURING = Lock()
-"""One thread at a time captures, and tries what it will capture: all that is in two places meanwhile is there once."""
+"""One thread at a time captures, and tries what it will capture: temporary memory is taken by one of them."""
 
 
 def steppings_of(model: Generator, settings: Decoding, device: torch.device, *, forced: bool) -> Sequence[Stepping]:

@@ -57,7 +57,7 @@ class EightBits(Multiplier):
 @cache
 def is_exact() -> bool:
     """Whether the sums are exact here: some older processors let them overflow."""
-    rows = torch.full((64, 256), 127, dtype=torch.int8)
+    rows = torch.full((64, 256), 127, dtype=torch.int8, device="cpu")
     rows[::2] = -127
     wide = rows.long()
     return torch.equal(torch._int_mm(rows, rows.t()).long(), wide @ wide.t())

@@ -26,51 +26,55 @@ class Packed(Multiplier):
     """A matrix in the order in which oneDNN multiplies by it, beside the matrix itself."""
 
     matrix: Float[Tensor, "V E"]
-    packed: Tensor | None
-    """Nothing, if there is nothing to multiply by."""
+    _packed: Tensor | None
     _parts: dict[tuple[int | None, ...], "Packed"]
 
     @staticmethod
-    def __new__(cls, matrix: Float[Tensor, "V E"], packed: Tensor | None) -> "Packed":
+    def __new__(cls, matrix: Float[Tensor, "V E"]) -> "Packed":
         made = Tensor._make_wrapper_subclass(cls, matrix.shape, dtype=matrix.dtype, device=matrix.device)
-        made.matrix, made.packed, made._parts = matrix, packed, {}
+        made.matrix, made._packed, made._parts = matrix, None, {}
         return made
 
     @classmethod
     def of(cls, matrix: Float[Tensor, "V E"]) -> "Packed":
-        """The same as a matrix, which must not change any more."""
-        matrix = matrix.detach()
-        if not matrix.numel():
-            return cls(matrix, None)
-        return cls(matrix, torch.ops.mkldnn._reorder_linear_weight(matrix.contiguous(), ROWS))
+        """The same as a matrix, which must not change any more. It is packed when it is first multiplied by: of some
+        matrices only parts ever are."""
+        return cls(matrix.detach())
 
     def full(self) -> Float[Tensor, "V E"]:
         return self.matrix
 
     def part(self, rows: slice) -> "Packed":
         if rows == slice(None):
-            return Packed(self.matrix, self.packed)
+            return Packed(self.matrix)
         # Steps ask for the same parts again and again.
         key = rows.start, rows.stop, rows.step
         if key not in self._parts:
-            self._parts[key] = Packed.of(self.matrix[rows])
+            self._parts[key] = Packed(self.matrix[rows])
         return self._parts[key]
 
     def linear(
         self, features: Float[Tensor, "*rows E"], bias: Float[Tensor, " V"] | None = None
     ) -> Float[Tensor, "*rows V"]:
-        if self.packed is None or not features.numel() or self._is_other(features) or self._is_other(bias):
+        if not self._fits(features, bias):
             return F.linear(features, self.matrix, bias)
+        if self._packed is None:
+            self._packed = torch.ops.mkldnn._reorder_linear_weight(self.matrix.contiguous(), ROWS)
         # oneDNN takes any bias for one whose numbers lie side by side.
         added = bias if bias is None else bias.contiguous()
-        found: Tensor = torch.ops.mkldnn._linear_pointwise(features, self.packed, added, "none", [], "")
+        found: Tensor = torch.ops.mkldnn._linear_pointwise(features, self._packed, added, "none", [], "")
         return found
 
-    def _is_other(self, given: Tensor | None) -> bool:
-        """Whether this is in another number format, or gradients must flow through it."""
-        if given is None:
-            return False
-        return given.dtype != self.matrix.dtype or (given.requires_grad and torch.is_grad_enabled())
+    def _fits(self, features: Tensor, bias: Tensor | None) -> bool:
+        """Whether oneDNN can multiply these: it knows neither gradients nor autocast, nor what has no numbers."""
+        given = [features] if bias is None else [features, bias]
+        return (
+            all(tensor.dtype == self.matrix.dtype for tensor in given)
+            and not (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given))
+            and not torch.is_autocast_enabled("cpu")
+            and self.matrix.numel() > 0
+            and features.numel() > 0
+        )
 
 
 @cache
@@ -79,7 +83,7 @@ def can_pack(dtype: torch.dtype) -> bool:
     formats."""
     if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return False
-    one = torch.eye(16, dtype=dtype)
+    one = torch.eye(16, dtype=dtype, device="cpu")
     try:
         return torch.equal(Packed.of(one).linear(one), one)
     except (AttributeError, RuntimeError):

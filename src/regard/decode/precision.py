@@ -28,7 +28,8 @@ _COPIES: WeakKeyDictionary[Generator, Generator] = WeakKeyDictionary()
 def computing_in(precision: str, model: Generator, device: torch.device) -> Iterator[Generator]:
     """A model that computes in the format of `decode.precision` while the block runs, with the same taps.
 
-    On a CPU, and in bfloat16, that is a copy, which has the weights that the model has when it is asked for."""
+    On a CPU, and in bfloat16, that is a copy, with the weights that the model has when it is asked for, as far as
+    `copies.Version` can tell."""
     if device.type == "cpu":
         yield _on_cpu(precision, model)
     elif precision == "bfloat16" and device.type == "cuda":

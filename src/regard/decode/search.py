@@ -25,7 +25,7 @@ from functools import partial
 from itertools import chain
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.data.batch import Padded
@@ -148,7 +148,7 @@ class Writer:
         # Prefixes that are impossible, or make the model give no numbers, are read again, token by token.
         state, live = read or (start(), live)
         if live.length:
-            state = self._spread(state, begin.over[copies])
+            state = self._spread(state, copies)
         return Searches(
             rules=rules,
             choice=begin.choice,
@@ -170,7 +170,7 @@ class Writer:
         features, state = self.model.advance(live.last[::alike], searches.state)
         logits, seen = self.model.readout_of(state).logits(features[:, -1]), self.attention()
         if alike > 1:
-            state = self._spread(state, searches.over)
+            state = self._spread(state, torch.arange(len(live.totals), device=logits.device))
             logits = logits.repeat_interleave(alike, 0)
             seen = None if seen is None else seen.repeat_interleave(alike, 0)
         if seen is None and is_fused(searches, logits):
@@ -199,9 +199,8 @@ class Writer:
             state = state.branch(rows)
         return replace(searches, live=live.grow(going, over), over=over, broken=broken, state=state)
 
-    def _spread(self, state: State, over: Bool[Tensor, " B"]) -> State:
-        """The state of searches with a row for each, as one with a row for each place of their beams."""
-        rows = torch.arange(len(over), device=over.device)
+    def _spread(self, state: State, rows: Int[Tensor, " B"]) -> State:
+        """These rows of a state, each for all places of a beam."""
         return state.branch(rows[:, None].expand(-1, self.beam)) if self.beam > 1 else state
 
     def _read_prefixes(
@@ -236,7 +235,9 @@ def search(
     while True:
         for _ in range(min(stepping.every, longest + 1 - searches.live.length)):
             # Each has kernels of its own (`regard.decode.fused`), which must have run once before they are captured.
+            # So does the first step, in which there is one row for each search.
             name = "step" if searches.rules.are_fixed(searches.live.length) else "step by rules"
+            name = name if searches.live.length else f"first {name}"
             searches = stepping(name, partial(writer.step, examples=examples), searches)
         # Here alone the host waits.
         over, broken, empty = torch.stack([searches.over, searches.broken, searches.finished.empty]).tolist()
