@@ -84,7 +84,8 @@ def test_every_search_works_and_what_is_written_is_what_is_scored(method: str) -
     found = decode_all(model, SOURCES, settings, prefixes=[[], [5], [], [4, 8], []])
     best = [hypotheses[0] for hypotheses in found]
     for one, log_probs in zip(best, score_all(model, SOURCES, [one.tokens for one in best]), strict=True):
-        assert one.log_prob == pytest.approx(sum(log_probs if one.finished else log_probs[:-1]), abs=1e-4)
+        # Rotary attention with weights as large as these is off by 3e-4 from float64 in float32.
+        assert one.log_prob == pytest.approx(sum(log_probs if one.finished else log_probs[:-1]), abs=1e-3)
 
 
 def test_a_beam_over_a_model_and_itself_writes_what_the_model_writes() -> None:
