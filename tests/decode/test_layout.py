@@ -74,6 +74,13 @@ def test_autocast_does_what_it_does_to_the_matrix() -> None:
 
 
 @needs_packing
+def test_whether_it_can_be_packed_is_found_out_under_autocast_too() -> None:
+    with torch.autocast("cpu", torch.bfloat16):
+        found = [can_pack.__wrapped__(dtype) for dtype in (torch.float32, torch.float64)]
+    assert found == [True, False]
+
+
+@needs_packing
 def test_it_lies_in_the_memory_of_the_matrix() -> None:
     matrix = nn.Parameter(random(5, 7))
     packed = Packed.of(matrix)

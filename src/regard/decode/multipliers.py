@@ -17,7 +17,9 @@ from regard.models.readout import LinearReadout
 
 class Multiplier(Tensor):
     """A matrix by which `F.linear` multiplies as this says. All else that is done to it is done to the matrix that it
-    stands for."""
+    stands for.
+
+    A tensor cannot be an `ABC` too; the first three methods are what each kind must have."""
 
     def full(self) -> Float[Tensor, "V E"]:
         """The matrix that it stands for."""
