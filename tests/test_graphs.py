@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from regard.graphs import CudaGraphs, NoCollection
@@ -123,6 +123,7 @@ def fails_by(error: type[RuntimeError]) -> None:
     raise error
 
 
+@example(["make", "fail", "make"])
 @given(moves=st.lists(st.sampled_from(["make", "fail", "spoil", "drop one", "drop all"])))
 def test_graphs_share_a_pool_as_long_as_there_are_any(moves: list[str]) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:

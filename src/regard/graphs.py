@@ -2,7 +2,6 @@
 
 import gc
 from collections.abc import Callable
-from contextlib import suppress
 from threading import Lock
 from weakref import WeakSet
 
@@ -87,8 +86,10 @@ class CudaGraphs:
     def _end_failed_capture(self) -> None:
         """Where a capture cannot be ended, torch's allocator is not told either: it would go on to put aside what the
         capture has taken, and never again give cached memory back."""
-        with suppress(RuntimeError):  # it has been told
+        try:
             torch._C._cuda_endAllocateToPool(self.device.index, self._pool)
-            torch._C._cuda_releasePool(self.device.index, self._pool)
+        except RuntimeError:
+            return  # it has been told
+        torch._C._cuda_releasePool(self.device.index, self._pool)
         # The allocator of pinned memory cannot be told, and refuses to begin with the same pool again.
         self._graphs = WeakSet()
