@@ -7,13 +7,13 @@ embeddings tied) with random weights, on sources of 27 tokens; every output is m
 batches of 128, and a single sentence. MarianMT has the same shape, in bfloat16; ours is run in float32, in float32 with
 products in TF32, and in bfloat16. All are warmed, then take turns; the median of the rounds counts. Captured outputs
 are compared with those of the same steps done one by one. A text of sentences of all lengths is translated too, three
-times, from nothing: all is captured on the way, by each of two workers for itself.
+times, from nothing: all is captured on the way.
 """
 
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -30,7 +30,6 @@ from regard.decode import Hypothesis, decode_all
 from regard.decode.captured import CapturedStepping
 from regard.decode.corpus import batches_by_length
 from regard.decode.stepping import Stepping
-from regard.decode.workers import workers_on
 from regard.models import Generator, build_model
 from regard.recipe import Decoding, TransformerModel
 from regard.tokens import END, PAD
@@ -41,7 +40,7 @@ PRECISIONS = ("float32", "tf32", "bfloat16")
 DEVICE = torch.device("cuda")
 PARTS = "batches", "memory", "equal", "text"
 TIMES = "first_time", "second_time", "third_time"
-PEER = "MarianMT generate, bfloat16"
+PEER, WIDE_PEER = "MarianMT generate, bfloat16", "MarianMT generate, float32"
 ALONE = "weights in bfloat16 alone"
 """As the peer has them; with `decode.precision` a model keeps its own weights too."""
 Sources = list[list[int]]
@@ -74,8 +73,8 @@ def how_of(beam: int, rows: int) -> Decoding:
     return Decoding.model_validate({"beam": beam, "batch_tokens": 32 * rows, **exactly})
 
 
-def peer_model() -> Any:
-    return marian(shape(), VOCABULARY).to(DEVICE, torch.bfloat16).eval()
+def peer_model(dtype: torch.dtype = torch.bfloat16) -> Any:
+    return marian(shape(), VOCABULARY).to(DEVICE, dtype).eval()
 
 
 def generate(model: Any, sources: Sources, beam: int, tokens: int = TOKENS) -> Any:
@@ -137,30 +136,35 @@ def batches(rounds: int) -> Iterator[dict[str, Any]]:
 
 def memory() -> Iterator[dict[str, Any]]:
     """The most memory that each takes, in a process of its own: libraries keep theirs for whoever comes next."""
-    cases = [(name, beam) for beam in (5, 1) for name in (PEER, *PRECISIONS, ALONE)]
+    yield from each_by_itself(peak_of, (WIDE_PEER, *PRECISIONS, PEER, ALONE))
+
+
+def each_by_itself(figure: Callable[[str, int], dict[str, Any]], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The figures of each system, with a beam and without, each from a new process."""
+    cases = [(name, beam) for beam in (5, 1) for name in names]
     with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
-        yield from pool.map(peak_of, *zip(*cases, strict=True))
+        yield from pool.map(figure, *zip(*cases, strict=True))
 
 
 def peak_of(name: str, beam: int) -> dict[str, Any]:
-    """The most memory that is taken, weights included, with 128 sentences at a time: a batch of the peer's, and two of
-    ours, which is how many we write at a time."""
-    together = 128
-    sources, how = sources_of(4 * together), how_of(beam, together // workers_on(DEVICE))
-    model = peer_model() if name == PEER else own_model()
+    """The most memory that is taken, weights included, in batches of 128 sentences."""
+    rows = 128
+    sources, how = sources_of(4 * rows), how_of(beam, rows)
+    is_peer = name in (PEER, WIDE_PEER)
+    model = peer_model(torch.bfloat16 if name == PEER else torch.float32) if is_peer else own_model()
     if name == ALONE:
         model.to(torch.bfloat16)
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     for _ in range(2):
-        if name == PEER:
-            generate_all(model, sources, together, beam)
+        if is_peer:
+            generate_all(model, sources, rows, beam)
         else:
             own(model, "float32" if name == ALONE else name, sources, how)
     allocated, reserved = (
         round(peak() / 2**30, 3) for peak in (torch.cuda.max_memory_allocated, torch.cuda.max_memory_reserved)
     )
-    system = name if name == PEER else f"own, {name}"
+    system = name if is_peer else f"own, {name}"
     return {"system": system, "beam": beam, "peak_gibibytes": allocated, "reserved_gibibytes": reserved}
 
 
@@ -193,34 +197,27 @@ def _share(found: Found, others: Found) -> float:
 
 def files(count: int) -> Iterator[dict[str, Any]]:
     """Figures of a text, three times: it begins without a graph."""
-    text = text_of(count)
-    for beam in (5, 1):
-        how = Decoding(beam=beam, longest_factor=1.0, longest_extra=0)
-        for precision in PRECISIONS:
-            model = own_model()
-            yield _file(f"own, {precision}", beam, count, partial(own, model, precision, text, how))
-            del model
-        yield _file(PEER, beam, count, partial(generate_text, peer_model(), text, how))
+    yield from each_by_itself(partial(file_of, count=count), (*PRECISIONS, PEER))
+
+
+def file_of(name: str, beam: int, count: int) -> dict[str, Any]:
+    text, how = text_of(count), Decoding(beam=beam, longest_factor=1.0, longest_extra=0)
+    is_peer = name == PEER
+    system = partial(generate_text, peer_model(), text, how) if is_peer else partial(own, own_model(), name, text, how)
+    rates = [round(count / seconds(system), 1) for _ in TIMES]
+    return {
+        "system": name if is_peer else f"own, {name}",
+        "beam": beam,
+        "sentences": count,
+        **dict(zip(TIMES, rates, strict=True)),
+        "peak_gibibytes": round(torch.cuda.max_memory_allocated() / 2**30, 2),
+    }
 
 
 def generate_text(peer: Any, text: Sources, how: Decoding) -> None:
     for batch in batches_by_length([len(source) + 1 for source in text], how.batch_tokens):
         rows = [text[example] for example in batch]
         generate(peer, rows, how.beam, max(map(len, rows)) + 1)
-
-
-def _file(name: str, beam: int, count: int, system: Callable[[], Any]) -> dict[str, Any]:
-    torch.cuda.empty_cache()
-    torch.cuda.reset_peak_memory_stats()
-    rates = [round(count / seconds(system), 1) for _ in TIMES]
-    peak = torch.cuda.max_memory_allocated() / 2**30
-    return {
-        "system": name,
-        "beam": beam,
-        "sentences": count,
-        **dict(zip(TIMES, rates, strict=True)),
-        "peak_gibibytes": round(peak, 2),
-    }
 
 
 def main() -> None:

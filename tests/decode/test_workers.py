@@ -28,7 +28,7 @@ def test_each_job_is_done_once_by_several_workers() -> None:
         seen.add((worker, threading.get_ident(), torch.get_num_threads()))
         return number * number
 
-    assert sorted(each_done(square, range(9), 2, CPU)) == [(number, number * number) for number in range(9)]
+    assert sorted(each_done(square, range(9), 2)) == [(number, number * number) for number in range(9)]
     assert {worker for worker, _, _ in seen} == {0, 1}
     assert len({thread for _, thread, _ in seen}) == 2
     assert {threads for _, _, threads in seen} == {1}
@@ -37,7 +37,7 @@ def test_each_job_is_done_once_by_several_workers() -> None:
 
 @pytest.mark.parametrize(("workers", "jobs"), [(1, 3), (2, 1), (2, 0)])
 def test_one_worker_or_one_job_needs_no_thread(workers: int, jobs: int) -> None:
-    idents = [made for _, made in each_done(lambda *_: threading.get_ident(), range(jobs), workers, CPU)]
+    idents = [made for _, made in each_done(lambda *_: threading.get_ident(), range(jobs), workers)]
     assert idents == [threading.get_ident()] * jobs
 
 
@@ -51,7 +51,7 @@ def test_what_goes_wrong_is_raised_and_the_rest_is_not_begun() -> None:
         raise ValueError(f"job {number}")
 
     with pytest.raises(ValueError, match="job"):
-        list(each_done(fail, range(50), 2, CPU))
+        list(each_done(fail, range(50), 2))
     assert len(begun) < 10
     assert torch.get_num_threads() == 2
 

@@ -358,7 +358,7 @@ class Hungry(Classify):
         (
             True,
             {"every": 4, "decode": True},
-            "step 4: the device's memory is full; train.batch_tokens = 4096 or decode.batch_tokens = 4096 is too large",
+            "step 4: the device's memory is full; train.batch_tokens = 4096 or decode.batch_tokens = 8192 is too large",
         ),
     ],
 )

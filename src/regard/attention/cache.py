@@ -14,8 +14,13 @@ ROOM = 32
 """A cache takes memory for so many positions at first, and twice as many whenever they are filled."""
 
 
+class Kept:
+    """What is read again and again, and never changed: at most something is added to it. To add the same twice, at the
+    same position, does no harm."""
+
+
 @dataclass(frozen=True)
-class Memory:
+class Memory(Kept):
     """Prepared keys and values of a source. Scores with parameters for each head may prepare more heads of keys than
     there are of values.
 
@@ -61,7 +66,7 @@ class Unprepared:
 
 
 @dataclass
-class KeyValueCache:
+class KeyValueCache(Kept):
     """Prepared keys and values of the positions read so far, at most `capacity`.
 
     Pieces are written into memory that has room for more. The first piece, if it fills the whole capacity, is kept as
@@ -96,7 +101,7 @@ class KeyValueCache:
 
 
 @dataclass(frozen=True)
-class Buffer:
+class Buffer(Kept):
     """The keys or the values of a cache, and memory that the next selection of rows may write into.
 
     A beam search selects at every step. Two pieces of memory that take turns spare it asking for a new one each time,
@@ -199,7 +204,7 @@ class Lineage:
 
 
 @dataclass
-class SharedCache:
+class SharedCache(Kept):
     """Prepared keys and values of the positions that `places` hypotheses of each source have written.
 
     Everything that was written for a source lies there for all its hypotheses to see, position by position, the places
@@ -274,7 +279,13 @@ class SharedCache:
         if kept is not None and kept.shape[2] >= end:
             return kept
         rows, heads, _, width = piece.shape
-        wider = piece.new_empty(rows // self.places, heads, _room(end, self.capacity), self.places, width)
+        room = _room(end, self.capacity)
+        if piece.device.type == "cpu":
+            # The heads of a position lie side by side: of all that is kept, a hypothesis reads one place for each, and
+            # a processor is quick only with what it finds in one piece.
+            wider = piece.new_empty(rows // self.places, room, self.places, heads, width).permute(0, 3, 1, 2, 4)
+        else:
+            wider = piece.new_empty(rows // self.places, heads, room, self.places, width)
         if kept is not None:
             wider[:, :, : self.length] = kept[:, :, : self.length]
         return wider

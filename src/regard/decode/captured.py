@@ -11,13 +11,13 @@ dictionaries can be given to it: all tensors are copied to where they belong, un
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from threading import Lock
 from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
+from regard.attention.cache import Kept
 from regard.decode.modules import is_watched, weights_of
 from regard.decode.precision import formats_of
 from regard.decode.stepping import Given, Made, Stepping
@@ -141,6 +141,18 @@ class CapturedStepping(Stepping):
             self.memory[place] = room[: tensor.numel()].view(tensor.shape)
         return self.memory[place]
 
+    def _place_kept(self, path: str, tensor: Tensor) -> Tensor:
+        """The same of what is kept, which is large: there where it is, if there is no place for it yet. So there are
+        never two of it."""
+        room, storage = self._rooms.get((path, tensor.dtype)), tensor.untyped_storage()
+        is_new = room is None or room.numel() < tensor.numel()
+        is_whole = tensor.is_contiguous() and storage.nbytes() == tensor.nbytes
+        others = (each.untyped_storage().data_ptr() for each in self._rooms.values())
+        if is_new and is_whole and storage.data_ptr() not in others:
+            self._rooms[path, tensor.dtype] = tensor.view(-1)
+            self.memory[path, tensor.shape, tensor.dtype] = tensor
+        return self._place_of(path, tensor)
+
     def _make(self, name: str, function: Callable[[Given], Made], given: Given) -> Captured | None:
         """Captures a function of what is at its places; None if that fails."""
         if len(self._captured) >= MOST:
@@ -152,36 +164,46 @@ class CapturedStepping(Stepping):
             nonlocal made
             # A function may consume what it is given: a structure of its own each time.
             result = function(rebuilt(given, lambda _, tensor: tensor))
-            made = rebuilt(result, self._place_of)
+            made = rebuilt(result, self._place_of, self._place_kept)
             _copy(list(tensors_of(result)), list(tensors_of(made)))
 
-        with _CAPTURING:
-            if name not in self._warm:
-                # Whatever is made on first use (tables, handles of libraries) is made of what is given up afterwards.
-                self._trial(lambda: function(rebuilt(given, lambda _, tensor: tensor.clone())))
-                self._warm.add(name)
-            try:
-                replay = self._capture(work)
-            except RuntimeError as error:
-                self.failures += 1
-                self._last = None
-                self.reason = str(error).strip().partition("\n")[0]
-                return None
+        if name not in self._warm:
+            # Whatever is made on first use (tables, handles of libraries) is made of what is given up afterwards; and
+            # of what is kept, to which the same is added again.
+            trial = rebuilt(given, lambda _, tensor: tensor.clone(), kept=lambda _, tensor: tensor)
+            self._trial(lambda: function(trial))
+            self._warm.add(name)
+        try:
+            replay = self._capture(work)
+        except RuntimeError as error:
+            self.failures += 1
+            self._last = None
+            self.reason = str(error).strip().partition("\n")[0]
+            return None
         return Captured(replay, made, signature_of(made))
 
 
-def rebuilt(structure: Structure, function: Callable[[str, Tensor], Tensor], path: str = "") -> Structure:
-    """The same structure with another tensor in the place of each."""
+def rebuilt(
+    structure: Structure,
+    function: Callable[[str, Tensor], Tensor],
+    kept: Callable[[str, Tensor], Tensor] | None = None,
+    path: str = "",
+) -> Structure:
+    """The same structure with another tensor in the place of each; of tensors that are kept (`Kept`), another function
+    may make them."""
     made: Any = structure
+    if isinstance(structure, Kept):
+        function = kept or function
     if isinstance(structure, Tensor):
         made = function(path, structure)
     elif is_dataclass(structure) and not isinstance(structure, type):
         parts = {field.name: getattr(structure, field.name) for field in fields(structure) if field.init}
-        made = replace(structure, **{name: rebuilt(part, function, f"{path}.{name}") for name, part in parts.items()})
+        others = {name: rebuilt(part, function, kept, f"{path}.{name}") for name, part in parts.items()}
+        made = replace(structure, **others)
     elif isinstance(structure, list | tuple):
-        made = type(structure)(rebuilt(part, function, f"{path}.{i}") for i, part in enumerate(structure))
+        made = type(structure)(rebuilt(part, function, kept, f"{path}.{i}") for i, part in enumerate(structure))
     elif isinstance(structure, dict):
-        made = {name: rebuilt(part, function, f"{path}.{name}") for name, part in structure.items()}
+        made = {name: rebuilt(part, function, kept, f"{path}.{name}") for name, part in structure.items()}
     return cast(Structure, made)
 
 
@@ -229,8 +251,6 @@ def _copy(given: list[Tensor], places: list[Tensor]) -> None:
 
 
 _STEPPINGS: WeakKeyDictionary[Generator, dict[Hashable, list[Stepping]]] = WeakKeyDictionary()
-_CAPTURING = Lock()
-"""One thread at a time captures, and tries what it will capture: temporary memory is taken by one of them."""
 
 
 def steppings_of(model: Generator, settings: Decoding, device: torch.device, *, forced: bool) -> Sequence[Stepping]:
@@ -248,8 +268,8 @@ def steppings_of(model: Generator, settings: Decoding, device: torch.device, *, 
     if (weights, how) not in known:
         for other in [key for key in known if isinstance(key, tuple) and key[0] != weights]:
             del known[other]
-        graphs = [CudaGraphs(device) for _ in range(workers_on(device))]
-        known[weights, how] = [CapturedStepping(device, each, trial=each.aside) for each in graphs]
+        graphs = CudaGraphs(device)
+        known[weights, how] = [CapturedStepping(device, graphs, trial=graphs.aside)]
     return known[weights, how]
 
 

@@ -55,7 +55,7 @@ def decode_all(
 
         fit = partial(steppings[0].fit, sources=len(sources), workers=len(steppings))
         batches = list(batches_by_length(widths, settings.batch_tokens, fit))
-        for chosen, outputs in each_done(write, batches, len(steppings), device):
+        for chosen, outputs in each_done(write, batches, len(steppings)):
             found.update(zip(chosen, outputs, strict=True))
             if on_progress is not None:
                 on_progress(len(found), len(sources))

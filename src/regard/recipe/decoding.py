@@ -61,8 +61,9 @@ class Decoding(Drawing):
     alone, rounds linear maps to whole numbers of 8 bits; elsewhere these are float32. bfloat16 computes everything but
     probabilities with 7 bits behind the point. Newer CPUs have instructions for int8 and bfloat16. All are faster, and
     now and then write another output."""
-    batch_tokens: Positive = 4096
-    """Source tokens decoded together by each worker, padding included, the beam not counted."""
+    batch_tokens: Positive = 8192
+    """Source tokens decoded together, padding included, the beam not counted. On a CPU each worker has as many, and
+    short sentences are fewer."""
 
     def longest_output(self, words: int) -> int:
         """Most tokens of the output for a source of so many tokens, END not counted on either side."""
