@@ -170,8 +170,7 @@ class CapturedStepping(Stepping):
         if name not in self._warm:
             # Whatever is made on first use (tables, handles of libraries) is made of what is given up afterwards; and
             # of what is kept, to which the same is added again.
-            trial = rebuilt(given, lambda _, tensor: tensor.clone(), kept=lambda _, tensor: tensor)
-            self._trial(lambda: function(trial))
+            self._trial(lambda: function(rebuilt(given, lambda _, tensor: tensor.clone(), lambda _, tensor: tensor)))
             self._warm.add(name)
         try:
             replay = self._capture(work)
