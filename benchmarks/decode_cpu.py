@@ -11,13 +11,17 @@ of them CTranslate2's may well differ from ours. With a model: what it makes of 
 recurrent models (LSTM, additive attention before the cell, or after it and fed to the next input) of random weights and
 of the same vocabulary are made to write as many tokens as they read.
 
-MarianMT has the same shape and reads the same sources in the same batches. Of a model that computes as it does
+MarianMT has the same shape and reads the same sources in batches made alike. Of a model that computes as it does
 (`norm = "post"` and sinusoidal positions) it has the weights, and writes what it finds, but not PAD and BEGIN, which
 our search never writes either; else its weights are random, and it is made to write as many tokens as the longest
 output of ours in each batch. So is JoeyNMT, whose recurrent model is ours with attention that is fed (`joeynmt_peer.py`
 says how to install it). MarianMT takes part if transformers is installed, CTranslate2 if it is, JoeyNMT if the Python
-of its environment is given, and our search in int8 if the processor has it. Every system is warmed; then all
-take turns, and the median of the rounds counts.
+of its environment is given, and our search in int8 if the processor has it.
+
+Every system translates in batches of several sizes, of which the fastest counts: that of the shortest median of the
+rounds, by the clock. The figures of a system are all of that size of its own, and a ratio is of two systems each at its
+best. First each is warmed at every size, and what it then writes at the size that counts is what is compared, and has
+BLEU; then all take turns. Peers that are made to write as much as we do are told the lengths at the first size.
 """
 
 import argparse
@@ -29,6 +33,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -42,7 +47,6 @@ from sacrebleu import corpus_bleu
 from torch import Tensor
 
 from regard.data.batch import Padded
-from regard.decode import Hypothesis
 from regard.decode.constraints import NEVER
 from regard.decode.corpus import batches_by_length
 from regard.decode.eight_bits import has_eight_bits
@@ -51,7 +55,7 @@ from regard.errors import RegardError, UsageError, counted
 from regard.models import build_model
 from regard.recipe import Attention, Decoding, RecurrentModel, TransformerModel
 from regard.tasks import Translator, load
-from regard.tasks.engines import OwnEngine, export_into, make_engine
+from regard.tasks.engines import Engine, OwnEngine, export_into, make_engine
 from regard.tokens import END
 
 SIZE, LENGTH, SURE, POSITIONS = 8000, 32, 12.0, 1024
@@ -64,9 +68,11 @@ RECURRENT = {"own, recurrent": "before", "own, recurrent, fed": "feed"}
 """Where the attention of each is."""
 JOEYNMT = ("JoeyNMT, recurrent", "JoeyNMT, Transformer")
 SYSTEMS = (*ENGINES, *RECURRENT, MARIAN, *JOEYNMT)
+BATCH_TOKENS = "source tokens of a batch, beam not counted: each system at each size, of which its fastest counts"
 Sources = list[list[int]]
-System = Callable[[Sources], list[tuple[int, ...]]]
-"""Translates sources; gives the best output of each."""
+Outputs = list[tuple[int, ...]]
+System = Callable[[Sources, int], Outputs]
+"""Translates sources in batches of so many tokens; gives the best output of each."""
 
 
 def ending_model(settings: TransformerModel) -> torch.nn.Module:
@@ -82,8 +88,14 @@ def ending_model(settings: TransformerModel) -> torch.nn.Module:
     return model
 
 
-def best(found: Sequence[Sequence[Hypothesis]]) -> list[tuple[int, ...]]:
-    return [hypotheses[0].tokens for hypotheses in found]
+def searching(engine: Engine, how: Decoding) -> System:
+    """One of our engines."""
+
+    def translate(sources: Sources, batch_tokens: int) -> Outputs:
+        found = engine.decode_all(sources, how.model_copy(update={"batch_tokens": batch_tokens}))
+        return [hypotheses[0].tokens for hypotheses in found]
+
+    return translate
 
 
 def random_systems(settings: TransformerModel, how: Decoding, folder: Path, names: Sequence[str]) -> dict[str, System]:
@@ -102,7 +114,7 @@ def recurrent(settings: RecurrentModel, sizes: tuple[int, int], how: Decoding) -
     torch.manual_seed(1)
     engine = OwnEngine(build_model(settings, *sizes).eval())
     as_long = how.model_copy(update={"longest_factor": 1.0, "longest_extra": 0})
-    return lambda sources: best(engine.decode_all(sources, as_long))
+    return searching(engine, as_long)
 
 
 def trained(option: str, folder: Path) -> Translator:
@@ -164,10 +176,7 @@ def engines(
     names = [name for name in ENGINES if name == "own" or name in names]
     made = {name: make_engine(name.partition(",")[0], model, settings, folder) for name in names if name not in ALONE}
     formats = {name: how.model_copy(update={"precision": FORMATS.get(name, how.precision)}) for name in names}
-    systems = {
-        name: lambda sources, engine=engine, how=formats[name]: best(engine.decode_all(sources, how))
-        for name, engine in made.items()
-    }
+    systems = {name: searching(engine, formats[name]) for name, engine in made.items()}
     if set(names) & ALONE.keys():
         exported = export_into(folder, model, settings)
         systems |= {name: alone(exported, compute, how) for name, compute in ALONE.items() if name in names}
@@ -182,11 +191,11 @@ def alone(folder: Path, compute: str, how: Decoding) -> System:
     translator = ctranslate2.Translator(str(folder), compute_type=compute, inter_threads=threads, intra_threads=1)
     torch.set_num_threads(threads)  # which it has changed
 
-    def translate(sources: Sources) -> list[tuple[int, ...]]:
+    def translate(sources: Sources, batch_tokens: int) -> Outputs:
         results = translator.translate_batch(
             [[*map(str, source), str(END)] for source in sources],
             beam_size=how.beam,
-            max_batch_size=how.batch_tokens,
+            max_batch_size=batch_tokens,
             batch_type="tokens",
             length_penalty=how.length_penalty,
         )
@@ -199,9 +208,9 @@ def generating(model: Any, how: Decoding, lengths: Sequence[int] | None) -> Syst
     """MarianMT as its users call it; or made to write the longest of the given lengths in each batch."""
     model.eval()
 
-    def translate(sources: Sources) -> list[tuple[int, ...]]:
+    def translate(sources: Sources, batch_tokens: int) -> Outputs:
         found: dict[int, tuple[int, ...]] = {}
-        for chosen in batches_by_length([len(source) + 1 for source in sources], how.batch_tokens):
+        for chosen in batches_by_length([len(source) + 1 for source in sources], batch_tokens):
             batch = Padded.of([[*sources[example], END] for example in chosen])
             most = max(how.longest_output(len(sources[example])) for example in chosen)
             count = 1 + (most if lengths is None else max(lengths[example] for example in chosen))
@@ -240,16 +249,26 @@ class Time:
     processor_seconds: float
 
 
-def measure(systems: dict[str, System], sources: Sources, rounds: int) -> dict[str, list[Time]]:
-    """The times of each system in each round; they take turns, so that a busy minute of the machine hits all alike."""
-    times: dict[str, list[Time]] = {name: [] for name in systems}
-    for number in range(rounds):
+Times = dict[int, list[Time]]
+"""Of a system: at each size of batches, in each round."""
+
+
+def warmed(systems: Mapping[str, System], sources: Sources, sizes: Sequence[int]) -> dict[str, dict[int, Outputs]]:
+    """What each system writes at each size of batches when it is first asked."""
+    return {name: {size: system(sources, size) for size in sizes} for name, system in systems.items()}
+
+
+def measure(systems: Mapping[str, System], sources: Sources, rounds: int, sizes: Sequence[int]) -> dict[str, Times]:
+    """The times of each system; they take turns, so that a busy minute of the machine hits all alike."""
+    times: dict[str, Times] = {name: {size: [] for size in sizes} for name in systems}
+    for number, size in product(range(rounds), sizes):
         for name, system in systems.items():
             begin, processor = time.perf_counter(), processor_seconds(system)
-            system(sources)
-            times[name].append(Time(time.perf_counter() - begin, processor_seconds(system) - processor))
-            rate = len(sources) / times[name][-1].seconds
-            print(f"round {number + 1}, {name}: {rate:.1f} sentences/s", file=sys.stderr)
+            system(sources, size)
+            taken = Time(time.perf_counter() - begin, processor_seconds(system) - processor)
+            times[name][size].append(taken)
+            rate = len(sources) / taken.seconds
+            print(f"round {number + 1}, {name}, batches of {size}: {rate:.1f} sentences/s", file=sys.stderr)
     return times
 
 
@@ -258,24 +277,36 @@ def processor_seconds(system: System) -> float:
     return time.process_time() + (system.processor_seconds if isinstance(system, JoeyNMT) else 0.0)
 
 
+def fastest_sizes(times: Mapping[str, Times]) -> dict[str, int]:
+    """The size of batches at which the median time of each system is the shortest, by the clock."""
+    medians = {
+        name: {size: median(time.seconds for time in rounds) for size, rounds in each.items()}
+        for name, each in times.items()
+    }
+    return {name: min(each, key=each.__getitem__) for name, each in medians.items()}
+
+
 def figures(
-    times: dict[str, list[Time]],
-    outputs: dict[str, list[tuple[int, ...]]],
-    one_model: Collection[str],
-    bleu: dict[str, float],
+    times: Mapping[str, Times], outputs: Mapping[str, Outputs], one_model: Collection[str], bleu: Mapping[str, float]
 ) -> list[dict[str, Any]]:
-    """A row for each system; outputs are compared of those that run the same model."""
-    own = outputs["own"]
-    clock = {name: len(own) / median(time.seconds for time in each) for name, each in times.items()}
-    processor = {name: len(own) / median(time.processor_seconds for time in each) for name, each in times.items()}
+    """A row for each system, at its fastest size; outputs are compared of those that run the same model."""
+    own, sizes = outputs["own"], fastest_sizes(times)
+    chosen = {name: each[sizes[name]] for name, each in times.items()}
+    clock = {name: len(own) / median(time.seconds for time in each) for name, each in chosen.items()}
+    processor = {name: len(own) / median(time.processor_seconds for time in each) for name, each in chosen.items()}
     joey = {name: f"JoeyNMT, {'recurrent' if 'recurrent' in name else 'Transformer'}" for name in times}
     return [
         {
             "system": name,
+            "batch_tokens": sizes[name],
             "sentences_per_second": round(clock[name], 1),
             "slowest": round(len(own) / max(time.seconds for time in each), 1),
             "fastest": round(len(own) / min(time.seconds for time in each), 1),
             "sentences_per_processor_second": round(processor[name], 1),
+            "sentences_per_second_by_batch_tokens": {
+                str(size): round(len(own) / median(time.seconds for time in rounds), 1)
+                for size, rounds in times[name].items()
+            },
             "output_tokens": sum(len(tokens) + 1 for tokens in outputs[name]),
             "times_own": round(clock[name] / clock["own"], 2),
             "times_marian": _ratio(clock, name, MARIAN),
@@ -285,7 +316,7 @@ def figures(
             "same_outputs_as_own": same_share(outputs[name], own) if name in one_model and name != "own" else None,
             "bleu": bleu.get(name),
         }
-        for name, each in times.items()
+        for name, each in chosen.items()
     ]
 
 
@@ -294,7 +325,7 @@ def _ratio(rates: Mapping[str, float], name: str, peer: str) -> float | None:
     return round(rates[name] / rates[peer], 2) if peer in rates else None
 
 
-def same_share(outputs: list[tuple[int, ...]], own: list[tuple[int, ...]]) -> float:
+def same_share(outputs: Outputs, own: Outputs) -> float:
     """Of outputs that are the same, token by token."""
     return round(sum(one == other for one, other in zip(outputs, own, strict=True)) / len(own), 4)
 
@@ -309,7 +340,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="rounds of which the median counts")
     parser.add_argument("--threads", type=int, default=2, help="of torch; CTranslate2 works on as many batches at once")
     parser.add_argument("--beam", type=int, default=5, help="hypotheses kept at each step")
-    parser.add_argument("--batch-tokens", type=int, default=2048, help="source tokens of a batch, beam not counted")
+    parser.add_argument("--batch-tokens", type=int, nargs="+", default=[1024, 2048, 4096], help=BATCH_TOKENS)
     parser.add_argument("--hidden", type=int, default=256, help="width of the recurrent models")
     parser.add_argument("--joeynmt", type=Path, help="Python of an environment that has JoeyNMT")
     parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=SYSTEMS, help="which, besides our own search")
@@ -324,10 +355,11 @@ def options() -> argparse.Namespace:
 
 
 def check_positive(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-    """Whatever is a number must be 1 or more."""
-    for name, number in vars(arguments).items():
-        if isinstance(number, int) and number < 1:
-            parser.error(f"--{name.replace('_', '-')} {number}: give 1 or more")
+    """Whatever is a number must be 1 or more, and each of several."""
+    for name, value in vars(arguments).items():
+        for number in value if isinstance(value, list) else [value]:
+            if isinstance(number, int) and number < 1:
+                parser.error(f"--{name.replace('_', '-')} {number}: give 1 or more")
 
 
 def read_references(path: Path, count: int) -> list[str]:
@@ -339,7 +371,7 @@ def read_references(path: Path, count: int) -> list[str]:
     return references
 
 
-def texts_of(translator: Translator, outputs: Mapping[str, list[tuple[int, ...]]]) -> dict[str, list[str]]:
+def texts_of(translator: Translator, outputs: Mapping[str, Outputs]) -> dict[str, list[str]]:
     """Each system's outputs as they are read."""
     return {name: [translator.target_tokenizer.decode(tokens) for tokens in found] for name, found in outputs.items()}
 
@@ -370,7 +402,7 @@ def main() -> None:
     peers = [package for package, name in used.items() if any(name in system for system in arguments.systems)]
     record = conditions(("regard", "torch", *peers, "numpy"), arguments.commit)
     torch.set_num_threads(arguments.threads)
-    how = Decoding(beam=arguments.beam, batch_tokens=arguments.batch_tokens)
+    how, batches = Decoding(beam=arguments.beam), arguments.batch_tokens
     with tempfile.TemporaryDirectory() as folder, ExitStack() as processes:
         if arguments.model:
             translator = trained("--model", arguments.model)
@@ -385,11 +417,11 @@ def main() -> None:
             draw = Random(1)
             sources = [[draw.randrange(4, SIZE) for _ in range(LENGTH - 1)] for _ in range(arguments.sentences)]
             systems = random_systems(settings, how, Path(folder), able(arguments.systems, [settings]))
-        outputs = {name: system(sources) for name, system in systems.items()}
+        written = warmed(systems, sources, batches)
         for name, placement in RECURRENT.items():
             if name in arguments.systems:
                 systems[name] = recurrent(recurrent_model(arguments.hidden, placement), sizes, how)
-        lengths, one_model = [len(tokens) for tokens in outputs["own"]], set(outputs)
+        lengths, one_model = [len(tokens) for tokens in written["own"][batches[0]]], set(written)
         if installed("transformers") and MARIAN in arguments.systems:
             if arguments.model and computes_alike(settings):
                 systems[MARIAN] = generating(marian_of(translator.model, settings, POSITIONS), how, None)
@@ -409,10 +441,12 @@ def main() -> None:
                     record["versions"]["joeynmt"] = peer.versions["joeynmt"]
         else:
             print("JoeyNMT takes no part: --joeynmt says which Python has it", file=sys.stderr)
-        outputs |= {name: system(sources) for name, system in systems.items() if name not in outputs}
+        written |= warmed({name: each for name, each in systems.items() if name not in written}, sources, batches)
+        times = measure(systems, sources, arguments.rounds, batches)
+        outputs = {name: written[name][size] for name, size in fastest_sizes(times).items()}
         alike = {name: found for name, found in outputs.items() if name in one_model}
         bleu = bleu_of(texts_of(translator, alike), references[: len(sources)]) if arguments.reference else {}
-        result = figures(measure(systems, sources, arguments.rounds), outputs, one_model, bleu)
+        result = figures(times, outputs, one_model, bleu)
     write(record | {"figures": result}, arguments)
 
 

@@ -77,7 +77,7 @@ def translated(translator: Translator, lines: Sequence[str], how: Decoding, name
             systems[MARIAN] = generating(marian_of(model, shape, POSITIONS), how, None)
         for name, system in systems.items():
             begin = time.perf_counter()
-            outputs[name] = system(sources)
+            outputs[name] = system(sources, how.batch_tokens)
             print(f"{told}, {name}: {time.perf_counter() - begin:.1f} s", file=sys.stderr)
     return outputs
 

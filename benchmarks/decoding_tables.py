@@ -6,7 +6,6 @@ from markdown_tables import Record, conditions, markdown, spread
 
 def decode_cpu(record: Record) -> list[str]:
     """Decoding on a CPU beside CTranslate2 and MarianMT: a row for each system that runs the same Transformer."""
-    titles = ["system", "sentences/s", "slowest to fastest", "times MarianMT", "the same by processor seconds"]
     rows = [
         [
             *_rates(figure, "times_marian"),
@@ -16,7 +15,8 @@ def decode_cpu(record: Record) -> list[str]:
         for figure in record["figures"]
         if figure["times_marian"] is not None and "recurrent" not in figure["system"]
     ]
-    return [*markdown([*titles, "outputs as of our own search", "BLEU"], rows), "", conditions(record)]
+    titles = [*_rate_titles(record, "MarianMT"), "outputs as of our own search", "BLEU"]
+    return [*markdown(titles, rows), "", conditions(record)]
 
 
 def decode_quality(record: Record) -> list[str]:
@@ -54,16 +54,22 @@ def _signed(value: float) -> str:
 
 def decode_joeynmt(record: Record) -> list[str]:
     """Decoding on a CPU beside JoeyNMT: a row for each system, times a peer of the same kind of model."""
-    titles = ["system", "sentences/s", "slowest to fastest", "times JoeyNMT", "the same by processor seconds"]
     figures = (figure for figure in record["figures"] if figure["times_joeynmt"] is not None)
     rows = [_rates(figure, "times_joeynmt") for figure in figures]
-    return [*markdown(titles, rows), "", conditions(record)]
+    return [*markdown(_rate_titles(record, "JoeyNMT"), rows), "", conditions(record)]
+
+
+def _rate_titles(record: Record, peer: str) -> list[str]:
+    """Those of `_rates`. Where all systems had batches of one size, rows do not say which."""
+    batch = ["batch, tokens"] if any("batch_tokens" in figure for figure in record["figures"]) else []
+    return ["system", *batch, "sentences/s", "slowest to fastest", f"times {peer}", "the same by processor seconds"]
 
 
 def _rates(figure: Record, times: str) -> list[str]:
     """A system, its speed, and how many times as fast as a peer it is, by the clock and by processor seconds."""
     return [
         figure["system"],
+        *([f"{figure['batch_tokens']:,}"] if "batch_tokens" in figure else []),
         f"{figure['sentences_per_second']:.1f}",
         f"{figure['slowest']:.1f} – {figure['fastest']:.1f}",
         *(f"{figure[name]:.1f} ×" for name in (times, f"{times}_by_processor")),

@@ -51,7 +51,7 @@ class JoeyNMT:
     def __init__(
         self, python: Path, network: Network, sizes: Sequence[int], how: Decoding, lengths: Sequence[int]
     ) -> None:
-        self.how, self.lengths = how, lengths
+        self.lengths = lengths
         self.processor_seconds = 0.0
         """What its process has computed for answers so far, all threads together."""
         try:
@@ -64,9 +64,9 @@ class JoeyNMT:
         self.versions: Mapping[str, str] = said["versions"]
         self.parameters: int = said["parameters"]
 
-    def __call__(self, sources: list[list[int]]) -> list[tuple[int, ...]]:
+    def __call__(self, sources: list[list[int]], batch_tokens: int) -> list[tuple[int, ...]]:
         """The best output of each source. The last token of it was written where END would be, and is left out."""
-        groups = list(batches_by_length([len(source) + 1 for source in sources], self.how.batch_tokens))
+        groups = list(batches_by_length([len(source) + 1 for source in sources], batch_tokens))
         counts = [max(self.lengths[example] for example in group) + 1 for group in groups]
         asked = [
             {"sources": [sources[example] for example in group], "count": count}

@@ -1,16 +1,20 @@
-"""Translation on a CPU, side by side: every system has the model's own vocabulary, and what cannot be compared is
-refused."""
+"""Translation on a CPU, side by side: every system has the model's own vocabulary and counts at its best size of
+batches, and what cannot be compared is refused."""
 
 import json
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from statistics import median
 from types import ModuleType
 from unittest import mock
 
 import pytest
 import torch
 from command_line import regard, write_corpus
+from hypothesis import given
+from hypothesis import strategies as st
 
 from regard.decode.constraints import NEVER
 from regard.models import build_model
@@ -42,10 +46,15 @@ device = "cpu"
 """
 
 
-@pytest.fixture
-def decode_cpu(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    return import_module("decode_cpu")
+SIZES = (1024, 2048, 4096)
+Outputs = list[tuple[int, ...]]
+
+
+@pytest.fixture(scope="module")
+def decode_cpu() -> ModuleType:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+        return import_module("decode_cpu")
 
 
 def run(module: ModuleType, monkeypatch: pytest.MonkeyPatch, *arguments: object) -> None:
@@ -55,9 +64,73 @@ def run(module: ModuleType, monkeypatch: pytest.MonkeyPatch, *arguments: object)
 
 def test_recurrent_models_read_tokens_of_a_large_vocabulary(decode_cpu: ModuleType) -> None:
     shape, how = decode_cpu.recurrent_model(4), Decoding(beam=2)
-    outputs = decode_cpu.recurrent(shape, (8_200, 9), how)([[8_100, 5], [6, 8_199, 7]])
+    outputs = decode_cpu.recurrent(shape, (8_200, 9), how)([[8_100, 5], [6, 8_199, 7]], 64)
     assert [len(tokens) <= length for tokens, length in zip(outputs, (2, 3), strict=True)] == [True, True]
     assert all(token < 9 for tokens in outputs for token in tokens)
+
+
+class Clock:
+    """Stands in for the module `time`: it goes on while a system works, on two processors."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def perf_counter(self) -> float:
+        return self.seconds
+
+    def process_time(self) -> float:
+        return 2 * self.seconds
+
+    def system(self, seconds: dict[int, float], asked: list[int]) -> Callable[[list[list[int]], int], Outputs]:
+        """Takes so long at each size of batches, and writes the size; `asked` is told of every size."""
+
+        def translate(sources: list[list[int]], batch_tokens: int) -> Outputs:
+            asked.append(batch_tokens)
+            self.seconds += seconds[batch_tokens]
+            return [(batch_tokens,) for _ in sources]
+
+        return translate
+
+
+def test_each_system_counts_at_its_fastest_size(decode_cpu: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, asked, sources = Clock(), [], [[5], [6], [7], [8]]
+    monkeypatch.setattr(decode_cpu, "time", clock)
+    seconds = {"own": (2.0, 1.0, 4.0), decode_cpu.MARIAN: (20.0, 10.0, 8.0)}
+    systems = {name: clock.system(dict(zip(SIZES, each, strict=True)), asked) for name, each in seconds.items()}
+    written = decode_cpu.warmed(systems, sources, SIZES)
+    assert asked == [*SIZES, *SIZES], "each is warmed at each size"
+    del asked[:]
+    times = decode_cpu.measure(systems, sources, 2, SIZES)
+    assert asked == [size for _ in range(2) for size in SIZES for _ in systems], "they take turns"
+    assert decode_cpu.fastest_sizes(times) == {"own": 2048, decode_cpu.MARIAN: 4096}
+    outputs = {name: written[name][size] for name, size in decode_cpu.fastest_sizes(times).items()}
+    own, marian = decode_cpu.figures(times, outputs, systems, {})
+    assert [row["batch_tokens"] for row in (own, marian)] == [2048, 4096]
+    assert [row["sentences_per_second"] for row in (own, marian)] == [4.0, 0.5]
+    assert own["sentences_per_second_by_batch_tokens"] == {"1024": 2.0, "2048": 4.0, "4096": 1.0}
+    assert marian["sentences_per_second_by_batch_tokens"] == {"1024": 0.2, "2048": 0.4, "4096": 0.5}
+    assert (own["times_marian"], own["times_marian_by_processor"], marian["times_own"]) == (8.0, 8.0, 0.12)
+    assert marian["same_outputs_as_own"] == 0.0, "they are those of the sizes that count"
+
+
+@given(st.data(), st.lists(st.integers(1, 9999), min_size=1, max_size=4, unique=True), st.integers(1, 5))
+def test_no_size_is_faster_than_the_one_that_counts(
+    decode_cpu: ModuleType, data: st.DataObject, sizes: list[int], rounds: int
+) -> None:
+    taken = st.lists(st.floats(0.5, 50), min_size=rounds, max_size=rounds)
+    seconds = {name: {size: data.draw(taken) for size in sizes} for name in ("own", decode_cpu.MARIAN)}
+    times = {
+        name: {size: [decode_cpu.Time(second, 2 * second) for second in each] for size, each in by_size.items()}
+        for name, by_size in seconds.items()
+    }
+    rows = decode_cpu.figures(times, {name: [(5,)] * 100 for name in times}, times, {})
+    fastest = {name: max(100 / median(each) for each in by_size.values()) for name, by_size in seconds.items()}
+    for row in rows:
+        by_size = row["sentences_per_second_by_batch_tokens"]
+        assert list(by_size) == [str(size) for size in sizes]
+        assert row["sentences_per_second"] == by_size[str(row["batch_tokens"])] == max(by_size.values())
+        assert row["slowest"] <= row["sentences_per_second"] <= row["fastest"]
+        assert row["times_marian"] == pytest.approx(fastest[row["system"]] / fastest[decode_cpu.MARIAN], abs=0.0051)
 
 
 def test_a_row_ends_where_it_says_so(decode_cpu: ModuleType) -> None:
@@ -75,11 +148,13 @@ def test_with_a_model_all_systems_have_its_vocabulary(
     monkeypatch.setattr(decode_cpu, "SIZE", 5)
     texts = ["--text", tmp_path / "test.de", "--reference", tmp_path / "test.en"]
     small = ["--rounds", 1, "--threads", torch.get_num_threads(), "--hidden", 8]
-    few = [*small, "--out", tmp_path / "out.json", "--systems"]
+    few = [*small, "--batch-tokens", 16, 64, "--out", tmp_path / "out.json", "--systems"]
     run(decode_cpu, monkeypatch, "--model", tmp_path / "model", *texts, *few, *decode_cpu.RECURRENT)
     figures = json.loads((tmp_path / "out.json").read_text())["figures"]
     assert [figure["system"] for figure in figures] == ["own", *decode_cpu.RECURRENT]
     assert [figure["bleu"] is None for figure in figures] == [False, True, True]
+    assert [list(figure["sentences_per_second_by_batch_tokens"]) for figure in figures] == [["16", "64"]] * 3
+    assert {figure["batch_tokens"] for figure in figures} <= {16, 64}
     (tmp_path / "test.en").write_text("one\n")
     with pytest.raises(SystemExit) as ended:
         run(decode_cpu, monkeypatch, "--model", tmp_path / "model", *texts, *few, "own")
@@ -118,8 +193,10 @@ def test_formats_of_our_own_search_are_settings_of_it(decode_cpu: ModuleType, mo
     monkeypatch.setattr(decode_cpu, "make_engine", lambda name, *_: {"own": engine}[name])
     systems = decode_cpu.engines(None, None, Decoding(), Path(), ["own, int8", "own, bfloat16"])
     for system in systems.values():
-        system([])
-    formats = [call.args[1].precision for call in engine.decode_all.call_args_list]
+        system([], 99)
+    settings = [call.args[1] for call in engine.decode_all.call_args_list]
+    assert {how.batch_tokens for how in settings} == {99}
+    formats = [how.precision for how in settings]
     assert dict(zip(systems, formats, strict=True)) == {
         "own": "float32",
         "own, bfloat16": "bfloat16",
@@ -153,11 +230,11 @@ def test_marian_never_writes_pad_and_begin(decode_cpu: ModuleType, monkeypatch: 
     peer.final_logits_bias[0, list(NEVER)] = 9.0  # what a search writes that may
     sources = [[5, 6, 7], [8, 9], [4, 10, 11, 5, 6]]
     for lengths in (None, [4, 3, 6]):
-        outputs = decode_cpu.generating(peer, how, lengths)(sources)
+        outputs = decode_cpu.generating(peer, how, lengths)(sources, 64)
         assert not {*NEVER, END} & {token for tokens in outputs for token in tokens}
         assert all(outputs)
     monkeypatch.setattr(decode_cpu, "forbid", lambda _, log_probs: log_probs)
-    outputs = decode_cpu.generating(peer, how, None)(sources)
+    outputs = decode_cpu.generating(peer, how, None)(sources, 64)
     assert {*NEVER} & {token for tokens in outputs for token in tokens}
 
 
@@ -183,6 +260,7 @@ def test_a_text_must_have_lines(decode_cpu: ModuleType, tmp_path: Path) -> None:
         (["--sentences", "0"], "--sentences 0: give 1 or more"),
         (["--rounds", "-1"], "--rounds -1: give 1 or more"),
         (["--batch-tokens", "0"], "--batch-tokens 0: give 1 or more"),
+        (["--batch-tokens", "1024", "-2"], "--batch-tokens -2: give 1 or more"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(

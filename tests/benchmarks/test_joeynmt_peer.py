@@ -33,11 +33,13 @@ def test_outputs_are_in_the_order_of_the_sources_and_of_the_length_asked_for(
     (tmp_path / "worker.py").write_text(STAND_IN)
     monkeypatch.setattr(peer, "WORKER", tmp_path / "worker.py")
     sources = [[4], [5, 6, 7, 8], [6, 7], [7, 8, 4, 5]]
-    with peer.JoeyNMT(Path(sys.executable), {}, (10, 10), Decoding(batch_tokens=10), [1, 4, 3, 2]) as model:
+    with peer.JoeyNMT(Path(sys.executable), {}, (10, 10), Decoding(), [1, 4, 3, 2]) as model:
         # Two batches: the sources of four tokens write four, as the longer output of the two; the others three.
-        assert model(sources) == [(4, 9, 9), (5, 6, 7, 8), (6, 7, 9), (7, 8, 4, 5)]
-        assert model(sources[:1]) == [(4,)]
-        assert (model.parameters, model.versions, model.processor_seconds) == (10, {"joeynmt": "0"}, 3.0)
+        assert model(sources, 10) == [(4, 9, 9), (5, 6, 7, 8), (6, 7, 9), (7, 8, 4, 5)]
+        # And one: all write as many as the longest.
+        assert model(sources, 100) == [(4, 9, 9, 9), (5, 6, 7, 8), (6, 7, 9, 9), (7, 8, 4, 5)]
+        assert model(sources[:1], 10) == [(4,)]
+        assert (model.parameters, model.versions, model.processor_seconds) == (10, {"joeynmt": "0"}, 4.5)
     assert model.process.returncode == 0
 
 

@@ -211,3 +211,20 @@ def test_the_table_of_europarl(tables: ModuleType, tmp_path: Path) -> None:
     assert "a sample of 150 batches, timed when their shapes were new and when they were not: 300 s for the" in made[6]
     made = block(tables, tmp_path, "europarl", record | {"scores": {"dev": scores, "test": scores}, "note": "Noted."})
     assert "Noted." in made
+
+
+def test_tables_of_decoding_on_a_cpu_say_at_which_size_of_batches(tables: ModuleType) -> None:
+    record = {"versions": {}, "uncommitted_changes": False, "load_average_before": 0.1, "date": "today"}
+    record |= {"commit": "c", "processor": "P", "cpus": 2, "command": ""}
+    speed = {"system": "own", "sentences_per_second": 8.0, "slowest": 7.0, "fastest": 9.0}
+    quality = {"same_outputs_as_own": None, "bleu": 42.0}
+    beside_marian = tables.decode_cpu, "MarianMT", "times_marian", " – | 42.00 |"
+    beside_joeynmt = tables.decode_joeynmt, "JoeyNMT", "times_joeynmt", ""
+    for table, peer, times, ending in (beside_marian, beside_joeynmt):
+        figure = speed | quality | {times: 2.0, f"{times}_by_processor": 3.0}
+        made = table(record | {"figures": [figure]})
+        assert made[0].startswith(f"| system | sentences/s | slowest to fastest | times {peer} |")
+        assert made[2] == f"| own | 8.0 | 7.0 – 9.0 | 2.0 × | 3.0 × |{ending}"
+        made = table(record | {"figures": [figure | {"batch_tokens": 4096}]})
+        assert made[0].startswith(f"| system | batch, tokens | sentences/s | slowest to fastest | times {peer} |")
+        assert made[2] == f"| own | 4,096 | 8.0 | 7.0 – 9.0 | 2.0 × | 3.0 × |{ending}"
