@@ -10,8 +10,9 @@ from regard.attention.masks import additive
 from regard.device import has_kernels
 from regard.errors import UsageError
 
-ROOM = 32
-"""A cache takes memory for so many positions at first, and twice as many whenever they are filled."""
+ROOM, CUDA_ROOM = 32, 128
+"""A cache takes memory for so many positions at first, and twice as many whenever they are filled. On a CUDA device
+steps that were captured keep the memory that they have filled, so that there it should not happen often."""
 
 
 class Kept:
@@ -130,7 +131,7 @@ class Buffer(Kept):
         rows = self
         if not self.holds(end):
             # Not more room than needed: what lies close together is read, and moved, several times faster.
-            room = _room(end, capacity)
+            room = _room(end, capacity, piece.device)
             rows = Buffer(piece.new_empty(*piece.shape[:2], room, piece.shape[3]), own=True)
             if self.kept is not None:
                 rows.filled(length).copy_(self.filled(length))
@@ -279,7 +280,7 @@ class SharedCache(Kept):
         if kept is not None and kept.shape[2] >= end:
             return kept
         rows, heads, _, width = piece.shape
-        room = _room(end, self.capacity)
+        room = _room(end, self.capacity, piece.device)
         if piece.device.type == "cpu":
             # The heads of a position lie side by side: of all that is kept, a hypothesis reads one place for each, and
             # a processor is quick only with what it finds in one piece.
@@ -328,9 +329,9 @@ def _end(cache: KeyValueCache | SharedCache, count: int) -> int:
     return end
 
 
-def _room(length: int, capacity: int) -> int:
+def _room(length: int, capacity: int, device: torch.device) -> int:
     """Memory is taken for so many positions."""
-    room = ROOM
+    room = CUDA_ROOM if device.type == "cuda" else ROOM
     while room < length:
         room *= 2
     return min(room, capacity)
