@@ -27,6 +27,9 @@ from regard.models import Generator
 from regard.recipe import Decoding
 from regard.tokens.vocabulary import END
 
+BATCH_TOKENS = 2048
+"""Source tokens of a batch at most: with more, a processor is slower, and fewer batches are left for its workers."""
+
 
 class CTranslate2:
     """A model that `regard.decode.export` wrote, loaded into CTranslate2, and the model it was made from.
@@ -67,7 +70,8 @@ class CTranslate2:
         limits = [settings.longest_output(len(source)) for source in sources]
         self._check_lengths(sources, limits)
         begun = []
-        for chosen in batches_by_length([len(source) + 1 for source in sources], settings.batch_tokens):
+        batch_tokens = min(settings.batch_tokens, BATCH_TOKENS)
+        for chosen in batches_by_length([len(source) + 1 for source in sources], batch_tokens):
             rows = [[*map(str, sources[example]), str(END)] for example in chosen]
             most = max(limits[example] for example in chosen)
             begun.append((chosen, self._translator.translate_batch(rows, **_options(settings, most))))
