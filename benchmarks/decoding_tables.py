@@ -105,18 +105,17 @@ def decode_gpu_text(record: Record) -> list[str]:
     rows = [
         [
             figure["system"],
+            str(figure["beam"]),
             *(f"{figure[name]:,.0f}" for name in times),
             f"{figure['peak_gibibytes']:.1f}",
         ]
         for figure in record["text"]
-        if figure["beam"] == record["text"][0]["beam"]
     ]
-    sentences, beam = (record["text"][0][name] for name in ("sentences", "beam"))
-    titles = ["system", *(f"sentences/s, {name.replace('_', ' ')}" for name in times), "peak, GiB"]
+    titles = ["system", "beam", *(f"sentences/s, {name.replace('_', ' ')}" for name in times), "peak, GiB"]
     return [
         *markdown(titles, rows),
         "",
-        f"{sentences:,} sentences, a beam of {beam}; the run is that of the table above.",
+        f"{record['text'][0]['sentences']:,} sentences; the run is that of the table above.",
     ]
 
 

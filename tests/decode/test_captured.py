@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY
 from torch import Tensor
 
+from regard.attention import cache
 from regard.attention.cache import Kept
 from regard.decode import Hypothesis, captured, decode_all
 from regard.decode.captured import (
@@ -86,7 +87,10 @@ def tokens_of(found: list[list[Hypothesis]]) -> list[list[tuple[int, ...]]]:
 
 @pytest.mark.parametrize("name", [*KINDS, "ensemble"])
 @pytest.mark.parametrize(("method", "beam", "n_best"), METHODS)
-def test_captured_is_uncaptured_bit_for_bit_and_again(name: str, method: str, beam: int, n_best: int) -> None:
+def test_captured_is_uncaptured_bit_for_bit_and_again(
+    name: str, method: str, beam: int, n_best: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "ROOM", 4)  # so that caches grow
     model, how, captured = model_of(name), how_of(method, beam, n_best), repeating()
     uncaptured = decode_all(model, SOURCES, how, stepping=CapturedStepping(CPU, None, every=3))
     assert decode_all(model, SOURCES, how, stepping=captured) == uncaptured
@@ -364,8 +368,9 @@ needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a C
 @pytest.mark.parametrize("name", [KINDS[0], KINDS[4]])
 @pytest.mark.parametrize(("method", "beam", "n_best"), METHODS)
 def test_graphs_give_the_bits_of_steps_one_by_one(
-    name: str, method: str, beam: int, n_best: int, dtype: torch.dtype
+    name: str, method: str, beam: int, n_best: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(cache, "CUDA_ROOM", 8)  # so that caches grow
     if dtype == torch.bfloat16 and "recurrent" in name:
         pytest.skip("tried with Transformers alone")
     model, how = model_of(name).to("cuda", dtype), how_of(method, beam, n_best, longest_factor=2.0)

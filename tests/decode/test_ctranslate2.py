@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from regard.data.batch import PairBatch
-from regard.decode import Hypothesis, decode_all, score_all
+from regard.decode import Hypothesis, ctranslate2, decode_all, score_all
 from regard.decode.ctranslate2 import CTranslate2
 from regard.decode.export import check_can_export, export, longest_input, specification
 from regard.errors import ModelError, UsageError
@@ -155,12 +155,17 @@ def test_outputs_are_at_least_as_long_as_asked(tmp_path: Path) -> None:
     assert all(len(one[0].tokens) >= 4 for one in found)
 
 
-def test_order_is_kept_and_progress_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("asked", "most"), [(12, 2048), (8192, 12)])
+def test_order_is_kept_and_progress_told(
+    asked: int, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ctranslate2, "BATCH_TOKENS", most)
     engine, told = engine_of(learned(), "pre", tmp_path), []
-    how = Decoding(batch_tokens=12)
+    how = Decoding(batch_tokens=asked)
     sources = [[5], [6, 7, 8, 9, 10, 11], [], [9, 8]]
     found = engine.decode_all(sources, how, on_progress=lambda done, of: told.append((done, of)))
     assert [one[0].tokens for one in found] == [engine.decode_all([source], how)[0][0].tokens for source in sources]
+    assert len(told) == 2
     assert told[-1] == (4, 4)
     assert engine.decode_all([], how) == []
 

@@ -61,7 +61,7 @@ def test_a_cpu_has_as_many_workers_as_threads_but_not_too_many() -> None:
     assert workers_on(CPU) == 3
     torch.set_num_threads(THREADS + 1)
     assert workers_on(CPU) == THREADS
-    assert workers_on(torch.device("mps")) == 1
+    assert workers_on(torch.device("mps")) == workers_on(torch.device("cuda")) == 1
 
 
 @pytest.mark.usefixtures("two_threads")

@@ -12,12 +12,12 @@ from regard.errors import UsageError
 
 ROOM, CUDA_ROOM = 32, 128
 """A cache takes memory for so many positions at first, and twice as many whenever they are filled. On a CUDA device
-steps that were captured keep the memory that they have filled, so that there it should not happen often."""
+steps that were captured keep the memory that they have outgrown, so that there it should not happen often."""
 
 
 class Kept:
-    """What is read again and again, and never changed: at most something is added to it. To add the same twice, at the
-    same position, does no harm."""
+    """What attention reads, in memory of its own, which is no weight's: whatever a step of decoding does to it may be
+    done twice, with the same result."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Buffer(Kept):
             return Buffer(piece if self.kept is None else torch.cat([self.filled(length), piece], dim=2))
         rows = self
         if not self.holds(end):
-            # Not more room than needed: what lies close together is read, and moved, several times faster.
+            # Not much more room than needed: what lies close together is read, and moved, several times faster.
             room = _room(end, capacity, piece.device)
             rows = Buffer(piece.new_empty(*piece.shape[:2], room, piece.shape[3]), own=True)
             if self.kept is not None:
@@ -148,7 +148,9 @@ class Buffer(Kept):
             room = self.kept.new_empty(len(rows), *self.kept.shape[1:])
         # Whole rows, what is not filled included: they are one piece of memory each.
         chosen = torch.index_select(self.kept, 0, rows, out=room[: len(rows)])
-        return Buffer(chosen, own=True, spare=self.kept)
+        # On a CUDA device, captured steps would keep a place for what they do not need.
+        is_needed = self.kept.device.type == "cpu" or len(rows) == len(self.kept)
+        return Buffer(chosen, own=True, spare=self.kept if is_needed else None)
 
     def copy(self, length: int) -> "Buffer":
         return self if self.kept is None else Buffer(self.filled(length).clone())

@@ -142,12 +142,12 @@ class CapturedStepping(Stepping):
         return self.memory[place]
 
     def _place_kept(self, path: str, tensor: Tensor) -> Tensor:
-        """The same of what is kept, which is large: there where it is, if there is no place for it yet. So there are
-        never two of it."""
+        """The same of what is kept, which is large: there where it is, if there is no place for it yet, and if nothing
+        else lies there."""
         room, storage = self._rooms.get((path, tensor.dtype)), tensor.untyped_storage()
         is_new = room is None or room.numel() < tensor.numel()
         is_whole = tensor.is_contiguous() and storage.nbytes() == tensor.nbytes
-        others = (each.untyped_storage().data_ptr() for each in self._rooms.values())
+        others = (each.untyped_storage().data_ptr() for each in self.memory.values())
         if is_new and is_whole and storage.data_ptr() not in others:
             self._rooms[path, tensor.dtype] = tensor.view(-1)
             self.memory[path, tensor.shape, tensor.dtype] = tensor

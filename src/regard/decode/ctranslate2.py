@@ -1,4 +1,4 @@
-"""CTranslate2 as an engine: the same searches, as far as it knows them, several times faster on a CPU.
+"""CTranslate2 as an engine: the same searches, as far as it knows them, by a runtime made for CPUs.
 
 Where its outputs may differ from our own:
 

@@ -1,7 +1,7 @@
 """Several batches at a time on a CPU, each in a thread of its own, with its share of torch's threads.
 
 Batches that do not wait for each other are done sooner than one after another with all threads, which wait for each
-other after every operation. On a CUDA device one batch is faster than several that are as large together.
+other after every operation. On a CUDA device there is one at a time, which may be larger in the same memory.
 """
 
 import threading

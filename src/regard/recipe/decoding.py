@@ -62,8 +62,8 @@ class Decoding(Drawing):
     probabilities with 7 bits behind the point. Newer CPUs have instructions for int8 and bfloat16. All are faster, and
     now and then write another output."""
     batch_tokens: Positive = 8192
-    """Source tokens decoded together, padding included, the beam not counted. On a CPU each worker has as many, and
-    short sentences are fewer."""
+    """Source tokens decoded together, padding included, the beam not counted. On a CPU each worker has as many, but at
+    most 128 sentences; CTranslate2 is given at most 2,048 tokens."""
 
     def longest_output(self, words: int) -> int:
         """Most tokens of the output for a source of so many tokens, END not counted on either side."""
