@@ -72,7 +72,7 @@ def _rates(figure: Record, times: str) -> list[str]:
         *([f"{figure['batch_tokens']:,}"] if "batch_tokens" in figure else []),
         f"{figure['sentences_per_second']:.1f}",
         f"{figure['slowest']:.1f} – {figure['fastest']:.1f}",
-        *(f"{figure[name]:.1f} ×" for name in (times, f"{times}_by_processor")),
+        *(f"{figure[name]:.2f} ×" for name in (times, f"{times}_by_processor")),
     ]
 
 

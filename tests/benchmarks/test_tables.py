@@ -224,7 +224,7 @@ def test_tables_of_decoding_on_a_cpu_say_at_which_size_of_batches(tables: Module
         figure = speed | quality | {times: 2.0, f"{times}_by_processor": 3.0}
         made = table(record | {"figures": [figure]})
         assert made[0].startswith(f"| system | sentences/s | slowest to fastest | times {peer} |")
-        assert made[2] == f"| own | 8.0 | 7.0 – 9.0 | 2.0 × | 3.0 × |{ending}"
+        assert made[2] == f"| own | 8.0 | 7.0 – 9.0 | 2.00 × | 3.00 × |{ending}"
         made = table(record | {"figures": [figure | {"batch_tokens": 4096}]})
         assert made[0].startswith(f"| system | batch, tokens | sentences/s | slowest to fastest | times {peer} |")
-        assert made[2] == f"| own | 4,096 | 8.0 | 7.0 – 9.0 | 2.0 × | 3.0 × |{ending}"
+        assert made[2] == f"| own | 4,096 | 8.0 | 7.0 – 9.0 | 2.00 × | 3.00 × |{ending}"
