@@ -64,17 +64,19 @@ def test_an_empty_cache_can_be_copied_and_selected() -> None:
     torch.testing.assert_close(list(cache.append(*first)), list(first))
 
 
-def test_a_piece_that_fills_the_cache_is_not_copied() -> None:
+@pytest.mark.parametrize("capacity", [3, 7])
+def test_the_first_piece_is_not_copied(capacity: int) -> None:
     ((keys, values),) = pieces([3], seed=5)
-    kept_keys, kept_values = KeyValueCache(3).append(keys, values)
+    kept_keys, kept_values = KeyValueCache(capacity).append(keys, values)
     assert kept_keys.data_ptr() == keys.data_ptr()
     assert kept_values.data_ptr() == values.data_ptr()
 
 
 def test_memory_is_taken_once() -> None:
-    first, second, third = pieces([1, 2, 1], seed=5)
-    cache = KeyValueCache(4)
-    addresses = {cache.append(*part)[0].data_ptr() for part in (first, second, third)}
+    first, *others = pieces([1, 1, 2, 1], seed=5)
+    cache = KeyValueCache(5)
+    cache.append(*first)
+    addresses = {cache.append(*part)[0].data_ptr() for part in others}
     assert len(addresses) == 1
     assert first[0].data_ptr() not in addresses
 
@@ -106,9 +108,7 @@ def test_more_positions_than_the_capacity_are_refused() -> None:
     cache.append(*first)
     with pytest.raises(UsageError) as error:
         cache.append(*second)
-    assert str(error.value) == (
-        "a cache of capacity 4 cannot hold 5 positions; start with a capacity of at least 5"
-    )
+    assert str(error.value) == ("a cache of capacity 4 cannot hold 5 positions; start with a capacity of at least 5")
 
 
 def test_a_memory_is_selected_by_rows_and_never_written() -> None:

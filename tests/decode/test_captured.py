@@ -16,7 +16,7 @@ from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY
 from torch import Tensor
 
 from regard.attention import cache
-from regard.attention.cache import Kept
+from regard.attention.cache import Kept, taken
 from regard.decode import Hypothesis, captured, decode_all
 from regard.decode.captured import (
     FAILURES,
@@ -169,7 +169,7 @@ def test_steps_with_a_row_for_each_search_and_with_all_places_are_both_tried() -
 def test_shapes_are_few() -> None:
     stepping = CapturedStepping(CPU, None)
     assert [stepping.width(tokens) for tokens in (1, 16, 17)] == [16, 16, 32]
-    assert [stepping.room(positions) for positions in (1, 32, 33)] == [32, 32, 64]
+    assert [stepping.room(positions) for positions in (1, 32, 33)] == [16, 32, 48]
     assert [stepping.fit(rows, 500, 2) for rows in (1, 3, 128, 200)] == [1, 2, 128, 128]
     assert [stepping.rows(searches) for searches in (1, 3, 128, 200)] == [1, 4, 128, 256]
     assert [stepping.smaller(128, left) for left in (128, 33, 32, 1)] == [128, 128, 32, 32]
@@ -307,27 +307,41 @@ class Cache(Kept):
     values: Tensor
 
 
-def test_what_is_kept_stays_where_it_is_made_if_it_has_that_memory_for_itself() -> None:
-    made: list[Tensor] = []
+def keep(given: Tensor) -> Pair:
+    """In memory that is taken: the given; the same again; and nothing of what comes last."""
+    whole = taken(given, len(given)).copy_(given)
+    return Pair(given + 2, [Cache(whole, whole), Cache(taken(given, len(given)).copy_(-given), given + 3)])
 
-    def keep(given: Tensor) -> Pair:
-        """A whole, the same again, and a part of another."""
-        whole, other = given + 1, torch.stack([given, given], 1)
-        made.append(whole)
-        return Pair(given + 2, [Cache(whole, whole), Cache(other[:, 0], given + 3)])
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=6))
+def test_what_is_kept_stays_where_it_is_made_in_memory_that_serves_all_shapes(shapes: list[int]) -> None:
+    stepping = repeating()
+    for number, shape in enumerate(shapes):
+        pair = stepping("keep", keep, torch.full((shape,), float(number)))
+        first, second = pair.right
+        places = {tensor.untyped_storage().data_ptr() for tensor in (first.keys, first.values, second.keys)}
+        assert len(places) == 3
+        for tensor, value in ((first.keys, number), (first.values, number), (second.keys, -number)):
+            assert tensor.tolist() == [value] * shape
+    largest = max(shapes)
+    before = len({tensor.untyped_storage().data_ptr() for tensor in stepping.memory.values()})
+    for shape in range(1, largest + 1):
+        stepping("keep", keep, torch.ones(shape))
+    assert len({tensor.untyped_storage().data_ptr() for tensor in stepping.memory.values()}) == before
+
+
+def test_what_grows_is_not_written_over_what_it_grows_from() -> None:
+    def grow(cache: Cache) -> Cache:
+        wider = taken(cache.keys, 2 * len(cache.keys))
+        wider[: len(cache.keys)], wider[len(cache.keys) :] = cache.keys + 1, cache.keys
+        return Cache(wider, cache.values)
 
     stepping = repeating()
-    pair = stepping("keep", keep, torch.ones(4))
-    (first, second), (_, whole, *_) = pair.right, made  # what was tried came before
-    assert first.keys is whole
-    assert first.values.data_ptr() not in [each.data_ptr() for each in made]
-    assert [first.values.tolist(), second.keys.tolist(), second.values.tolist()] == [[2.0] * 4, [1.0] * 4, [4.0] * 4]
-    again = stepping("keep", keep, torch.zeros(4)).right[0]
-    assert again.keys is whole
-    assert again.keys.tolist() == again.values.tolist() == [1.0] * 4
-    smaller = stepping("keep", keep, torch.ones(2)).right[0]
-    assert smaller.keys.untyped_storage().data_ptr() == whole.untyped_storage().data_ptr()
-    assert smaller.keys.tolist() == smaller.values.tolist() == [2.0] * 2
+    for _ in range(2):
+        cache = Cache(torch.tensor([1.0]), torch.zeros(1))
+        for _ in range(3):
+            cache = stepping("grow", grow, cache)
+        assert cache.keys.tolist() == [4.0, 3.0, 3.0, 2.0, 3.0, 2.0, 2.0, 1.0]
 
 
 def test_before_it_is_captured_work_is_tried_with_copies_of_all_but_what_is_kept() -> None:

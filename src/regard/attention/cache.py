@@ -1,5 +1,8 @@
 """What attention remembers: keys and values of positions read so far, and of a source read once."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -20,6 +23,28 @@ class Kept:
     done twice, with the same result."""
 
 
+Taker = Callable[[Tensor, tuple[int, ...]], Tensor]
+"""Gives memory of a shape, in the format and on the device of a tensor."""
+
+_taker: ContextVar[Taker | None] = ContextVar("taker", default=None)
+
+
+@contextmanager
+def taking(taker: Taker) -> Iterator[None]:
+    """Memory for what is kept is taken from there while the block runs: captured steps have places for it."""
+    token = _taker.set(taker)
+    try:
+        yield
+    finally:
+        _taker.reset(token)
+
+
+def taken(like: Tensor, *shape: int) -> Tensor:
+    """Memory for what is kept."""
+    taker = _taker.get()
+    return like.new_empty(shape) if taker is None else taker(like, shape)
+
+
 @dataclass(frozen=True)
 class Memory(Kept):
     """Prepared keys and values of a source. Scores with parameters for each head may prepare more heads of keys than
@@ -30,6 +55,12 @@ class Memory(Kept):
 
     keys: Float[Tensor, "N Gk S D"]
     values: Float[Tensor, "N G S Dv"]
+
+    def put(self) -> "Memory":
+        """The same where somebody has a place for it; itself if nobody has."""
+        if _taker.get() is None:
+            return self
+        return Memory(*(taken(held, *held.shape).copy_(held) for held in (self.keys, self.values)))
 
     def select(self, rows: Int[Tensor, " M"]) -> "Memory":
         """The memory whose row i is row rows[i] of this one."""
@@ -70,8 +101,8 @@ class Unprepared:
 class KeyValueCache(Kept):
     """Prepared keys and values of the positions read so far, at most `capacity`.
 
-    Pieces are written into memory that has room for more. The first piece, if it fills the whole capacity, is kept as
-    it is (training copies nothing), and pieces that gradients must flow through are joined instead.
+    The first piece is kept as it is (training copies nothing); when others follow, all are written into memory that has
+    room for more. Pieces that gradients must flow through are joined instead.
     """
 
     capacity: int
@@ -124,17 +155,16 @@ class Buffer(Kept):
 
     def join(self, piece: Float[Tensor, "N G n D"], length: int, capacity: int) -> "Buffer":
         end = length + piece.shape[2]
-        if self.kept is None and end == capacity:
+        if self.kept is None:
             return Buffer(piece)
-        if torch.is_grad_enabled() and (piece.requires_grad or (self.kept is not None and self.kept.requires_grad)):
-            return Buffer(piece if self.kept is None else torch.cat([self.filled(length), piece], dim=2))
+        if torch.is_grad_enabled() and (piece.requires_grad or self.kept.requires_grad):
+            return Buffer(torch.cat([self.filled(length), piece], dim=2))
         rows = self
         if not self.holds(end):
             # Not much more room than needed: what lies close together is read, and moved, several times faster.
             room = _room(end, capacity, piece.device)
-            rows = Buffer(piece.new_empty(*piece.shape[:2], room, piece.shape[3]), own=True)
-            if self.kept is not None:
-                rows.filled(length).copy_(self.filled(length))
+            rows = Buffer(taken(piece, *piece.shape[:2], room, piece.shape[3]), own=True)
+            rows.filled(length).copy_(self.filled(length))
         rows.filled(end)[:, :, length:] = piece
         return rows
 
@@ -286,9 +316,9 @@ class SharedCache(Kept):
         if piece.device.type == "cpu":
             # The heads of a position lie side by side: of all that is kept, a hypothesis reads one place for each, and
             # a processor is quick only with what it finds in one piece.
-            wider = piece.new_empty(rows // self.places, room, self.places, heads, width).permute(0, 3, 1, 2, 4)
+            wider = taken(piece, rows // self.places, room, self.places, heads, width).permute(0, 3, 1, 2, 4)
         else:
-            wider = piece.new_empty(rows // self.places, heads, room, self.places, width)
+            wider = taken(piece, rows // self.places, heads, room, self.places, width)
         if kept is not None:
             wider[:, :, : self.length] = kept[:, :, : self.length]
         return wider

@@ -11,13 +11,15 @@ dictionaries can be given to it: all tensors are copied to where they belong, un
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import count
+from math import prod
 from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
-from regard.attention.cache import Kept
+from regard.attention.cache import Kept, Taker, taking
 from regard.decode.modules import is_watched, weights_of
 from regard.decode.precision import formats_of
 from regard.decode.stepping import Given, Made, Stepping
@@ -26,8 +28,8 @@ from regard.graphs import EAGER, CudaGraphs, Work
 from regard.models.generator import Generator
 from regard.recipe import Decoding
 
-WIDTH, ROOM, QUARTER = 16, 32, 4
-"""Sources are padded to a multiple of so many tokens, outputs have room for a multiple of so many, and …"""
+WIDTH, QUARTER = 16, 4
+"""Sources are padded to a multiple of so many tokens, and outputs have room for such; and …"""
 MOST = 4096
 """Graphs that are kept for a model. When there are more, all are made anew: the texts have changed their nature."""
 
@@ -61,6 +63,36 @@ class Captured:
     signature: Signature
 
 
+class Rooms:
+    """Memory for what is kept, which is large. Searches have one shape at a time, so that all shapes of a thing lie in
+    the same memory: things are told apart by which function asks for memory, and how often it has done so before."""
+
+    def __init__(self) -> None:
+        self._rooms: dict[tuple[str, int, torch.dtype], list[Tensor]] = {}
+        self._by_address: dict[int, Tensor] = {}
+
+    def of(self, name: str, given: object) -> Taker:
+        """Gives memory to a function; not where that lies which it is given."""
+        busy = {tensor.untyped_storage().data_ptr() for tensor in tensors_of(given)}
+        numbers = count()
+
+        def take(like: Tensor, shape: tuple[int, ...]) -> Tensor:
+            size, rooms = prod(shape), self._rooms.setdefault((name, next(numbers), like.dtype), [])
+            free = (room for room in rooms if room.numel() >= size and room.data_ptr() not in busy)
+            room = next(free, None)
+            if room is None:
+                room = like.new_empty(size)
+                rooms.append(room)
+                self._by_address[room.data_ptr()] = room
+            return room[:size].view(shape)
+
+        return take
+
+    def around(self, tensor: Tensor) -> Tensor | None:
+        """The memory that was given for a tensor, if there was."""
+        return self._by_address.get(tensor.untyped_storage().data_ptr())
+
+
 class CapturedStepping(Stepping):
     """Replays what it has done in the same shape before, and captures it otherwise.
 
@@ -78,7 +110,9 @@ class CapturedStepping(Stepping):
         super().__init__(device)
         self.every = every
         self.memory: dict[Place, Tensor] = {}
+        self._kept = Rooms()
         self._rooms: dict[tuple[str, torch.dtype], Tensor] = {}
+        self._owners: dict[int, str] = {}
         self._capture, self._trial = capture, trial
         self._captured: dict[tuple[str, Signature], Captured] = {}
         self._last: Captured | None = None
@@ -96,7 +130,7 @@ class CapturedStepping(Stepping):
         return -(-tokens // WIDTH) * WIDTH
 
     def room(self, positions: int) -> int:
-        return -(-positions // ROOM) * ROOM
+        return self.width(positions)
 
     def fit(self, rows: int, sources: int, workers: int) -> int:
         return 1 << (rows.bit_length() - 1)
@@ -142,15 +176,12 @@ class CapturedStepping(Stepping):
         return self.memory[place]
 
     def _place_kept(self, path: str, tensor: Tensor) -> Tensor:
-        """The same of what is kept, which is large: there where it is, if there is no place for it yet, and if nothing
-        else lies there."""
-        room, storage = self._rooms.get((path, tensor.dtype)), tensor.untyped_storage()
-        is_new = room is None or room.numel() < tensor.numel()
-        is_whole = tensor.is_contiguous() and storage.nbytes() == tensor.nbytes
-        others = (each.untyped_storage().data_ptr() for each in self.memory.values())
-        if is_new and is_whole and storage.data_ptr() not in others:
-            self._rooms[path, tensor.dtype] = tensor.view(-1)
-            self.memory[path, tensor.shape, tensor.dtype] = tensor
+        """The same of what is kept: there where it is, if that is memory that was taken for it."""
+        place, room = (path, tensor.shape, tensor.dtype), self._kept.around(tensor)
+        is_own = room is not None and self._owners.setdefault(room.data_ptr(), path) == path
+        if room is not None and is_own and place not in self.memory:
+            self._rooms[path, tensor.dtype] = room
+            self.memory[place] = tensor
         return self._place_of(path, tensor)
 
     def _make(self, name: str, function: Callable[[Given], Made], given: Given) -> Captured | None:
@@ -163,7 +194,8 @@ class CapturedStepping(Stepping):
         def work() -> None:
             nonlocal made
             # A function may consume what it is given: a structure of its own each time.
-            result = function(rebuilt(given, lambda _, tensor: tensor))
+            with taking(self._kept.of(name, given)):
+                result = function(rebuilt(given, lambda _, tensor: tensor))
             made = rebuilt(result, self._place_of, self._place_kept)
             _copy(list(tensors_of(result)), list(tensors_of(made)))
 
@@ -241,12 +273,17 @@ def _leaves(structure: object) -> Iterator[object]:
 
 def _copy(given: list[Tensor], places: list[Tensor]) -> None:
     """Copies tensors to their places."""
-    moved = [(tensor, place) for tensor, place in zip(given, places, strict=True) if tensor is not place]
+    both = zip(given, places, strict=True)
+    moved = [(tensor, place) for tensor, place in both if _where(tensor) != _where(place)]
     storages = {place.untyped_storage().data_ptr() for place in places}
     # What is a view of a place may be written over before it is read.
     sources = [tensor.clone() if tensor.untyped_storage().data_ptr() in storages else tensor for tensor, _ in moved]
     for source, (_, place) in zip(sources, moved, strict=True):
         place.copy_(source)
+
+
+def _where(tensor: Tensor) -> tuple[int, tuple[int, ...]]:
+    return tensor.data_ptr(), tensor.stride()
 
 
 _STEPPINGS: WeakKeyDictionary[Generator, dict[Hashable, list[Stepping]]] = WeakKeyDictionary()
