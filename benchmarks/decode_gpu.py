@@ -13,7 +13,7 @@ times, from nothing: all is captured on the way.
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -29,6 +29,7 @@ from plain_marian import marian
 from regard.decode import Hypothesis, decode_all
 from regard.decode.captured import CapturedStepping
 from regard.decode.corpus import batches_by_length
+from regard.decode.precision import settle
 from regard.decode.stepping import Stepping
 from regard.models import Generator, build_model
 from regard.recipe import Decoding, TransformerModel
@@ -41,8 +42,9 @@ DEVICE = torch.device("cuda")
 PARTS = "batches", "memory", "equal", "text"
 TIMES = "first_time", "second_time", "third_time"
 PEER, WIDE_PEER = "MarianMT generate, bfloat16", "MarianMT generate, float32"
+PEERS = {WIDE_PEER: torch.float32, PEER: torch.bfloat16}
 ALONE = "weights in bfloat16 alone"
-"""As the peer has them; with `decode.precision` a model keeps its own weights too."""
+"""As the peer has them, and as the commands do; otherwise a model keeps its own weights too."""
 Sources = list[list[int]]
 Found = list[list[Hypothesis]]
 
@@ -62,9 +64,12 @@ def shape() -> TransformerModel:
     return TransformerModel.model_validate({"kind": "transformer", **SHAPE})
 
 
-def own_model() -> Generator:
+def own_model(name: str = "float32") -> Generator:
     torch.manual_seed(1)
-    return build_model(shape(), VOCABULARY, VOCABULARY).to(DEVICE).eval()
+    model = build_model(shape(), VOCABULARY, VOCABULARY).to(DEVICE).eval()
+    if name == ALONE:
+        settle(model, "bfloat16", DEVICE)
+    return model
 
 
 def how_of(beam: int, rows: int) -> Decoding:
@@ -136,12 +141,12 @@ def batches(rounds: int) -> Iterator[dict[str, Any]]:
 
 def memory() -> Iterator[dict[str, Any]]:
     """The most memory that each takes, in a process of its own: libraries keep theirs for whoever comes next."""
-    yield from each_by_itself(peak_of, (WIDE_PEER, *PRECISIONS, PEER, ALONE))
+    yield from each_by_itself(peak_of)
 
 
-def each_by_itself(figure: Callable[[str, int], dict[str, Any]], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def each_by_itself(figure: Callable[[str, int], dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The figures of each system, with a beam and without, each from a new process."""
-    cases = [(name, beam) for beam in (5, 1) for name in names]
+    cases = [(name, beam) for beam in (5, 1) for name in (WIDE_PEER, *PRECISIONS, PEER, ALONE)]
     with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
         yield from pool.map(figure, *zip(*cases, strict=True))
 
@@ -150,26 +155,27 @@ def peak_of(name: str, beam: int) -> dict[str, Any]:
     """The most memory that is taken, weights included, in batches of 128 sentences."""
     rows = 128
     sources, how = sources_of(4 * rows), how_of(beam, rows)
-    is_peer = name in (PEER, WIDE_PEER)
-    model = peer_model(torch.bfloat16 if name == PEER else torch.float32) if is_peer else own_model()
-    if name == ALONE:
-        model.to(torch.bfloat16)
+    is_peer = name in PEERS
+    model = peer_model(PEERS[name]) if is_peer else own_model(name)
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     for _ in range(2):
         if is_peer:
             generate_all(model, sources, rows, beam)
         else:
-            own(model, "float32" if name == ALONE else name, sources, how)
-    allocated, reserved = (
-        round(peak() / 2**30, 3) for peak in (torch.cuda.max_memory_allocated, torch.cuda.max_memory_reserved)
-    )
-    system = name if is_peer else f"own, {name}"
-    return {"system": system, "beam": beam, "peak_gibibytes": allocated, "reserved_gibibytes": reserved}
+            own(model, name, sources, how)
+    return {"system": name if is_peer else f"own, {name}", "beam": beam, **peaks()}
+
+
+def peaks() -> dict[str, float]:
+    """The most memory that this process has had so far."""
+    measures = {"peak": torch.cuda.max_memory_allocated, "reserved": torch.cuda.max_memory_reserved}
+    return {f"{name}_gibibytes": round(most() / 2**30, 3) for name, most in measures.items()}
 
 
 def own(model: Generator, precision: str, sources: Sources, how: Decoding, stepping: Stepping | None = None) -> Found:
-    return decode_all(model, sources, how.model_copy(update={"precision": precision}), stepping=stepping)
+    how = how.model_copy(update={"precision": "bfloat16" if precision == ALONE else precision})
+    return decode_all(model, sources, how, stepping=stepping)
 
 
 def equal_outputs(count: int) -> Iterator[dict[str, Any]]:
@@ -197,20 +203,22 @@ def _share(found: Found, others: Found) -> float:
 
 def files(count: int) -> Iterator[dict[str, Any]]:
     """Figures of a text, three times: it begins without a graph."""
-    yield from each_by_itself(partial(file_of, count=count), (*PRECISIONS, PEER))
+    yield from each_by_itself(partial(file_of, count=count))
 
 
 def file_of(name: str, beam: int, count: int) -> dict[str, Any]:
     text, how = text_of(count), Decoding(beam=beam, longest_factor=1.0, longest_extra=0)
-    is_peer = name == PEER
-    system = partial(generate_text, peer_model(), text, how) if is_peer else partial(own, own_model(), name, text, how)
+    if name in PEERS:
+        system = partial(generate_text, peer_model(PEERS[name]), text, how)
+    else:
+        system = partial(own, own_model(name), name, text, how)
     rates = [round(count / seconds(system), 1) for _ in TIMES]
     return {
-        "system": name if is_peer else f"own, {name}",
+        "system": name if name in PEERS else f"own, {name}",
         "beam": beam,
         "sentences": count,
         **dict(zip(TIMES, rates, strict=True)),
-        "peak_gibibytes": round(torch.cuda.max_memory_allocated() / 2**30, 2),
+        **peaks(),
     }
 
 

@@ -16,7 +16,7 @@ from regard.decode.eight_bits import EightBits, has_eight_bits
 from regard.decode.layout import Packed, can_pack
 from regard.decode.modules import weights_of
 from regard.decode.multipliers import Multiplier
-from regard.decode.precision import _COPIES, computing_in, narrow
+from regard.decode.precision import _COPIES, computing_in, narrow, settle
 from regard.models import Generator, build_model
 from regard.recipe import Decoding
 from regard.tap import Tap, record
@@ -212,3 +212,24 @@ def test_models_compute_in_bfloat16_throughout(name: str) -> None:
             state = state.branch(torch.zeros(2, 3, dtype=torch.long))
             features, state = model.advance(torch.zeros(6, 1, dtype=torch.long), state)
             assert model.readout_of(state).logits(features[:, -1]).dtype == torch.bfloat16
+
+
+def test_a_model_whose_weights_are_in_bfloat16_needs_no_copy_in_it() -> None:
+    model = small_model()
+    settle(model, "bfloat16", CPU)  # there it changes nothing
+    assert narrow(model) is not model
+    model.to(torch.bfloat16)
+    assert narrow(model) is model
+
+
+@pytest.mark.gpu
+def test_weights_in_the_format_of_writing_alone_write_the_same_in_less_memory() -> None:
+    device, how = torch.device("cuda"), how_in("bfloat16")
+    model = small_model().to(device)
+    before = decode_all(model, SOURCES, how)
+    taken = sum(weight.nbytes for weight in weights_of(model))
+    settle(model, "float32", device)
+    assert sum(weight.nbytes for weight in weights_of(model)) == taken
+    settle(model, "bfloat16", device)
+    assert sum(weight.nbytes for weight in weights_of(model) if weight.is_floating_point()) <= taken // 2
+    assert decode_all(model, SOURCES, how) == before

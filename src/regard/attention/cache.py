@@ -134,45 +134,48 @@ class KeyValueCache(Kept):
 
 @dataclass(frozen=True)
 class Buffer(Kept):
-    """The keys or the values of a cache, and memory that the next selection of rows may write into.
+    """The keys or the values of a cache: the piece it was given first, as it is, or memory of its own; and memory that
+    the next selection of rows may write into.
 
     A beam search selects at every step. Two pieces of memory that take turns spare it asking for a new one each time,
     which costs more than the copy: the system clears every page it gives.
     """
 
+    piece: Float[Tensor, "N G K D"] | None = None
     kept: Float[Tensor, "N G room D"] | None = None
-    own: bool = False
-    """Whether the memory is the cache's own, and not a piece it was given."""
     spare: Float[Tensor, "M G room D"] | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        return self.piece is None and self.kept is None
+
     def filled(self, length: int) -> Float[Tensor, "N G K D"]:
-        assert self.kept is not None
-        return self.kept[:, :, :length]
+        held = self.piece if self.kept is None else self.kept
+        assert held is not None
+        return held[:, :, :length]
 
     def holds(self, length: int) -> bool:
         """Whether there is room for so many positions that may be written to."""
-        return self.own and self.kept is not None and self.kept.shape[2] >= length
+        return self.kept is not None and self.kept.shape[2] >= length
 
     def join(self, piece: Float[Tensor, "N G n D"], length: int, capacity: int) -> "Buffer":
         end = length + piece.shape[2]
-        if self.kept is None:
+        if self.is_empty:
             return Buffer(piece)
-        if torch.is_grad_enabled() and (piece.requires_grad or self.kept.requires_grad):
+        if torch.is_grad_enabled() and (piece.requires_grad or self.filled(length).requires_grad):
             return Buffer(torch.cat([self.filled(length), piece], dim=2))
         rows = self
         if not self.holds(end):
             # Not much more room than needed: what lies close together is read, and moved, several times faster.
             room = _room(end, capacity, piece.device)
-            rows = Buffer(taken(piece, *piece.shape[:2], room, piece.shape[3]), own=True)
+            rows = Buffer(kept=taken(piece, *piece.shape[:2], room, piece.shape[3]))
             rows.filled(length).copy_(self.filled(length))
         rows.filled(end)[:, :, length:] = piece
         return rows
 
     def select(self, rows: Int[Tensor, " M"], length: int) -> "Buffer":
         if self.kept is None:
-            return self
-        if not self.own:
-            return Buffer(self.filled(length).index_select(0, rows))
+            return self if self.is_empty else Buffer(self.filled(length).index_select(0, rows))
         room = self.spare
         if room is None or len(room) < len(rows):
             room = self.kept.new_empty(len(rows), *self.kept.shape[1:])
@@ -180,10 +183,10 @@ class Buffer(Kept):
         chosen = torch.index_select(self.kept, 0, rows, out=room[: len(rows)])
         # On a CUDA device, captured steps would keep a place for what they do not need.
         is_needed = self.kept.device.type == "cpu" or len(rows) == len(self.kept)
-        return Buffer(chosen, own=True, spare=self.kept if is_needed else None)
+        return Buffer(kept=chosen, spare=self.kept if is_needed else None)
 
     def copy(self, length: int) -> "Buffer":
-        return self if self.kept is None else Buffer(self.filled(length).clone())
+        return self if self.is_empty else Buffer(self.filled(length).clone())
 
 
 @dataclass(frozen=True)
@@ -254,7 +257,7 @@ class SharedCache(Kept):
     def of(cls, cache: KeyValueCache, places: int) -> "SharedCache":
         """Of hypotheses that have read what is in a row of a cache, `places` of them each."""
         shared = cls(cache.capacity, places)
-        if cache.keys.kept is not None:
+        if not cache.keys.is_empty:
             held = (rows.filled(cache.length).repeat_interleave(places, 0) for rows in (cache.keys, cache.values))
             shared.append(*held)
         shared.length = cache.length

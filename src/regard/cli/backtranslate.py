@@ -52,7 +52,7 @@ def back_translate(
     from regard.tasks import load_translator
     from regard.tasks.backtranslation import BackTranslation
 
-    translator = load_translator(model, device=device, changes=settings or [], engine=engine).into(to)
+    translator = load_translator(model, device=device, changes=settings or [], engine=engine).only_writing().into(to)
     task = BackTranslation(translator, text, out, tag=tag)
     try:
         with told_if_eager(translator), progress_of("lines") as on_progress:

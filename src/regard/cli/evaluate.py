@@ -97,7 +97,7 @@ def evaluate(
     changes = [] if beam is None else ["decode.method=beam", f"decode.beam={beam}"]
     folders = [model, *(ensemble or [])]
     translator = load_translator(*folders, device=device, changes=[*changes, *(settings or [])], engine=engine)
-    translator.into(to)  # refuses a tag that it does not know
+    translator.only_writing().into(to)  # refuses a tag that it does not know
     pairs = tagged(held_out(translator, part, data or []), to, bool(data))
     others = None if against is None else outputs_of(against, pairs, device, changes)
     with told_if_eager(translator), progress_of("translating") as on_progress:
@@ -180,7 +180,7 @@ def outputs_of(system: str, pairs: "list[Pair]", device: str, changes: list[str]
     from regard.tasks.evaluation import translated
 
     if Path(system).is_dir():
-        other = load_translator(system, device=device, changes=changes)
+        other = load_translator(system, device=device, changes=changes).only_writing()
         with progress_of(f"translating with {system}") as on_progress:
             return translated(other, pairs, on_progress)
     lines = read_lines(Path(system))

@@ -73,9 +73,19 @@ def formats_of(model: Generator) -> list[Generator]:
     return [model, *filter(None, [_COPIES.get(model)])]
 
 
+def settle(model: Generator, precision: str, device: torch.device) -> None:
+    """Holds weights in the format that a model writes in, and in no other, for whoever asks nothing else of it. On a
+    CUDA device, where memory is scarce, it would otherwise have a copy."""
+    if precision == "bfloat16" and device.type == "cuda":
+        model.to(torch.bfloat16)
+        torch.cuda.empty_cache()
+
+
 @torch.no_grad()
 def narrow(model: Generator) -> Generator:
     """The model in bfloat16."""
+    if all(tensor.dtype == torch.bfloat16 for tensor in weights_of(model) if tensor.is_floating_point()):
+        return model
     if model not in _COPIES:
         _COPIES[model] = copy_of(model).to(torch.bfloat16)
     copy = _COPIES[model]

@@ -26,6 +26,7 @@ from regard.decode.bayes import least_risk
 from regard.decode.captured import why_eager
 from regard.decode.corpus import device_of
 from regard.decode.forcing import check_can_force, decode_forced
+from regard.decode.precision import settle
 from regard.device import choose_device
 from regard.errors import UsageError, one_of
 from regard.inspect import END_LABEL, Links, Look, WordWeights, choose, fold, link, watch
@@ -129,6 +130,12 @@ class Translator:
         told = copy(self)
         told._tag = tag
         return told
+
+    def only_writing(self) -> Self:
+        """This translator, for whoever asks nothing of it but to write, in the recipe's `decode.precision`: a GPU then
+        holds its weights in that format alone."""
+        settle(self.model, self.recipe.decode.precision, device_of(self.model))
+        return self
 
     def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
         """The parts of the model by name, so that `regard.record` and `regard.intervene` take a translator as it is."""
