@@ -223,6 +223,7 @@ def test_a_model_whose_weights_are_in_bfloat16_needs_no_copy_in_it() -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_weights_in_the_format_of_writing_alone_write_the_same_in_less_memory() -> None:
     device, how = torch.device("cuda"), how_in("bfloat16")
     model = small_model().to(device)
