@@ -3,6 +3,9 @@ other number formats, by `decode_quality.py`."""
 
 from markdown_tables import Record, conditions, markdown, spread
 
+MEASURES = {"allocated": "peak_gibibytes", "reserved": "reserved_gibibytes"}
+"""Of memory on a GPU: what tensors have, and what is taken for them."""
+
 
 def decode_cpu(record: Record) -> list[str]:
     """Decoding on a CPU beside CTranslate2 and MarianMT: a row for each system that runs the same Transformer."""
@@ -107,11 +110,12 @@ def decode_gpu_text(record: Record) -> list[str]:
             figure["system"],
             str(figure["beam"]),
             *(f"{figure[name]:,.0f}" for name in times),
-            f"{figure['peak_gibibytes']:.1f}",
+            *(f"{figure[measure]:.2f}" for measure in MEASURES.values()),
         ]
         for figure in record["text"]
     ]
-    titles = ["system", "beam", *(f"sentences/s, {name.replace('_', ' ')}" for name in times), "peak, GiB"]
+    speeds = [f"sentences/s, {name.replace('_', ' ')}" for name in times]
+    titles = ["system", "beam", *speeds, *(f"{measure}, GiB" for measure in MEASURES)]
     return [
         *markdown(titles, rows),
         "",
@@ -123,9 +127,8 @@ def decode_gpu_memory(record: Record) -> list[str]:
     """The most memory that decoding takes on a GPU, beside MarianMT."""
     beams = list(dict.fromkeys(figure["beam"] for figure in record["memory"]))
     systems = list(dict.fromkeys(figure["system"] for figure in record["memory"]))
-    kinds = {"allocated": "peak_gibibytes", "reserved": "reserved_gibibytes"}
     peaks = {(figure["system"], figure["beam"]): figure for figure in record["memory"]}
-    columns = [(beam, kind) for beam in beams for kind in kinds]
-    rows = [[system, *(f"{peaks[system, beam][kinds[kind]]:.2f}" for beam, kind in columns)] for system in systems]
+    columns = [(beam, kind) for beam in beams for kind in MEASURES]
+    rows = [[system, *(f"{peaks[system, beam][MEASURES[kind]]:.2f}" for beam, kind in columns)] for system in systems]
     titles = ["peak, GiB", *(f"a beam of {beam}, {kind}" for beam, kind in columns)]
     return [*markdown(titles, rows), "", f"{record['device']}. {conditions(record)}"]

@@ -59,8 +59,6 @@ class CudaGraphs:
                 work()
         finally:  # what the work has read may be used again afterwards
             present.wait_stream(self._stream)
-        # Graphs take memory of their own, and not what this work has left to be used again.
-        torch.cuda.empty_cache()
 
     def _captured(self, work: Work) -> Work:
         if not self._graphs:

@@ -319,15 +319,14 @@ def test_what_is_kept_stays_where_it_is_made_in_memory_that_serves_all_shapes(sh
     for number, shape in enumerate(shapes):
         pair = stepping("keep", keep, torch.full((shape,), float(number)))
         first, second = pair.right
-        places = {tensor.untyped_storage().data_ptr() for tensor in (first.keys, first.values, second.keys)}
-        assert len(places) == 3
+        assert len({tensor.data_ptr() for tensor in (first.keys, first.values, second.keys)}) == 3
         for tensor, value in ((first.keys, number), (first.values, number), (second.keys, -number)):
             assert tensor.tolist() == [value] * shape
     largest = max(shapes)
-    before = len({tensor.untyped_storage().data_ptr() for tensor in stepping.memory.values()})
+    before = {tensor.untyped_storage().data_ptr() for tensor in stepping.memory.values()}
     for shape in range(1, largest + 1):
         stepping("keep", keep, torch.ones(shape))
-    assert len({tensor.untyped_storage().data_ptr() for tensor in stepping.memory.values()}) == before
+    assert {tensor.untyped_storage().data_ptr() for tensor in stepping.memory.values()} == before
 
 
 def test_what_grows_is_not_written_over_what_it_grows_from() -> None:

@@ -30,6 +30,8 @@ from regard.recipe import Decoding
 
 WIDTH, QUARTER = 16, 4
 """Sources are padded to a multiple of so many tokens, and outputs have room for such; and …"""
+ALIGNED = 256
+"""What is kept begins at multiples of so many numbers."""
 MOST = 4096
 """Graphs that are kept for a model. When there are more, all are made anew: the texts have changed their nature."""
 
@@ -68,8 +70,19 @@ class Rooms:
     the same memory: things are told apart by which function asks for memory, and how often it has done so before."""
 
     def __init__(self) -> None:
+        self._sizes: dict[str, list[int]] = {}
         self._rooms: dict[tuple[str, int, torch.dtype], list[Tensor]] = {}
         self._by_address: dict[int, Tensor] = {}
+
+    def planning(self, name: str) -> Taker:
+        """Gives a function other memory, and notes how much it asks for."""
+        sizes = self._sizes[name] = []
+
+        def take(like: Tensor, shape: tuple[int, ...]) -> Tensor:
+            sizes.append(_rounded(prod(shape)))
+            return like.new_empty(shape)
+
+        return take
 
     def of(self, name: str, given: object) -> Taker:
         """Gives memory to a function; not where that lies which it is given."""
@@ -77,20 +90,27 @@ class Rooms:
         numbers = count()
 
         def take(like: Tensor, shape: tuple[int, ...]) -> Tensor:
-            size, rooms = prod(shape), self._rooms.setdefault((name, next(numbers), like.dtype), [])
-            free = (room for room in rooms if room.numel() >= size and room.data_ptr() not in busy)
-            room = next(free, None)
+            size, number = prod(shape), next(numbers)
+            rooms = self._rooms.setdefault((name, number, like.dtype), [])
+            fitting = (room for room in rooms if room.numel() >= size)
+            room = next((room for room in fitting if room.untyped_storage().data_ptr() not in busy), None)
             if room is None:
-                room = like.new_empty(size)
-                rooms.append(room)
-                self._by_address[room.data_ptr()] = room
+                # What was planned comes of one piece: of every piece some is lost, since allocators round up.
+                sizes = self._sizes.pop(name, [])
+                if number or not sizes or sizes[0] < size:
+                    sizes = [size]
+                parts = torch.split(like.new_empty(sum(sizes)), sizes)
+                for place, part in enumerate(parts, start=number):
+                    self._rooms.setdefault((name, place, like.dtype), []).append(part)
+                    self._by_address[part.data_ptr()] = part
+                room = parts[0]
             return room[:size].view(shape)
 
         return take
 
     def around(self, tensor: Tensor) -> Tensor | None:
         """The memory that was given for a tensor, if there was."""
-        return self._by_address.get(tensor.untyped_storage().data_ptr())
+        return self._by_address.get(tensor.data_ptr())
 
 
 class CapturedStepping(Stepping):
@@ -202,7 +222,10 @@ class CapturedStepping(Stepping):
         if name not in self._warm:
             # Whatever is made on first use (tables, handles of libraries) is made of what is given up afterwards; and
             # of what is kept, to which the same is added again.
-            self._trial(lambda: function(rebuilt(given, lambda _, tensor: tensor.clone(), lambda _, tensor: tensor)))
+            with taking(self._kept.planning(name)):
+                self._trial(
+                    lambda: function(rebuilt(given, lambda _, tensor: tensor.clone(), lambda _, tensor: tensor))
+                )
             self._warm.add(name)
         try:
             replay = self._capture(work)
@@ -212,6 +235,11 @@ class CapturedStepping(Stepping):
             self.reason = str(error).strip().partition("\n")[0]
             return None
         return Captured(replay, made, signature_of(made))
+
+
+def _rounded(size: int) -> int:
+    """Numbers that kernels read quickly begin at round addresses."""
+    return -(-size // ALIGNED) * ALIGNED
 
 
 def rebuilt(
