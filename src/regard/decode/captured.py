@@ -11,7 +11,7 @@ dictionaries can be given to it: all tensors are copied to where they belong, un
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from itertools import count
+from itertools import accumulate, count
 from math import prod
 from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
@@ -30,8 +30,9 @@ from regard.recipe import Decoding
 
 WIDTH, QUARTER = 16, 4
 """Sources are padded to a multiple of so many tokens, and outputs have room for such; and …"""
-ALIGNED = 256
-"""What is kept begins at multiples of so many numbers."""
+ALIGNED, PIECE = 256, 20 * 2**20
+"""What is kept begins at multiples of so many numbers, and is taken in pieces of so many bytes: of those that torch's
+allocator takes from the device for less than half as much, a large part would be lost."""
 MOST = 4096
 """Graphs that are kept for a model. When there are more, all are made anew: the texts have changed their nature."""
 
@@ -95,10 +96,11 @@ class Rooms:
             fitting = (room for room in rooms if room.numel() >= size)
             room = next((room for room in fitting if room.untyped_storage().data_ptr() not in busy), None)
             if room is None:
-                # What was planned comes of one piece: of every piece some is lost, since allocators round up.
-                sizes = self._sizes.pop(name, [])
-                if number or not sizes or sizes[0] < size:
+                sizes = self._sizes.get(name, [])[number:]
+                if not sizes or sizes[0] < size:
                     sizes = [size]
+                together = sum(total * like.itemsize <= PIECE for total in accumulate(sizes))
+                sizes = sizes[: max(together, 1)]
                 parts = torch.split(like.new_empty(sum(sizes)), sizes)
                 for place, part in enumerate(parts, start=number):
                     self._rooms.setdefault((name, place, like.dtype), []).append(part)
