@@ -72,7 +72,7 @@ def few_queries(
 
 @intrinsic
 @no_type_check
-def _floats(typing, address):
+def floats(typing, address):
     """The numbers that begin at an address."""
 
     def generate(context, builder, signature, arguments):
@@ -87,11 +87,11 @@ def _few_queries(queries, keys, values, biases, contexts, scale, shape, query, k
     """One query of one head after another; what each of a row sees is found out once for all heads that see alike."""
     batch, heads, share, places, count, width, value_width = shape
     asked, known, held, added, context = (
-        _floats(queries),
-        _floats(keys),
-        _floats(values),
-        _floats(biases),
-        _floats(contexts),
+        floats(queries),
+        floats(keys),
+        floats(values),
+        floats(biases),
+        floats(contexts),
     )
     scale = float32(scale)
     seen = np.arange(count + TOGETHER)

@@ -16,7 +16,7 @@ from regard.device import has_kernels
 from regard.models.copying import CopyGate, CopyReadout, Pointer, known_tokens, words_of
 from regard.models.generator import Generator, Readout, State
 from regard.models.readout import LinearReadout
-from regard.nn.blocks import DecoderBlock, EncoderBlock, add_norm
+from regard.nn.blocks import DecoderBlock, EncoderBlock, add_norm, has_loop
 from regard.nn.dropout import Dropout, LayerDrop, WordDropout
 from regard.nn.embedding import TokenEmbedding, TokenVectors
 from regard.nn.feedforward import FeedForward
@@ -207,10 +207,10 @@ class Decoder(nn.Module):
         return result
 
     def _looks_ahead(self, stream: Float[Tensor, "N n E"]) -> bool:
-        """Whether each sum is left to the norm that follows, with which it is one kernel."""
+        """Whether each sum is left to the norm that follows, with which it is one kernel, or one loop."""
         layers = cast(Iterable[DecoderBlock], self.layers)
         quiet = not self.training and not any(layer.output.watched for layer in layers)
-        return quiet and isinstance(self.norm, nn.LayerNorm) and has_kernels(stream)
+        return quiet and isinstance(self.norm, nn.LayerNorm) and (has_kernels(stream) or has_loop(stream))
 
     @property
     def watched(self) -> bool:

@@ -34,6 +34,8 @@ class Residual(nn.Module):
     def forward(self, stream: Float[Tensor, "B T E"], part: Callable[[Tensor], Tensor]) -> Float[Tensor, "B T E"]:
         if self.before:
             result: Tensor = stream + self.dropout(part(self.norm(stream)))
+        elif stream.is_cpu:
+            result = add_norm(stream, self.dropout(part(stream)), self.norm)[1]
         else:
             result = self.norm(stream + self.dropout(part(stream)))
         return result
@@ -50,16 +52,30 @@ class Residual(nn.Module):
 def add_norm(
     stream: Float[Tensor, "*rows E"], added: Float[Tensor, "*rows E"] | None, norm: nn.LayerNorm
 ) -> tuple[Float[Tensor, "*rows E"], Float[Tensor, "*rows E"]]:
-    """The sum of both, and that normalized; on CUDA devices with Triton, without gradients, in one kernel."""
+    """The sum of both, and that normalized; without gradients in one kernel, on CUDA devices with Triton, or in one
+    loop, on CPUs."""
     if added is None:
         return stream, norm(stream)
-    alike = stream.dtype == added.dtype and stream.dtype in FORMATS and norm.bias is not None
-    if has_kernels(stream) and alike and stream.is_contiguous() and added.is_contiguous():
-        from regard.nn import kernels
+    weight, bias = norm.weight, norm.bias
+    # They take memory as it lies: what torch would convert, broadcast or refuse is left to it.
+    alike = bias is not None and stream.dtype == added.dtype == weight.dtype and stream.shape == added.shape
+    if alike and stream.shape[-1:] == weight.shape and stream.is_contiguous() and added.is_contiguous():
+        if has_loop(stream):
+            from regard.nn import loops
 
-        return kernels.add_norm(stream, added, norm.weight, norm.bias, norm.eps)
+            return loops.add_norm(stream, added, weight, bias, norm.eps)
+        if has_kernels(stream) and stream.dtype in FORMATS:
+            from regard.nn import kernels
+
+            return kernels.add_norm(stream, added, weight, bias, norm.eps)
     stream = stream + added
     return stream, norm(stream)
+
+
+def has_loop(stream: Float[Tensor, "*rows E"]) -> bool:
+    """Whether a sum and its norm are one loop: on CPUs, of 32 bits, if nobody asks for gradients or compiles."""
+    quiet = not torch.is_grad_enabled() and not torch.compiler.is_compiling()
+    return stream.is_cpu and stream.dtype == torch.float32 and quiet
 
 
 class EncoderBlock(nn.Module):
