@@ -12,8 +12,8 @@ from torch_layers import decoder_layer, encoder_layer, randomize
 
 from regard.data.batch import Padded
 from regard.errors import UsageError
-from regard.models import TransformerTranslator
-from regard.models.transformer import Decoder, build
+from regard.models import TransformerTranslator, transformer
+from regard.models.transformer import Decoder, Encoder, build
 from regard.recipe import TransformerModel
 from regard.recipe.names import PositionName
 from regard.tap import intervene, record, taps
@@ -105,6 +105,28 @@ def test_a_window_in_the_encoder_hides_what_is_further_to_either_side() -> None:
         model.start(SOURCE, 1)
     seen_by = seen.last("encoder.layers.0.attention.weights")[0, 0] > 0
     assert seen_by.int().tolist() == [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1], [0, 0, 1, 1]]
+
+
+@pytest.mark.parametrize("at_once", [1, 4, 8, 12])
+@torch.no_grad()
+def test_sources_are_encoded_in_pieces_alike_and_at_once_for_whoever_looks(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, source = translator().eval(), SOURCE.select(torch.tensor([0, 1, 1, 0, 1]))
+    whole = model.encoder(source)
+    monkeypatch.setattr(transformer, "AT_ONCE", at_once)
+    pieces: list[int] = []
+    monkeypatch.setattr(
+        model.encoder, "_encode", lambda part: pieces.append(len(part.tokens)) or Encoder._encode(model.encoder, part)
+    )
+    torch.testing.assert_close(model.encoder(source), whole)
+    assert pieces == {1: [1] * 5, 4: [1] * 5, 8: [2, 2, 1], 12: [3, 2]}[at_once]
+    with record(model, "encoder.layers.0.output") as seen:
+        model.encoder(source)
+    assert [len(each) for each in seen["encoder.layers.0.output"]] == [5]
+    with torch.enable_grad():
+        model.encoder(source)
+    assert pieces[-2:] == [5, 5]
 
 
 def test_grouped_keys_need_fewer_weights() -> None:

@@ -176,14 +176,14 @@ class Buffer(Kept):
     def select(self, rows: Int[Tensor, " M"], length: int) -> "Buffer":
         if self.kept is None:
             return self if self.is_empty else Buffer(self.filled(length).index_select(0, rows))
+        if len(rows) < len(self.kept) and self.kept.device.type != "cpu":
+            return Buffer(kept=_fewer(self.kept, rows))
         room = self.spare
         if room is None or len(room) < len(rows):
             room = self.kept.new_empty(len(rows), *self.kept.shape[1:])
         # Whole rows, what is not filled included: they are one piece of memory each.
         chosen = torch.index_select(self.kept, 0, rows, out=room[: len(rows)])
-        # On a CUDA device, captured steps would keep a place for what they do not need.
-        is_needed = self.kept.device.type == "cpu" or len(rows) == len(self.kept)
-        return Buffer(kept=chosen, spare=self.kept if is_needed else None)
+        return Buffer(kept=chosen, spare=self.kept)
 
     def copy(self, length: int) -> "Buffer":
         return self if self.is_empty else Buffer(self.filled(length).clone())
@@ -327,8 +327,10 @@ class SharedCache(Kept):
         return wider
 
     def _of(self, kept: Float[Tensor, "B G room places D"], sources: Int[Tensor, " M"]) -> Tensor:
-        if kept.device.type != "cpu" or len(sources) > len(kept):
+        if len(sources) > len(kept):
             return kept.index_select(0, sources)
+        if kept.device.type != "cpu":
+            return _fewer(kept, sources)
         # Most of those that stay may stay where they are; elsewhere it would take longer to ask which. The memory of
         # those that leave is kept until the whole batch is done.
         moved = (sources != torch.arange(len(sources))).nonzero()[:, 0]
@@ -340,6 +342,12 @@ class SharedCache(Kept):
         index = lineage.writers[..., : self.length].long()  # "B places K", to "B 1 K places 1"
         index = index.transpose(1, 2)[:, None, :, :, None].expand(filled.shape)
         return filled.gather(3, index).permute(0, 3, 1, 2, 4).flatten(0, 1)
+
+
+def _fewer(kept: Tensor, rows: Int[Tensor, " M"]) -> Tensor:
+    """Some rows of what is kept, in the same memory: there captured steps have a place for them."""
+    chosen = kept[: len(rows)]
+    return chosen.copy_(kept.index_select(0, rows))
 
 
 def _is_quick(keys: Tensor, values: Tensor) -> bool:

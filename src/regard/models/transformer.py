@@ -136,6 +136,11 @@ class TokenInput(nn.Module):
         return features
 
 
+AT_ONCE = 4096
+"""Tokens of sources that are encoded at a time where nobody learns or looks on: for more of them, what is computed on
+the way would take more memory than what comes of it."""
+
+
 class Encoder(nn.Module):
     """Reads a source; the tap `output` shows what it made of it, "B S E"."""
 
@@ -149,6 +154,19 @@ class Encoder(nn.Module):
         self.output = Tap()
 
     def forward(self, source: Padded) -> Float[Tensor, "B S E"]:
+        rows, width = source.tokens.shape
+        some = max(AT_ONCE // max(width, 1), 1)
+        if rows <= some or isinstance(source, Packed) or torch.is_grad_enabled() or self.watched:
+            return self._encode(source)
+        parts = zip(torch.split(source.tokens, some), torch.split(source.lengths, some), strict=True)
+        return torch.cat([self._encode(Padded(*part)) for part in parts])
+
+    @property
+    def watched(self) -> bool:
+        """Whether somebody looks at a tap."""
+        return any(module.watched for module in self.modules() if isinstance(module, Tap))
+
+    def _encode(self, source: Padded) -> Float[Tensor, "B S E"]:
         width = source.tokens.shape[1]
         near = masks.window(width, size=self.window, device=source.tokens.device) if self.window else None
         alike = masks.same(source.own.sequence, source.own.sequence) if isinstance(source, Packed) else None
