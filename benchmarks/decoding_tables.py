@@ -119,7 +119,7 @@ def decode_gpu_text(record: Record) -> list[str]:
     return [
         *markdown(titles, rows),
         "",
-        f"{record['text'][0]['sentences']:,} sentences; the run is that of the table above.",
+        f"{record['text'][0]['sentences']:,} sentences. {record['device']}. {conditions(record)}",
     ]
 
 

@@ -29,7 +29,8 @@ def conditions(record: Record) -> str:
     changed = " with changes" if record["uncommitted_changes"] else ""
     load = f"load before {record['load_average_before']}"
     load += f", after {record['load_average_after']:.1f}" if "load_average_after" in record else ""
+    note = f" {record['note']}" if "note" in record else ""
     return (
         f"Measured {record['date']} at {record['commit'][:10]}{changed} on {record['processor']} "
-        f"({record['cpus']} processors; {load}) with {versions}: `{record['command']}`"
+        f"({record['cpus']} processors; {load}) with {versions}: `{record['command']}`{note}"
     )

@@ -319,7 +319,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "back-translation": ("back-translation.json", ablation),
     "decode-cpu": ("decode_cpu_trained.json", decode_cpu),
     "decode-gpu": ("decode_gpu.json", decode_gpu),
-    "decode-gpu-text": ("decode_gpu.json", decode_gpu_text),
+    "decode-gpu-text": ("decode_gpu_text.json", decode_gpu_text),
     "decode-gpu-memory": ("decode_gpu_memory.json", decode_gpu_memory),
     "decode-joeynmt": ("decode_joeynmt.json", decode_joeynmt),
     "decode-joeynmt-transformer": ("decode_joeynmt_transformer.json", decode_joeynmt),
