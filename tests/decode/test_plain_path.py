@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.data.batch import padded_sources
 from regard.decode import decode_all
 from regard.decode.captured import CapturedStepping
-from regard.decode.choosing import RUN, likeliest
+from regard.decode.choosing import RUN, Likeliest, likeliest
 from regard.decode.ranking import LEAST_COVERAGE
 from regard.decode.stepping import Stepping
 from regard.models import Ensemble, Generator, build_model
@@ -178,3 +178,17 @@ def test_the_likeliest_are_those_of_topk(seed: int, rest: int, count: int) -> No
     assert torch.equal(best, expected[0])
     assert torch.equal(numbers.gather(-1, tokens), best)
     assert all(len(set(row)) == count for row in tokens.flatten(0, 1).tolist())
+
+
+@given(st.integers(0, 999), st.integers(1, 6), st.integers(2, 9), st.booleans())
+def test_a_row_that_hypotheses_share_is_as_good_as_one_for_each(seed: int, beam: int, size: int, ties: bool) -> None:
+    torch.manual_seed(seed)
+    log_probs = torch.randn(3, 1, size, dtype=torch.float64)
+    log_probs = (log_probs.round() if ties else log_probs).log_softmax(-1)
+    totals = torch.full((3, beam), -torch.inf, dtype=torch.float64)
+    totals[:, 0], last = 0.0, torch.tensor([False, True, False])
+    found, expected = (
+        Likeliest().choose(rows, totals, 0, last) for rows in (log_probs, log_probs.repeat_interleave(beam, 1))
+    )
+    for one, other in zip(vars(found).values(), vars(expected).values(), strict=True):
+        assert torch.equal(one, other)

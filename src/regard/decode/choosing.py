@@ -51,13 +51,13 @@ class Choice(Protocol):
 
     def choose(
         self,
-        log_probs: Float[Tensor, "B beam V"],
+        log_probs: Float[Tensor, " B #beam V"],
         totals: Float[Tensor, "B beam"],
         position: int,
         last: Bool[Tensor, " B"],
     ) -> Candidates:
         """The best continuations, given the log-probabilities of each next token and of what is written: as many as may
-        be needed to fill the beam with some that END does not finish.
+        be needed to fill the beam with some that END does not finish. Hypotheses that are alike may share a row.
 
         `last` says in which searches nothing but END may follow now.
         """
@@ -76,28 +76,27 @@ class Likeliest:
 
     def choose(
         self,
-        log_probs: Float[Tensor, "B beam V"],
+        log_probs: Float[Tensor, " B #beam V"],
         totals: Float[Tensor, "B beam"],
         position: int,
         last: Bool[Tensor, " B"],
     ) -> Candidates:
-        return self.among(*likeliest(log_probs, self.count(log_probs)), totals, last)
+        return self.among(*likeliest(log_probs, self.count(totals.shape[1], log_probs.shape[2])), totals, last)
 
-    def count(self, numbers: Float[Tensor, "B beam V"]) -> int:
+    def count(self, beam: int, size: int) -> int:
         """How many of the likeliest of each row are considered: the best of all are among the best of each row, of
         which one is END. With the likeliest token of a single row being END nothing else is ever better."""
-        beam, size = numbers.shape[1:]
         return 1 if beam == 1 else min(beam + 1, size)
 
     def among(
         self,
-        each: Float[Tensor, "B beam count"],
-        tokens: Int[Tensor, "B beam count"],
+        each: Float[Tensor, " B #beam count"],
+        tokens: Int[Tensor, " B #beam count"],
         totals: Float[Tensor, "B beam"],
         last: Bool[Tensor, " B"],
     ) -> Candidates:
         """The best continuations, given the likeliest of each row: only those are worth adding up."""
-        beam = each.shape[1]
+        beam = totals.shape[1]
         if beam == 1:
             totals = totals + each[..., 0].masked_fill(last[:, None] & (tokens[..., 0] != END), -torch.inf)
             return Candidates(totals, torch.zeros_like(tokens[..., 0]), tokens[..., 0])
@@ -106,7 +105,7 @@ class Likeliest:
         # Nothing continues an empty place, whatever the model makes of it.
         sums.masked_fill_(totals[..., None] == -torch.inf, -torch.inf)
         best, places = sums.flatten(1).topk(min(2 * beam, sums[0].numel()))
-        return Candidates(best, places // each.shape[2], tokens.flatten(1).gather(1, places))
+        return Candidates(best, places // each.shape[2], tokens.expand_as(sums).flatten(1).gather(1, places))
 
     def select(self, searches: Int[Tensor, " M"]) -> Self:
         return self

@@ -17,7 +17,7 @@ from regard.device import has_kernels
 from regard.tokens.vocabulary import END
 
 
-def is_fused(searches: Searches, logits: Float[Tensor, "N V"]) -> bool:
+def is_fused(searches: Searches, logits: Float[Tensor, " B #beam V"]) -> bool:
     """Whether the next step of these searches is done here, if nobody asks for the attention."""
     return has_kernels(logits) and fits(searches, logits.shape[-1])
 
@@ -29,16 +29,16 @@ def fits(searches: Searches, size: int) -> bool:
 
 
 def fused_step(
-    searches: Searches, logits: Float[Tensor, "N V"], ranking: Ranking, n_best: int
+    searches: Searches, logits: Float[Tensor, " B #beam V"], ranking: Ranking, n_best: int
 ) -> tuple[Searches, Int[Tensor, "B beam"]]:
     """The searches, one token further, written into the same memory; and the row whose state each place goes on with.
     The state is as it was."""
     from regard.decode import kernels
 
     live, finished, rules = searches.live, searches.finished, searches.rules
-    # As many as `Likeliest` considers.
-    count = 1 if live.beam == 1 else min(live.beam + 1, logits.shape[-1])
-    best, tokens = kernels.likeliest(logits.reshape(*live.totals.shape, -1), count, rules.forbidden(live.length))
+    count = Likeliest().count(live.beam, logits.shape[2])
+    found = kernels.likeliest(logits, count, rules.forbidden(live.length))
+    best, tokens = (each.expand(*live.totals.shape, count).contiguous() for each in found)
     worth = ranking.worth(live.length + 1)
     assert isinstance(worth, float)
     rows = kernels.advance_(

@@ -169,9 +169,9 @@ class Writer:
         alike = 1 if live.length else self.beam
         features, state = self.model.advance(live.last[::alike], searches.state)
         logits, seen = self.model.readout_of(state).logits(features[:, -1]), self.attention()
+        logits = logits.view(len(live.totals), -1, logits.shape[-1])
         if alike > 1:
             state = self._spread(state, torch.arange(len(live.totals), device=logits.device))
-            logits = logits.repeat_interleave(alike, 0)
             seen = None if seen is None else seen.repeat_interleave(alike, 0)
         if seen is None and is_fused(searches, logits):
             searches, rows = fused_step(searches, logits, self.ranking, self.n_best)
@@ -182,7 +182,7 @@ class Writer:
 
         # Of the best continuations those with END are finished, and others go on in all places.
         last = rules.last(live.length)
-        candidates = _candidates(searches, logits.view(*live.totals.shape, -1), last).without(searches.over)
+        candidates = _candidates(searches, logits, last).without(searches.over)
         live.finish(candidates.ending(self.beam), self.ranking, searches.keep, searches.finished)
         going = candidates.going_on(self.beam, last)
 
@@ -264,7 +264,7 @@ def search(
         rows = [*(rows[row] for row in stay), *[None] * len(fill)]
 
 
-def _candidates(searches: Searches, logits: Float[Tensor, "B beam V"], last: Bool[Tensor, " B"]) -> Candidates:
+def _candidates(searches: Searches, logits: Float[Tensor, " B #beam V"], last: Bool[Tensor, " B"]) -> Candidates:
     """The best continuations, of those that the rules allow; the logits are consumed."""
     live, rules, choice = searches.live, searches.rules, searches.choice
     if logits.device.type == "cpu" and logits.dtype == torch.float32 and logits.is_contiguous():
@@ -272,12 +272,12 @@ def _candidates(searches: Searches, logits: Float[Tensor, "B beam V"], last: Boo
 
         if isinstance(choice, Likeliest) and rules.are_fixed(live.length):
             # Nobody looks at the others, so that they need not be written.
-            best, tokens = loops.likeliest_(logits, choice.count(logits), rules.forbidden(live.length))
-            return choice.among(best, tokens, live.totals, last)
+            count = choice.count(live.beam, logits.shape[2])
+            return choice.among(*loops.likeliest_(logits, count, rules.forbidden(live.length)), live.totals, last)
         log_probs = loops.log_softmax_(logits)
     else:
         log_probs = logits.log_softmax(-1, dtype=torch.float32)
-    rules.forbid_(log_probs, live.written)
+    rules.forbid_(log_probs, live.written[:, : log_probs.shape[1]])
     return choice.choose(log_probs, live.totals, live.length, last)
 
 
