@@ -37,8 +37,8 @@ def fused_step(
 
     live, finished, rules = searches.live, searches.finished, searches.rules
     count = Likeliest().count(live.beam, logits.shape[2])
-    found = kernels.likeliest(logits, count, rules.forbidden(live.length))
-    best, tokens = (each.expand(*live.totals.shape, count).contiguous() for each in found)
+    every = logits.expand(*live.totals.shape, -1)
+    best, tokens = kernels.likeliest(every, count, rules.forbidden(live.length))
     worth = ranking.worth(live.length + 1)
     assert isinstance(worth, float)
     rows = kernels.advance_(
