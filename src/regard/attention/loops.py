@@ -84,7 +84,7 @@ def floats(typing, address):
 @njit(nogil=True, cache=True, fastmath=SUMS, error_model="numpy")
 @no_type_check
 def _few_queries(queries, keys, values, biases, contexts, scale, shape, query, key, value, bias):
-    """One query of one head after another; what each of a row sees is found out once for all heads that see alike."""
+    """One query after another, each with all heads that see alike."""
     batch, heads, share, places, count, width, value_width = shape
     asked, known, held, added, context = (
         floats(queries),
@@ -94,28 +94,34 @@ def _few_queries(queries, keys, values, biases, contexts, scale, shape, query, k
         floats(contexts),
     )
     scale = float32(scale)
+    alike = heads if biases == 0 or bias[1] == 0 else 1
     seen = np.arange(count + TOGETHER)
     plus = np.zeros(count + TOGETHER, dtype=np.float32)
-    weights = np.empty(count + TOGETHER, dtype=np.float32)
+    weights = np.empty(alike * (count + TOGETHER), dtype=np.float32)
     mixed = np.empty(value_width, dtype=np.float32)
     whole = _fill_up(seen, plus, count)
     for row in range(batch):
         for place in range(places):
-            for head in range(heads):
-                if biases != 0 and (head == 0 or bias[1] != 0):
-                    whole = _visible(
-                        added, row * bias[0] + head * bias[1] + place * bias[2], bias[3], count, seen, plus
-                    )
-                group = head // share
-                begin = row * query[0] + head * query[1] + place * query[2]
-                _compare(asked, begin, known, row * key[0] + group * key[1], key[2], width, seen, whole, weights)
-                total = _weigh(weights, plus, whole, scale)
-                _mix(held, row * value[0] + group * value[1], value[2], value_width, seen, whole, weights, mixed)
-                # A query that sees nothing gets nothing.
-                part = float32(1) / total if whole else float32(0)
-                begin = ((row * places + place) * heads + head) * value_width
-                for feature in range(value_width):
-                    context[begin + feature] = mixed[feature] * part
+            for first in range(0, heads, alike):
+                if biases != 0:
+                    begin = row * bias[0] + first * bias[1] + place * bias[2]
+                    whole = _visible(added, begin, bias[3], count, seen, plus)
+                for head in range(first, first + alike):
+                    begin = row * query[0] + head * query[1] + place * query[2]
+                    own = weights[(head - first) * whole : (head - first + 1) * whole]
+                    _compare(asked, begin, known, row * key[0] + head // share * key[1], key[2], width, seen, own)
+                    _level(own, plus, scale)
+                # Of all heads at once: a processor does many numbers at a time.
+                for rank in range(alike * whole):
+                    weights[rank] = exponential(weights[rank])
+                for head in range(first, first + alike):
+                    own = weights[(head - first) * whole : (head - first + 1) * whole]
+                    total = _mix(held, row * value[0] + head // share * value[1], value[2], seen, own, mixed)
+                    # A query that sees nothing gets nothing.
+                    part = float32(1) / total if whole else float32(0)
+                    begin = ((row * places + place) * heads + head) * value_width
+                    for feature in range(value_width):
+                        context[begin + feature] = mixed[feature] * part
 
 
 @njit(nogil=True, cache=True)
@@ -142,9 +148,9 @@ def _fill_up(seen, plus, found):
 
 @njit(nogil=True, cache=True, fastmath=SUMS)
 @no_type_check
-def _compare(asked, query, known, begin, stride, width, seen, whole, weights):
+def _compare(asked, query, known, begin, stride, width, seen, weights):
     """Writes the products of a query and the keys that it sees."""
-    for rank in range(0, whole, TOGETHER):
+    for rank in range(0, len(weights), TOGETHER):
         first, second = begin + seen[rank] * stride, begin + seen[rank + 1] * stride
         third, fourth = begin + seen[rank + 2] * stride, begin + seen[rank + 3] * stride
         a = b = c = d = float32(0)
@@ -159,33 +165,36 @@ def _compare(asked, query, known, begin, stride, width, seen, whole, weights):
 
 @njit(nogil=True, cache=True, fastmath=SUMS, error_model="numpy")
 @no_type_check
-def _weigh(weights, plus, whole, scale):
-    """Makes weights of products, but for their sum, which is given back."""
-    top = float32(-np.inf)
-    for rank in range(whole):
-        weights[rank] = weights[rank] * scale + plus[rank]
-        top = max(top, weights[rank])
-    total = float32(0)
-    for rank in range(whole):
-        weights[rank] = exponential(weights[rank] - top)
-        total += weights[rank]
-    return total
+def _level(weights, plus, scale):
+    """Makes scores of products, less the highest of them."""
+    a = b = c = d = float32(-np.inf)
+    for rank in range(0, len(weights), TOGETHER):
+        first, second = weights[rank] * scale + plus[rank], weights[rank + 1] * scale + plus[rank + 1]
+        third, fourth = weights[rank + 2] * scale + plus[rank + 2], weights[rank + 3] * scale + plus[rank + 3]
+        weights[rank], weights[rank + 1], weights[rank + 2], weights[rank + 3] = first, second, third, fourth
+        a, b, c, d = max(a, first), max(b, second), max(c, third), max(d, fourth)
+    top = max(max(a, b), max(c, d))
+    for rank in range(len(weights)):
+        weights[rank] -= top
 
 
 @njit(nogil=True, cache=True, fastmath=SUMS)
 @no_type_check
-def _mix(held, begin, stride, width, seen, whole, weights, mixed):
-    """Writes the sum of the values that are seen, each multiplied by its weight."""
-    for feature in range(width):
+def _mix(held, begin, stride, seen, weights, mixed):
+    """Writes the sum of the values that are seen, each multiplied by its weight; gives the sum of the weights."""
+    for feature in range(len(mixed)):
         mixed[feature] = 0
-    for rank in range(0, whole, TOGETHER):
+    total = float32(0)
+    for rank in range(0, len(weights), TOGETHER):
         first, second = begin + seen[rank] * stride, begin + seen[rank + 1] * stride
         third, fourth = begin + seen[rank + 2] * stride, begin + seen[rank + 3] * stride
         a, b, c, d = weights[rank], weights[rank + 1], weights[rank + 2], weights[rank + 3]
-        for feature in range(width):
+        total += (a + b) + (c + d)
+        for feature in range(len(mixed)):
             mixed[feature] += (
                 a * held[first + feature]
                 + b * held[second + feature]
                 + c * held[third + feature]
                 + d * held[fourth + feature]
             )
+    return total
