@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from regard.attention import KeyValueCache, Lineage, Memory, SharedCache, attend
-from regard.attention.cache import ROOM
+from regard.attention.cache import ROOM, _fewer
 from regard.errors import UsageError
 
 cuts = st.lists(st.integers(1, 3), min_size=1, max_size=4)
@@ -211,3 +211,13 @@ def test_a_shared_cache_has_a_capacity_too() -> None:
     cache.append(normal(2, 1, 1, 4), normal(2, 1, 1, 4))
     with pytest.raises(UsageError, match=r"^a cache of capacity 1 cannot hold 2 positions; start with a capacity of"):
         cache.append(normal(2, 1, 1, 4), normal(2, 1, 1, 4))
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=5), st.booleans())
+def test_rows_are_chosen_within_their_memory(rows: list[int], moved: bool) -> None:
+    kept = torch.arange(5 * 6, dtype=torch.float32).view(5, 2, 3)
+    kept = kept.transpose(1, 2) if moved else kept
+    expected = kept[rows]
+    found = _fewer(kept, torch.tensor(rows))
+    assert torch.equal(found, expected)
+    assert found.data_ptr() == kept.data_ptr()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from decoding_toys import SmallGenerator, TableGenerator, UniformGenerator, random_table
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY
 from torch import Tensor
@@ -313,6 +313,15 @@ def keep(given: Tensor) -> Pair:
     return Pair(given + 2, [Cache(whole, whole), Cache(taken(given, len(given)).copy_(-given), given + 3)])
 
 
+@pytest.fixture
+def _tight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory in pieces of two numbers or three, none of which is rounded up."""
+    monkeypatch.setattr(captured, "ALIGNED", 1)
+    monkeypatch.setattr(captured, "PIECE", 12)
+
+
+@pytest.mark.usefixtures("_tight")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=6))
 def test_what_is_kept_stays_where_it_is_made_in_memory_that_serves_all_shapes(shapes: list[int]) -> None:
     stepping = repeating()
@@ -329,6 +338,7 @@ def test_what_is_kept_stays_where_it_is_made_in_memory_that_serves_all_shapes(sh
     assert {tensor.untyped_storage().data_ptr() for tensor in stepping.memory.values()} == before
 
 
+@pytest.mark.usefixtures("_tight")
 def test_what_grows_is_not_written_over_what_it_grows_from() -> None:
     def grow(cache: Cache) -> Cache:
         wider = taken(cache.keys, 2 * len(cache.keys))

@@ -107,26 +107,28 @@ def test_a_window_in_the_encoder_hides_what_is_further_to_either_side() -> None:
     assert seen_by.int().tolist() == [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1], [0, 0, 1, 1]]
 
 
-@pytest.mark.parametrize("at_once", [1, 4, 8, 12])
+@pytest.mark.parametrize("rows", [1, 2, 3])
 @torch.no_grad()
-def test_sources_are_encoded_in_pieces_alike_and_at_once_for_whoever_looks(
-    at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sources_are_encoded_in_pieces_alike(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model, source = translator().eval(), SOURCE.select(torch.tensor([0, 1, 1, 0, 1]))
     whole = model.encoder(source)
-    monkeypatch.setattr(transformer, "AT_ONCE", at_once)
-    pieces: list[int] = []
-    monkeypatch.setattr(
-        model.encoder, "_encode", lambda part: pieces.append(len(part.tokens)) or Encoder._encode(model.encoder, part)
-    )
-    torch.testing.assert_close(model.encoder(source), whole)
-    assert pieces == {1: [1] * 5, 4: [1] * 5, 8: [2, 2, 1], 12: [3, 2]}[at_once]
-    with record(model, "encoder.layers.0.output") as seen:
-        model.encoder(source)
-    assert [len(each) for each in seen["encoder.layers.0.output"]] == [5]
-    with torch.enable_grad():
-        model.encoder(source)
-    assert pieces[-2:] == [5, 5]
+    monkeypatch.setattr(Encoder, "_rows_at_once", lambda self, source: rows)
+    with record(model, "encoder.output") as seen:
+        torch.testing.assert_close(model.encoder(source), whole)
+    assert [len(each) for each in seen["encoder.output"]] == {1: [1] * 5, 2: [2, 2, 1], 3: [3, 2]}[rows]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_sources_are_encoded_at_once_for_whoever_looks_or_learns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transformer, "AT_ONCE", 8)
+    encoder = translator().eval().cuda().encoder
+    source = SOURCE.select(torch.tensor([0, 1, 1, 0, 1])).to(torch.device("cuda"))
+    assert encoder._rows_at_once(source) == 5
+    with torch.no_grad():
+        assert encoder._rows_at_once(source) == 2
+        with record(encoder, "layers.0.output"):
+            assert encoder._rows_at_once(source) == 5
 
 
 def test_grouped_keys_need_fewer_weights() -> None:

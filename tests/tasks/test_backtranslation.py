@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
@@ -144,6 +145,15 @@ def test_only_the_same_text_model_and_tag_go_on(tmp_path: Path) -> None:
         task(tmp_path, ["uno", *lines[1:]]).run(resume=True)
     assert str(refusal.value) == f"{pairs}: was begun with another text; {remedy}"
     assert task(tmp_path, lines).run(resume=True).pairs == 3
+
+
+def test_it_goes_on_where_weights_are_held_in_another_format_meanwhile(tmp_path: Path) -> None:
+    mirror, lines = Mirror(), begun(tmp_path)
+    going_on = task(tmp_path, lines, mirror)
+    mirror.model.to(torch.bfloat16)
+    with pytest.raises(UsageError, match="another model"):
+        task(tmp_path, lines, mirror).run(resume=True)
+    assert going_on.run(resume=True).lines == len(lines)
 
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:

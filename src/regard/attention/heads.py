@@ -133,7 +133,7 @@ class Heads(nn.Module):
         else:
             rows = self.heads * self.width
             vectors = self._split(F.linear(source, self.inward.weight[rows:], self.inward.bias[rows:]))
-        return Memory(self.attention.prepare(vectors[:, : self.groups]), vectors[:, self.groups :]).put()
+        return Memory(self.attention.prepare(vectors[:, : self.groups]), vectors[:, self.groups :])
 
     def look(
         self,

@@ -52,8 +52,9 @@ def back_translate(
     from regard.tasks import load_translator
     from regard.tasks.backtranslation import BackTranslation
 
-    translator = load_translator(model, device=device, changes=settings or [], engine=engine).only_writing().into(to)
+    translator = load_translator(model, device=device, changes=settings or [], engine=engine).into(to)
     task = BackTranslation(translator, text, out, tag=tag)
+    translator.only_writing()
     try:
         with told_if_eager(translator), progress_of("lines") as on_progress:
             counts = task.run(resume=resume, on_progress=on_progress)

@@ -97,8 +97,10 @@ def evaluate(
     changes = [] if beam is None else ["decode.method=beam", f"decode.beam={beam}"]
     folders = [model, *(ensemble or [])]
     translator = load_translator(*folders, device=device, changes=[*changes, *(settings or [])], engine=engine)
-    translator.only_writing().into(to)  # refuses a tag that it does not know
+    translator.into(to)  # refuses a tag that it does not know
     pairs = tagged(held_out(translator, part, data or []), to, bool(data))
+    if not any(pair.links for pair in pairs):  # with which the attention is compared
+        translator.only_writing()
     others = None if against is None else outputs_of(against, pairs, device, changes)
     with told_if_eager(translator), progress_of("translating") as on_progress:
         result = evaluate_on(translator, pairs, intervals=intervals, on_progress=on_progress)

@@ -107,7 +107,7 @@ def translate(
     _refuse_contradictions(markup, alignments, rescore, weight)
     terms = _terms(glossary, ignore_case)
     translator = load_translator(model, *ensemble or [], device=device, changes=settings or [], engine=engine).into(to)
-    if not alignments:
+    if not (alignments or markup):  # which look at the attention
         translator.only_writing()
     rescoring = None if rescore is None else _rescoring(translator, rescore, weight, n_best, device, to)
     with told_if_eager(translator, terms=terms is not None):

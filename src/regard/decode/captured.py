@@ -202,7 +202,9 @@ class CapturedStepping(Stepping):
         place, room = (path, tensor.shape, tensor.dtype), self._kept.around(tensor)
         is_own = room is not None and self._owners.setdefault(room.data_ptr(), path) == path
         if room is not None and is_own and place not in self.memory:
-            self._rooms[path, tensor.dtype] = room
+            before = self._rooms.get((path, tensor.dtype))
+            if before is None or before.numel() < room.numel():
+                self._rooms[path, tensor.dtype] = room
             self.memory[place] = tensor
         return self._place_of(path, tensor)
 

@@ -54,12 +54,13 @@ def decode_all(
             return decode_batch(writer, batch, settings, limits, forced, chosen, steppings[worker])
 
         fit = partial(steppings[0].fit, sources=len(sources), workers=len(steppings))
+
+        def size(chosen: list[int]) -> int:
+            room = steppings[0].room(settings.longest_output(len(sources[chosen[0]])) + 1)
+            return steppings[0].rows(len(chosen)) * (widths[chosen[0]] + room)
+
         # The largest first: memory that does not suffice is found out at once, and what does serves all the others.
-        batches = sorted(
-            batches_by_length(widths, settings.batch_tokens, fit),
-            key=lambda chosen: steppings[0].rows(len(chosen)) * widths[chosen[0]],
-            reverse=True,
-        )
+        batches = sorted(batches_by_length(widths, settings.batch_tokens, fit), key=size, reverse=True)
         for chosen, outputs in each_done(write, batches, len(steppings)):
             found.update(zip(chosen, outputs, strict=True))
             if on_progress is not None:

@@ -77,6 +77,7 @@ def settle(model: Generator, precision: str, device: torch.device) -> None:
     """Holds weights in the format that a model writes in, and in no other, for whoever asks nothing else of it. On a
     CUDA device, where memory is scarce, it would otherwise have a copy."""
     if precision == "bfloat16" and device.type == "cuda":
+        _COPIES.pop(model, None)
         # By way of the host: beside the weights that go, those that come would lie scattered, and no memory be free.
         model.to("cpu", torch.bfloat16)
         torch.cuda.empty_cache()

@@ -137,8 +137,8 @@ class TokenInput(nn.Module):
 
 
 AT_ONCE = 4096
-"""Tokens of sources that are encoded at a time where nobody learns or looks on: for more of them, what is computed on
-the way would take more memory than what comes of it."""
+"""Tokens of sources that are encoded at a time on a CUDA device where nobody learns or looks on: for more of them, what
+is computed on the way would take more memory than what comes of it."""
 
 
 class Encoder(nn.Module):
@@ -154,17 +154,17 @@ class Encoder(nn.Module):
         self.output = Tap()
 
     def forward(self, source: Padded) -> Float[Tensor, "B S E"]:
-        rows, width = source.tokens.shape
-        some = max(AT_ONCE // max(width, 1), 1)
-        if rows <= some or isinstance(source, Packed) or torch.is_grad_enabled() or self.watched:
+        rows = self._rows_at_once(source)
+        if len(source.tokens) <= rows:
             return self._encode(source)
-        parts = zip(torch.split(source.tokens, some), torch.split(source.lengths, some), strict=True)
+        parts = zip(torch.split(source.tokens, rows), torch.split(source.lengths, rows), strict=True)
         return torch.cat([self._encode(Padded(*part)) for part in parts])
 
-    @property
-    def watched(self) -> bool:
-        """Whether somebody looks at a tap."""
-        return any(module.watched for module in self.modules() if isinstance(module, Tap))
+    def _rows_at_once(self, source: Padded) -> int:
+        rows, width = source.tokens.shape
+        is_scarce = source.tokens.is_cuda and not torch.is_grad_enabled() and not isinstance(source, Packed)
+        watched = (module.watched for module in self.modules() if isinstance(module, Tap))
+        return max(AT_ONCE // max(width, 1), 1) if is_scarce and not any(watched) else rows
 
     def _encode(self, source: Padded) -> Float[Tensor, "B S E"]:
         width = source.tokens.shape[1]
@@ -205,7 +205,7 @@ class Decoder(nn.Module):
         """The source as keys and values of each layer; in training each layer makes them when it looks."""
         if self.training and torch.is_grad_enabled():
             return [Unprepared(source)] * len(self.layers)
-        return [layer.cross.remember(source) for layer in cast(Iterable[DecoderBlock], self.layers)]
+        return [layer.cross.remember(source).put() for layer in cast(Iterable[DecoderBlock], self.layers)]
 
     def forward(self, tokens: Int[Tensor, "N n"], state: TransformerState) -> Float[Tensor, "N n E"]:
         stream = self.input(tokens, state.offset, None if state.layout is None else state.layout.place)

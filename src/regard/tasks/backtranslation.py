@@ -11,10 +11,11 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
+
+import torch
 
 from regard.checkpoint import weights_of
 from regard.disk import each_line, replace_file, sync_folder
@@ -62,6 +63,7 @@ class BackTranslation:
         self._unfinished = out.with_name(f".{out.name}.unfinished")
         self._progress = out.with_name(f".{out.name}.progress")
         self._read = hashlib.blake2b()
+        self._made_by = self._fingerprint()
 
     def run(self, *, resume: bool = False, on_progress: Callable[[int, int], None] | None = None) -> Counts:
         """Writes all pairs. With `resume` it goes on where it was stopped or killed, on the same device and engine to
@@ -160,13 +162,13 @@ class BackTranslation:
     def _note(self, line: str) -> None:
         self._read.update(line.encode() + b"\n")
 
-    @cached_property
-    def _made_by(self) -> str:
-        """Of all that decides what a line becomes."""
+    def _fingerprint(self) -> str:
+        """Of all that decides what a line becomes. What is done to the weights later, such as `only_writing`, does not
+        count: it is decided by these."""
         digest = hashlib.blake2b(f"{self.decoding.model_dump_json()} {self.tag}".encode())
         for name, tensor in weights_of(self.translator.model).items():
             digest.update(name.encode())
-            digest.update(tensor.cpu().numpy().tobytes())
+            digest.update(tensor.cpu().contiguous().flatten().view(torch.uint8).numpy().data)
         return digest.hexdigest()
 
 

@@ -133,7 +133,7 @@ class Translator:
 
     def only_writing(self) -> Self:
         """This translator, for whoever asks nothing of it but to write, in the recipe's `decode.precision`: a GPU then
-        holds its weights in that format alone."""
+        holds its weights in that format alone, and all that is asked of them later is answered in it."""
         settle(self.model, self.recipe.decode.precision, device_of(self.model))
         return self
 
