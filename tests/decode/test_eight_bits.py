@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from regard.data.batch import padded_sources
 from regard.decode import decode_all, eight_bits, precision, score_all
 from regard.decode.eight_bits import EightBits, has_eight_bits, in_eight_bits, is_exact
-from regard.decode.layout import can_pack
+from regard.decode.packed import can_pack
 from regard.decode.precision import computing_in
 from regard.errors import ModelWarning
 from regard.models import Ensemble, Generator, build_model

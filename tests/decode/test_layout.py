@@ -14,7 +14,8 @@ from torch.nn import functional as F
 from regard.data.batch import padded_sources
 from regard.decode import Hypothesis, decode, decode_all
 from regard.decode.eight_bits import EightBits
-from regard.decode.layout import Packed, can_pack, has_matrices, laid_out
+from regard.decode.layout import has_matrices, laid_out
+from regard.decode.packed import Packed, can_pack
 from regard.models import Ensemble, Generator, RecurrentTranslator, build_model
 from regard.nn.cells import Cell
 from regard.nn.embedding import TokenVectors

@@ -12,23 +12,30 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.decode.eight_bits import EightBits, is_exact
-from regard.decode.layout import Packed, can_pack
 from regard.decode.multipliers import Multiplier, with_multipliers
+from regard.decode.packed import Packed, can_pack
+from regard.decode.sparse import Sparse
 from regard.models import Ensemble, Generator, build_model
 
 needs_exact = pytest.mark.skipif(not is_exact(), reason="this processor does not add such products up exactly")
 needs_packing = pytest.mark.skipif(not can_pack(torch.float32), reason="this build of torch has no oneDNN")
 each_kind = pytest.mark.parametrize(
-    "kind", [pytest.param(EightBits, marks=needs_exact), pytest.param(Packed, marks=needs_packing)]
+    "kind",
+    [
+        pytest.param(EightBits, marks=needs_exact),
+        pytest.param(Packed, marks=needs_packing),
+        pytest.param(Sparse, marks=needs_packing),
+    ],
 )
-Kind = type[EightBits] | type[Packed]
+Kind = type[EightBits] | type[Packed] | type[Sparse]
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _compiled() -> None:
     """The first call compiles, and hypothesis has no patience for that."""
     for bias in (None, torch.zeros(2)):
-        F.linear(torch.zeros(1, 2), EightBits.of(torch.zeros(2, 2)), bias)
+        for kind in (EightBits, Sparse):
+            F.linear(torch.zeros(1, 2), kind.of(torch.zeros(2, 2)), bias)
 
 
 def random(*shape: int, seed: int = 1) -> Tensor:

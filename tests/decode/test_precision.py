@@ -13,9 +13,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from regard.data.batch import Padded, padded_sources
 from regard.decode import decode, decode_all
 from regard.decode.eight_bits import EightBits, has_eight_bits
-from regard.decode.layout import Packed, can_pack
 from regard.decode.modules import weights_of
 from regard.decode.multipliers import Multiplier
+from regard.decode.packed import Packed, can_pack
 from regard.decode.precision import _COPIES, computing_in, narrow, settle
 from regard.models import Generator, build_model
 from regard.recipe import Decoding
