@@ -30,7 +30,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import product
@@ -42,13 +42,9 @@ from typing import Any
 import torch
 from conditions import conditions, installed
 from joeynmt_peer import JoeyNMT, recurrent_network, transformer_network
-from plain_marian import computes_alike, marian, marian_of
+from plain_marian import Outputs, Sources, System, computes_alike, generating, marian, marian_of
 from sacrebleu import corpus_bleu
-from torch import Tensor
 
-from regard.data.batch import Padded
-from regard.decode.constraints import NEVER
-from regard.decode.corpus import batches_by_length
 from regard.decode.eight_bits import has_eight_bits
 from regard.decode.export import check_can_export, ctranslate2
 from regard.errors import RegardError, UsageError, counted
@@ -69,10 +65,6 @@ RECURRENT = {"own, recurrent": "before", "own, recurrent, fed": "feed"}
 JOEYNMT = ("JoeyNMT, recurrent", "JoeyNMT, Transformer")
 SYSTEMS = (*ENGINES, *RECURRENT, MARIAN, *JOEYNMT)
 BATCH_TOKENS = "source tokens of a batch, beam not counted: each system at each size, of which its fastest counts"
-Sources = list[list[int]]
-Outputs = list[tuple[int, ...]]
-System = Callable[[Sources, int], Outputs]
-"""Translates sources in batches of so many tokens; gives the best output of each."""
 
 
 def ending_model(settings: TransformerModel) -> torch.nn.Module:
@@ -202,43 +194,6 @@ def alone(folder: Path, compute: str, how: Decoding) -> System:
         return [tuple(map(int, result.hypotheses[0])) for result in results]
 
     return translate
-
-
-def generating(model: Any, how: Decoding, lengths: Sequence[int] | None) -> System:
-    """MarianMT as its users call it; or made to write the longest of the given lengths in each batch."""
-    model.eval()
-
-    def translate(sources: Sources, batch_tokens: int) -> Outputs:
-        found: dict[int, tuple[int, ...]] = {}
-        for chosen in batches_by_length([len(source) + 1 for source in sources], batch_tokens):
-            batch = Padded.of([[*sources[example], END] for example in chosen])
-            most = max(how.longest_output(len(sources[example])) for example in chosen)
-            count = 1 + (most if lengths is None else max(lengths[example] for example in chosen))
-            written = model.generate(
-                input_ids=batch.tokens,
-                attention_mask=batch.keep.long(),
-                num_beams=how.beam,
-                do_sample=False,
-                length_penalty=how.length_penalty,
-                early_stopping=how.beam > 1,
-                min_new_tokens=0 if lengths is None else count,
-                max_new_tokens=count,
-                logits_processor=[forbid],
-            )
-            found.update(zip(chosen, map(until_end, written[:, 1:].tolist()), strict=True))
-        return [found[example] for example in range(len(sources))]
-
-    return torch.inference_mode()(translate)
-
-
-def forbid(_: Tensor, log_probs: Tensor) -> Tensor:
-    """Of what is never written; in place, which takes MarianMT little time."""
-    return log_probs.index_fill_(1, torch.tensor(NEVER), -torch.inf)
-
-
-def until_end(tokens: list[int]) -> tuple[int, ...]:
-    """Without what fills a row up."""
-    return tuple(tokens[: tokens.index(END)] if END in tokens else tokens)
 
 
 @dataclass(frozen=True)

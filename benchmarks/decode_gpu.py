@@ -8,6 +8,11 @@ batches of 128, and a single sentence. MarianMT has the same shape, in bfloat16;
 products in TF32, and in bfloat16. All are warmed, then take turns; the median of the rounds counts. Captured outputs
 are compared with those of the same steps done one by one. A text of sentences of all lengths is translated too, three
 times, from nothing: all is captured on the way.
+
+    python benchmarks/decode_gpu.py --model runs/mine --text test.en --parts text --out …
+
+With a model, that text is a real one: MarianMT has the weights of the model, which must compute as it does, both end
+outputs by themselves, and all settings are the defaults.
 """
 
 import argparse
@@ -24,15 +29,17 @@ from typing import Any
 import numpy as np
 import torch
 from conditions import conditions
-from plain_marian import marian
+from plain_marian import Sources, computes_alike, generating, marian, marian_of
 
 from regard.decode import Hypothesis, decode_all
 from regard.decode.captured import CapturedStepping
 from regard.decode.corpus import batches_by_length
 from regard.decode.precision import settle
 from regard.decode.stepping import Stepping
+from regard.disk import read_lines
 from regard.models import Generator, build_model
 from regard.recipe import Decoding, TransformerModel
+from regard.tasks import Translator, load
 from regard.tokens import END, PAD
 
 VOCABULARY, SOURCE, TOKENS, BATCHES = 10_000, 27, 32, 16
@@ -45,7 +52,6 @@ PEER, WIDE_PEER = "MarianMT generate, bfloat16", "MarianMT generate, float32"
 PEERS = {WIDE_PEER: torch.float32, PEER: torch.bfloat16}
 ALONE = "weights in bfloat16 alone"
 """As the peer has them, and as the commands do; otherwise a model keeps its own weights too."""
-Sources = list[list[int]]
 Found = list[list[Hypothesis]]
 
 
@@ -201,25 +207,48 @@ def _share(found: Found, others: Found) -> float:
     return round(sum(a.tokens == b.tokens for a, b in pairs) / len(pairs), 4)
 
 
-def files(count: int) -> Iterator[dict[str, Any]]:
+def files(count: int, folder: Path | None, path: Path | None) -> Iterator[dict[str, Any]]:
     """Figures of a text, three times: it begins without a graph."""
-    yield from each_by_itself(partial(file_of, count=count))
+    yield from each_by_itself(partial(file_of, count=count, folder=folder, path=path))
 
 
-def file_of(name: str, beam: int, count: int) -> dict[str, Any]:
-    text, how = text_of(count), Decoding(beam=beam, longest_factor=1.0, longest_extra=0)
-    if name in PEERS:
+def file_of(name: str, beam: int, count: int, folder: Path | None, path: Path | None) -> dict[str, Any]:
+    if folder is not None and path is not None:
+        text, system = trained(name, beam, folder, read_lines(path)[:count])
+    elif name in PEERS:
+        text, how = text_of(count), limited(beam)
         system = partial(generate_text, peer_model(PEERS[name]), text, how)
     else:
-        system = partial(own, own_model(name), name, text, how)
-    rates = [round(count / seconds(system), 1) for _ in TIMES]
+        text = text_of(count)
+        system = partial(own, own_model(name), name, text, limited(beam))
+    rates = [round(len(text) / seconds(system), 1) for _ in TIMES]
     return {
         "system": name if name in PEERS else f"own, {name}",
         "beam": beam,
-        "sentences": count,
+        "sentences": len(text),
         **dict(zip(TIMES, rates, strict=True)),
         **peaks(),
     }
+
+
+def limited(beam: int) -> Decoding:
+    """What lets random weights, which end nothing by themselves, write as many tokens as they read."""
+    return Decoding(beam=beam, longest_factor=1.0, longest_extra=0)
+
+
+def trained(name: str, beam: int, folder: Path, lines: list[str]) -> tuple[Sources, Callable[[], Any]]:
+    """A real text, and what translates it: a trained model, or MarianMT with its weights, as both come."""
+    translator = load(folder, device="cpu")
+    if not isinstance(translator, Translator) or not computes_alike(translator.recipe.model):
+        raise SystemExit(f"--model {folder}: MarianMT cannot have its weights; give a model that computes as it does")
+    text, how = translator.source_tokenizer.encode_all(lines), Decoding(beam=beam)
+    if name in PEERS:
+        peer = marian_of(translator.model, translator.recipe.model, positions=1024).to(DEVICE, PEERS[name])
+        return text, partial(generating(peer, how), text, how.batch_tokens)
+    model = translator.model.to(DEVICE)
+    if name == ALONE:
+        settle(model, "bfloat16", DEVICE)
+    return text, partial(own, model, name, text, how)
 
 
 def generate_text(peer: Any, text: Sources, how: Decoding) -> None:
@@ -235,14 +264,18 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=4000, help="of the text")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="some of the figures alone")
     parser.add_argument("--commit", default="", help="commit of the code, where there is no repository to ask")
+    parser.add_argument("--model", type=Path, help="folder of a trained Transformer, for a real text")
+    parser.add_argument("--text", type=Path, help="that text, a sentence a line")
     arguments = parser.parse_args()
+    if (arguments.model is None) != (arguments.text is None):
+        parser.error("--model and --text belong together")
     record: dict[str, Any] = conditions(("regard", "torch", "transformers", "numpy"), arguments.commit)
     record["device"] = torch.cuda.get_device_name()
     parts: dict[str, Iterator[dict[str, Any]]] = {
         "batches": batches(arguments.rounds),
         "memory": memory(),
         "equal": equal_outputs(arguments.sentences // 16),
-        "text": files(arguments.sentences),
+        "text": files(arguments.sentences, arguments.model, arguments.text),
     }
     for name in arguments.parts:
         record[name] = []

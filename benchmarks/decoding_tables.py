@@ -110,12 +110,12 @@ def decode_gpu_text(record: Record) -> list[str]:
             figure["system"],
             str(figure["beam"]),
             *(f"{figure[name]:,.0f}" for name in times),
-            *(f"{figure[measure]:.2f}" for measure in MEASURES.values()),
+            *(_mebibytes(figure[measure]) for measure in MEASURES.values()),
         ]
         for figure in record["text"]
     ]
     speeds = [f"sentences/s, {name.replace('_', ' ')}" for name in times]
-    titles = ["system", "beam", *speeds, *(f"{measure}, GiB" for measure in MEASURES)]
+    titles = ["system", "beam", *speeds, *(f"{measure}, MiB" for measure in MEASURES)]
     return [
         *markdown(titles, rows),
         "",
@@ -129,6 +129,12 @@ def decode_gpu_memory(record: Record) -> list[str]:
     systems = list(dict.fromkeys(figure["system"] for figure in record["memory"]))
     peaks = {(figure["system"], figure["beam"]): figure for figure in record["memory"]}
     columns = [(beam, kind) for beam in beams for kind in MEASURES]
-    rows = [[system, *(f"{peaks[system, beam][MEASURES[kind]]:.2f}" for beam, kind in columns)] for system in systems]
-    titles = ["peak, GiB", *(f"a beam of {beam}, {kind}" for beam, kind in columns)]
+    rows = [
+        [system, *(_mebibytes(peaks[system, beam][MEASURES[kind]]) for beam, kind in columns)] for system in systems
+    ]
+    titles = ["peak, MiB", *(f"a beam of {beam}, {kind}" for beam, kind in columns)]
     return [*markdown(titles, rows), "", f"{record['device']}. {conditions(record)}"]
+
+
+def _mebibytes(gibibytes: float) -> str:
+    return f"{1024 * gibibytes:,.0f}"

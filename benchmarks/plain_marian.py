@@ -1,7 +1,7 @@
 """MarianMT of Hugging Face in the shape that a recipe's `[model]` says, with random weights or those of such a model,
-and a plain step of it."""
+its `generate`, and a plain step of it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -10,9 +10,17 @@ from torch.nn import functional as F
 
 from regard.attention import Heads
 from regard.data import PairBatch
+from regard.data.batch import Padded
+from regard.decode.constraints import NEVER
+from regard.decode.corpus import batches_by_length
 from regard.models import LinearReadout, TransformerTranslator
-from regard.recipe import TransformerModel
+from regard.recipe import Decoding, TransformerModel
 from regard.tokens import BEGIN, END, PAD
+
+Sources = list[list[int]]
+Outputs = list[tuple[int, ...]]
+System = Callable[[Sources, int], Outputs]
+"""Translates sources in batches of so many tokens; gives the best output of each."""
 
 
 def marian(shape: TransformerModel, *vocabulary: int, positions: int = 256) -> Any:
@@ -57,7 +65,10 @@ def computes_alike(shape: TransformerModel) -> bool:
 def marian_of(model: TransformerTranslator, shape: TransformerModel, positions: int = 256) -> Any:
     """MarianMT with the weights of a model that `computes_alike`."""
     sides = {"encoder": model.encoder, "decoder": model.decoder}
-    peer = marian(shape, *(side.input.embedding.size for side in sides.values()), positions=positions)
+    embeddings = [side.input.embedding for side in sides.values()]
+    sizes = [embedding.size for embedding in embeddings]
+    is_shared = embeddings[0].weight.data_ptr() == embeddings[1].weight.data_ptr()
+    peer = marian(shape, *(sizes[:1] if is_shared else sizes), positions=positions)
     for name, side in sides.items():
         into = getattr(peer.model, name)
         into.embed_tokens.weight.copy_(side.input.embedding.weight)
@@ -69,7 +80,9 @@ def marian_of(model: TransformerTranslator, shape: TransformerModel, positions: 
             for own, norm in _norms(layer, block):
                 norm.load_state_dict(own.state_dict())
     assert isinstance(model.readout, LinearReadout)
-    peer.lm_head.weight = nn.Parameter(model.readout.weight.detach().clone())
+    vectors = peer.model.decoder.embed_tokens.weight
+    is_tied = model.readout.weight.data_ptr() == embeddings[1].weight.data_ptr()
+    peer.lm_head.weight = vectors if is_tied else nn.Parameter(model.readout.weight.detach().clone())
     return peer
 
 
@@ -95,6 +108,43 @@ def _norms(layer: Any, block: Any) -> Iterator[tuple[nn.Module, nn.Module]]:
     if hasattr(block, "cross"):
         yield block.around_cross.norm, layer.encoder_attn_layer_norm
     yield block.around_feedforward.norm, layer.final_layer_norm
+
+
+def generating(model: Any, how: Decoding, lengths: Sequence[int] | None = None) -> System:
+    """MarianMT as its users call it; or made to write the longest of the given lengths in each batch."""
+    model.eval()
+
+    def translate(sources: Sources, batch_tokens: int) -> Outputs:
+        found: dict[int, tuple[int, ...]] = {}
+        for chosen in batches_by_length([len(source) + 1 for source in sources], batch_tokens):
+            batch = Padded.of([[*sources[example], END] for example in chosen]).to(model.device)
+            most = max(how.longest_output(len(sources[example])) for example in chosen)
+            count = 1 + (most if lengths is None else max(lengths[example] for example in chosen))
+            written = model.generate(
+                input_ids=batch.tokens,
+                attention_mask=batch.keep.long(),
+                num_beams=how.beam,
+                do_sample=False,
+                length_penalty=how.length_penalty,
+                early_stopping=how.beam > 1,
+                min_new_tokens=0 if lengths is None else count,
+                max_new_tokens=count,
+                logits_processor=[forbid],
+            )
+            found.update(zip(chosen, map(until_end, written[:, 1:].tolist()), strict=True))
+        return [found[example] for example in range(len(sources))]
+
+    return torch.inference_mode()(translate)
+
+
+def forbid(_: Tensor, log_probs: Tensor) -> Tensor:
+    """Of what is never written; in place, which takes MarianMT little time."""
+    return log_probs.index_fill_(1, torch.tensor(NEVER, device=log_probs.device), -torch.inf)
+
+
+def until_end(tokens: list[int]) -> tuple[int, ...]:
+    """Without what fills a row up."""
+    return tuple(tokens[: tokens.index(END)] if END in tokens else tokens)
 
 
 class Marian(nn.Module):

@@ -60,6 +60,18 @@ class CudaGraphs:
         finally:  # what the work has read may be used again afterwards
             present.wait_stream(self._stream)
 
+    def take_workspaces(self) -> None:
+        """Lets cuBLAS have its workspaces, one for each thread that multiplies and each stream. Later it would take
+        them out of memory that is free for a moment, or that a graph holds, and none of it could be given back."""
+        self._multiply()
+        self.aside(self._multiply)
+
+    def _multiply(self) -> None:
+        """A product of matrices in this thread, and those of its gradient in that of gradients."""
+        with torch.enable_grad():
+            matrix = torch.eye(16, device=self.device, requires_grad=True)
+            torch.autograd.grad((matrix @ matrix).sum(), matrix)
+
     def _captured(self, work: Work) -> Work:
         if not self._graphs:
             # Torch takes a pool's memory back when no graph uses it any more, and the pool is not to be used again.

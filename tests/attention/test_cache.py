@@ -1,5 +1,8 @@
 """Caches: what comes out is what went in, by rows, independent of copies, with gradients and without."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 import torch
 from attention_strategies import normal, seeds
@@ -7,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from regard.attention import KeyValueCache, Lineage, Memory, SharedCache, attend
-from regard.attention.cache import ROOM, _fewer
+from regard.attention import KeyValueCache, Lineage, Memory, SharedCache, attend, kept
+from regard.attention.cache import _fewer
+from regard.attention.kept import NOTHING, PART, ROOM
 from regard.errors import UsageError
 
 cuts = st.lists(st.integers(1, 3), min_size=1, max_size=4)
@@ -131,18 +135,65 @@ def test_selections_take_turns_in_two_pieces_of_memory() -> None:
     assert addresses[0] == addresses[2] != addresses[1]
 
 
-@given(st.lists(st.integers(1, ROOM + 3), min_size=1, max_size=4), st.integers(0, ROOM), st.integers(0, 99))
-def test_room_is_added_as_it_is_needed_and_rows_go_on(lengths: list[int], spare: int, seed: int) -> None:
+in_parts = pytest.mark.parametrize("in_parts", [False, True], ids=["moved", "in parts"])
+"""As caches grow on a CPU, and on a CUDA device."""
+
+
+@contextmanager
+def growing(in_parts: bool) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept, "grows_in_parts", lambda tensor: in_parts)
+        yield
+
+
+@in_parts
+@given(
+    st.lists(st.integers(1, ROOM + 3), min_size=1, max_size=4),
+    st.integers(0, ROOM),
+    st.integers(1, ROOM),
+    st.integers(0, 99),
+)
+def test_room_is_added_as_it_is_needed_and_rows_go_on(
+    in_parts: bool, lengths: list[int], spare: int, expected: int, seed: int
+) -> None:
     parts = pieces(lengths, seed)
-    cache, rows = KeyValueCache(sum(lengths) + spare), torch.arange(len(parts[0][0])).flip(0)
+    cache, rows = KeyValueCache(sum(lengths) + spare, expected), torch.arange(len(parts[0][0])).flip(0)
     so_far: list[list[torch.Tensor]] = []
-    for part in parts:
-        so_far.append(list(part))
-        found = cache.append(*part)
-        torch.testing.assert_close(list(found), [torch.cat(side, 2) for side in zip(*so_far, strict=True)])
-        cache, so_far = cache.select(rows), [[tensor[rows] for tensor in earlier] for earlier in so_far]
+    with growing(in_parts):
+        for part in parts:
+            so_far.append(list(part))
+            found = cache.append(*part)
+            torch.testing.assert_close(list(found), [torch.cat(side, 2) for side in zip(*so_far, strict=True)])
+            cache, so_far = cache.select(rows), [[tensor[rows] for tensor in earlier] for earlier in so_far]
 
 
+@given(st.integers(1, 300), st.none() | st.integers(1, 100), st.integers(0, 40))
+def test_parts_grow_by_a_quarter_and_stay_where_they_are(capacity: int, expected: int | None, spare: int) -> None:
+    parts, made = NOTHING, list[int]()
+
+    def make(room: int) -> Tensor:
+        made.append(room)
+        return torch.zeros(1, 1, room, 2)
+
+    with growing(in_parts=True):
+        for end in range(1, capacity + 1):
+            before = parts
+            parts = parts.with_room(end, end - 1, capacity + spare, expected, torch.zeros(()), make)
+            assert all(one is other for one, other in zip(parts.held, before.held, strict=False))
+            parts.write(torch.full((1, 1, 1, 2), float(end)), end - 1)
+            part, place = parts.place(end - 1)
+            assert part[0, 0, place, 0] == end
+            assert parts.filled(end)[0, 0, :, 0].tolist() == list(range(1, end + 1))
+    assert sum(made) == parts.room <= capacity + spare
+    first = capacity + spare if expected is None else min(-(-expected // PART) * PART, capacity + spare)
+    assert made[0] == first
+    # What was taken and is not needed is a quarter of what is, and a part, at most.
+    assert parts.room <= max(capacity * 5 / 4 + PART, first)
+    with pytest.raises(IndexError, match=rf"no part holds position {parts.room} of {parts.room}"):
+        parts.place(parts.room)
+
+
+@in_parts
 @given(
     places=st.integers(2, 4),
     begun=st.integers(0, 2),
@@ -151,15 +202,20 @@ def test_room_is_added_as_it_is_needed_and_rows_go_on(lengths: list[int], spare:
     data=st.data(),
 )
 def test_what_hypotheses_share_is_what_each_would_have_copied(
-    places: int, begun: int, steps: int, groups: int, data: st.DataObject
+    in_parts: bool, places: int, begun: int, steps: int, groups: int, data: st.DataObject
 ) -> None:
     """Two sources, perhaps with something read before the hypotheses part; one may leave on the way."""
+    with growing(in_parts):
+        _share(places, begun, steps, groups, data)
+
+
+def _share(places: int, begun: int, steps: int, groups: int, data: st.DataObject) -> None:
     generator = torch.Generator().manual_seed(data.draw(st.integers(0, 99), "seed"))
 
     def piece(rows: int, heads: int, length: int, width: int) -> Tensor:
         return torch.randn(rows, heads, length, width, generator=generator, dtype=torch.double)
 
-    sources, copied = 2, KeyValueCache(begun + steps)
+    sources, copied = 2, KeyValueCache(begun + steps, expected=3)
     if begun:
         copied.append(piece(2, groups, begun, 3), piece(2, groups, begun, 5))
     shared = SharedCache.of(copied, places)

@@ -16,11 +16,8 @@ from command_line import regard, write_corpus
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.decode.constraints import NEVER
-from regard.models import build_model
 from regard.recipe import Decoding, TransformerModel
 from regard.tasks import Translator, Writer
-from regard.tokens import END, PAD
 
 RECIPE = """\
 [data]
@@ -133,11 +130,6 @@ def test_no_size_is_faster_than_the_one_that_counts(
         assert row["times_marian"] == pytest.approx(fastest[row["system"]] / fastest[decode_cpu.MARIAN], abs=0.0051)
 
 
-def test_a_row_ends_where_it_says_so(decode_cpu: ModuleType) -> None:
-    assert decode_cpu.until_end([7, 8, END, PAD, PAD]) == (7, 8)
-    assert decode_cpu.until_end([7, 8]) == (7, 8)
-
-
 def test_with_a_model_all_systems_have_its_vocabulary(
     decode_cpu: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -219,23 +211,6 @@ def test_what_cannot_run_a_model_takes_no_part(
         "own, int8 takes no part: this processor, or torch on it, has no quick and exact products of such numbers",
         "ctranslate2 takes no part: model.window = 4: CTranslate2 cannot run such a model, only those with 0",
     ]
-
-
-def test_marian_never_writes_pad_and_begin(decode_cpu: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("transformers", reason="Hugging Face's transformers are not installed")
-    small = {"width": 16, "heads": 2, "feedforward": 16, "encoder_layers": 1, "decoder_layers": 1, "norm": "post"}
-    shape, how = TransformerModel.model_validate({"kind": "transformer", **small}), Decoding(beam=3, longest_extra=4)
-    torch.manual_seed(1)
-    peer = decode_cpu.marian_of(build_model(shape, 12, 12).eval(), shape)
-    peer.final_logits_bias[0, list(NEVER)] = 9.0  # what a search writes that may
-    sources = [[5, 6, 7], [8, 9], [4, 10, 11, 5, 6]]
-    for lengths in (None, [4, 3, 6]):
-        outputs = decode_cpu.generating(peer, how, lengths)(sources, 64)
-        assert not {*NEVER, END} & {token for tokens in outputs for token in tokens}
-        assert all(outputs)
-    monkeypatch.setattr(decode_cpu, "forbid", lambda _, log_probs: log_probs)
-    outputs = decode_cpu.generating(peer, how, None)(sources, 64)
-    assert {*NEVER} & {token for tokens in outputs for token in tokens}
 
 
 def test_a_text_must_have_lines(decode_cpu: ModuleType, tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY
 from torch import Tensor
 
-from regard.attention import cache
-from regard.attention.cache import Kept, taken
+from regard.attention import kept
+from regard.attention.kept import Kept, taken
 from regard.decode import Hypothesis, captured, decode_all
 from regard.decode.captured import (
     FAILURES,
@@ -81,16 +81,33 @@ def repeating(
     return stepping
 
 
+def grow_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Caches grow as on a CUDA device, and soon."""
+    with_room = kept.Parts.with_room
+
+    def expecting_little(
+        held: kept.Parts, end: int, length: int, capacity: int, expected: int | None, *rest: Any
+    ) -> kept.Parts:
+        return with_room(held, end, length, capacity, 3, *rest)
+
+    monkeypatch.setattr(kept, "grows_in_parts", lambda tensor: True)
+    monkeypatch.setattr(kept, "PART", 2)
+    monkeypatch.setattr(kept.Parts, "with_room", expecting_little)
+
+
 def tokens_of(found: list[list[Hypothesis]]) -> list[list[tuple[int, ...]]]:
     return [[hypothesis.tokens for hypothesis in hypotheses] for hypotheses in found]
 
 
 @pytest.mark.parametrize("name", [*KINDS, "ensemble"])
 @pytest.mark.parametrize(("method", "beam", "n_best"), METHODS)
+@pytest.mark.parametrize("parts", [False, True])
 def test_captured_is_uncaptured_bit_for_bit_and_again(
-    name: str, method: str, beam: int, n_best: int, monkeypatch: pytest.MonkeyPatch
+    name: str, method: str, beam: int, n_best: int, parts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "ROOM", 4)  # so that caches grow
+    monkeypatch.setattr(kept, "ROOM", 4)  # so that caches grow
+    if parts:
+        grow_in_parts(monkeypatch)
     model, how, captured = model_of(name), how_of(method, beam, n_best), repeating()
     uncaptured = decode_all(model, SOURCES, how, stepping=CapturedStepping(CPU, None, every=3))
     assert decode_all(model, SOURCES, how, stepping=captured) == uncaptured
@@ -393,7 +410,7 @@ needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a C
 def test_graphs_give_the_bits_of_steps_one_by_one(
     name: str, method: str, beam: int, n_best: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "CUDA_ROOM", 8)  # so that caches grow
+    grow_in_parts(monkeypatch)
     if dtype == torch.bfloat16 and "recurrent" in name:
         pytest.skip("tried with Transformers alone")
     model, how = model_of(name).to("cuda", dtype), how_of(method, beam, n_best, longest_factor=2.0)

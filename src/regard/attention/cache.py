@@ -1,48 +1,15 @@
 """What attention remembers: keys and values of positions read so far, and of a source read once."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.attention.kept import NOTHING, Kept, Parts, has_places, taken
 from regard.attention.masks import additive
 from regard.device import has_kernels
 from regard.errors import UsageError
-
-ROOM, CUDA_ROOM = 32, 128
-"""A cache takes memory for so many positions at first, and twice as many whenever they are filled. On a CUDA device
-steps that were captured keep the memory that they have outgrown, so that there it should not happen often."""
-
-
-class Kept:
-    """What attention reads, in memory of its own, which is no weight's: whatever a step of decoding does to it may be
-    done twice, with the same result."""
-
-
-Taker = Callable[[Tensor, tuple[int, ...]], Tensor]
-"""Gives memory of a shape, in the format and on the device of a tensor."""
-
-_taker: ContextVar[Taker | None] = ContextVar("taker", default=None)
-
-
-@contextmanager
-def taking(taker: Taker) -> Iterator[None]:
-    """Memory for what is kept is taken from there while the block runs: captured steps have places for it."""
-    token = _taker.set(taker)
-    try:
-        yield
-    finally:
-        _taker.reset(token)
-
-
-def taken(like: Tensor, *shape: int) -> Tensor:
-    """Memory for what is kept."""
-    taker = _taker.get()
-    return like.new_empty(shape) if taker is None else taker(like, shape)
 
 
 @dataclass(frozen=True)
@@ -58,7 +25,7 @@ class Memory(Kept):
 
     def put(self) -> "Memory":
         """The same where somebody has a place for it; itself if nobody has."""
-        if _taker.get() is None:
+        if not has_places():
             return self
         return Memory(*(taken(held, *held.shape).copy_(held) for held in (self.keys, self.values)))
 
@@ -106,6 +73,8 @@ class KeyValueCache(Kept):
     """
 
     capacity: int
+    expected: int | None = None
+    """How many positions there will be, as far as one can tell; otherwise all."""
     length: int = 0
     keys: "Buffer" = field(default_factory=lambda: Buffer())
     values: "Buffer" = field(default_factory=lambda: Buffer())
@@ -115,11 +84,13 @@ class KeyValueCache(Kept):
     ) -> tuple[Float[Tensor, "N Gk K D"], Float[Tensor, "N G K Dv"]]:
         """Takes n more positions; gives keys and values of all K so far."""
         end = _end(self, keys.shape[-2])
-        if _is_quick(keys, values) and self.keys.holds(end) and self.values.holds(end):
-            _write(keys, values, self.keys.filled(end).unsqueeze(3), self.values.filled(end).unsqueeze(3))
+        if _is_quick(keys, values) and min(self.keys.kept.room, self.values.kept.room) >= end:
+            _write(keys, values, self.keys.kept.map(_alone), self.values.kept.map(_alone), self.length)
         else:
-            self.keys = self.keys.join(keys, self.length, self.capacity)
-            self.values = self.values.join(values, self.length, self.capacity)
+            self.keys, self.values = (
+                held.join(piece, self.length, self.capacity, self.expected)
+                for held, piece in ((self.keys, keys), (self.values, values))
+            )
         self.length = end
         return self.keys.filled(end), self.values.filled(end)
 
@@ -142,48 +113,46 @@ class Buffer(Kept):
     """
 
     piece: Float[Tensor, "N G K D"] | None = None
-    kept: Float[Tensor, "N G room D"] | None = None
+    kept: Parts = NOTHING
     spare: Float[Tensor, "M G room D"] | None = None
 
     @property
     def is_empty(self) -> bool:
-        return self.piece is None and self.kept is None
+        return self.piece is None and not self.kept.held
 
     def filled(self, length: int) -> Float[Tensor, "N G K D"]:
-        held = self.piece if self.kept is None else self.kept
-        assert held is not None
-        return held[:, :, :length]
+        return self.kept.filled(length) if self.piece is None else self.piece[:, :, :length]
 
-    def holds(self, length: int) -> bool:
-        """Whether there is room for so many positions that may be written to."""
-        return self.kept is not None and self.kept.shape[2] >= length
-
-    def join(self, piece: Float[Tensor, "N G n D"], length: int, capacity: int) -> "Buffer":
-        end = length + piece.shape[2]
+    def join(self, piece: Float[Tensor, "N G n D"], length: int, capacity: int, expected: int | None) -> "Buffer":
         if self.is_empty:
             return Buffer(piece)
         if torch.is_grad_enabled() and (piece.requires_grad or self.filled(length).requires_grad):
             return Buffer(torch.cat([self.filled(length), piece], dim=2))
-        rows = self
-        if not self.holds(end):
-            # Not much more room than needed: what lies close together is read, and moved, several times faster.
-            room = _room(end, capacity, piece.device)
-            rows = Buffer(kept=taken(piece, *piece.shape[:2], room, piece.shape[3]))
-            rows.filled(length).copy_(self.filled(length))
-        rows.filled(end)[:, :, length:] = piece
-        return rows
+        rows, heads, count, width = piece.shape
+
+        def make(room: int) -> Tensor:
+            return taken(piece, rows, heads, room, width)
+
+        kept = self.kept.with_room(length + count, length, capacity, expected, piece, make)
+        if self.piece is not None:
+            kept.write(self.filled(length), 0)
+        kept.write(piece, length)
+        return Buffer(kept=kept) if kept is not self.kept else self
 
     def select(self, rows: Int[Tensor, " M"], length: int) -> "Buffer":
-        if self.kept is None:
+        if not self.kept.held:
             return self if self.is_empty else Buffer(self.filled(length).index_select(0, rows))
-        if len(rows) < len(self.kept) and self.kept.device.type != "cpu":
-            return Buffer(kept=_fewer(self.kept, rows))
+        if len(rows) < len(self.kept.held[0]) and not self.kept.held[0].is_cpu:
+            return Buffer(kept=self.kept.map(lambda part: _fewer(part, rows)))
+        if len(self.kept.held) > 1:
+            return Buffer(kept=self.kept.map(lambda part: part.index_select(0, rows)))
+        (kept,) = self.kept.held
         room = self.spare
         if room is None or len(room) < len(rows):
-            room = self.kept.new_empty(len(rows), *self.kept.shape[1:])
+            room = kept.new_empty(len(rows), *kept.shape[1:])
         # Whole rows, what is not filled included: they are one piece of memory each.
-        chosen = torch.index_select(self.kept, 0, rows, out=room[: len(rows)])
-        return Buffer(kept=chosen, spare=self.kept)
+        chosen = torch.index_select(kept, 0, rows, out=room[: len(rows)])
+        return Buffer(kept=Parts((chosen,)), spare=kept)
 
     def copy(self, length: int) -> "Buffer":
         return self if self.is_empty else Buffer(self.filled(length).clone())
@@ -249,14 +218,15 @@ class SharedCache(Kept):
 
     capacity: int
     places: int
+    expected: int | None = None
     length: int = 0
-    keys: Float[Tensor, "B Gk room places D"] | None = None
-    values: Float[Tensor, "B G room places Dv"] | None = None
+    keys: Parts = NOTHING
+    values: Parts = NOTHING
 
     @classmethod
     def of(cls, cache: KeyValueCache, places: int) -> "SharedCache":
         """Of hypotheses that have read what is in a row of a cache, `places` of them each."""
-        shared = cls(cache.capacity, places)
+        shared = cls(cache.capacity, places, cache.expected)
         if not cache.keys.is_empty:
             held = (rows.filled(cache.length).repeat_interleave(places, 0) for rows in (cache.keys, cache.values))
             shared.append(*held)
@@ -270,31 +240,30 @@ class SharedCache(Kept):
         end = _end(self, keys.shape[-2])
         self.keys, self.values = self._roomy(self.keys, keys, end), self._roomy(self.values, values, end)
         if _is_quick(keys, values):
-            _write(keys, values, self.keys[:, :, :end], self.values[:, :, :end])
+            _write(keys, values, self.keys, self.values, self.length)
         else:
             for piece, kept in ((keys, self.keys), (values, self.values)):
                 rows, heads, count, width = piece.shape
                 places = piece.reshape(rows // self.places, self.places, heads, count, width)
-                kept[:, :, self.length : end] = places.permute(0, 2, 3, 1, 4)
+                kept.write(places.permute(0, 2, 3, 1, 4), self.length)
         self.length = end
-        return self.keys[:, :, :end].flatten(2, 3), self.values[:, :, :end].flatten(2, 3)
+        return self.keys.filled(end).flatten(2, 3), self.values.filled(end).flatten(2, 3)
 
     def select(self, sources: Int[Tensor, " M"]) -> "SharedCache":
         """The cache of these sources; this one is consumed."""
-        keys, values = (None if kept is None else self._of(kept, sources) for kept in (self.keys, self.values))
+        keys, values = (kept.map(lambda part: self._of(part, sources)) for kept in (self.keys, self.values))
         return replace(self, keys=keys, values=values)
 
     def apart(self, lineage: Lineage) -> KeyValueCache:
         """A cache in which each hypothesis has a row of its own, with all that it has read."""
-        cache = KeyValueCache(self.capacity)
-        if self.keys is not None and self.values is not None:
+        cache = KeyValueCache(self.capacity, self.expected)
+        if self.keys.held:
             cache.append(*(self._read(kept, lineage) for kept in (self.keys, self.values)))
         return cache
 
     def copy(self) -> "SharedCache":
         """An independent cache with the same content."""
-        keys, values = (None if kept is None else kept.clone() for kept in (self.keys, self.values))
-        return replace(self, keys=keys, values=values)
+        return replace(self, keys=self.keys.map(torch.clone), values=self.values.map(torch.clone))
 
     def fold(self, rows: Float[Tensor, "N H 1 D"]) -> Float[Tensor, "B H places D"]:
         """The hypotheses of a source as queries of one row."""
@@ -310,21 +279,19 @@ class SharedCache(Kept):
             bias = self.fold(bias)
         return bias.repeat_interleave(self.places, -1)
 
-    def _roomy(self, kept: Tensor | None, piece: Float[Tensor, "N G n D"], end: int) -> Tensor:
+    def _roomy(self, kept: Parts, piece: Float[Tensor, "N G n D"], end: int) -> Parts:
         """What is kept, with room for so many positions."""
-        if kept is not None and kept.shape[2] >= end:
-            return kept
         rows, heads, _, width = piece.shape
-        room = _room(end, self.capacity, piece.device)
-        if piece.device.type == "cpu":
-            # The heads of a position lie side by side: of all that is kept, a hypothesis reads one place for each, and
-            # a processor is quick only with what it finds in one piece.
-            wider = taken(piece, rows // self.places, room, self.places, heads, width).permute(0, 3, 1, 2, 4)
-        else:
-            wider = taken(piece, rows // self.places, heads, room, self.places, width)
-        if kept is not None:
-            wider[:, :, : self.length] = kept[:, :, : self.length]
-        return wider
+        sources = rows // self.places
+
+        def make(room: int) -> Tensor:
+            if piece.device.type == "cpu":
+                # The heads of a position lie side by side: of all that is kept, a hypothesis reads one place for each,
+                # and a processor is quick only with what it finds in one piece.
+                return taken(piece, sources, room, self.places, heads, width).permute(0, 3, 1, 2, 4)
+            return taken(piece, sources, heads, room, self.places, width)
+
+        return kept.with_room(end, self.length, self.capacity, self.expected, piece, make)
 
     def _of(self, kept: Float[Tensor, "B G room places D"], sources: Int[Tensor, " M"]) -> Tensor:
         if len(sources) > len(kept):
@@ -337,8 +304,8 @@ class SharedCache(Kept):
         kept[moved, :, : self.length] = kept[sources[moved], :, : self.length]
         return kept[: len(sources)]
 
-    def _read(self, kept: Float[Tensor, "B G room places D"], lineage: Lineage) -> Float[Tensor, "N G K D"]:
-        filled = kept[:, :, : self.length]
+    def _read(self, kept: Parts, lineage: Lineage) -> Float[Tensor, "N G K D"]:
+        filled = kept.filled(self.length)
         index = lineage.writers[..., : self.length].long()  # "B places K", to "B 1 K places 1"
         index = index.transpose(1, 2)[:, None, :, :, None].expand(filled.shape)
         return filled.gather(3, index).permute(0, 3, 1, 2, 4).flatten(0, 1)
@@ -355,11 +322,17 @@ def _is_quick(keys: Tensor, values: Tensor) -> bool:
     return has_kernels(keys) and keys.shape[2] == 1 and keys.stride(-1) == values.stride(-1) == 1
 
 
-def _write(keys: Tensor, values: Tensor, kept_keys: Tensor, kept_values: Tensor) -> None:
-    """Writes both to the last position of what is kept, which is "B G K places D"."""
+def _write(keys: Tensor, values: Tensor, kept_keys: Parts, kept_values: Parts, position: int) -> None:
+    """Writes both to a position of what is kept, of parts that are "B G room places D"."""
     from regard.attention.kernels import write
 
-    write(keys, values, kept_keys, kept_values, kept_keys.shape[2] - 1)
+    part, place = kept_keys.place(position)
+    write(keys, values, part, kept_values.place(position)[0], place)
+
+
+def _alone(part: Float[Tensor, "N G room D"]) -> Float[Tensor, "N G room 1 D"]:
+    """Memory of rows as that of sources with one hypothesis each."""
+    return part.unsqueeze(3)
 
 
 def _end(cache: KeyValueCache | SharedCache, count: int) -> int:
@@ -370,14 +343,6 @@ def _end(cache: KeyValueCache | SharedCache, count: int) -> int:
             f"a cache of capacity {cache.capacity} cannot hold {end} positions; start with a capacity of at least {end}"
         )
     return end
-
-
-def _room(length: int, capacity: int, device: torch.device) -> int:
-    """Memory is taken for so many positions."""
-    room = CUDA_ROOM if device.type == "cuda" else ROOM
-    while room < length:
-        room *= 2
-    return min(room, capacity)
 
 
 def _rounded(length: int) -> int:

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from regard.attention.cache import Kept, Taker, taking
+from regard.attention.kept import Kept, Taker, taking
 from regard.decode.modules import is_watched, weights_of
 from regard.decode.precision import formats_of
 from regard.decode.stepping import Given, Made, Stepping

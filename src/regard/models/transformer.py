@@ -136,7 +136,7 @@ class TokenInput(nn.Module):
         return features
 
 
-AT_ONCE = 4096
+AT_ONCE = 1024
 """Tokens of sources that are encoded at a time on a CUDA device where nobody learns or looks on: for more of them, what
 is computed on the way would take more memory than what comes of it."""
 
@@ -284,7 +284,8 @@ class TransformerTranslator(Generator):
         encoded = self.encoder(source)
         memories = self.decoder.remember(encoded)
         copyable = Copyable(words_of(source), self.pointer.keys(encoded)) if self.copies else None
-        caches = [KeyValueCache(capacity) for _ in memories]
+        # Most outputs are about as long as their sources.
+        caches = [KeyValueCache(capacity, expected=source.tokens.shape[1]) for _ in memories]
         if isinstance(source, Packed):
             mask = masks.same(source.target.sequence, source.own.sequence)
             return TransformerState(memories, caches, mask, copyable=copyable, layout=source.target)

@@ -181,7 +181,9 @@ def build_runner(
     obstacle = why_eager(settings, device, ranks)
     captured = settings.capture and obstacle is None
     if captured:
-        runner: StepRunner = CapturedRunner(task, model, optimizer, average, device, ranks, CudaGraphs(device))
+        graphs = CudaGraphs(device)
+        graphs.take_workspaces()
+        runner: StepRunner = CapturedRunner(task, model, optimizer, average, device, ranks, graphs)
     else:
         runner = StepRunner(task, model, optimizer, average, device, ranks)
         if settings.capture and obstacle:

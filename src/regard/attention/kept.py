@@ -1,0 +1,119 @@
+"""Memory for what attention keeps: where it is taken from, and how it grows."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+ROOM = 32
+"""On a CPU memory is taken for so many positions at first."""
+PART, SHARE = 16, 4
+"""On a CUDA device it is taken for multiples of so many, and grows by one in so many of those that there are."""
+
+
+class Kept:
+    """What attention reads, in memory of its own, which is no weight's: whatever a step of decoding does to it may be
+    done twice, with the same result."""
+
+
+Taker = Callable[[Tensor, tuple[int, ...]], Tensor]
+"""Gives memory of a shape, in the format and on the device of a tensor."""
+
+_taker: ContextVar[Taker | None] = ContextVar("taker", default=None)
+
+
+@contextmanager
+def taking(taker: Taker) -> Iterator[None]:
+    """Memory for what is kept is taken from there while the block runs: captured steps have places for it."""
+    token = _taker.set(taker)
+    try:
+        yield
+    finally:
+        _taker.reset(token)
+
+
+def has_places() -> bool:
+    """Whether there are places for what is kept."""
+    return _taker.get() is not None
+
+
+def taken(like: Tensor, *shape: int) -> Tensor:
+    """Memory for what is kept."""
+    taker = _taker.get()
+    return like.new_empty(shape) if taker is None else taker(like, shape)
+
+
+def grows_in_parts(tensor: Tensor) -> bool:
+    """Whether memory such as a tensor's grows part by part."""
+    return tensor.is_cuda
+
+
+@dataclass(frozen=True)
+class Parts(Kept):
+    """Memory for positions, the third dimension, which grows when they are filled.
+
+    On a CPU twice as much is taken then, and all is moved there: it is read at every step, and sooner in one piece. On
+    a CUDA device it is memory that is scarce, and steps that were captured keep what they have for ever. There a part
+    is added, and whoever reads is given all parts joined; most outputs are no longer than was expected, and have one.
+    """
+
+    held: tuple[Float[Tensor, "N G _ *features"], ...] = ()
+    """As many positions as each has room for."""
+
+    @property
+    def room(self) -> int:
+        """For so many positions."""
+        return sum(part.shape[2] for part in self.held)
+
+    def filled(self, length: int) -> Float[Tensor, "N G K *features"]:
+        """The first so many of them."""
+        is_first = self.held[0].shape[2] >= length
+        return (self.held[0] if is_first else torch.cat(self.held, 2))[:, :, :length]
+
+    def with_room(
+        self, end: int, length: int, capacity: int, expected: int | None, like: Tensor, make: Callable[[int], Tensor]
+    ) -> "Parts":
+        """The same with room for `end` positions. So far `length` are filled, there will be `capacity` at most, and as
+        many as are `expected` probably, or all. `make` gives memory for a number of them, where that of a tensor is."""
+        have = self.room
+        if have >= end:
+            return self
+        if grows_in_parts(like):
+            part = have // SHARE if have else (capacity if expected is None else expected)
+            more = max(-(-part // PART) * PART, end - have)
+            return Parts((*self.held, make(min(more, capacity - have))))
+        room = ROOM
+        while room < end:
+            room *= 2
+        wider = make(min(room, capacity))
+        if have:
+            wider[:, :, :length] = self.filled(length)
+        return Parts((wider,))
+
+    def write(self, piece: Float[Tensor, "N G n *features"], at: int) -> None:
+        """Writes positions, from one on."""
+        begin = 0
+        for part in self.held:
+            first, last = max(at, begin), min(at + piece.shape[2], begin + part.shape[2])
+            if first < last:
+                part[:, :, first - begin : last - begin] = piece[:, :, first - at : last - at]
+            begin += part.shape[2]
+
+    def place(self, position: int) -> tuple[Float[Tensor, "N G _ *features"], int]:
+        """The part in which a position is, and its place there."""
+        for part in self.held:
+            if position < part.shape[2]:
+                return part, position
+            position -= part.shape[2]
+        raise IndexError(f"no part holds position {position + self.room} of {self.room}")
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> "Parts":
+        """What a function makes of each part."""
+        return Parts(tuple(map(function, self.held)))
+
+
+NOTHING = Parts()
