@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard.attention import KeyValueCache, Lineage, Memory, SharedCache, attend, kept
 from regard.attention.cache import _fewer
-from regard.attention.kept import NOTHING, PART, ROOM
+from regard.attention.kept import NOTHING, PART, ROOM, SHARE, taken_for, taking
 from regard.errors import UsageError
 
 cuts = st.lists(st.integers(1, 3), min_size=1, max_size=4)
@@ -122,6 +122,34 @@ def test_a_memory_is_selected_by_rows_and_never_written() -> None:
     assert torch.equal(selected.keys, memory.keys[rows])
     assert torch.equal(selected.values, memory.values[rows])
     assert memory.copy() is memory
+    assert memory.put() is memory
+
+
+def test_a_memory_in_a_place_of_its_own_is_written_over_and_its_copies_are_not() -> None:
+    memory = Memory(normal(3, 2, 4, 5), normal(3, 1, 4, 6, seed=1))
+    with taking(lambda like, size: like.new_empty(size + 7)):
+        placed = memory.put()
+    assert torch.equal(placed.keys, memory.keys)
+    assert torch.equal(placed.values, memory.values)
+    address, copy = placed.keys.data_ptr(), placed.copy()
+    rows = torch.tensor([2, 1])
+    chosen = placed.select(rows)
+    for one, other in ((chosen.keys, memory.keys), (chosen.values, memory.values)):
+        assert torch.equal(one, other[rows])
+    assert chosen.keys.data_ptr() == address
+    assert torch.equal(copy.keys, memory.keys)
+    assert torch.equal(copy.values, memory.values)
+    assert not copy.is_placed
+
+
+@given(st.integers(1, 30), st.integers(0, 40), st.integers(0, 99), st.integers(1, 3))
+def test_memory_that_is_there_in_any_case_is_used(room: int, further: int, spare: int, rows: int) -> None:
+    with taking(lambda like, size: like.new_empty(size + spare)):
+        found = taken_for(torch.zeros(1), room, room + further, (rows, 2), (3,))
+    assert found.shape == (rows, 2, found.shape[2], 3)
+    whole = room + spare // (rows * 2 * 3)
+    assert found.shape[2] == min(max(room, whole // PART * PART), room + further)
+    assert taken_for(torch.zeros(1), room, room + further, (rows, 2), (3,)).shape == (rows, 2, room, 3)
 
 
 def test_selections_take_turns_in_two_pieces_of_memory() -> None:
@@ -168,10 +196,11 @@ def test_room_is_added_as_it_is_needed_and_rows_go_on(
 
 
 @given(st.integers(1, 300), st.none() | st.integers(1, 100), st.integers(0, 40))
-def test_parts_grow_by_a_quarter_and_stay_where_they_are(capacity: int, expected: int | None, spare: int) -> None:
+def test_parts_grow_a_little_at_a_time_and_stay_where_they_are(capacity: int, expected: int | None, spare: int) -> None:
     parts, made = NOTHING, list[int]()
 
-    def make(room: int) -> Tensor:
+    def make(room: int, most: int) -> Tensor:
+        assert room <= most
         made.append(room)
         return torch.zeros(1, 1, room, 2)
 
@@ -187,8 +216,8 @@ def test_parts_grow_by_a_quarter_and_stay_where_they_are(capacity: int, expected
     assert sum(made) == parts.room <= capacity + spare
     first = capacity + spare if expected is None else min(-(-expected // PART) * PART, capacity + spare)
     assert made[0] == first
-    # What was taken and is not needed is a quarter of what is, and a part, at most.
-    assert parts.room <= max(capacity * 5 / 4 + PART, first)
+    # What was taken and is not needed is an eighth of what is, and a part, at most.
+    assert parts.room <= max(capacity * (1 + 1 / SHARE) + PART, first)
     with pytest.raises(IndexError, match=rf"no part holds position {parts.room} of {parts.room}"):
         parts.place(parts.room)
 

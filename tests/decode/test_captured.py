@@ -21,6 +21,7 @@ from regard.decode import Hypothesis, captured, decode_all
 from regard.decode.captured import (
     FAILURES,
     CapturedStepping,
+    Rooms,
     rebuilt,
     signature_of,
     steppings_of,
@@ -368,6 +369,21 @@ def test_what_grows_is_not_written_over_what_it_grows_from() -> None:
         for _ in range(3):
             cache = stepping("grow", grow, cache)
         assert cache.keys.tolist() == [4.0, 3.0, 3.0, 2.0, 3.0, 2.0, 2.0, 1.0]
+
+
+def test_what_grows_takes_what_it_needs_and_not_what_was_planned() -> None:
+    rooms, like = Rooms(), torch.zeros(1)
+    planned = rooms.planning("grow")
+    for size in (2000, 3000):
+        assert planned(like, size).numel() == size
+    take = rooms.of("grow", None)
+    first, second = take(like, 2000), take(like, 3000)
+    assert first.untyped_storage().data_ptr() == second.untyped_storage().data_ptr()  # in one piece
+    again = rooms.of("grow", [first, second])
+    assert [again(like, 500).numel(), again(like, 600).numel()] == [500, 600]
+    # Whoever has given up what he had gets it again, all of it.
+    assert rooms.of("grow", None)(like, 500).data_ptr() == first.data_ptr()
+    assert rooms.of("grow", None)(like, 500).numel() == first.numel() >= 2000
 
 
 def test_before_it_is_captured_work_is_tried_with_copies_of_all_but_what_is_kept() -> None:

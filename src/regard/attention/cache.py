@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.attention.kept import NOTHING, Kept, Parts, has_places, taken
+from regard.attention.kept import NOTHING, Kept, Parts, has_places, taken, taken_for
 from regard.attention.masks import additive
 from regard.device import has_kernels
 from regard.errors import UsageError
@@ -22,20 +22,25 @@ class Memory(Kept):
 
     keys: Float[Tensor, "N Gk S D"]
     values: Float[Tensor, "N G S Dv"]
+    is_placed: bool = False
+    """Whether it lies in a place that is its own; nobody ever writes into others."""
 
     def put(self) -> "Memory":
         """The same where somebody has a place for it; itself if nobody has."""
         if not has_places():
             return self
-        return Memory(*(taken(held, *held.shape).copy_(held) for held in (self.keys, self.values)))
+        keys, values = (taken(held, *held.shape).copy_(held) for held in (self.keys, self.values))
+        return Memory(keys, values, is_placed=True)
 
     def select(self, rows: Int[Tensor, " M"]) -> "Memory":
-        """The memory whose row i is row rows[i] of this one."""
+        """The memory whose row i is row rows[i] of this one, which is consumed."""
+        if self.is_placed and len(rows) < len(self.keys):
+            return Memory(_fewer(self.keys, rows), _fewer(self.values, rows), is_placed=True)
         return Memory(self.keys.index_select(0, rows), self.values.index_select(0, rows))
 
     def copy(self) -> "Memory":
-        """Itself: nothing ever writes into a memory."""
-        return self
+        """One that stays as it is, whatever becomes of this."""
+        return Memory(self.keys.clone(), self.values.clone()) if self.is_placed else self
 
     def places(self, queries: Tensor) -> int:
         """How many rows of these queries look at each row."""
@@ -130,8 +135,8 @@ class Buffer(Kept):
             return Buffer(torch.cat([self.filled(length), piece], dim=2))
         rows, heads, count, width = piece.shape
 
-        def make(room: int) -> Tensor:
-            return taken(piece, rows, heads, room, width)
+        def make(room: int, most: int) -> Tensor:
+            return taken_for(piece, room, most, (rows, heads), (width,))
 
         kept = self.kept.with_room(length + count, length, capacity, expected, piece, make)
         if self.piece is not None:
@@ -284,12 +289,12 @@ class SharedCache(Kept):
         rows, heads, _, width = piece.shape
         sources = rows // self.places
 
-        def make(room: int) -> Tensor:
+        def make(room: int, most: int) -> Tensor:
             if piece.device.type == "cpu":
                 # The heads of a position lie side by side: of all that is kept, a hypothesis reads one place for each,
                 # and a processor is quick only with what it finds in one piece.
-                return taken(piece, sources, room, self.places, heads, width).permute(0, 3, 1, 2, 4)
-            return taken(piece, sources, heads, room, self.places, width)
+                return taken_for(piece, room, most, (sources,), (self.places, heads, width)).permute(0, 3, 1, 2, 4)
+            return taken_for(piece, room, most, (sources, heads), (self.places, width))
 
         return kept.with_room(end, self.length, self.capacity, self.expected, piece, make)
 

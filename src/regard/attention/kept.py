@@ -1,9 +1,10 @@
 """Memory for what attention keeps: where it is taken from, and how it grows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from math import prod
 
 import torch
 from jaxtyping import Float
@@ -11,7 +12,7 @@ from torch import Tensor
 
 ROOM = 32
 """On a CPU memory is taken for so many positions at first."""
-PART, SHARE = 16, 4
+PART, SHARE = 8, 8
 """On a CUDA device it is taken for multiples of so many, and grows by one in so many of those that there are."""
 
 
@@ -20,8 +21,8 @@ class Kept:
     done twice, with the same result."""
 
 
-Taker = Callable[[Tensor, tuple[int, ...]], Tensor]
-"""Gives memory of a shape, in the format and on the device of a tensor."""
+Taker = Callable[[Tensor, int], Tensor]
+"""Gives memory for so many numbers or more, in the format and on the device of a tensor."""
 
 _taker: ContextVar[Taker | None] = ContextVar("taker", default=None)
 
@@ -43,8 +44,22 @@ def has_places() -> bool:
 
 def taken(like: Tensor, *shape: int) -> Tensor:
     """Memory for what is kept."""
+    size = prod(shape)
+    return _memory(like, size)[:size].view(shape)
+
+
+def taken_for(like: Tensor, room: int, most: int, before: Sequence[int], after: Sequence[int]) -> Tensor:
+    """Memory for so many positions, between other dimensions; for more of them, though not for more than `most`, where
+    there is more memory in any case."""
+    each = max(prod(before) * prod(after), 1)
+    memory = _memory(like, each * room)
+    room = min(max(memory.numel() // each // PART * PART, room), most)
+    return memory[: prod(before) * room * prod(after)].view(*before, room, *after)
+
+
+def _memory(like: Tensor, size: int) -> Tensor:
     taker = _taker.get()
-    return like.new_empty(shape) if taker is None else taker(like, shape)
+    return like.new_empty(size) if taker is None else taker(like, size)
 
 
 def grows_in_parts(tensor: Tensor) -> bool:
@@ -75,21 +90,28 @@ class Parts(Kept):
         return (self.held[0] if is_first else torch.cat(self.held, 2))[:, :, :length]
 
     def with_room(
-        self, end: int, length: int, capacity: int, expected: int | None, like: Tensor, make: Callable[[int], Tensor]
+        self,
+        end: int,
+        length: int,
+        capacity: int,
+        expected: int | None,
+        like: Tensor,
+        make: Callable[[int, int], Tensor],
     ) -> "Parts":
         """The same with room for `end` positions. So far `length` are filled, there will be `capacity` at most, and as
-        many as are `expected` probably, or all. `make` gives memory for a number of them, where that of a tensor is."""
+        many as are `expected` probably, or all. `make` gives memory where that of a tensor is, for a number of them,
+        and for another at most."""
         have = self.room
         if have >= end:
             return self
         if grows_in_parts(like):
             part = have // SHARE if have else (capacity if expected is None else expected)
             more = max(-(-part // PART) * PART, end - have)
-            return Parts((*self.held, make(min(more, capacity - have))))
+            return Parts((*self.held, make(min(more, capacity - have), capacity - have)))
         room = ROOM
         while room < end:
             room *= 2
-        wider = make(min(room, capacity))
+        wider = make(min(room, capacity), capacity)
         if have:
             wider[:, :, :length] = self.filled(length)
         return Parts((wider,))

@@ -12,7 +12,6 @@ dictionaries can be given to it: all tensors are copied to where they belong, un
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import accumulate, count
-from math import prod
 from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
@@ -79,9 +78,9 @@ class Rooms:
         """Gives a function other memory, and notes how much it asks for."""
         sizes = self._sizes[name] = []
 
-        def take(like: Tensor, shape: tuple[int, ...]) -> Tensor:
-            sizes.append(_rounded(prod(shape)))
-            return like.new_empty(shape)
+        def take(like: Tensor, size: int) -> Tensor:
+            sizes.append(_rounded(size))
+            return like.new_empty(size)
 
         return take
 
@@ -90,13 +89,14 @@ class Rooms:
         busy = {tensor.untyped_storage().data_ptr() for tensor in tensors_of(given)}
         numbers = count()
 
-        def take(like: Tensor, shape: tuple[int, ...]) -> Tensor:
-            size, number = prod(shape), next(numbers)
+        def take(like: Tensor, size: int) -> Tensor:
+            number = next(numbers)
             rooms = self._rooms.setdefault((name, number, like.dtype), [])
             fitting = (room for room in rooms if room.numel() >= size)
             room = next((room for room in fitting if room.untyped_storage().data_ptr() not in busy), None)
             if room is None:
-                sizes = self._sizes.get(name, [])[number:]
+                # What was planned is the first that is asked for; later, what there is is too small, or has grown full.
+                sizes = [] if rooms else self._sizes.get(name, [])[number:]
                 if not sizes or sizes[0] < size:
                     sizes = [size]
                 together = sum(total * like.itemsize <= PIECE for total in accumulate(sizes))
@@ -106,7 +106,7 @@ class Rooms:
                     self._rooms.setdefault((name, place, like.dtype), []).append(part)
                     self._by_address[part.data_ptr()] = part
                 room = parts[0]
-            return room[:size].view(shape)
+            return room
 
         return take
 

@@ -106,10 +106,10 @@ class TransformerState(State):
         return state
 
     def copy(self) -> Self:
-        # Nobody writes into memories and masks, so that copies may share them.
+        # Nobody writes into masks, so that copies may share them.
         lineage = None if self.lineage is None else self.lineage.copy()
-        caches = [cache.copy() for cache in self.caches]
-        return replace(self, memories=list(self.memories), caches=caches, lineage=lineage)
+        memories, caches = [memory.copy() for memory in self.memories], [cache.copy() for cache in self.caches]
+        return replace(self, memories=memories, caches=caches, lineage=lineage)
 
 
 class TokenInput(nn.Module):
