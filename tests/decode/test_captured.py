@@ -65,16 +65,20 @@ def how_of(method: str, beam: int, n_best: int, **changes: object) -> Decoding:
 
 
 def repeating(
-    every: int = 3, refused: str = "", trial: Callable[[Work], object] = lambda work: work()
+    every: int = 3,
+    refused: str = "",
+    trial: Callable[[Work], object] = lambda work: work(),
+    refusals: int = FAILURES,
 ) -> CapturedStepping:
-    """Captures without graphs: work is done and undone, and done again by what replays it; or refused after that."""
+    """Captures without graphs: work is done and undone, and done again by what replays it; or refused after that, so
+    many times."""
 
     def capture(work: Work) -> Work:
         before = {place: tensor.clone() for place, tensor in stepping.memory.items()}
         work()
         for place, tensor in before.items():
             stepping.memory[place].copy_(tensor)
-        if refused:
+        if refused and stepping.failures < refusals:
             raise RuntimeError(refused)
         return work
 
@@ -218,6 +222,21 @@ def test_where_capturing_fails_steps_are_done_one_by_one() -> None:
     assert tokens_of(decode_all(model, SOURCES, how, stepping=stepping)) == tokens_of(usual)
     assert stepping.failures == FAILURES
     assert stepping.reason == "operation not permitted when stream is capturing"
+
+
+@pytest.mark.parametrize(("method", "beam", "n_best"), METHODS)
+def test_after_a_capture_that_failed_what_follows_is_captured_as_if_it_had_not(
+    method: str, beam: int, n_best: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grow_in_parts(monkeypatch)
+    model, how = model_of(KINDS[0]), how_of(method, beam, n_best, batch_tokens=10_000)
+    usual = decode_all(model, SOURCES, how, stepping=CapturedStepping(CPU, None, every=3))
+    stepping = repeating(refused="not now", refusals=1)
+    assert decode_all(model, SOURCES, how, stepping=stepping) == usual
+    graphs = stepping.count
+    assert decode_all(model, SOURCES, how, stepping=stepping) == usual
+    assert stepping.failures == 1
+    assert stepping.count == graphs + 1  # of what could not be captured before
 
 
 def test_why_steps_are_not_captured() -> None:
