@@ -9,10 +9,10 @@ products in TF32, and in bfloat16. All are warmed, then take turns; the median o
 are compared with those of the same steps done one by one. A text of sentences of all lengths is translated too, three
 times, from nothing: all is captured on the way.
 
-    python benchmarks/decode_gpu.py --model runs/mine --text test.en --parts text --out …
+    python benchmarks/decode_gpu.py --model runs/mine --text test.en --out …
 
-With a model, that text is a real one: MarianMT has the weights of the model, which must compute as it does, both end
-outputs by themselves, and all settings are the defaults.
+With a model there is nothing but such a text, a real one: MarianMT has the weights of the model, which must compute as
+it does, and the same batches; both end outputs by themselves, and all settings are the defaults.
 """
 
 import argparse
@@ -29,17 +29,17 @@ from typing import Any
 import numpy as np
 import torch
 from conditions import conditions
-from plain_marian import Sources, computes_alike, generating, marian, marian_of
+from decode_cpu import POSITIONS, read_lines, trained
+from plain_marian import Sources, System, computes_alike, generating, marian, marian_of
 
 from regard.decode import Hypothesis, decode_all
 from regard.decode.captured import CapturedStepping
 from regard.decode.corpus import batches_by_length
 from regard.decode.precision import settle
 from regard.decode.stepping import Stepping
-from regard.disk import read_lines
 from regard.models import Generator, build_model
 from regard.recipe import Decoding, TransformerModel
-from regard.tasks import Translator, load
+from regard.tasks import Translator
 from regard.tokens import END, PAD
 
 VOCABULARY, SOURCE, TOKENS, BATCHES = 10_000, 27, 32, 16
@@ -214,7 +214,7 @@ def files(count: int, folder: Path | None, path: Path | None) -> Iterator[dict[s
 
 def file_of(name: str, beam: int, count: int, folder: Path | None, path: Path | None) -> dict[str, Any]:
     if folder is not None and path is not None:
-        text, system = trained(name, beam, folder, read_lines(path)[:count])
+        text, system = real_text(name, beam, trained("--model", folder), read_lines("--text", path)[:count])
     elif name in PEERS:
         text, how = text_of(count), limited(beam)
         system = partial(generate_text, peer_model(PEERS[name]), text, how)
@@ -236,19 +236,25 @@ def limited(beam: int) -> Decoding:
     return Decoding(beam=beam, longest_factor=1.0, longest_extra=0)
 
 
-def trained(name: str, beam: int, folder: Path, lines: list[str]) -> tuple[Sources, Callable[[], Any]]:
-    """A real text, and what translates it: a trained model, or MarianMT with its weights, as both come."""
-    translator = load(folder, device="cpu")
-    if not isinstance(translator, Translator) or not computes_alike(translator.recipe.model):
-        raise SystemExit(f"--model {folder}: MarianMT cannot have its weights; give a model that computes as it does")
+def real_text(name: str, beam: int, translator: Translator, lines: list[str]) -> tuple[Sources, Callable[[], Any]]:
+    """A text, and what translates it: a trained model, or MarianMT with its weights, as both come."""
     text, how = translator.source_tokenizer.encode_all(lines), Decoding(beam=beam)
     if name in PEERS:
-        peer = marian_of(translator.model, translator.recipe.model, positions=1024).to(DEVICE, PEERS[name])
-        return text, partial(generating(peer, how), text, how.batch_tokens)
+        peer = marian_of(translator.model, translator.recipe.model, POSITIONS).to(DEVICE, PEERS[name])
+        return text, partial(generate_as_we_do, generating(peer, how), text, how)
     model = translator.model.to(DEVICE)
     if name == ALONE:
         settle(model, "bfloat16", DEVICE)
     return text, partial(own, model, name, text, how)
+
+
+def generate_as_we_do(system: System, text: Sources, how: Decoding) -> None:
+    """In the batches in which our own search has the same text."""
+    shapes = CapturedStepping(DEVICE, capture=None)
+    widths, fit = [shapes.width(len(source) + 1) for source in text], partial(shapes.fit, sources=len(text), workers=1)
+    for batch in batches_by_length(widths, how.batch_tokens, fit):
+        rows = [text[example] for example in batch]
+        system(rows, len(rows) * (max(map(len, rows)) + 1))
 
 
 def generate_text(peer: Any, text: Sources, how: Decoding) -> None:
@@ -262,13 +268,18 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="JSON file for the figures")
     parser.add_argument("--rounds", type=int, default=9, help="rounds of which the median counts")
     parser.add_argument("--sentences", type=int, default=4000, help="of the text")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="some of the figures alone")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, help="some of the figures alone")
     parser.add_argument("--commit", default="", help="commit of the code, where there is no repository to ask")
     parser.add_argument("--model", type=Path, help="folder of a trained Transformer, for a real text")
     parser.add_argument("--text", type=Path, help="that text, a sentence a line")
     arguments = parser.parse_args()
     if (arguments.model is None) != (arguments.text is None):
         parser.error("--model and --text belong together")
+    chosen = arguments.parts or (["text"] if arguments.model else PARTS)
+    if arguments.model and chosen != ["text"]:
+        parser.error(f"--parts {' '.join(chosen)}: with a model there is only the text; leave --parts out")
+    if arguments.model and not computes_alike(trained("--model", arguments.model).recipe.model):
+        parser.error(f"--model {arguments.model}: MarianMT computes otherwise; give one that can lend it its weights")
     record: dict[str, Any] = conditions(("regard", "torch", "transformers", "numpy"), arguments.commit)
     record["device"] = torch.cuda.get_device_name()
     parts: dict[str, Iterator[dict[str, Any]]] = {
@@ -277,7 +288,7 @@ def main() -> None:
         "equal": equal_outputs(arguments.sentences // 16),
         "text": files(arguments.sentences, arguments.model, arguments.text),
     }
-    for name in arguments.parts:
+    for name in chosen:
         record[name] = []
         for figure in parts[name]:
             record[name].append(figure)

@@ -32,7 +32,6 @@ from decode_cpu import (
     able,
     check_positive,
     engines,
-    generating,
     read_lines,
     read_references,
     same_share,
@@ -40,7 +39,7 @@ from decode_cpu import (
     trained,
     write,
 )
-from plain_marian import computes_alike, marian_of
+from plain_marian import computes_alike, generating, marian_of
 
 from regard.metrics.resampling import RESAMPLES
 from regard.metrics.text import text_metrics

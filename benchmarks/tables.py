@@ -320,6 +320,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "decode-cpu": ("decode_cpu_trained.json", decode_cpu),
     "decode-gpu": ("decode_gpu.json", decode_gpu),
     "decode-gpu-text": ("decode_gpu_text.json", decode_gpu_text),
+    "decode-gpu-trained": ("decode_gpu_trained.json", decode_gpu_text),
     "decode-gpu-memory": ("decode_gpu_memory.json", decode_gpu_memory),
     "decode-joeynmt": ("decode_joeynmt.json", decode_joeynmt),
     "decode-joeynmt-transformer": ("decode_joeynmt_transformer.json", decode_joeynmt),

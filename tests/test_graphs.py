@@ -194,6 +194,32 @@ def test_graphs_are_made_again_when_all_that_were_made_are_gone() -> None:
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_workspaces_keep_no_memory_of_a_graph_that_is_gone() -> None:
+    device = torch.device("cuda")
+    graphs = CudaGraphs(device)
+    graphs.take_workspaces()
+    matrix = torch.eye(64, device=device, requires_grad=True)
+
+    def work() -> None:
+        large = torch.ones(2**26, device=device).sum()
+        torch.autograd.grad((matrix @ matrix).sum() * large, matrix)
+
+    def reserved() -> int:
+        gc.collect()
+        torch.cuda.empty_cache()
+        return torch.cuda.memory_reserved()
+
+    before = reserved()
+    replay = graphs(work)
+    replay()
+    torch.cuda.synchronize()
+    assert reserved() >= before + 2**28
+    del replay
+    assert reserved() < before + 2**25
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_after_a_capture_that_failed_memory_is_given_back_as_before() -> None:
     device = torch.device("cuda")
     graphs = CudaGraphs(device)

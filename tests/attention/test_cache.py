@@ -1,16 +1,19 @@
 """Caches: what comes out is what went in, by rows, independent of copies, with gradients and without."""
 
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from types import ModuleType
 
 import pytest
 import torch
 from attention_strategies import normal, seeds
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from regard.attention import KeyValueCache, Lineage, Memory, SharedCache, attend, kept
+from regard.attention import KeyValueCache, Lineage, Memory, SharedCache, attend
+from regard.attention import cache as cache_room
 from regard.attention.cache import _fewer
 from regard.attention.kept import NOTHING, PART, ROOM, SHARE, taken_for, taking
 from regard.errors import UsageError
@@ -168,26 +171,48 @@ in_parts = pytest.mark.parametrize("in_parts", [False, True], ids=["moved", "in 
 
 
 @contextmanager
-def growing(in_parts: bool) -> Iterator[None]:
+def growing(in_parts: bool, *, quick: bool = False) -> Iterator[None]:
+    """`quick` writes single positions as the kernel does."""
+    kernels = ModuleType("kernels")
+    kernels.write = write  # type: ignore[attr-defined]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kept, "grows_in_parts", lambda tensor: in_parts)
+        patch.setattr(cache_room, "grows_in_parts", lambda tensor: in_parts)
+        if quick:
+            patch.setattr(cache_room, "_is_quick", lambda keys, values: keys.shape[2] == 1)
+            patch.setitem(sys.modules, "regard.attention.kernels", kernels)
         yield
 
 
+def write(
+    keys: Tensor, values: Tensor, kept_keys: Tensor, position: int, kept_values: Tensor, value_position: int
+) -> None:
+    for piece, kept, place in ((keys, kept_keys, position), (values, kept_values, value_position)):
+        _, heads, _, width = piece.shape
+        kept[:, :, place] = piece.reshape(-1, kept.shape[3], heads, width).transpose(1, 2)
+
+
+def roomy(extra: int) -> AbstractContextManager[None]:
+    """Memory is given of which there is more than is asked for."""
+    return taking(lambda like, size: like.new_empty(size + extra))
+
+
 @in_parts
+@example([1] * 20, 4, PART, True, 15 * PART, 0)  # there is room for more values than keys
 @given(
-    st.lists(st.integers(1, ROOM + 3), min_size=1, max_size=4),
+    st.lists(st.integers(1, ROOM + 3), min_size=1, max_size=4) | st.lists(st.just(1), min_size=20, max_size=40),
     st.integers(0, ROOM),
-    st.integers(1, ROOM),
+    st.none() | st.integers(1, ROOM),
+    st.booleans(),
+    st.integers(0, 200),
     st.integers(0, 99),
 )
 def test_room_is_added_as_it_is_needed_and_rows_go_on(
-    in_parts: bool, lengths: list[int], spare: int, expected: int, seed: int
+    in_parts: bool, lengths: list[int], spare: int, expected: int | None, quick: bool, extra: int, seed: int
 ) -> None:
     parts = pieces(lengths, seed)
     cache, rows = KeyValueCache(sum(lengths) + spare, expected), torch.arange(len(parts[0][0])).flip(0)
     so_far: list[list[torch.Tensor]] = []
-    with growing(in_parts):
+    with growing(in_parts, quick=quick), roomy(extra):
         for part in parts:
             so_far.append(list(part))
             found = cache.append(*part)
@@ -195,8 +220,8 @@ def test_room_is_added_as_it_is_needed_and_rows_go_on(
             cache, so_far = cache.select(rows), [[tensor[rows] for tensor in earlier] for earlier in so_far]
 
 
-@given(st.integers(1, 300), st.none() | st.integers(1, 100), st.integers(0, 40))
-def test_parts_grow_a_little_at_a_time_and_stay_where_they_are(capacity: int, expected: int | None, spare: int) -> None:
+@given(st.integers(1, 300), st.integers(1, 100), st.integers(0, 40))
+def test_parts_grow_a_little_at_a_time_and_stay_where_they_are(capacity: int, expected: int, spare: int) -> None:
     parts, made = NOTHING, list[int]()
 
     def make(room: int, most: int) -> Tensor:
@@ -204,17 +229,16 @@ def test_parts_grow_a_little_at_a_time_and_stay_where_they_are(capacity: int, ex
         made.append(room)
         return torch.zeros(1, 1, room, 2)
 
-    with growing(in_parts=True):
-        for end in range(1, capacity + 1):
-            before = parts
-            parts = parts.with_room(end, end - 1, capacity + spare, expected, torch.zeros(()), make)
-            assert all(one is other for one, other in zip(parts.held, before.held, strict=False))
-            parts.write(torch.full((1, 1, 1, 2), float(end)), end - 1)
-            part, place = parts.place(end - 1)
-            assert part[0, 0, place, 0] == end
-            assert parts.filled(end)[0, 0, :, 0].tolist() == list(range(1, end + 1))
+    for end in range(1, capacity + 1):
+        before = parts
+        parts = parts if parts.room >= end else parts.extended(end, expected, capacity + spare, make)
+        assert all(one is other for one, other in zip(parts.held, before.held, strict=False))
+        parts.write(torch.full((1, 1, 1, 2), float(end)), end - 1)
+        part, place = parts.place(end - 1)
+        assert part[0, 0, place, 0] == end
+        assert parts.filled(end)[0, 0, :, 0].tolist() == list(range(1, end + 1))
     assert sum(made) == parts.room <= capacity + spare
-    first = capacity + spare if expected is None else min(-(-expected // PART) * PART, capacity + spare)
+    first = min(-(-expected // PART) * PART, capacity + spare)
     assert made[0] == first
     # What was taken and is not needed is an eighth of what is, and a part, at most.
     assert parts.room <= max(capacity * (1 + 1 / SHARE) + PART, first)
@@ -234,7 +258,8 @@ def test_what_hypotheses_share_is_what_each_would_have_copied(
     in_parts: bool, places: int, begun: int, steps: int, groups: int, data: st.DataObject
 ) -> None:
     """Two sources, perhaps with something read before the hypotheses part; one may leave on the way."""
-    with growing(in_parts):
+    quick, extra = data.draw(st.booleans(), "quick"), data.draw(st.integers(0, 99), "extra")
+    with growing(in_parts, quick=quick), roomy(extra):
         _share(places, begun, steps, groups, data)
 
 
@@ -296,6 +321,15 @@ def test_a_shared_cache_has_a_capacity_too() -> None:
     cache.append(normal(2, 1, 1, 4), normal(2, 1, 1, 4))
     with pytest.raises(UsageError, match=r"^a cache of capacity 1 cannot hold 2 positions; start with a capacity of"):
         cache.append(normal(2, 1, 1, 4), normal(2, 1, 1, 4))
+
+
+def test_where_nobody_knows_how_many_there_will_be_memory_does_not_grow_in_parts() -> None:
+    with growing(in_parts=True):
+        for expected, rooms in ((None, [ROOM]), (5, [PART, PART])):
+            cache = KeyValueCache(100_000, expected)
+            for _ in range(PART + 1):
+                cache.append(normal(1, 1, 1, 2), normal(1, 1, 1, 2))
+            assert [part.shape[2] for part in cache.keys.kept.held] == rooms
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=5), st.booleans())

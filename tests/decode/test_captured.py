@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY
 from torch import Tensor
 
-from regard.attention import kept
+from regard.attention import cache, kept
 from regard.attention.kept import Kept, taken
 from regard.decode import Hypothesis, captured, decode_all
 from regard.decode.captured import (
@@ -69,11 +69,14 @@ def repeating(
     refused: str = "",
     trial: Callable[[Work], object] = lambda work: work(),
     refusals: int = FAILURES,
+    early: bool = False,
 ) -> CapturedStepping:
-    """Captures without graphs: work is done and undone, and done again by what replays it; or refused after that, so
-    many times."""
+    """Captures without graphs: work is done and undone, and done again by what replays it; or refused, after that or
+    before, so many times."""
 
     def capture(work: Work) -> Work:
+        if refused and early and stepping.failures < refusals:
+            raise RuntimeError(refused)
         before = {place: tensor.clone() for place, tensor in stepping.memory.items()}
         work()
         for place, tensor in before.items():
@@ -88,16 +91,14 @@ def repeating(
 
 def grow_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Caches grow as on a CUDA device, and soon."""
-    with_room = kept.Parts.with_room
+    extended = kept.Parts.extended
 
-    def expecting_little(
-        held: kept.Parts, end: int, length: int, capacity: int, expected: int | None, *rest: Any
-    ) -> kept.Parts:
-        return with_room(held, end, length, capacity, 3, *rest)
+    def expecting_little(held: kept.Parts, end: int, expected: int, *rest: Any) -> kept.Parts:
+        return extended(held, end, 3, *rest)
 
-    monkeypatch.setattr(kept, "grows_in_parts", lambda tensor: True)
+    monkeypatch.setattr(cache, "grows_in_parts", lambda tensor: True)
     monkeypatch.setattr(kept, "PART", 2)
-    monkeypatch.setattr(kept.Parts, "with_room", expecting_little)
+    monkeypatch.setattr(kept.Parts, "extended", expecting_little)
 
 
 def tokens_of(found: list[list[Hypothesis]]) -> list[list[tuple[int, ...]]]:
@@ -225,18 +226,26 @@ def test_where_capturing_fails_steps_are_done_one_by_one() -> None:
 
 
 @pytest.mark.parametrize(("method", "beam", "n_best"), METHODS)
+@pytest.mark.parametrize("early", [False, True])
 def test_after_a_capture_that_failed_what_follows_is_captured_as_if_it_had_not(
-    method: str, beam: int, n_best: int, monkeypatch: pytest.MonkeyPatch
+    method: str, beam: int, n_best: int, early: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grow_in_parts(monkeypatch)
     model, how = model_of(KINDS[0]), how_of(method, beam, n_best, batch_tokens=10_000)
     usual = decode_all(model, SOURCES, how, stepping=CapturedStepping(CPU, None, every=3))
-    stepping = repeating(refused="not now", refusals=1)
-    assert decode_all(model, SOURCES, how, stepping=stepping) == usual
-    graphs = stepping.count
-    assert decode_all(model, SOURCES, how, stepping=stepping) == usual
-    assert stepping.failures == 1
-    assert stepping.count == graphs + 1  # of what could not be captured before
+    failing, other = repeating(refused="not now", refusals=1, early=early), repeating()
+    assert decode_all(model, SOURCES, how, stepping=failing) == decode_all(model, SOURCES, how, stepping=other) == usual
+    graphs = failing.count
+    assert decode_all(model, SOURCES, how, stepping=failing) == usual
+    assert failing.failures == 1
+    assert failing.count == other.count == graphs + 1  # of what could not be captured before
+    assert memory_of(failing) == memory_of(other)
+
+
+def memory_of(stepping: CapturedStepping) -> int:
+    """Bytes that are held for what graphs read and write."""
+    held = (tensor.untyped_storage() for tensor in (*stepping.memory.values(), *stepping._kept._by_address.values()))
+    return sum(map(len, {storage.data_ptr(): storage for storage in held}.values()))
 
 
 def test_why_steps_are_not_captured() -> None:

@@ -1,5 +1,7 @@
 """Products with what is mostly zero: those of the whole matrix, of what is not zero alone."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from hypothesis import given
@@ -13,7 +15,7 @@ from regard.decode.eight_bits import in_eight_bits
 from regard.decode.layout import laid_out
 from regard.decode.packed import Packed, can_pack
 from regard.decode.sparse import Sparse
-from regard.decode.sparse_loops import FIRST, LANES, SHARE, times_few
+from regard.decode.sparse_loops import FEW, FIRST, LANES, SHARE, times_few
 from regard.models import Generator, build_model
 from regard.nn.feedforward import FeedForward
 from regard.recipe import Decoding, TransformerModel
@@ -71,6 +73,40 @@ def test_it_is_done_as_long_as_few_are_not_zero() -> None:
     features = torch.zeros(rows, inputs)
     features[1] = 1.0
     assert times_few(features, columns, bias) is not None
+
+
+def test_with_several_threads_only_what_is_sooner_done_by_one() -> None:
+    inputs, threads = 100 * SHARE, torch.get_num_threads()
+    columns, few, many = random(inputs, 3), torch.zeros(FEW, inputs), torch.zeros(2 * FEW, inputs)
+    for features in (few, many):
+        features[:, : inputs // SHARE] = 1.0
+    try:
+        torch.set_num_threads(1)
+        assert times_few(many, columns, None) is not None
+        torch.set_num_threads(2)
+        assert times_few(few, columns, None) is not None
+        assert times_few(many, columns, None) is None
+        many[:, inputs // SHARE // 2 :] = 0.0
+        assert times_few(many, columns, None) is not None
+    finally:
+        torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize(
+    "lying",
+    [
+        lambda features: features.t().contiguous().t(),
+        lambda features: torch.cat([features, features + 1], 1)[:, :20],
+        lambda features: torch.stack([features, features + 1], 2)[..., 0],
+        lambda features: features[:1].expand(8, 20),
+        lambda features: features.view(2, 4, 20).transpose(0, 1),
+    ],
+)
+def test_how_numbers_lie_in_memory_changes_nothing(lying: Callable[[Tensor], Tensor]) -> None:
+    features, columns, bias = lying(mostly_zero(8, 20, share=0.1)), random(20, 3), random(6)[::2]
+    found = times_few(features, columns, bias)
+    assert found is not None
+    torch.testing.assert_close(found, features @ columns + bias)
 
 
 @pytest.mark.parametrize("number", [torch.nan, torch.inf, -torch.inf])

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch_layers import decoder_layer, encoder_layer, randomize
 
+from regard.attention import cache
+from regard.attention.kept import PART, taking
 from regard.data.batch import Padded
 from regard.errors import UsageError
 from regard.models import TransformerTranslator, transformer
@@ -116,6 +118,32 @@ def test_sources_are_encoded_in_pieces_alike(rows: int, monkeypatch: pytest.Monk
     with record(model, "encoder.output") as seen:
         torch.testing.assert_close(model.encoder(source), whole)
     assert [len(each) for each in seen["encoder.output"]] == {1: [1] * 5, 2: [2, 2, 1], 3: [3, 2]}[rows]
+
+
+@torch.no_grad()
+def test_memory_is_taken_for_as_many_tokens_as_the_source_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "grows_in_parts", lambda tensor: True)
+    model, width = translator().eval(), 2 * PART + 3
+    source = Padded.of([[4] * width, [5] * 3])
+    state, tokens = model.start(source, 100), torch.full((2, 1), 4)
+    for places in (1, 3):
+        state = state if places == 1 else state.branch(torch.arange(2)[:, None].expand(2, places))
+        for _ in range(2):
+            _, state = model.advance(tokens.repeat_interleave(places, 0), state)
+        kept = [each.keys.kept if places == 1 else each.keys for each in state.caches]
+        assert [[part.shape[2] for part in parts.held] for parts in kept] == [[3 * PART]] * len(kept)
+    assert {each.expected for each in state.apart().caches} == {width}
+
+
+@torch.no_grad()
+def test_a_copy_of_a_state_stays_as_it_is_when_rows_are_chosen_within_memory() -> None:
+    model, tokens = translator().eval(), torch.tensor([[4], [5]])
+    with taking(torch.Tensor.new_empty):
+        state = model.start(SOURCE, 4)
+    copy, expected = state.copy(), model.advance(tokens, model.start(SOURCE, 4))[0]
+    chosen = state.select(torch.tensor([1]))
+    torch.testing.assert_close(model.advance(tokens[1:], chosen)[0], expected[1:])
+    torch.testing.assert_close(model.advance(tokens, copy)[0], expected)
 
 
 @pytest.mark.gpu

@@ -1,12 +1,13 @@
 """What attention remembers: keys and values of positions read so far, and of a source read once."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.attention.kept import NOTHING, Kept, Parts, has_places, taken, taken_for
+from regard.attention.kept import NOTHING, Kept, Parts, grows_in_parts, has_places, taken, taken_for
 from regard.attention.masks import additive
 from regard.device import has_kernels
 from regard.errors import UsageError
@@ -79,7 +80,7 @@ class KeyValueCache(Kept):
 
     capacity: int
     expected: int | None = None
-    """How many positions there will be, as far as one can tell; otherwise all."""
+    """How many positions there will be, as far as one can tell."""
     length: int = 0
     keys: "Buffer" = field(default_factory=lambda: Buffer())
     values: "Buffer" = field(default_factory=lambda: Buffer())
@@ -92,10 +93,7 @@ class KeyValueCache(Kept):
         if _is_quick(keys, values) and min(self.keys.kept.room, self.values.kept.room) >= end:
             _write(keys, values, self.keys.kept.map(_alone), self.values.kept.map(_alone), self.length)
         else:
-            self.keys, self.values = (
-                held.join(piece, self.length, self.capacity, self.expected)
-                for held, piece in ((self.keys, keys), (self.values, values))
-            )
+            self.keys, self.values = self.keys.join(keys, self), self.values.join(values, self)
         self.length = end
         return self.keys.filled(end), self.values.filled(end)
 
@@ -128,7 +126,9 @@ class Buffer(Kept):
     def filled(self, length: int) -> Float[Tensor, "N G K D"]:
         return self.kept.filled(length) if self.piece is None else self.piece[:, :, :length]
 
-    def join(self, piece: Float[Tensor, "N G n D"], length: int, capacity: int, expected: int | None) -> "Buffer":
+    def join(self, piece: Float[Tensor, "N G n D"], cache: KeyValueCache) -> "Buffer":
+        """With a piece more, behind what a cache has read so far."""
+        length = cache.length
         if self.is_empty:
             return Buffer(piece)
         if torch.is_grad_enabled() and (piece.requires_grad or self.filled(length).requires_grad):
@@ -138,7 +138,7 @@ class Buffer(Kept):
         def make(room: int, most: int) -> Tensor:
             return taken_for(piece, room, most, (rows, heads), (width,))
 
-        kept = self.kept.with_room(length + count, length, capacity, expected, piece, make)
+        kept = _roomy(self.kept, length + count, cache, piece, make)
         if self.piece is not None:
             kept.write(self.filled(length), 0)
         kept.write(piece, length)
@@ -243,7 +243,7 @@ class SharedCache(Kept):
     ) -> tuple[Float[Tensor, "B Gk K D"], Float[Tensor, "B G K Dv"]]:
         """Takes n more positions of each hypothesis; gives all keys and values of each source."""
         end = _end(self, keys.shape[-2])
-        self.keys, self.values = self._roomy(self.keys, keys, end), self._roomy(self.values, values, end)
+        self.keys, self.values = self._grown(self.keys, keys, end), self._grown(self.values, values, end)
         if _is_quick(keys, values):
             _write(keys, values, self.keys, self.values, self.length)
         else:
@@ -284,7 +284,7 @@ class SharedCache(Kept):
             bias = self.fold(bias)
         return bias.repeat_interleave(self.places, -1)
 
-    def _roomy(self, kept: Parts, piece: Float[Tensor, "N G n D"], end: int) -> Parts:
+    def _grown(self, kept: Parts, piece: Float[Tensor, "N G n D"], end: int) -> Parts:
         """What is kept, with room for so many positions."""
         rows, heads, _, width = piece.shape
         sources = rows // self.places
@@ -296,7 +296,7 @@ class SharedCache(Kept):
                 return taken_for(piece, room, most, (sources,), (self.places, heads, width)).permute(0, 3, 1, 2, 4)
             return taken_for(piece, room, most, (sources, heads), (self.places, width))
 
-        return kept.with_room(end, self.length, self.capacity, self.expected, piece, make)
+        return _roomy(kept, end, self, piece, make)
 
     def _of(self, kept: Float[Tensor, "B G room places D"], sources: Int[Tensor, " M"]) -> Tensor:
         if len(sources) > len(kept):
@@ -331,13 +331,24 @@ def _write(keys: Tensor, values: Tensor, kept_keys: Parts, kept_values: Parts, p
     """Writes both to a position of what is kept, of parts that are "B G room places D"."""
     from regard.attention.kernels import write
 
-    part, place = kept_keys.place(position)
-    write(keys, values, part, kept_values.place(position)[0], place)
+    # There may be room for more of one than of the other, and their parts end elsewhere then.
+    write(keys, values, *kept_keys.place(position), *kept_values.place(position))
 
 
 def _alone(part: Float[Tensor, "N G room D"]) -> Float[Tensor, "N G room 1 D"]:
     """Memory of rows as that of sources with one hypothesis each."""
     return part.unsqueeze(3)
+
+
+def _roomy(
+    kept: Parts, end: int, cache: KeyValueCache | SharedCache, piece: Tensor, make: Callable[[int, int], Tensor]
+) -> Parts:
+    """What is kept, with room for so many positions."""
+    if kept.room >= end:
+        return kept
+    if cache.expected is not None and grows_in_parts(piece):
+        return kept.extended(end, cache.expected, cache.capacity, make)
+    return kept.moved(end, cache.length, cache.capacity, make)
 
 
 def _end(cache: KeyValueCache | SharedCache, count: int) -> int:

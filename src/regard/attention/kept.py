@@ -11,14 +11,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 ROOM = 32
-"""On a CPU memory is taken for so many positions at first."""
+"""Memory that is moved when it is filled is taken for so many positions at first."""
 PART, SHARE = 8, 8
-"""On a CUDA device it is taken for multiples of so many, and grows by one in so many of those that there are."""
+"""Memory that grows in parts is taken for multiples of so many, and grows by one in so many of those that there are."""
 
 
 class Kept:
     """What attention reads, in memory of its own, which is no weight's: whatever a step of decoding does to it may be
-    done twice, with the same result."""
+    done twice, with the same result. To choose among its rows may not, and is no part of a step."""
 
 
 Taker = Callable[[Tensor, int], Tensor]
@@ -71,7 +71,7 @@ def grows_in_parts(tensor: Tensor) -> bool:
 class Parts(Kept):
     """Memory for positions, the third dimension, which grows when they are filled.
 
-    On a CPU twice as much is taken then, and all is moved there: it is read at every step, and sooner in one piece. On
+    As a rule twice as much is taken then, and all is moved there: it is read at every step, and sooner in one piece. On
     a CUDA device it is memory that is scarce, and steps that were captured keep what they have for ever. There a part
     is added, and whoever reads is given all parts joined; most outputs are no longer than was expected, and have one.
     """
@@ -89,30 +89,21 @@ class Parts(Kept):
         is_first = self.held[0].shape[2] >= length
         return (self.held[0] if is_first else torch.cat(self.held, 2))[:, :, :length]
 
-    def with_room(
-        self,
-        end: int,
-        length: int,
-        capacity: int,
-        expected: int | None,
-        like: Tensor,
-        make: Callable[[int, int], Tensor],
-    ) -> "Parts":
-        """The same with room for `end` positions. So far `length` are filled, there will be `capacity` at most, and as
-        many as are `expected` probably, or all. `make` gives memory where that of a tensor is, for a number of them,
-        and for another at most."""
+    def extended(self, end: int, expected: int, capacity: int, make: Callable[[int, int], Tensor]) -> "Parts":
+        """With a part more, so that there is room for `end` positions, of which there will be `capacity` at most, and
+        probably as many as are `expected`. `make` gives memory for a number of them, and for another at most."""
         have = self.room
-        if have >= end:
-            return self
-        if grows_in_parts(like):
-            part = have // SHARE if have else (capacity if expected is None else expected)
-            more = max(-(-part // PART) * PART, end - have)
-            return Parts((*self.held, make(min(more, capacity - have), capacity - have)))
+        part = have // SHARE if have else expected
+        more = max(-(-part // PART) * PART, end - have)
+        return Parts((*self.held, make(min(more, capacity - have), capacity - have)))
+
+    def moved(self, end: int, length: int, capacity: int, make: Callable[[int, int], Tensor]) -> "Parts":
+        """The same, with the `length` positions that are filled, in one piece of memory that is twice as large."""
         room = ROOM
         while room < end:
             room *= 2
         wider = make(min(room, capacity), capacity)
-        if have:
+        if self.held:
             wider[:, :, :length] = self.filled(length)
         return Parts((wider,))
 

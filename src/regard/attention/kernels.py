@@ -154,10 +154,11 @@ def write(
     keys: Float[Tensor, "N Gk 1 D"],
     values: Float[Tensor, "N G 1 Dv"],
     kept_keys: Float[Tensor, "B Gk room places D"],
-    kept_values: Float[Tensor, "B G room places Dv"],
     position: int,
+    kept_values: Float[Tensor, "B G value_room places Dv"],
+    value_position: int,
 ) -> None:
-    """Writes one more position of each hypothesis into what is kept of its source."""
+    """Writes one more position of each hypothesis into what is kept of its source: its keys, and its values."""
     width, value_width = keys.shape[-1], values.shape[-1]
     numbers, value_numbers = keys.shape[1] * width, values.shape[1] * value_width
     _write[(len(keys), 2)](
@@ -166,6 +167,7 @@ def write(
         kept_keys,
         kept_values,
         position,
+        value_position,
         kept_keys.shape[3],
         *keys.stride()[:2],
         *values.stride()[:2],
@@ -180,7 +182,7 @@ def write(
     )
 
 
-@triton.jit(do_not_specialize=["position", "places"])
+@triton.jit(do_not_specialize=["position", "value_position", "places"])
 @no_type_check
 def _write(
     keys,
@@ -188,6 +190,7 @@ def _write(
     kept_keys,
     kept_values,
     position,
+    value_position,
     places,
     key_row,
     key_head,
@@ -224,7 +227,7 @@ def _write(
         feature = index % value_width
         inside = index < value_numbers
         held = tl.load(values + row * value_row + head * value_head + feature, mask=inside)
-        target = kept_values + source * kept_value_row + position * kept_value_position + place * kept_value_place
+        target = kept_values + source * kept_value_row + value_position * kept_value_position + place * kept_value_place
         tl.store(target + head * kept_value_head + feature, held, mask=inside)
 
 

@@ -3,6 +3,7 @@
 from typing import no_type_check
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from llvmlite import ir
 from numba import float32, njit, types
@@ -14,6 +15,9 @@ from regard.attention.loops import SUMS, TOGETHER, floats
 SHARE, FIRST = 5, 4
 """Where more than one number in so many is not zero, a product with all of them takes less time; of so many rows it may
 be more before that is found out."""
+
+FEW = 16
+"""Rows of which a product is not sooner done by several threads. Of more it is, while this loop has one."""
 
 LANES = 16
 """Numbers that are looked at together."""
@@ -28,15 +32,17 @@ def times_few(
     features = features.contiguous()
     added = bias if bias is None else bias.contiguous()
     made = features.new_empty(*features.shape[:-1], width)
+    rows = features.numel() // inputs
     # Addresses, as kernels have them: making arrays of tensors takes longer than a few rows do.
     done = _times_few(
         features.data_ptr(),
         columns.data_ptr(),
         0 if added is None else added.data_ptr(),
         made.data_ptr(),
-        features.numel() // inputs,
+        rows,
         inputs,
         width,
+        SHARE if rows <= FEW else SHARE * torch.get_num_threads(),
     )
     return made if done else None
 
@@ -70,7 +76,7 @@ def _lowest(typing, bits):
 
 @njit(nogil=True, cache=True, fastmath=SUMS, error_model="numpy")
 @no_type_check
-def _times_few(features, columns, bias, made, count, inputs, width):
+def _times_few(features, columns, bias, made, count, inputs, width, share):
     """One row after another; whether all of them were done."""
     given, matrix, added, result = floats(features), floats(columns), floats(bias), floats(made)
     # Numbers that are not zero, and where their columns begin.
@@ -90,7 +96,7 @@ def _times_few(features, columns, bias, made, count, inputs, width):
             numbers[found], places[found] = given[begin + place], place * width
             found += given[begin + place] != 0
         active += found
-        if active * SHARE > (row + FIRST) * inputs:
+        if active * share > (row + FIRST) * inputs:
             return False
         while found % TOGETHER:
             numbers[found], places[found] = 0, 0
