@@ -14,11 +14,12 @@ from typing import Any
 
 
 def conditions(packages: Iterable[str], commit: str = "") -> dict[str, Any]:
-    """Command, commit (or the given one, where there is no repository to ask), versions, processor and load."""
+    """Command, commit (or the given one, where there is no repository to ask, or not this one), versions, processor and
+    load."""
     return {
         "command": command(sys.argv),
         "commit": commit or _git("rev-parse", "HEAD").strip(),
-        "uncommitted_changes": bool(_git("status", "--porcelain", ":/src").strip()),
+        "uncommitted_changes": not commit and bool(_git("status", "--porcelain", ":/src").strip()),
         "date": datetime.now(UTC).date().isoformat(),
         "versions": {"python": platform.python_version()} | {name: installed(name) for name in packages},
         "processor": _processor(),
