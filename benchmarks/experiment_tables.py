@@ -1,15 +1,17 @@
 """Tables of what `experiments.py` measured: recipes beside each other, and what a change of settings does."""
 
+from collections.abc import Sequence
 from statistics import mean
 
 from markdown_tables import Record, markdown, spread
 
 PERPLEXITY = "perplexity per token"
+INTERVALS = "Means ± standard deviations over seeds; of changes, the 95 % interval in brackets (Welch)."
 
 
 def recipes(record: Record, *, changes: bool = False) -> list[str]:
     """Recipes beside each other: BLEU or perplexity, and time of each; with `changes`, how that on the development text
-    differs from that of the first."""
+    differs from that of the first, with its interval where both have several seeds."""
     splits = [split for split in ("dev", "test") if any(split in row["scores"] for row in record["rows"])]
     kinds = {split: dict.fromkeys(kind for row in record["rows"] for kind in _judged(row, split)) for split in splits}
     columns = [(split, kind) for split in splits for kind in kinds[split]]
@@ -19,7 +21,7 @@ def recipes(record: Record, *, changes: bool = False) -> list[str]:
     for row in record["rows"]:
         found = [_judged(row, split).get(kind) for split, kind in columns]
         mine = _judged(row, "dev").get(counts)
-        change = f"{mean(mine) - mean(first):+.2f}".replace("-", "−") if mine and first and mine is not first else ""
+        change = _change(mine, first) if mine and first and mine is not first else ""
         seconds = [each["seconds"] for each in row["training"]]
         told = [row["name"], str(len(row["seeds"])), *(spread(each or [], 2) for each in found), spread(seconds, 0)]
         rows.append([*told, *([change] if changes else [])])
@@ -28,9 +30,22 @@ def recipes(record: Record, *, changes: bool = False) -> list[str]:
     return [*markdown(titles, rows), "", _made(record)]
 
 
+def _change(mine: Sequence[float], first: Sequence[float]) -> str:
+    """A difference of means, and where both have several values its 95 % interval by Welch's t, in brackets."""
+    told = f"{mean(mine) - mean(first):+.2f}"
+    if min(len(mine), len(first)) > 1:
+        from scipy.stats import ttest_ind
+
+        low, high = ttest_ind(mine, first, equal_var=False).confidence_interval()
+        told += f" [{low:+.2f}, {high:+.2f}]"
+    return told.replace("-", "−")
+
+
 def ablation(record: Record) -> list[str]:
     """One recipe, with settings changed."""
-    return recipes(record, changes=True)
+    made = recipes(record, changes=True)
+    several = any(len(row["seeds"]) > 1 for row in record["rows"])
+    return [*made[:-1], f"{INTERVALS} {made[-1]}"] if several else made
 
 
 def guide(record: Record) -> list[str]:

@@ -161,7 +161,8 @@ def test_tables_of_experiments(tables: ModuleType, tmp_path: Path) -> None:
         "| failed | 0 | – | – |  |",
         "| both | 1 | 41.00 | 30 | +0.50 |",
     ]
-    assert made[8] == "tok:13a; on a GPU, 2026-01-01, 0123456789: `python benchmarks/experiments.py`"
+    how = "Means ± standard deviations over seeds; of changes, the 95 % interval in brackets (Welch)."
+    assert made[8] == f"{how} tok:13a; on a GPU, 2026-01-01, 0123456789: `python benchmarks/experiments.py`"
     rows[1]["made"] = CONDITIONS | {"device": "another", "uncommitted_changes": True}
     made = block(tables, tmp_path, "multi30k-ablation", {"rows": rows})
     assert made[8].endswith("; on another, 2026-01-01, 0123456789 with changes: `python benchmarks/experiments.py`")
@@ -169,6 +170,16 @@ def test_tables_of_experiments(tables: ModuleType, tmp_path: Path) -> None:
     made = block(tables, tmp_path, "tatoeba", {"rows": rows})
     assert made[1] == "|  | seeds | dev BLEU | dev BLEU de | dev BLEU fr | training, s |"
     assert made[3:5] == ["| German alone | 1 | 40.00 | – | – | 30 |", "| both | 1 | – | 41.00 | 20.00 | 30 |"]
+
+
+def test_a_change_has_an_interval_where_both_have_several_seeds(tables: ModuleType, tmp_path: Path) -> None:
+    rows = [row("as it is", 40.0, 41.0, 42.0), row("less", 38.0, 39.0, 40.0), row("one seed", 39.0)]
+    made = block(tables, tmp_path, "multi30k-ablation", {"rows": rows})
+    # Two deviations of 1 over three seeds: 2 ∓ t(4) · √(1/3 + 1/3), and t(4) is 2.776.
+    assert made[4].endswith("| −2.00 [−4.27, +0.27] |")
+    assert made[5].endswith("| −2.00 |")
+    made = block(tables, tmp_path, "multi30k-ablation", {"rows": [row("as it is", 40.0), row("less", 38.0)]})
+    assert made[-3].startswith("tok:13a; on a GPU"), "of one seed each, nothing is said of intervals"
 
 
 def test_the_guide_marks_the_best_of_each_size(tables: ModuleType, tmp_path: Path) -> None:

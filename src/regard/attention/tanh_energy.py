@@ -1,5 +1,6 @@
 """v · tanh(q + k) for every pair of a query and a key, in as little memory as its gradient allows."""
 
+from math import prod
 from typing import Any
 
 import torch
@@ -19,11 +20,35 @@ def tanh_energy(
 
     `energy` is one vector v, or one for each head (axis -3 of queries and keys). `again` says whether tanh is computed
     once more for the gradient instead of being kept, the largest tensor of a model that has one for every step of a
-    decoder; unless it is said, a GPU does, for which it takes no time to speak of.
+    decoder; unless it is said, a GPU does, for which it takes no time to speak of. On a CPU, where nobody asks for
+    gradients, a loop of our own keeps nothing, and is many times as fast as torch's tanh.
     """
+    if _has_loop(query, key, energy):
+        return _looped(query, key, energy)
     again = query.is_cuda if again is None else again
     scores: Tensor = _TanhEnergy.apply(query, key, energy.to(query.dtype), again)  # type: ignore[no-untyped-call]
     return scores
+
+
+def _has_loop(query: Tensor, key: Tensor, energy: Tensor) -> bool:
+    """Whether our own loop can compute these scores: it reads memory, which some kinds of tensors only pretend to have,
+    and knows nothing of gradients. What torch would broadcast or refuse is left to it."""
+    plain = type(query) is type(key) is Tensor and not torch.compiler.is_compiling()
+    on_cpu = query.device.type == key.device.type == "cpu"
+    known = query.dtype == key.dtype and query.dtype in (torch.float32, torch.bfloat16)
+    fits = energy.ndim == 1 and query.shape[-1] == key.shape[-1] == len(energy)
+    return plain and on_cpu and known and fits and not torch.is_grad_enabled()
+
+
+def _looped(
+    query: Float[Tensor, "... Q D"], key: Float[Tensor, "... K D"], energy: Float[Tensor, " D"]
+) -> Float[Tensor, "... Q K"]:
+    from regard.attention.tanh_loops import energies
+
+    leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])  # type: ignore[no-untyped-call]
+    rows = [each.expand(*leading, -1, -1).reshape(prod(leading), *each.shape[-2:]).float() for each in (query, key)]
+    scores = energies(rows[0], rows[1], energy.float())
+    return scores.view(*leading, *scores.shape[1:]).to(query.dtype)
 
 
 def _hidden(query: Float[Tensor, "... Q D"], key: Float[Tensor, "... K D"]) -> Float[Tensor, "... Q K D"]:
