@@ -340,6 +340,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "rare-words": ("rare_words.json", rare_words),
     "tatoeba": ("tatoeba.json", recipes),
     "train-cpu": ("train_cpu.json", train_cpu),
+    "train-cpu-bfloat16": ("train_cpu_bfloat16.json", train_cpu),
     "train-gpu": ("train_gpu.json", train_gpu),
     "train-gpu-64k": ("train_gpu_64k.json", train_gpu),
     "train-gpu-compiled": ("train_gpu_compiled.json", train_gpu),
