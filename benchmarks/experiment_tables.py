@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from statistics import mean
 
 from markdown_tables import Record, markdown, spread
+from scipy.stats import ttest_ind
 
 PERPLEXITY = "perplexity per token"
-INTERVALS = "Means ± standard deviations over seeds; of changes, the 95 % interval in brackets (Welch)."
+INTERVALS = "In brackets, the 95 % interval of a change, by Welch's t over seeds."
 
 
 def recipes(record: Record, *, changes: bool = False) -> list[str]:
@@ -31,11 +32,10 @@ def recipes(record: Record, *, changes: bool = False) -> list[str]:
 
 
 def _change(mine: Sequence[float], first: Sequence[float]) -> str:
-    """A difference of means, and where both have several values its 95 % interval by Welch's t, in brackets."""
+    """A difference of means, and where both have several values, which differ, its 95 % interval by Welch's t."""
     told = f"{mean(mine) - mean(first):+.2f}"
-    if min(len(mine), len(first)) > 1:
-        from scipy.stats import ttest_ind
-
+    several = min(len(mine), len(first)) > 1
+    if several and max(len(set(mine)), len(set(first))) > 1:
         low, high = ttest_ind(mine, first, equal_var=False).confidence_interval()
         told += f" [{low:+.2f}, {high:+.2f}]"
     return told.replace("-", "−")
@@ -44,8 +44,7 @@ def _change(mine: Sequence[float], first: Sequence[float]) -> str:
 def ablation(record: Record) -> list[str]:
     """One recipe, with settings changed."""
     made = recipes(record, changes=True)
-    several = any(len(row["seeds"]) > 1 for row in record["rows"])
-    return [*made[:-1], f"{INTERVALS} {made[-1]}"] if several else made
+    return [*made[:-1], f"{INTERVALS} {made[-1]}"] if any("[" in line for line in made[:-1]) else made
 
 
 def guide(record: Record) -> list[str]:

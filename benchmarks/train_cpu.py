@@ -7,7 +7,7 @@ attention before the cell. All get the same pairs of random tokens, as frequent 
 have them, in batches of at most 4,096 tokens on the longer side. Each system has a process of its own, as it would have
 in use: what one leaves in the memory of a process slows the next. They take turns, so that a busy neighbor slows all of
 them; a rate is real target tokens a second, the median over rounds, and how many times as fast as the best peer a
-system is, is the median of what each round says. Some processors multiply bfloat16 many times faster than float32,
+system is, is the median of what each round says. Some processors multiply bfloat16 much faster than float32,
 others slower: --bfloat16 adds ours in that format, the peers stay at their default.
 """
 

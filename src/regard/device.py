@@ -39,6 +39,15 @@ def has_kernels(held: torch.Tensor) -> bool:
     return has_triton() and held.get_device() == torch.cuda.current_device()
 
 
+def has_loops(*held: torch.Tensor) -> bool:
+    """Whether loops of our own can read tensors: on CPUs, if nobody asks for gradients, compiles or traces. They read
+    memory, which some kinds of tensors only pretend to have."""
+    traced: bool = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+    if torch.is_grad_enabled() or torch.compiler.is_compiling() or traced:
+        return False
+    return all(type(each) in (torch.Tensor, torch.nn.Parameter) and each.device.type == "cpu" for each in held)
+
+
 def learns_on_cpu(held: torch.Tensor) -> bool:
     """Whether gradients may be asked for on a CPU, of what no compiler traces: there ways of our own to train pay."""
     return held.device.type == "cpu" and torch.is_grad_enabled() and not torch.compiler.is_compiling()

@@ -6,7 +6,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from regard.attention import tanh_loops
 from regard.attention.tanh_energy import _has_loop, tanh_energy
@@ -61,7 +62,7 @@ def test_tanh_is_right_to_the_last_digits_near_zero_too(number: float) -> None:
 
 
 @pytest.mark.parametrize(("number", "expected"), [(torch.inf, 1.0), (-torch.inf, -1.0), (3e38, 1.0), (2 * FAR, 1.0)])
-def test_far_out_it_is_one(number: float, expected: float) -> None:
+def test_far_out_it_is_one_but_for_rounding(number: float, expected: float) -> None:
     found = energies(torch.full((1, 1, 16), number), torch.zeros(1, 1, 16), torch.full((16,), 1 / 16))
     assert found.item() == pytest.approx(expected, abs=ROUNDING)
 
@@ -77,26 +78,32 @@ def test_what_is_no_number_stays_none_and_spoils_nothing_else() -> None:
     assert torch.equal(found[~spoiled], expected[~spoiled])
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize(
-    ("query", "key"),
-    [
-        ((2, 3, 2, 4), (3, 5, 4)),
-        ((2, 4), (6, 5, 4)),
-        ((2, 1, 1, 4), (2, 3, 5, 4)),
-        ((1, 4), (5, 4)),
-        ((0, 2, 4), (4, 4)),
-        ((3, 0, 4), (3, 5, 4)),
-        ((3, 2, 4), (3, 0, 4)),
-    ],
-)
+SHAPES = [
+    ((2, 3, 2, 4), (3, 5, 4)),
+    ((2, 4), (6, 5, 4)),
+    ((2, 1, 1, 4), (2, 3, 5, 4)),
+    ((1, 4), (5, 4)),
+    ((0, 2, 4), (4, 4)),
+    ((3, 0, 4), (3, 5, 4)),
+    ((3, 2, 4), (3, 0, 4)),
+]
+FORMATS = [torch.float32, torch.bfloat16]
+
+
+@pytest.mark.parametrize("of_energy", [torch.float32, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("dtype", FORMATS)
+@pytest.mark.parametrize(("query", "key"), SHAPES)
 def test_steps_of_decoding_are_left_to_it_however_they_are_broadcast(
-    query: tuple[int, ...], key: tuple[int, ...], dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+    query: tuple[int, ...],
+    key: tuple[int, ...],
+    dtype: torch.dtype,
+    of_energy: torch.dtype,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    given = random(*query).to(dtype), random(*key, seed=1).to(dtype), random(4, seed=2)
-    expected, called = definition(*given), []
+    tensors = random(*query).to(dtype), random(*key, seed=1).to(dtype), random(4, seed=2).to(of_energy)
+    expected, called = definition(*tensors), []
     monkeypatch.setattr(tanh_loops, "energies", lambda *each: called.append(each) or energies(*each))
-    found = tanh_energy(*given)
+    found = tanh_energy(*tensors)
     assert called
     assert (found.dtype, found.shape) == (dtype, expected.shape)
     off = 1e-6 if dtype == torch.float32 else 0.02
@@ -109,17 +116,74 @@ def test_how_queries_and_keys_lie_in_memory_changes_nothing() -> None:
     assert torch.equal(energies(query, key, energy), expected)
 
 
-def test_what_it_does_not_know_is_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+QUERY, KEY, ENERGY = random(2, 3, 4), random(2, 5, 4, seed=1), random(4, seed=2)
+
+
+@pytest.fixture
+def _refusing(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Tensor) -> Tensor:
         raise AssertionError("not for this loop")
 
     monkeypatch.setattr(tanh_loops, "energies", refuse)
-    query, key, energy = random(2, 3, 4), random(2, 5, 4, seed=1), random(4, seed=2)
-    heads = tanh_energy(query, key, random(2, 4, seed=2))
-    assert heads.shape == (2, 3, 5)
-    assert tanh_energy(query.double(), key.double(), energy.double()).dtype == torch.float64
-    assert _has_loop(query, key, energy)
-    for others in ((query[..., :1], key, energy), (query, key[..., :3], energy), (query, key, energy[:3])):
-        assert not _has_loop(*others), "widths that differ"
+
+
+@pytest.mark.usefixtures("_refusing")
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+def test_other_formats_are_left_to_torch(dtype: torch.dtype) -> None:
+    found = tanh_energy(QUERY.to(dtype), KEY.to(dtype), ENERGY.to(dtype))
+    assert found.dtype == dtype
+    torch.testing.assert_close(found.double(), definition(QUERY, KEY, ENERGY), rtol=0.01, atol=0.01)
+
+
+@pytest.mark.usefixtures("_refusing")
+def test_a_vector_for_each_head_is_left_to_torch() -> None:
+    energy = random(2, 4, seed=2)
+    expected = torch.stack([definition(QUERY[head], KEY[head], energy[head]) for head in range(2)])
+    torch.testing.assert_close(tanh_energy(QUERY, KEY, energy).double(), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.usefixtures("_refusing")
+def test_what_gradients_are_asked_of_is_left_to_torch() -> None:
     with torch.enable_grad():
-        torch.testing.assert_close(tanh_energy(query, key, energy).double(), definition(query, key, energy))
+        found = tanh_energy(QUERY.clone().requires_grad_(), KEY, ENERGY)
+    assert found.requires_grad
+    torch.testing.assert_close(found.double(), definition(QUERY, KEY, ENERGY), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.usefixtures("_refusing")
+@pytest.mark.parametrize("asked", [(torch.compiler, "is_compiling"), (torch.jit, "is_tracing")])
+def test_what_is_compiled_or_traced_is_left_to_torch(
+    asked: tuple[object, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(*asked, lambda: True)
+    found = tanh_energy(QUERY, KEY, ENERGY)
+    torch.testing.assert_close(found.double(), definition(QUERY, KEY, ENERGY), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "tensors",
+    [
+        (QUERY[..., :1], KEY, ENERGY),
+        (QUERY, KEY[..., :3], ENERGY),
+        (QUERY, KEY, ENERGY[:3]),
+        (QUERY[0, 0], KEY, ENERGY),
+        (QUERY, KEY[0, 0], ENERGY),
+        (QUERY, KEY.bfloat16(), ENERGY),
+        (QUERY, KEY, ENERGY.long()),
+        (QUERY.to("meta"), KEY, ENERGY),
+        (QUERY, KEY.to("meta"), ENERGY),
+        (QUERY, KEY, ENERGY.to("meta")),
+    ],
+)
+def test_what_torch_would_convert_broadcast_or_refuse_is_left_to_it(tensors: tuple[Tensor, Tensor, Tensor]) -> None:
+    assert _has_loop(QUERY, KEY, nn.Parameter(ENERGY))
+    assert not _has_loop(*tensors)
+
+
+def test_what_only_pretends_to_have_memory_is_left_to_torch() -> None:
+    with FakeTensorMode():
+        pretended = torch.empty(2, 3, 4), torch.empty(2, 5, 4), torch.empty(4)
+    for place, one in enumerate(pretended):
+        tensors = [QUERY, KEY, ENERGY]
+        tensors[place] = one
+        assert not _has_loop(*tensors)

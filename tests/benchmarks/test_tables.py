@@ -161,8 +161,7 @@ def test_tables_of_experiments(tables: ModuleType, tmp_path: Path) -> None:
         "| failed | 0 | – | – |  |",
         "| both | 1 | 41.00 | 30 | +0.50 |",
     ]
-    how = "Means ± standard deviations over seeds; of changes, the 95 % interval in brackets (Welch)."
-    assert made[8] == f"{how} tok:13a; on a GPU, 2026-01-01, 0123456789: `python benchmarks/experiments.py`"
+    assert made[8] == "tok:13a; on a GPU, 2026-01-01, 0123456789: `python benchmarks/experiments.py`"
     rows[1]["made"] = CONDITIONS | {"device": "another", "uncommitted_changes": True}
     made = block(tables, tmp_path, "multi30k-ablation", {"rows": rows})
     assert made[8].endswith("; on another, 2026-01-01, 0123456789 with changes: `python benchmarks/experiments.py`")
@@ -178,6 +177,9 @@ def test_a_change_has_an_interval_where_both_have_several_seeds(tables: ModuleTy
     # Two deviations of 1 over three seeds: 2 ∓ t(4) · √(1/3 + 1/3), and t(4) is 2.776.
     assert made[4].endswith("| −2.00 [−4.27, +0.27] |")
     assert made[5].endswith("| −2.00 |")
+    assert made[-3].startswith("In brackets, the 95 % interval of a change, by Welch's t over seeds. tok:13a")
+    alike = [row("as it is", 40.0, 40.0), row("less", 38.0, 38.0)]
+    assert block(tables, tmp_path, "multi30k-ablation", {"rows": alike})[4].endswith("| −2.00 |")
     made = block(tables, tmp_path, "multi30k-ablation", {"rows": [row("as it is", 40.0), row("less", 38.0)]})
     assert made[-3].startswith("tok:13a; on a GPU"), "of one seed each, nothing is said of intervals"
 

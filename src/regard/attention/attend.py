@@ -19,7 +19,7 @@ from regard.attention.cache import Memory
 from regard.attention.grouping import grouped_matmul
 from regard.attention.normalizers import Normalizer, as_normalizer, softmax
 from regard.attention.scores import DotScore, ScaledDot, Score, ScoreFunction, as_score
-from regard.device import has_kernels
+from regard.device import has_kernels, has_loops
 from regard.tap import Tap
 
 SCALED_DOT = ScaledDot()
@@ -195,7 +195,7 @@ def _few_queries(query: Tensor, key: Tensor, value: Tensor) -> Callable[..., Ten
             from regard.attention import kernels
 
             return kernels.few_queries
-    elif query.device.type == "cpu" and query.dtype == torch.float32 and not torch.compiler.is_compiling():
+    elif query.dtype == torch.float32 and has_loops(query, key, value):
         from regard.attention import loops
 
         return loops.few_queries

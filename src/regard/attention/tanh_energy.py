@@ -8,6 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from regard.device import has_loops
+
 
 def tanh_energy(
     query: Float[Tensor, "... Q D"],
@@ -20,8 +22,8 @@ def tanh_energy(
 
     `energy` is one vector v, or one for each head (axis -3 of queries and keys). `again` says whether tanh is computed
     once more for the gradient instead of being kept, the largest tensor of a model that has one for every step of a
-    decoder; unless it is said, a GPU does, for which it takes no time to speak of. On a CPU, where nobody asks for
-    gradients, a loop of our own keeps nothing, and is many times as fast as torch's tanh.
+    decoder; unless it is said, a GPU does, for which it takes no time to speak of. On a CPU, if nobody asks for
+    gradients, there is a loop of our own, which keeps nothing.
     """
     if _has_loop(query, key, energy):
         return _looped(query, key, energy)
@@ -31,13 +33,12 @@ def tanh_energy(
 
 
 def _has_loop(query: Tensor, key: Tensor, energy: Tensor) -> bool:
-    """Whether our own loop can compute these scores: it reads memory, which some kinds of tensors only pretend to have,
-    and knows nothing of gradients. What torch would broadcast or refuse is left to it."""
-    plain = type(query) is type(key) is Tensor and not torch.compiler.is_compiling()
-    on_cpu = query.device.type == key.device.type == "cpu"
-    known = query.dtype == key.dtype and query.dtype in (torch.float32, torch.bfloat16)
-    fits = energy.ndim == 1 and query.shape[-1] == key.shape[-1] == len(energy)
-    return plain and on_cpu and known and fits and not torch.is_grad_enabled()
+    """Whether our own loop can compute these scores. Widths that differ, which torch broadcasts or refuses, are left to
+    it, as are vectors that stand alone."""
+    known = query.dtype == key.dtype and query.dtype in (torch.float32, torch.bfloat16) and energy.is_floating_point()
+    several = query.ndim > 1 and key.ndim > 1 and energy.ndim == 1
+    fits = several and query.shape[-1] == key.shape[-1] == len(energy)
+    return known and fits and has_loops(query, key, energy)
 
 
 def _looped(

@@ -9,7 +9,7 @@ from torch import Tensor
 from regard.attention.loops import SUMS, floats
 
 FAR = float32(7.90531110763549805)
-"""Where tanh is 1 but for rounding."""
+"""From here on the quotient stays what it is, within 3e-7 of 1."""
 _A1, _A3, _A5 = float32(4.89352455891786e-03), float32(6.37261928875436e-04), float32(1.48572235717979e-05)
 _A7, _A9 = float32(5.12229709037114e-08), float32(-8.60467152213735e-11)
 _A11, _A13 = float32(2.00018790482477e-13), float32(-2.76076847742355e-16)

@@ -36,7 +36,7 @@ DecodingChanges = Annotated[
 Beam = Annotated[int | None, typer.Option(help="Hypotheses kept at each step. (default: the recipe's)")]
 Engine = Annotated[
     str,
-    typer.Option(help="own; or ctranslate2 or ctranslate2:int8, faster on a CPU, for Transformers (extra: export)."),
+    typer.Option(help="own; or ctranslate2 or ctranslate2:int8, on a CPU, for Transformers (extra: export)."),
 ]
 To = Annotated[
     str | None,

@@ -59,8 +59,8 @@ class Decoding(Drawing):
     precision: Literal["float32", "tf32", "bfloat16", "int8"] = "float32"
     """The format of the numbers. tf32, on CUDA alone, multiplies matrices with 10 bits behind the point; int8, on CPUs
     alone, rounds linear maps to whole numbers of 8 bits; elsewhere these are float32. bfloat16 computes everything but
-    probabilities with 7 bits behind the point. Newer CPUs have instructions for int8 and bfloat16. All are faster, and
-    now and then write another output."""
+    probabilities with 7 bits behind the point. Newer CPUs have instructions for int8 and bfloat16. Where the
+    hardware has them they are faster, and now and then they write another output."""
     batch_tokens: Positive = 8192
     """Source tokens decoded together, padding included, the beam not counted. On a CPU each worker has as many, but at
     most 128 sentences; CTranslate2 is given at most 2,048 tokens."""
