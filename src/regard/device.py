@@ -42,8 +42,9 @@ def has_kernels(held: torch.Tensor) -> bool:
 def has_loops(*held: torch.Tensor) -> bool:
     """Whether loops of our own can read tensors: on CPUs, if nobody asks for gradients, compiles or traces. They read
     memory, which some kinds of tensors only pretend to have."""
-    traced: bool = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
-    if torch.is_grad_enabled() or torch.compiler.is_compiling() or traced:
+    if torch.is_grad_enabled() or torch.compiler.is_compiling():
+        return False
+    if torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
         return False
     return all(type(each) in (torch.Tensor, torch.nn.Parameter) and each.device.type == "cpu" for each in held)
 
