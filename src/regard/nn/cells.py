@@ -6,6 +6,7 @@ last state, and for those who look at gates and states through the taps `gates.<
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import ClassVar
 
@@ -18,6 +19,7 @@ from regard.device import fast_multiple
 from regard.nn.dropout import drop
 from regard.nn.embedding import distinct
 from regard.nn.late import LateSums, narrowed
+from regard.recipe import names
 from regard.tap import Tap
 
 CellState = tuple[Tensor, ...]
@@ -330,7 +332,9 @@ class LSTM(Cell):
         return outputs, (_last(outputs, lengths, state[0]), memory)
 
 
-CELLS: dict[str, type[Cell]] = {"rnn": RNN, "gru": GRU, "lstm": LSTM}
+
+
+CELLS: Mapping[str, type[Cell]] = names.CELLS
 
 
 def mirror(x: Num[Tensor, "N T I"], lengths: Int[Tensor, " N"] | None = None) -> Num[Tensor, "N T I"]:

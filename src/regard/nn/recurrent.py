@@ -1,9 +1,9 @@
 """Stacks of recurrent layers, in one direction or both, with connections around the layers."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import torch
 from jaxtyping import Float, Int
@@ -13,6 +13,7 @@ from regard.errors import UsageError, one_of
 from regard.nn import both_ways
 from regard.nn.cells import CELLS, LSTM, Cell, CellState, Passage
 from regard.nn.dropout import FeatureDropout
+from regard.recipe import names
 
 
 @dataclass(frozen=True)
@@ -82,12 +83,7 @@ class DenseConnection(Connection):
         return torch.cat([below, above], -1)
 
 
-CONNECTIONS: dict[str, type[Connection]] = {
-    "none": PlainConnection,
-    "residual": ResidualConnection,
-    "highway": HighwayConnection,
-    "dense": DenseConnection,
-}
+CONNECTIONS: Mapping[str, type[Connection]] = names.CONNECTIONS
 
 
 class RecurrentLayer(nn.Module):
@@ -258,6 +254,6 @@ class Steps:
             passage.show()
 
 
-def _known(what: str, name: str, known: dict[str, type[Cell]] | dict[str, type[Connection]]) -> None:
+def _known(what: str, name: str, known: Mapping[str, Any]) -> None:
     if name not in known:
         raise UsageError(f"{what} {name!r} is not known; known are {one_of(known, name)}")

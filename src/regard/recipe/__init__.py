@@ -1,8 +1,9 @@
 """Recipes: the whole truth of a run, as strict and typed TOML. Never imports torch."""
 
-from regard.recipe.data import Data, HeldOut, Tokenizer, Tokens
+from regard.recipe.data import Data, Tokenizer, Tokens
 from regard.recipe.decoding import Decoding, Drawing, LanguageDecoding
-from regard.recipe.language import LanguageData, LanguageTokenizer, LanguageTraining
+from regard.recipe.kinds import TASKS, Metric, TaskKind, Verb
+from regard.recipe.language import LanguageCorpus, LanguageData, LanguageRecipe, LanguageTokenizer, LanguageTraining
 from regard.recipe.language_models import (
     AttentiveModel,
     CopyingModel,
@@ -17,6 +18,7 @@ from regard.recipe.language_models import (
 from regard.recipe.loading import (
     built_in_recipes,
     change_section,
+    parse_corpus,
     parse_recipe,
     read_recipe,
     spelled_out,
@@ -25,17 +27,10 @@ from regard.recipe.loading import (
 )
 from regard.recipe.model import Attention, RecurrentDropout, RecurrentModel, TransformerBlocks, TransformerModel
 from regard.recipe.pretrained import PairVectors, PretrainedVectors, TextVectors
-from regard.recipe.settings import (
-    RECIPES,
-    AnyRecipe,
-    LanguageRecipe,
-    Recipe,
-    Setting,
-    TranslationRecipe,
-    VectorsRecipe,
-    settings,
-)
+from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
+from regard.recipe.settings import Setting, settings
 from regard.recipe.training import Averaging, Optimizer, Schedule, Training, Validation
+from regard.recipe.translation import TranslationCorpus, TranslationRecipe
 from regard.recipe.vectors import (
     CbowVectors,
     CountingVectors,
@@ -46,16 +41,18 @@ from regard.recipe.vectors import (
     SkipgramVectors,
     SvdVectors,
     VectorsData,
+    VectorsRecipe,
 )
 
 __all__ = [
-    "RECIPES",
+    "TASKS",
     "AnyRecipe",
     "Attention",
     "AttentiveModel",
     "Averaging",
     "CbowVectors",
     "CopyingModel",
+    "Corpus",
     "CountingVectors",
     "Data",
     "Decoding",
@@ -63,12 +60,14 @@ __all__ = [
     "GloveVectors",
     "HeldOut",
     "HellingerVectors",
+    "LanguageCorpus",
     "LanguageData",
     "LanguageDecoding",
     "LanguageRecipe",
     "LanguageTokenizer",
     "LanguageTraining",
     "LearnedVectors",
+    "Metric",
     "NeuralModel",
     "NgramModel",
     "Optimizer",
@@ -85,6 +84,7 @@ __all__ = [
     "Setting",
     "SkipgramVectors",
     "SvdVectors",
+    "TaskKind",
     "TextVectors",
     "Tokenizer",
     "Tokens",
@@ -92,13 +92,16 @@ __all__ = [
     "TransformerBlocks",
     "TransformerLanguageModel",
     "TransformerModel",
+    "TranslationCorpus",
     "TranslationRecipe",
     "Validation",
     "VectorsData",
     "VectorsRecipe",
+    "Verb",
     "WindowModel",
     "built_in_recipes",
     "change_section",
+    "parse_corpus",
     "parse_recipe",
     "read_recipe",
     "settings",

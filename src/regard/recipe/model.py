@@ -1,24 +1,28 @@
 """`[model]`: one table for each kind of model."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from regard.recipe.names import CellName, ConnectionName, NormalizerName, PlacementName, PositionName, ScoreName
+from regard.recipe.names import POSITIONS, SCORES, CellName, ConnectionName, NormalizerName, PositionName, ScoreName
 from regard.recipe.pretrained import PairVectors
-from regard.recipe.section import Count, Positive, Section, Share
+from regard.recipe.section import ChosenBy, Count, Named, Not, Only, Positive, Section, Share
+from regard.registry import Entry, Registry
+
+LOOKING = Only(score=Not("none"))
+"""For decoders that attend to the source."""
 
 
 class Attention(Section):
     """How a recurrent decoder looks at the source."""
 
-    score: Literal[ScoreName, "none"] = "additive"
+    score: Annotated[str, Named(SCORES, ("none",))] = "additive"
     """How a query and a key are compared; `none` is the bottleneck, where the decoder gets the last state only."""
-    normalizer: NormalizerName = "softmax"
+    normalizer: Annotated[NormalizerName, LOOKING] = "softmax"
     """How scores become weights."""
-    placement: PlacementName = "before"
+    placement: Annotated[Literal["before", "after", "feed"], LOOKING] = "before"
     """Read before the cell (Bahdanau et al. 2015), after it (Luong et al. 2015), or after and fed to the next input."""
-    hidden: Positive = 256
+    hidden: Annotated[Positive, Only(score=SCORES)] = 256
     """Hidden width of the additive score."""
     coverage: bool = False
     """Whether scores know how much attention each source token got so far (coverage, See et al. 2017)."""
@@ -111,9 +115,9 @@ class TransformerBlocks(Section):
     """Layer normalization before each part (with a final one), or after each residual sum as in the original."""
     position: PositionName = "sinusoidal"
     """How self-attention knows order."""
-    longest: Positive = 1024
+    longest: Annotated[Positive, Only(position=POSITIONS)] = 1024
     """Most positions a learned position table holds; relative positions are clipped at `clip`."""
-    clip: Positive = 16
+    clip: Annotated[Positive, Only(position=POSITIONS)] = 16
     """Distance at which relative positions are clipped (Shaw et al. 2018)."""
     score: ScoreName = "scaled_dot"
     """How queries and keys are compared in every head."""
@@ -182,4 +186,13 @@ class TransformerModel(TransformerBlocks):
         return False
 
 
-Model = Annotated[RecurrentModel | TransformerModel, Field(discriminator="kind")]
+MODELS: Registry[Any] = Registry(
+    "model",
+    {
+        "recurrent": Entry("regard.models.recurrent:build", table=RecurrentModel),
+        "transformer": Entry("regard.models.transformer:build", table=TransformerModel),
+    },
+)
+"""Builds the translator of a recipe's `[model]` table, by its `kind`, for vocabularies of given sizes."""
+
+Model = Annotated[RecurrentModel | TransformerModel, ChosenBy(MODELS)]

@@ -20,7 +20,7 @@ from regard.models.generator import Generator
 from regard.objectives import cross_entropy, r_drop
 from regard.recipe import TranslationRecipe
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
-from regard.tasks.purpose import refuse_other_task
+from regard.tasks.loading import refuse_other_task
 from regard.tasks.ranks import gathered
 from regard.tasks.task import Task
 from regard.tasks.vocabularies import SIDES, load_tokenizers, tokenizer_file
@@ -134,6 +134,10 @@ class TranslationTask(Task):
     @property
     def tokens_in_pass(self) -> int:
         return self._batches.tokens
+
+    def sizes(self, *, decode: bool) -> Mapping[str, int]:
+        found = {"train.batch_tokens": self.recipe.train.batch_tokens}
+        return found | {"decode.batch_tokens": self.recipe.decode.batch_tokens} if decode else found
 
     def objective(self, model: nn.Module, batch: PairBatch, carry: None) -> tuple[Tensor, None]:
         assert isinstance(model, Generator)

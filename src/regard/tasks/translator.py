@@ -27,9 +27,10 @@ from regard.decode.forcing import check_can_force, decode_forced
 from regard.device import choose_device
 from regard.errors import UsageError, one_of
 from regard.inspect import END_LABEL, Links, Look, WordWeights, choose, fold, link, watch
+from regard.metrics import Score
 from regard.models import build_model
 from regard.models.generator import Generator
-from regard.recipe import Decoding, TranslationRecipe, change_section
+from regard.recipe import Decoding, HeldOut, TranslationRecipe, change_section
 from regard.tasks.arguments import check_terms, check_texts
 from regard.tasks.engines import Engine, OwnEngine, check_engine, make_engine
 from regard.tasks.vocabularies import load_tokenizers
@@ -134,6 +135,14 @@ class Translator:
         holds its weights in that format alone, and all that is asked of them later is answered in it."""
         self.session.hold_only(self.recipe.decode.precision)
         return self
+
+    def evaluate(self, split: HeldOut) -> tuple[Score, ...]:
+        """How good it is on the development or test text of its recipe: the scores of `regard evaluate`, with the
+        alignment error rate where the corpus has true links."""
+        from regard.tasks.evaluation import evaluate, split_of
+
+        found = evaluate(self, split_of(self.recipe, split))
+        return (*found.scores, *([found.alignment] if found.alignment else []))
 
     def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
         """The parts of the model by name, so that `regard.record` and `regard.intervene` take a translator as it is."""

@@ -32,7 +32,7 @@ from regard.metrics.likelihood import Likelihood
 from regard.models import ContinuousCache, LanguageModel, build_language_model
 from regard.models.continuous_cache import SHARE, THETA
 from regard.models.ngram.generator import NgramLanguageModel
-from regard.recipe import LanguageDecoding, LanguageRecipe, TransformerLanguageModel
+from regard.recipe import HeldOut, LanguageDecoding, LanguageRecipe, TransformerLanguageModel
 from regard.tasks.language import TOKENIZER
 from regard.tasks.reading import log_probs_of
 from regard.tokens import BEGIN, END, PAD, UNKNOWN, Tokenizer, load_tokenizer
@@ -98,6 +98,12 @@ class Writer:
             model.make_room(weights)
         put_weights(model, weights, folder)
         return cls(recipe, model.to(choose_device(device)), tokenizer)
+
+    def evaluate(self, split: HeldOut) -> tuple[Score, ...]:
+        """How likely it finds the development or test text of its recipe."""
+        if not self.recipe.data.has(split):
+            raise UsageError(f"the model's recipe names no {split} text (data.{split}); name the files to score")
+        return self.score_text(Text(split, self.recipe.data)).scores
 
     def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
         """The parts of the model by name, so that `regard.record` and `regard.intervene` take a writer as it is."""

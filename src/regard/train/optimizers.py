@@ -3,7 +3,7 @@
 The fused kernels of torch read `found_inf`, a tensor: where it is 1 they change neither weights nor state.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from regard.errors import ModelError
 from regard.recipe import Optimizer as Settings
+from regard.recipe import names
 
 Optimizer = torch.optim.Optimizer
 Groups = list[dict[str, Any]]
@@ -54,7 +55,7 @@ def sgd(groups: Groups, settings: Settings) -> Optimizer:
     return SGD(groups, settings.rate, settings.momentum)
 
 
-OPTIMIZERS: dict[str, Callable[[Groups, Settings], Optimizer]] = {"adamw": adamw, "adam": adam, "sgd": sgd}
+OPTIMIZERS: Mapping[str, Callable[[Groups, Settings], Optimizer]] = names.OPTIMIZERS
 
 
 def build_optimizer(model: nn.Module, settings: Settings) -> Optimizer:
