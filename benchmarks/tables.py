@@ -112,8 +112,8 @@ def language(record: Record) -> Table:
     caption = "Perplexity per token of the development and test text; `cited` is that of the literature.[^]"
     if any(row[-1] for row in rows):
         caption += (
-            " Against: the change of test perplexity from that of another recipe with the same seed, and its 95 % "
-            "interval by the paired bootstrap over lines; with several seeds, means of the change and of both ends."
+            " Against: change of test perplexity from another recipe with the same seed, and its 95 % interval by the "
+            "paired bootstrap over lines (with several seeds, means of the change and of both ends)."
         )
         return Table(markdown([*titles, "against"], rows), caption, notes)
     return Table(markdown(titles, [row[:-1] for row in rows]), caption, notes)
