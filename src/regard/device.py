@@ -3,6 +3,7 @@
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib.util import find_spec
+from itertools import chain
 
 import torch
 
@@ -23,6 +24,12 @@ def choose_device(name: str = "auto") -> torch.device:
     if name != "auto" and name not in available:
         raise UsageError(f"device {name!r} is not available here; available: {', '.join(available)}")
     return torch.device(available[0] if name == "auto" else name)
+
+
+def device_of(model: torch.nn.Module) -> torch.device:
+    """Where a model's weights are; the CPU if it has none."""
+    tensor = next(chain(model.parameters(), model.buffers()), None)
+    return torch.device("cpu") if tensor is None else tensor.device
 
 
 @cache

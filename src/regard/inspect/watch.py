@@ -9,8 +9,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.data.batch import Padded, PairBatch
-from regard.decode.corpus import batches_by_length, device_of, pairs_of
+from regard.decode.corpus import batches_by_length, pairs_of
 from regard.decode.modules import evaluating
+from regard.device import device_of
 from regard.errors import UsageError
 from regard.models.generator import Generator
 from regard.tap import record

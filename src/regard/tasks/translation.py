@@ -12,7 +12,7 @@ from regard.data import EncodedPairs, Pair, PairBatch, PairBatches, Position, ev
 from regard.data.cache import remove_other_caches
 from regard.data.copying import Copied, Copying, words_in
 from regard.data.tagging import encode_tagged
-from regard.decode import decode_all
+from regard.decode import Session, decode_all
 from regard.errors import DataError, ModelError
 from regard.metrics import accuracy, bleu, chrf
 from regard.models import build_model, start_from_vectors
@@ -50,6 +50,7 @@ class TranslationTask(Task):
         self._dev_sources = encode_tagged(source, [pair.source for pair in dev], [pair.tag for pair in dev])
         self._dev_targets = target.encode_all([pair.target for pair in dev])
         self._copying = Copying(source, target) if recipe.model.copying else None
+        self._session: Session | None = None
         self._dev_copied: list[Copied] | None = None
         if self._copying is not None:
             texts = [pair.source for pair in dev]
@@ -187,7 +188,7 @@ class TranslationTask(Task):
         """Translations of the development text, its sentences shared between processes."""
         sources = self._dev_sources[: self.recipe.train.validation.examples or None]
         copied = None if self._dev_copied is None else self._dev_copied[: len(sources)][rank::world]
-        found = decode_all(model, sources[rank::world], self.recipe.decode, words=words_in(copied))
+        found = decode_all(self._session_of(model), sources[rank::world], self.recipe.decode, words=words_in(copied))
         beyond = [()] * len(found) if copied is None else [each.beyond for each in copied]
         texts = (self.target.decode(one[0].tokens, words) for one, words in zip(found, beyond, strict=True))
         parts = gathered(list(texts), world)
@@ -195,6 +196,14 @@ class TranslationTask(Task):
         for place, part in enumerate(parts):
             outputs[place::world] = part
         return outputs
+
+    def _session_of(self, model: Generator) -> Session:
+        """Kept from one validation to the next for its captured steps, which read the weights as they are now; copies
+        of the weights are made again, since training has changed them."""
+        if self._session is None or self._session.model is not model:
+            self._session = Session(model)
+        self._session.refresh()
+        return self._session
 
 
 def _tokenizers_of(start_from: str, folder: Path) -> tuple[Tokenizer, Tokenizer]:

@@ -21,12 +21,9 @@ from regard.checkpoint import ModelFolder, load_weights, put_weights
 from regard.data import Pair, Span
 from regard.data.copying import Copied, Copying, with_new_words, words_in
 from regard.data.tagging import encode_tagged
-from regard.decode import Hypothesis, score_all
+from regard.decode import Hypothesis, Session, score_all
 from regard.decode.bayes import least_risk
-from regard.decode.captured import why_eager
-from regard.decode.corpus import device_of
 from regard.decode.forcing import check_can_force, decode_forced
-from regard.decode.precision import settle
 from regard.device import choose_device
 from regard.errors import UsageError, one_of
 from regard.inspect import END_LABEL, Links, Look, WordWeights, choose, fold, link, watch
@@ -91,8 +88,9 @@ class Translator:
         engine: Engine | None = None,
     ) -> None:
         self.recipe = recipe
-        self.engine = engine or OwnEngine(model)
         self.model = model.eval()
+        self.session = Session(self.model)
+        self.engine = engine or OwnEngine(self.session)
         self.source_tokenizer = source
         self.target_tokenizer = target
         self._copying = Copying(source, target) if model.copies else None
@@ -134,7 +132,7 @@ class Translator:
     def only_writing(self) -> Self:
         """This translator, for whoever asks nothing of it but to write, in the recipe's `decode.precision`: a GPU then
         holds its weights in that format alone, and all that is asked of them later is answered in it."""
-        settle(self.model, self.recipe.decode.precision, device_of(self.model))
+        self.session.hold_only(self.recipe.decode.precision)
         return self
 
     def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
@@ -213,7 +211,7 @@ class Translator:
         read = self._read(some)
         rows, beyond = self._forced([[begin[place], *terms[place]] for place in chosen], read)
         found = decode_forced(
-            self.model,
+            self.session,
             read.tokens,
             decoding.search(),
             [row[1:] for row in rows],
@@ -239,7 +237,7 @@ class Translator:
         """What there is to say of speed on a CUDA device: why decoding steps are not captured; None if they are.
 
         `terms` says that some outputs must contain terms."""
-        return why_eager(self.model, self.recipe.decode, device_of(self.model), terms=terms)
+        return self.session.why_eager(self.recipe.decode, terms=terms)
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Scored]:
         """The log-probabilities of given translations."""
