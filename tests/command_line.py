@@ -144,7 +144,7 @@ def content(folder: Path) -> dict[str, str]:
     return {
         name: hashlib.sha256(path.read_bytes()).hexdigest()
         for name, path in named.items()
-        if name != ".lock" and not name.startswith("cache")
+        if name not in (".lock", ".owner") and not name.startswith("cache")
     }
 
 

@@ -49,7 +49,9 @@ def publish_folder(unfinished: Path, path: Path) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Makes the names in a folder durable."""
+    """Makes the names in a folder durable; on Windows, where a folder cannot be opened, the system sees to that."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -8,7 +8,9 @@
     ├── UsageError              a command or a function was called in a way that cannot work
     └── TrainingError           training cannot go on (the loss stays non-finite, the disk is full)
 
-    ModelWarning                a model that can be used, but may not be what it was; one line on standard error
+    RegardWarning               what a user should know though all goes on; one line on standard error
+        ModelWarning            a model that can be used, but may not be what it was
+        PictureWarning          a picture that does not show some text as it should be
 
 An error says: where; what is wrong, with the value; what is allowed, nearest first; what to do.
 Anything else that escapes is a bug of ours and keeps its traceback.
@@ -45,8 +47,16 @@ class ModelError(RegardError):
     """A model folder that cannot be loaded or does not fit the command."""
 
 
-class ModelWarning(UserWarning):
+class RegardWarning(UserWarning):
+    """What a user should know, though the command goes on."""
+
+
+class ModelWarning(RegardWarning):
     """A model folder that can be used, though its numbers may not be those it was trained with."""
+
+
+class PictureWarning(RegardWarning):
+    """A picture that does not show some text as it should be."""
 
 
 class UsageError(RegardError):

@@ -20,7 +20,7 @@ import warnings
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points
 from importlib.metadata import version as version_of
 
-from regard.errors import ModelWarning, RegardError
+from regard.errors import RegardWarning, RegardError
 from regard.registry import REGISTRIES, Package, locate, registering
 
 GROUP = "regard.plugins"
@@ -61,7 +61,7 @@ def _load(point: EntryPoint) -> None:
         warnings.warn(
             f"the package {package} adds to Regard, but failed: {reason}; what it brings is missing here. Upgrade it, "
             f"or remove it: pip uninstall {package.name}",
-            ModelWarning,
+            RegardWarning,
             stacklevel=2,
         )
 

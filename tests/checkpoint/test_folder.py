@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TextIO
 
 import pytest
 
@@ -123,6 +122,13 @@ with ModelFolder(Path({str(tmp_path)!r})).locked():
         pass
 
 
+def test_a_lock_whose_owner_is_not_known_keeps_others_out_too(tmp_path: Path) -> None:
+    with ModelFolder(tmp_path).locked():
+        (tmp_path / ".owner").unlink()
+        with pytest.raises(UsageError, match="process unknown trains here"), ModelFolder(tmp_path).locked():
+            pass
+
+
 @pytest.mark.parametrize("there", ["", "new", "new/deep"])
 def test_a_training_that_is_refused_leaves_nothing_behind(tmp_path: Path, there: str) -> None:
     (tmp_path / there).mkdir(parents=True, exist_ok=True)
@@ -151,7 +157,7 @@ def fail(folder: ModelFolder, name: str) -> None:
 def test_a_lock_that_was_deleted_meanwhile_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     really, deleted = fcntl.flock, []
 
-    def flock(file: TextIO, how: int) -> None:
+    def flock(file: int, how: int) -> None:
         if not deleted:
             deleted.append(shutil.rmtree(tmp_path / "new"))
         really(file, how)

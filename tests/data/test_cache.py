@@ -1,6 +1,7 @@
 """The cache on disk gives back what was put in, and is whole or not there."""
 
 import os
+import platform
 import subprocess
 from pathlib import Path
 
@@ -98,7 +99,7 @@ def test_the_faster_of_two_processes_wins(tmp_path: Path) -> None:
 def test_what_killed_processes_left_is_swept(tmp_path: Path) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
-    here = os.uname().nodename
+    here = platform.node()
     left, others = f"a.{here}.{ended.pid}.new", ["b.elsewhere.1.new", f"c.{here}.{os.getpid()}.new", "0123456789abcdef"]
     for name in (left, *others):
         (tmp_path / name).mkdir()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from look_strategies import random_look, some_looks
 
-from regard.errors import UsageError
+from regard.errors import PictureWarning, UsageError
 from regard.inspect import Look, draw, fonts, save_picture, save_pictures
 from regard.inspect.fonts import TOFU, families_for, without
 
@@ -105,6 +105,18 @@ def test_a_machine_with_one_font_draws_boxes_without_a_warning(monkeypatch: pyte
     figure.canvas.draw()
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == [TOFU * 2, "a"]
     assert figure.axes[0].get_title(loc="left") == TOFU
+
+
+def test_an_old_matplotlib_draws_scripts_that_it_cannot_shape_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fonts, "HAS_SHAPING", False)
+    monkeypatch.setattr(fonts, "__version_info__", (3, 8, 4, "final", 0))
+    with pytest.warns(PictureWarning) as said:
+        draw([random_look(["हिन्दी", "a"], ["هذا"])])
+    assert [str(warning.message) for warning in said] == [
+        "matplotlib 3.8.4 draws Arabic, Devanagari letter by letter, without joining or ordering them; "
+        "pip install --upgrade 'matplotlib>=3.11' for correct pictures, or use a page (.html)"
+    ]
+    draw([random_look(["Größe", "日本"], ["число"])])
 
 
 def test_what_no_font_has_becomes_a_box_and_marks_vanish() -> None:

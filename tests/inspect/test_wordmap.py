@@ -66,15 +66,15 @@ def test_groups_have_colors_and_a_legend() -> None:
 
 
 def test_names_do_not_overlap_and_those_of_groups_come_first() -> None:
-    words = tuple(f"word{number}" for number in range(150))
-    figure = draw_map(a_map(words, ("",) * 100 + ("g",) * 50))
+    words = tuple(f"word{number}" for number in range(250))
+    figure = draw_map(a_map(words, ("",) * 200 + ("g",) * 50))
     axes = figure.axes[0]
     boxes = [text.get_window_extent() for text in axes.texts]
-    assert 20 < len(boxes) < 150
+    assert 20 < len(boxes) < 250
     for place, box in enumerate(boxes):
         assert not any(box.x0 < o.x1 and o.x0 < box.x1 and box.y0 < o.y1 and o.y0 < box.y1 for o in boxes[:place])
     written = [text.get_text() for text in axes.texts]
-    assert {f"word{number}" for number in range(100, 150)} <= set(written)
+    assert {f"word{number}" for number in range(200, 250)} <= set(written)
 
 
 def test_boxes_that_are_taken() -> None:

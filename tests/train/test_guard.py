@@ -13,6 +13,22 @@ from regard.errors import TrainingError
 from regard.train import Ended, Event, Ranks, Saved, Step, WentBack, runtime, train
 from regard.train.guard import Guard, Unread
 from regard.train.learner import Learner
+from regard.train.optimizers import OPTIMIZERS, optimizer_state
+
+
+class Ignoring(torch.optim.SGD):
+    """Takes `found_inf` and ignores it, as fused kernels of Apple's MPS do."""
+
+    def __init__(self, groups: list[dict[str, object]], lr: float) -> None:
+        super().__init__(groups, lr=lr, momentum=0.5, fused=True)
+
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        self.found_inf = None
+        super().step()
+
+
+PLAIN = (Ignoring, torch.optim.Adam, torch.optim.RMSprop, torch.optim.NAdam, torch.optim.Adagrad)
+"""Optimizers whose kernels do not skip bad steps, as a stranger's may be."""
 
 pytestmark = pytest.mark.usefixtures("written")
 
@@ -149,14 +165,32 @@ def test_an_interruption_of_any_process_is_noticed() -> None:
     assert guard.interrupted
 
 
-def test_where_kernels_do_not_skip_by_themselves_the_optimizer_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "SKIP_BY_THEMSELVES", ())
-    task = Classify(recipe_for(), bad={Position(): torch.nan})
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+@pytest.mark.parametrize("kind", [*OPTIMIZERS, *PLAIN])
+def test_no_optimizer_lets_a_non_finite_step_through(
+    kind: str | type[torch.optim.Optimizer], value: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not isinstance(kind, str):
+        monkeypatch.setitem(OPTIMIZERS, "adam", lambda groups, settings: kind(groups, lr=settings.rate))
+    optimizer = {"kind": kind if isinstance(kind, str) else "adam", "weight_decay": 0.1}
+    task = Classify(recipe_for(optimizer=optimizer, average={"decay": 0.5}), bad={Position(batch=1): value})
     learner = Learner(task, torch.device("cpu"), Ranks())
-    del learner.optimizer.found_inf  # type: ignore[attr-defined]
-    before = {name: tensor.clone() for name, tensor in weights_of(learner.model).items()}
-    for position, changed in ((Position(), False), (Position(batch=1), True)):
-        batch = task.batch_at(position)
-        learner.runner.run([batch], runtime.Plan(1, batch.count, 0.1, False, 0.0), None)
-        after = weights_of(learner.model)
-        assert all(after[name].equal(before[name]) != changed for name in before)
+    assert learner.runner.skips == isinstance(kind, str)
+    assert learner.average is not None
+
+    def step(number: int) -> list[dict[str, torch.Tensor]]:
+        batch = task.batch_at(Position(batch=number))
+        learner.runner.run([batch], runtime.Plan(number + 1, batch.count, 0.1, False, 0.0), None)
+        state = optimizer_state(learner.model, learner.optimizer)
+        every = (weights_of(learner.model), state, weights_of(learner.average.model))
+        return [{name: tensor.clone() for name, tensor in part.items()} for part in every]
+
+    (first, first_state, first_average), (second, second_state, second_average), (third, _, _) = map(step, range(3))
+    assert all(second[name].equal(first[name]) for name in first)
+    assert all(second_state[name].equal(first_state[name]) for name in first_state)
+    # The average takes in the weights as they stayed.
+    share = learner.average.weight(2)
+    for name, tensor in first_average.items():
+        torch.testing.assert_close(second_average[name], tensor.lerp(first[name], share))
+    assert not any(third[name].equal(second[name]) for name in second)
+    assert learner.runner.bad.item() == 0

@@ -9,9 +9,18 @@ from torch import Tensor, nn
 from regard.errors import ModelError
 from regard.recipe import Optimizer as Settings
 from regard.recipe.names import OptimizerName
-from regard.train.optimizers import OPTIMIZERS, build_optimizer, optimizer_state, put_optimizer_state, set_rate
+from regard.train.optimizers import (
+    OPTIMIZERS,
+    build_optimizer,
+    obeys_found_inf,
+    optimizer_state,
+    put_optimizer_state,
+    set_rate,
+)
 
 RATE, DECAY = 0.1, 0.2
+PLAIN = (torch.optim.Adam, torch.optim.SGD, torch.optim.RMSprop, torch.optim.NAdam, torch.optim.Adagrad)
+"""Without fused kernels, as a stranger's are."""
 
 
 def model_of(dtype: torch.dtype = torch.float64) -> nn.Module:
@@ -55,11 +64,10 @@ def sgd_by_hand(weight: Tensor, gradients: list[Tensor], decay: float, settings:
     return weight
 
 
+# The equations of every optimizer there is.
 BY_HAND = {"adamw": adamw_by_hand, "adam": adam_by_hand, "sgd": sgd_by_hand}
 SETTINGS = [
-    Settings(kind="adamw", rate=RATE, weight_decay=DECAY),
-    Settings(kind="adam", rate=RATE, weight_decay=DECAY),
-    Settings(kind="sgd", rate=RATE, weight_decay=DECAY),
+    *(Settings(kind=kind, rate=RATE, weight_decay=DECAY) for kind in OPTIMIZERS),
     Settings(kind="sgd", rate=RATE, weight_decay=DECAY, momentum=0.7),
 ]
 
@@ -112,6 +120,38 @@ def test_a_skipped_step_changes_neither_weights_nor_state(settings: Settings, ba
             optimizer.step()
         runs.append([*model.parameters(), *optimizer_state(model, optimizer).values()])
     assert all(torch.equal(one, other) for one, other in zip(*runs, strict=True))
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_every_optimizer_of_ours_obeys_and_trying_it_changes_nothing(settings: Settings) -> None:
+    model = model_of(torch.float32)
+    optimizer = optimizer_for(model, settings)
+    give_gradients(model, 0)
+    optimizer.step()
+    before = [tensor.clone() for tensor in (*model.parameters(), *optimizer_state(model, optimizer).values())]
+    gradients = [parameter.grad.clone() for parameter in model.parameters()]
+    assert obeys_found_inf(optimizer)
+    after = [*model.parameters(), *optimizer_state(model, optimizer).values()]
+    assert all(map(torch.equal, before, after))
+    assert all(map(torch.equal, gradients, [parameter.grad for parameter in model.parameters()]))
+    assert optimizer.found_inf.item() == 0
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_plain_optimizers_do_not(kind: type[torch.optim.Optimizer]) -> None:
+    optimizer: Any = kind(model_of(torch.float32).parameters(), lr=RATE)
+    assert not obeys_found_inf(optimizer)
+
+
+def test_a_skipped_step_that_changes_the_state_alone_is_no_obedience() -> None:
+    class Counting(torch.optim.SGD):
+        def step(self, closure: None = None) -> None:  # type: ignore[override]
+            super().step()
+            state = self.state[self.param_groups[0]["params"][0]]
+            state["steps"] = state.get("steps", torch.zeros(())) + 1
+
+    assert obeys_found_inf(torch.optim.SGD(model_of(torch.float32).parameters(), lr=RATE, fused=True))
+    assert not obeys_found_inf(Counting(model_of(torch.float32).parameters(), lr=RATE, fused=True))
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)

@@ -1,9 +1,12 @@
 """Words as points of a plane."""
 
 import importlib.util
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import regard
 from hypothesis import given
 from hypothesis import strategies as st
 from vector_strategies import random_vectors, vectors
@@ -82,6 +85,23 @@ def test_neighbors_are_the_most_similar() -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_umap() -> None:
     assert word_map(random_vectors(), top=30, method="umap").places.shape == (30, 2)
+
+
+def test_without_scikit_learn_a_map_says_what_to_install_and_what_needs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mapping, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    random_vectors().save(tmp_path / "vectors")
+    refused = regard("vectors", "map", tmp_path / "vectors", "-o", tmp_path / "map.html")
+    assert refused.code == 2
+    assert (
+        "method = 'tsne' needs scikit-learn, which is not installed; install it (pip install 'regard[map]'), "
+        "or choose 'pca' (--method pca), which needs nothing more"
+    ) in refused.err
+    drawn = regard("vectors", "map", tmp_path / "vectors", "--method", "pca", "-o", tmp_path / "map.html")
+    assert drawn.code == 0
+    assert (tmp_path / "map.html").is_file()
 
 
 def test_umap_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@
     metrics.jsonl                    one record a line
     tensorboard/                     the same as curves, if TensorBoard is installed
     cache/                           the training text as tokens; may be deleted, and is then made again
-    .lock                            keeps other trainings out while one is at work
+    .lock, .owner                    keep other trainings out while one is at work; the second holds its process number
     checkpoints/step-00000100/       model.safetensors, optimizer.safetensors, average.safetensors (if averaging is on),
                                      carry.safetensors (if the task carries state on), progress.json, checksums.json
     checkpoints/average-00000500/    model.safetensors, checksums.json: the average of the last checkpoints
@@ -20,7 +20,6 @@
 Other names that begin with a dot are unfinished or about to go. All of them may be deleted when no training runs.
 """
 
-import fcntl
 import os
 import re
 import shutil
@@ -28,7 +27,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import TypeVar
+
+from filelock import BaseFileLock, FileLock, Timeout
 
 from regard.disk import replace_file
 from regard.errors import ModelError, UsageError
@@ -41,7 +42,7 @@ R = TypeVar("R", bound=AnyRecipe)
 MODEL, AVERAGE = "model.safetensors", "average.safetensors"
 OPTIMIZER, CARRY = "optimizer.safetensors", "carry.safetensors"
 PROGRESS, CHECKSUMS = "progress.json", "checksums.json"
-LOCK = ".lock"
+LOCK, OWNER = ".lock", ".owner"
 
 # A second number tells apart checkpoints of the same step, which a run that went back can reach twice.
 CHECKPOINT = re.compile(r"(step|average)-(\d{8,})(?:\.(\d+))?")
@@ -170,10 +171,10 @@ class ModelFolder:
         """Keeps other trainings out; the operating system lets go of the lock even if we are killed. What fails before
         it has put anything into the folder leaves no folder behind, unless it was there before."""
         made = [path for path in (self.path, *self.path.parents) if not path.exists()]
-        with self._lock() as lock:
-            lock.truncate(0)
-            lock.write(str(os.getpid()))
-            lock.flush()
+        with self._lock():
+            # Not in the lock itself, which some versions of filelock empty when they try it.
+            with suppress(OSError):
+                (self.path / OWNER).write_text(str(os.getpid()), encoding="ascii")
             ended = False
             try:
                 yield
@@ -182,34 +183,39 @@ class ModelFolder:
                 if not ended:
                     self._leave_nothing(made)
 
-    def _lock(self) -> TextIO:
-        """The file that is locked, by us."""
+    def _lock(self) -> BaseFileLock:
+        """The lock of the folder, acquired."""
         while True:
+            lock = FileLock(self.path / LOCK, timeout=0, thread_local=False)
             try:
                 self.path.mkdir(parents=True, exist_ok=True)
-                lock = open(self.path / LOCK, "a+")  # noqa: SIM115
+                lock.acquire()
+            except (Timeout, FileNotFoundError):
+                if (self.path / LOCK).exists():
+                    raise UsageError(
+                        f"{self.path}: process {self._owner()} trains here; wait for it or choose another --out"
+                    ) from None
             except OSError as error:
                 raise UsageError(f"{self.path}: cannot be written: {error.strerror}; choose another --out") from None
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.path.samestat(os.fstat(lock.fileno()), os.stat(self.path / LOCK)):
+            else:
+                if (self.path / LOCK).exists():
                     return lock
-            except BlockingIOError:
-                lock.seek(0)
-                owner = f"process {lock.read().strip() or 'unknown'}"
-                lock.close()
-                raise UsageError(f"{self.path}: {owner} trains here; wait for it or choose another --out") from None
-            except FileNotFoundError:
-                pass
-            # Another training that failed has just deleted it: nobody else would find it locked.
-            lock.close()
+                lock.release()
+            # Another training that failed has just deleted the file: a lock on it would keep nobody out.
+
+    def _owner(self) -> str:
+        try:
+            return (self.path / OWNER).read_text(encoding="ascii").strip() or "unknown"
+        except (OSError, UnicodeDecodeError):
+            return "unknown"
 
     def _leave_nothing(self, made: Sequence[Path]) -> None:
         """Deletes the lock and these folders, innermost first, if they hold nothing else."""
         with suppress(OSError):  # something is there
             if self.cache.is_dir():
                 self.cache.rmdir()
-            if os.listdir(self.path) == [LOCK]:
+            if set(os.listdir(self.path)) <= {LOCK, OWNER}:
+                (self.path / OWNER).unlink()
                 (self.path / LOCK).unlink()
             for path in made:
                 path.rmdir()

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from regard.cli.commands import OPTIONS, Commands
-from regard.errors import ModelWarning, RegardError
+from regard.errors import RegardError, RegardWarning
 
 app = typer.Typer(
     cls=Commands,
@@ -40,17 +40,17 @@ def regard(
 
 @contextmanager
 def _warnings_in_words() -> Iterator[None]:
-    """What there is to say of a model is said once, on a line of standard error, whatever Python's filters are."""
+    """Our own warnings are shown once, on a line of standard error, whatever Python's filters are."""
     with warnings.catch_warnings():
         plainly = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-            if issubclass(category, ModelWarning):
+            if issubclass(category, RegardWarning):
                 print(f"regard: warning: {message}", file=sys.stderr)
             else:
                 plainly(message, category, *where, **more)
 
-        warnings.filterwarnings("default", category=ModelWarning)
+        warnings.filterwarnings("default", category=RegardWarning)
         warnings.showwarning = show
         yield
 

@@ -5,8 +5,10 @@ A cache is a folder. It is built under another name and renamed when it is whole
 
 import json
 import os
+import platform
 import re
 import shutil
+import sys
 from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -26,7 +28,7 @@ from regard.tokens.rows import Rows
 _FLUSH_EVERY = 1 << 16
 _READ_AT_ONCE = 1 << 12
 
-_OWNER = f".{os.uname().nodename}."
+_OWNER = f".{platform.node()}."
 """Before the number of a process in the name of what it has not finished; numbers of other machines say nothing."""
 
 
@@ -267,6 +269,8 @@ def remove_other_caches(cache: Path) -> None:
 
 
 def _is_alive(process: int) -> bool:
+    if sys.platform == "win32":  # where `os.kill` would end it, whatever the signal
+        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -1,15 +1,25 @@
 """Which of the fonts of this machine can write given labels."""
 
+import warnings
 from collections.abc import Iterable
 from functools import cache
-from unicodedata import category
+from unicodedata import category, name
 
-from matplotlib import font_manager
+from matplotlib import __version_info__, font_manager
+
+from regard.errors import PictureWarning
 
 PREFERRED = ("DejaVu Sans", "Noto Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Arial Unicode MS", "Segoe UI")
 """Asked in this order before any other font; matplotlib brings the first with it."""
 UNDRAWABLE = ("Emoji", "Last Resort", "LastResort", "Adobe Blank")
 """Fonts of colored bitmaps, which matplotlib cannot draw, and of placeholders, which claim to have every character."""
+HAS_SHAPING = __version_info__ >= (3, 11)
+"""Whether matplotlib joins letters, places marks and orders text of both directions, as these scripts need it."""
+SHAPED = {
+    *("ARABIC", "SYRIAC", "THAANA", "NKO", "HEBREW", "DEVANAGARI", "BENGALI", "GURMUKHI", "GUJARATI", "ORIYA", "TAMIL"),
+    *("TELUGU", "KANNADA", "MALAYALAM", "SINHALA", "THAI", "LAO", "TIBETAN", "MYANMAR", "KHMER", "MONGOLIAN"),
+}
+"""Scripts by the first word of their characters' Unicode names."""
 TOFU = "▯"
 """Stands for a character that no font has."""
 
@@ -17,6 +27,7 @@ TOFU = "▯"
 def families_for(texts: Iterable[str]) -> tuple[list[str], set[str]]:
     """Font families that together write the texts, the first one first; and the characters that none of them has."""
     missing = {character for text in texts for character in text if not character.isspace()}
+    _warn_of_shaping(missing)
     families: list[str] = []
     for family, path in _candidates():
         characters = _characters(path)
@@ -36,6 +47,19 @@ def without(text: str, missing: set[str]) -> str:
 
 def _stand_in(character: str) -> str:
     return "" if category(character) in {"Mn", "Me", "Cf"} else TOFU
+
+
+def _warn_of_shaping(characters: Iterable[str]) -> None:
+    """Says which scripts an old matplotlib cannot draw properly."""
+    scripts = sorted({name(character, "").partition(" ")[0] for character in characters} & SHAPED)
+    if scripts and not HAS_SHAPING:
+        version = ".".join(map(str, __version_info__[:3]))
+        warnings.warn(
+            f"matplotlib {version} draws {', '.join(map(str.title, scripts))} letter by letter, without joining or "
+            "ordering them; pip install --upgrade 'matplotlib>=3.11' for correct pictures, or use a page (.html)",
+            PictureWarning,
+            stacklevel=1,
+        )
 
 
 @cache

@@ -82,7 +82,7 @@ class CapturedRunner(StepRunner):
         return capture.carry
 
     def update(self) -> None:
-        if self._update is None and self._updated and not self._stopped:
+        if self._update is None and self._updated and self.skips and not self._stopped:
             self._update = self._captured(super().update)
         if self._update is None:
             super().update()

@@ -1,8 +1,10 @@
-"""How gradients become updates. Every optimizer can be told on the device, without asking the host, to skip a step.
+"""How gradients become updates. Ours can be told on the device, without asking the host, to skip a step.
 
-The fused kernels of torch read `found_inf`, a tensor: where it is 1 they change neither weights nor state.
+The fused kernels of torch read `found_inf`, a tensor: where it is 1 they change neither weights nor state. Whether an
+optimizer's do is found out by trying (`obeys_found_inf`).
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -65,6 +67,33 @@ def build_optimizer(model: nn.Module, settings: Settings) -> Optimizer:
     kept = [parameter for parameter in parameters if parameter.dim() <= 1]
     groups = [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": kept, "weight_decay": 0.0}]
     return OPTIMIZERS[settings.kind]([group for group in groups if group["params"]], settings)
+
+
+def obeys_found_inf(optimizer: Optimizer) -> bool:
+    """Whether a step changes neither weights nor state where `found_inf` is 1, tried on copies of a few tensors. The
+    fused kernels of CPUs and CUDA obey; those of Apple's MPS ignore it, and plain optimizers refuse it."""
+    # What torch's own GradScaler asks an optimizer before it gives it `found_inf`.
+    if not getattr(optimizer, "_step_supports_amp_scaling", False):
+        return False
+    groups = [
+        {**group, "params": [nn.Parameter(min(group["params"], key=Tensor.numel).detach().clone())]}
+        for group in optimizer.param_groups
+    ]
+    weights = [group["params"][0] for group in groups]
+    flag = weights[0].new_zeros((), dtype=torch.float32)
+    trial: Any = object.__new__(type(optimizer))
+    trial.__dict__.update(vars(optimizer), param_groups=groups, state=defaultdict(dict), found_inf=flag)
+
+    def step(gradient: float, bad: float) -> list[Tensor]:
+        flag.fill_(bad)
+        for weight in weights:
+            weight.grad = torch.full_like(weight, gradient)
+        trial.step()
+        state = (value for entries in trial.state.values() for value in entries.values() if isinstance(value, Tensor))
+        return [tensor.detach().clone() for tensor in (*weights, *state)]
+
+    before, after = step(1.0, 0.0), step(torch.nan, 1.0)
+    return all(map(torch.equal, before, after))
 
 
 def set_rate(optimizer: Optimizer, rate: float | Tensor) -> None:

@@ -16,14 +16,11 @@ from regard.train.averaging import Average
 from regard.train.compiled import PLAIN, CompiledParts
 from regard.train.gradients import Gradients
 from regard.train.memory import Pieces
-from regard.train.optimizers import Optimizer, set_rate
+from regard.train.optimizers import Optimizer, obeys_found_inf, set_rate
 from regard.train.ranks import Ranks
 
 Carry = Mapping[str, Tensor] | None
 """State that goes on from one batch into the next, by name, so that it can be saved; None for most tasks."""
-
-SKIP_BY_THEMSELVES = ("cpu", "cuda")
-"""Devices whose fused optimizers read `found_inf`; those of Apple's MPS take it and ignore it."""
 
 
 def seed_step(seed: int, step: int, rank: int) -> None:
@@ -81,12 +78,14 @@ class StepRunner:
         self.known = self.gradients.everything.new_zeros(4)
         self.outcome = self.gradients.everything.new_zeros(5)
         self.bad = torch.zeros((), device=device)
-        # Read by torch's fused kernels: where it is 1, neither weights nor optimizer state change.
-        optimizer.found_inf = self.bad  # type: ignore[attr-defined]
+        self.skips = obeys_found_inf(optimizer)
+        """Whether the optimizer skips a step by itself where `found_inf` is 1; otherwise the host waits and decides."""
+        if self.skips:
+            optimizer.found_inf = self.bad  # type: ignore[attr-defined]
 
     def run(self, micro_batches: Sequence[Batch], plan: Plan, carry: Carry) -> tuple[Tensor, Carry]:
         """Does one step and returns, still on the device, its outcome (loss, interruptions, seconds, norm, bad), and
-        the carry. Nothing here waits for the device."""
+        the carry. Nothing here waits for the device, if the optimizer's kernels skip bad steps by themselves."""
         if self.ranks.world > 1:
             micro_batches = [batch.rows(self.ranks.rank, self.ranks.world) for batch in micro_batches]
         carry = self._gather(micro_batches, plan, carry)
@@ -158,13 +157,12 @@ class StepRunner:
         return any(tap.watched for tap in self._taps)
 
     def update(self) -> None:
-        """Changes the weights, unless the loss or the gradient is not finite; the device decides."""
+        """Changes the weights, unless the loss or the gradient is not finite; the device decides if it can."""
         norm = self.gradients.norm()
         self.bad.copy_(~(norm.isfinite() & self.gradients.extras[0].isfinite()))
         if self.settings.clip:
             self.gradients.flat.mul_((self.settings.clip / (norm + 1e-6)).clamp(max=1.0))
-        # Only a device whose kernels do not obey `found_inf` must be waited for.
-        if self.device.type in SKIP_BY_THEMSELVES or not self.bad.item():
+        if self.skips or not self.bad.item():
             self.optimizer.step()
         self.outcome.copy_(torch.stack((*self.gradients.extras, norm, self.bad.to(norm.dtype))))
 
@@ -192,8 +190,8 @@ class StepRunner:
         numbers = torch.tensor([max(plan.count, 1), plan.interrupted, seconds, plan.rate], dtype=self.known.dtype)
         self.known.copy_(self.sent(numbers))
         self.gradients.extras[1:].copy_(self.known[1:3])
-        # A captured update reads the rate from the device; the CPU's kernels want a plain number.
-        set_rate(self.optimizer, self.known[3] if self.device.type == "cuda" else plan.rate)
+        # A captured update reads the rate from the device; the CPU's kernels and plain optimizers want a number.
+        set_rate(self.optimizer, self.known[3] if self.device.type == "cuda" and self.skips else plan.rate)
 
 
 def in_transit(tensor: Tensor, device: torch.device) -> Tensor:

@@ -5,7 +5,6 @@ in cache/, which may be deleted, and, until the run has ended, a state to go on 
 """
 
 import json
-import resource
 import shutil
 import sys
 import time
@@ -155,13 +154,21 @@ def _finish(folder: ModelFolder, recipe: VectorsRecipe, vectors: Vectors, pace: 
 
 
 def _record(folder: ModelFolder, event: str, pace: Pace) -> None:
-    # Kilobytes on Linux.
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     try:
         with open(folder.metrics, "a", encoding="utf-8") as file:
-            file.write(json.dumps({"event": event, **asdict(pace), "most_memory": most}) + "\n")
+            file.write(json.dumps({"event": event, **asdict(pace), "most_memory": _most_memory()}) + "\n")
     except OSError as error:
         raise cannot_write(folder, "metrics.jsonl", error) from error
+
+
+def _most_memory() -> int | None:
+    """Most bytes of memory that this process has had; None on Windows, which does not say it this way."""
+    try:
+        import resource
+    except ModuleNotFoundError:
+        return None
+    # Kilobytes on Linux.
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def in_words(pace: Pace) -> str:

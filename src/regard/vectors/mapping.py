@@ -1,4 +1,7 @@
-"""Words as points of a plane, near ones near: by principal components, t-SNE or UMAP."""
+"""Words as points of a plane, near ones near: by principal components, t-SNE or UMAP.
+
+t-SNE needs scikit-learn (`pip install 'regard[map]'`), UMAP the package umap-learn; principal components need neither.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,6 +78,11 @@ def pca(unit: Float32[np.ndarray, "N D"], seed: int) -> Float64[np.ndarray, "N 2
 
 def tsne(unit: Float32[np.ndarray, "N D"], seed: int) -> Float64[np.ndarray, "N 2"]:
     """Keeps neighbors together (van der Maaten and Hinton 2008); distances between far groups say little."""
+    if find_spec("sklearn") is None:
+        raise UsageError(
+            "method = 'tsne' needs scikit-learn, which is not installed; install it (pip install 'regard[map]'), "
+            "or choose 'pca' (--method pca), which needs nothing more"
+        )
     from sklearn.manifold import TSNE
 
     # Between vectors of length 1, Euclidean distances order words as cosines do.

@@ -28,7 +28,8 @@ def draw_map(
         typer.Option(min=0, help=f"Place the most frequent words too. (default: {FREQUENT} if no word is named)"),
     ] = None,
     method: Annotated[
-        Literal["tsne", "pca", "umap"], typer.Option(help="t-SNE, principal components, or UMAP (if installed).")
+        Literal["tsne", "pca", "umap"],
+        typer.Option(help="t-SNE (needs scikit-learn), principal components, or UMAP (needs umap-learn)."),
     ] = "tsne",
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of what is random in t-SNE and UMAP.")] = 1,
     out: Annotated[
