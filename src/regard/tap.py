@@ -134,9 +134,10 @@ def name_axes(module: nn.Module, **names: str) -> None:
 
 
 @contextmanager
-def record(model: Watchable, pattern: str = "*") -> Iterator[Seen]:
-    """Reads what passes the matching taps while the block runs. Recorded tensors are detached, not copied."""
-    found = taps(model, pattern)
+def record(model: Watchable, *patterns: str) -> Iterator[Seen]:
+    """Reads what passes the taps that match a pattern, or all of them, while the block runs. Recorded tensors are
+    detached, not copied."""
+    found = {name: tap for pattern in patterns or ("*",) for name, tap in taps(model, pattern).items()}
     seen = Seen({name: [] for name in found})
     with _listening(Listener({tap: name for name, tap in found.items()}, seen)):
         yield seen
