@@ -20,7 +20,7 @@ import warnings
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points
 from importlib.metadata import version as version_of
 
-from regard.errors import RegardWarning, RegardError
+from regard.errors import RegardError, RegardWarning
 from regard.registry import REGISTRIES, Package, locate, registering
 
 GROUP = "regard.plugins"

@@ -183,7 +183,7 @@ def test_a_copy_shares_embeddings_other_weights_and_taps_and_leaves_the_model_as
     assert all(before[name] is tensor for name, tensor in others)
     assert copy.decoder.input.embedding.weight is model.decoder.input.embedding.weight
     with record(model, "decoder.*.cross.weights") as seen:
-        decode_all(model, SOURCES, Decoding(beam=2, longest_factor=0.0, longest_extra=2, precision="int8"))
+        decode_all(model, SOURCES[:1], Decoding(beam=1, longest_factor=0.0, longest_extra=2, precision="int8"))
     assert all(seen.values())
 
 

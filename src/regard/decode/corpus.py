@@ -6,7 +6,7 @@ from functools import partial
 import torch
 
 from regard.data.batch import PairBatch, padded_sources
-from regard.decode.modules import evaluating
+from regard.decode.modules import evaluating, refuse_mixed_recording
 from regard.decode.ranking import Hypothesis
 from regard.decode.search import decode_batch
 from regard.decode.session import Session
@@ -39,6 +39,7 @@ def decode_all(
     if prefixes is not None:
         _check_counts("prefixes", prefixes, sources)
     session, found = Session.of(model), dict[int, list[Hypothesis]]()
+    refuse_mixed_recording(session.model, settings, len(sources))
     device = session.device
     with session.writing(settings) as writer:
         steppings = [stepping] if stepping else session.steppings(writer, settings, forced=prefixes is not None)

@@ -20,6 +20,7 @@ from torch import Tensor
 from regard.data.batch import Padded, padded_sources
 from regard.decode.constraints import NEVER, check_prefixes, longest_outputs
 from regard.decode.corpus import Progress, batches_by_length
+from regard.decode.modules import refuse_mixed_recording
 from regard.decode.ranking import Hypothesis
 from regard.decode.session import Session
 from regard.errors import UsageError
@@ -224,6 +225,7 @@ def decode_forced(
     check_can_force(settings)
     found: dict[int, list[Hypothesis]] = {}
     session = Session.of(model)
+    refuse_mixed_recording(session.model, settings, len(sources), forced=True)
     with session.writing(settings) as writer, torch.inference_mode():
         for chosen in batches_by_length([len(source) + 1 for source in sources], settings.batch_tokens):
             copied = None if words is None else [words[example] for example in chosen]

@@ -12,7 +12,7 @@ from regard.attention import Heads, KeyValueCache, Memory, SharedCache, Unprepar
 from regard.device import has_kernels, has_loops
 from regard.nn.dropout import Dropout
 from regard.nn.feedforward import FeedForward
-from regard.tap import Tap
+from regard.tap import Tap, name_axes
 
 FORMATS = (torch.float32, torch.bfloat16, torch.float16)
 """Number formats that the kernels read."""
@@ -87,7 +87,7 @@ class EncoderBlock(nn.Module):
         self.attention, self.feedforward = attention, feedforward
         self.around_attention = Residual(width, norm, dropout)
         self.around_feedforward = Residual(width, norm, dropout)
-        self.output = Tap()
+        self.output = Tap("row", "step", "feature")
 
     def forward(
         self,
@@ -127,7 +127,8 @@ class DecoderBlock(nn.Module):
         self.around_attention = Residual(width, norm, dropout)
         self.around_cross = Residual(width, norm, dropout)
         self.around_feedforward = Residual(width, norm, dropout)
-        self.output = Tap()
+        self.output = Tap("row", "step", "feature")
+        name_axes(cross, key="source")
 
     def forward(
         self,
