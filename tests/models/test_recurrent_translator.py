@@ -262,32 +262,3 @@ def test_dropout_draws_the_same_for_those_who_look(placement: str) -> None:
     torch.manual_seed(1)
     with record(model):
         torch.testing.assert_close(features(model), unseen)
-
-
-@pytest.mark.parametrize("layers", [1, 2])
-def test_an_encoder_that_reads_both_ways_at_once_learns_the_same(layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = translator("lstm", "additive", "before", encoder_layers=layers)
-    results = []
-    for large in (1, 10**9):
-        monkeypatch.setattr("regard.nn.both_ways.LARGE", large)
-        found = features(model)
-        results.append([found, *torch.autograd.grad(found.sin().sum(), [*model.encoder.parameters()])])
-    torch.testing.assert_close(*results)
-
-
-@pytest.mark.parametrize("kind", ["embedding", "input"])
-def test_tokens_are_not_alike_where_dropout_tells_them_apart(kind: str) -> None:
-    tokens = translator("lstm", "additive", "before", dropout={kind: 0.5}).encoder.input
-    assert tokens.alike(TARGET) is TARGET
-    with torch.no_grad():
-        assert tokens.alike(TARGET) is None
-    assert tokens.train().alike(TARGET) is None
-
-
-def test_whoever_asks_gets_the_gradient_by_each_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.nn.both_ways.LARGE", 1)
-    model = translator("lstm", "additive", "before")
-    vectors = model.encoder.input(SOURCE.tokens).detach().requires_grad_()
-    with intervene(model, "encoder.input.embedding.output", lambda _: vectors):
-        (slopes,) = torch.autograd.grad(features(model).sin().sum(), [vectors])
-    assert slopes[2, :2].abs().sum(1).min() > 0  # the same token at both places

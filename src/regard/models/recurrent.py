@@ -21,7 +21,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.data.batch import Padded
-from regard.device import learns_on_cpu
 from regard.models.copying import CopyGate, CopyReadout, known_tokens, words_of
 from regard.models.generator import Generator, Readout, State
 from regard.models.readout import LinearReadout
@@ -93,12 +92,6 @@ class TokenInput(nn.Module):
         vectors: Tensor = self.features(self.words(self.embedding(tokens), tokens))
         return vectors
 
-    def alike(self, tokens: Int[Tensor, "N n"]) -> Int[Tensor, "N n"] | None:
-        """The tokens, where it pays to know that those with the same number have the same vector: in training on a CPU,
-        if nothing is dropped from vectors and nobody asks for the gradient by one of them."""
-        apart = self.features.active or self.words.active or self.embedding.output.watched
-        return tokens if learns_on_cpu(tokens) and not apart else None
-
 
 class Encoder(nn.Module):
     """Reads a source; the tap `output` shows what it made of it, "B S C"."""
@@ -112,8 +105,7 @@ class Encoder(nn.Module):
         self.output = Tap()
 
     def forward(self, source: Padded) -> tuple[Float[Tensor, "B S C"], RecurrentState]:
-        vectors, same = self.input(source.tokens), self.input.alike(source.tokens)
-        outputs, final = self.stack(vectors, source.lengths, same=same)
+        outputs, final = self.stack(self.input(source.tokens), source.lengths)
         return self.output(outputs), final
 
 
@@ -174,14 +166,14 @@ class Decoder(nn.Module, ABC):
 
     @abstractmethod
     def read(
-        self, tokens: Float[Tensor, "N n E"], state: TranslatorState, same: Int[Tensor, "N n"] | None = None
+        self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        """The features of n more tokens, given their vectors and, perhaps, which of these are the same."""
+        """The features of n more tokens, given their vectors."""
 
     def forward(
         self, tokens: Int[Tensor, "N n"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        features, state = self.read(self.input(tokens), state, self.input.alike(tokens))
+        features, state = self.read(self.input(tokens), state)
         return self.output(self.dropout(features)), state
 
     def features(self, *parts: Float[Tensor, "..."]) -> Float[Tensor, "*N F"]:
@@ -196,9 +188,9 @@ class BottleneckDecoder(Decoder):
         return TranslatorState(self.bridge(final))
 
     def read(
-        self, tokens: Float[Tensor, "N n E"], state: TranslatorState, same: Int[Tensor, "N n"] | None = None
+        self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        outputs, recurrent = self.stack(tokens, state=state.recurrent, same=same)
+        outputs, recurrent = self.stack(tokens, state=state.recurrent)
         return self.features(outputs), replace(state, recurrent=recurrent)
 
 
@@ -255,9 +247,9 @@ class BeforeDecoder(LookingDecoder):
         )
 
     def read(
-        self, tokens: Float[Tensor, "N n E"], state: TranslatorState, same: Int[Tensor, "N n"] | None = None
+        self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        glances, steps = self.glances(tokens, state), self.stack.steps(tokens, self.read_width, same)
+        glances, steps = self.glances(tokens, state), self.stack.steps(tokens, self.read_width)
         layers = state.recurrent.layers
         contexts, outputs = [], []
         for _ in range(tokens.shape[1]):
@@ -273,9 +265,9 @@ class AfterDecoder(LookingDecoder):
     """Looks with the new state (Luong et al. 2015): all steps at once, unless each must know where the last looked."""
 
     def read(
-        self, tokens: Float[Tensor, "N n E"], state: TranslatorState, same: Int[Tensor, "N n"] | None = None
+        self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        outputs, recurrent = self.stack(tokens, state=state.recurrent, same=same)
+        outputs, recurrent = self.stack(tokens, state=state.recurrent)
         if state.coverage is not None:
             glances = self.glances(tokens, state)
             context = torch.stack([glances(query) for query in outputs.unbind(1)], 1)
@@ -299,9 +291,9 @@ class FeedDecoder(LookingDecoder):
         return replace(state, fed=outputs.new_zeros(len(outputs), self.blend.out_features))
 
     def read(
-        self, tokens: Float[Tensor, "N n E"], state: TranslatorState, same: Int[Tensor, "N n"] | None = None
+        self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        glances, steps = self.glances(tokens, state), self.stack.steps(tokens, self.read_width, same)
+        glances, steps = self.glances(tokens, state), self.stack.steps(tokens, self.read_width)
         layers, fed = state.recurrent.layers, state.fed
         assert fed is not None
         rows, count = tokens.shape[:2]
