@@ -12,11 +12,10 @@ from torch import Tensor, nn
 from regard.attention import POSITIONS, Heads, KeyValueCache, Lineage, Memory, Position, SharedCache, Unprepared, masks
 from regard.data.batch import Padded
 from regard.data.packing import Layout, Packed
-from regard.device import has_kernels
 from regard.models.copying import CopyGate, CopyReadout, Pointer, known_tokens, words_of
 from regard.models.generator import Generator, Readout, State
 from regard.models.readout import LinearReadout
-from regard.nn.blocks import DecoderBlock, EncoderBlock, add_norm, has_loop
+from regard.nn.blocks import DecoderBlock, EncoderBlock
 from regard.nn.dropout import Dropout, LayerDrop, WordDropout
 from regard.nn.embedding import TokenEmbedding, TokenVectors
 from regard.nn.feedforward import FeedForward
@@ -211,24 +210,10 @@ class Decoder(nn.Module):
         stream = self.input(tokens, state.offset, None if state.layout is None else state.layout.place)
         look = self._look(stream, state)
         held = zip(cast(Iterable[DecoderBlock], self.layers), state.memories, state.room(tokens.shape[1]), strict=True)
-        if self._looks_ahead(stream):
-            added: Tensor | None = None
-            for layer, memory, cache in held:
-                for around, part in layer.parts(memory, cache=cache, **look):
-                    stream, added = around.ahead(stream, added, part)
-            stream = add_norm(stream, added, cast(nn.LayerNorm, self.norm))[1]
-        else:
-            for layer, memory, cache in held:
-                stream = self.skip(stream, partial(layer, memory=memory, cache=cache, **look))
-            stream = self.norm(stream)
-        result: Tensor = self.output(stream)
+        for layer, memory, cache in held:
+            stream = self.skip(stream, partial(layer, memory=memory, cache=cache, **look))
+        result: Tensor = self.output(self.norm(stream))
         return result
-
-    def _looks_ahead(self, stream: Float[Tensor, "N n E"]) -> bool:
-        """Whether each sum is left to the norm that follows, with which it is one kernel, or one loop."""
-        layers = cast(Iterable[DecoderBlock], self.layers)
-        quiet = not self.training and not any(layer.output.watched for layer in layers)
-        return quiet and isinstance(self.norm, nn.LayerNorm) and (has_kernels(stream) or has_loop(stream))
 
     @property
     def watched(self) -> bool:
