@@ -10,7 +10,7 @@ from torch import nn
 
 from regard.data.batch import PairBatch, padded_sources
 from regard.decode.captured import steppings_of
-from regard.decode.modules import evaluating
+from regard.decode.modules import evaluating, refuse_mixed_recording
 from regard.decode.precision import computing_in
 from regard.decode.ranking import Hypothesis
 from regard.decode.search import decode_batch
@@ -41,6 +41,7 @@ def decode_all(
     `stepping` is how searches step, otherwise as fast as they can."""
     if prefixes is not None:
         _check_counts("prefixes", prefixes, sources)
+    refuse_mixed_recording(model, settings, len(sources))
     device, found = device_of(model), dict[int, list[Hypothesis]]()
     with writing(model, settings) as writer:
         steppings = [stepping] if stepping else steppings_of(writer, settings, device, forced=prefixes is not None)

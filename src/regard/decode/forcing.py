@@ -20,6 +20,7 @@ from torch import Tensor
 from regard.data.batch import Padded, padded_sources
 from regard.decode.constraints import NEVER, check_prefixes, longest_outputs
 from regard.decode.corpus import Progress, batches_by_length, device_of, writing
+from regard.decode.modules import refuse_mixed_recording
 from regard.decode.ranking import Hypothesis
 from regard.errors import UsageError
 from regard.models.generator import Generator
@@ -221,6 +222,7 @@ def decode_forced(
     `decode_all`; a term that stands in a prefix need not be written again.
     """
     check_can_force(settings)
+    refuse_mixed_recording(model, settings, len(sources), forced=True)
     found: dict[int, list[Hypothesis]] = {}
     with writing(model, settings) as writer, torch.inference_mode():
         for chosen in batches_by_length([len(source) + 1 for source in sources], settings.batch_tokens):

@@ -30,7 +30,7 @@ from regard.nn.embedding import TokenEmbedding
 from regard.nn.late import LateSums, narrowed
 from regard.nn.recurrent import RecurrentStack, RecurrentState
 from regard.recipe import RecurrentLayers, RecurrentModel
-from regard.tap import Tap
+from regard.tap import Tap, name_axes
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Encoder(nn.Module):
         self.stack = build_stack(
             settings, settings.embedding, settings.encoder_layers, bidirectional=settings.bidirectional
         )
-        self.output = Tap()
+        self.output = Tap("row", "source", "feature")
 
     def forward(self, source: Padded) -> tuple[Float[Tensor, "B S C"], RecurrentState]:
         outputs, final = self.stack(self.input(source.tokens), source.lengths)
@@ -158,7 +158,7 @@ class Decoder(nn.Module, ABC):
         self.bridge = Bridge(encoder, self.stack)
         self.blend = nn.Linear(self.stack.width + blend_width, _feature_width(settings))
         self.dropout = FeatureDropout(settings.dropout.output, variational=settings.dropout.variational)
-        self.output = Tap()
+        self.output = Tap("row", "target", "feature")
 
     @abstractmethod
     def start(self, outputs: Float[Tensor, "B S C"], final: RecurrentState, source: Padded) -> TranslatorState:
@@ -327,6 +327,8 @@ class RecurrentTranslator(Generator):
         self.cross_taps = ("decoder.attention.weights",) if looks else ()
         self.gate = CopyGate(_feature_width(settings)) if settings.copying else None
         self.copies = settings.copying
+        name_axes(self.encoder, step="source", query="source", key="source")
+        name_axes(self.decoder, step="past", query="target", key="source")
 
     def start(self, source: Padded, capacity: int) -> TranslatorState:
         """Reads the source. A recurrent state does not grow with the tokens, so `capacity` may be anything."""

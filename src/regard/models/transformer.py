@@ -20,7 +20,7 @@ from regard.nn.dropout import Dropout, LayerDrop, WordDropout
 from regard.nn.embedding import TokenEmbedding, TokenVectors
 from regard.nn.feedforward import FeedForward
 from regard.recipe import TransformerBlocks, TransformerModel
-from regard.tap import Tap
+from regard.tap import Tap, name_axes
 from regard.tokens import PAD
 
 
@@ -150,7 +150,7 @@ class Encoder(nn.Module):
         self.layers = build_blocks(settings, settings.encoder_layers)
         self.skip = LayerDrop(settings.layer_drop)
         self.norm = last_norm(settings)
-        self.output = Tap()
+        self.output = Tap("row", "source", "feature")
 
     def forward(self, source: Padded) -> Float[Tensor, "B S E"]:
         rows = self._rows_at_once(source)
@@ -198,7 +198,7 @@ class Decoder(nn.Module):
         )
         self.skip = LayerDrop(settings.layer_drop)
         self.norm = last_norm(settings)
-        self.output = Tap()
+        self.output = Tap("row", "target", "feature")
 
     def remember(self, source: Float[Tensor, "B S E"]) -> Sequence[Memory | Unprepared]:
         """The source as keys and values of each layer; in training each layer makes them when it looks."""
@@ -263,6 +263,8 @@ class TransformerTranslator(Generator):
         if settings.copying:
             self.pointer, self.gate = Pointer(settings.width), CopyGate(settings.width)
             self.cross_taps += ("pointer.weights",)
+        name_axes(self.encoder, step="source", query="source", key="source")
+        name_axes(self.decoder, step="past", query="target", key="past")
         scale_weights(self, settings.initial_scale)
 
     def start(self, source: Padded, capacity: int) -> TransformerState:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from regard.attention import Heads, KeyValueCache, Memory, SharedCache, Unprepared
 from regard.nn.dropout import Dropout
 from regard.nn.feedforward import FeedForward
-from regard.tap import Tap
+from regard.tap import Tap, name_axes
 
 
 class Residual(nn.Module):
@@ -43,7 +43,7 @@ class EncoderBlock(nn.Module):
         self.attention, self.feedforward = attention, feedforward
         self.around_attention = Residual(width, norm, dropout)
         self.around_feedforward = Residual(width, norm, dropout)
-        self.output = Tap()
+        self.output = Tap("row", "step", "feature")
 
     def forward(
         self,
@@ -83,7 +83,8 @@ class DecoderBlock(nn.Module):
         self.around_attention = Residual(width, norm, dropout)
         self.around_cross = Residual(width, norm, dropout)
         self.around_feedforward = Residual(width, norm, dropout)
-        self.output = Tap()
+        self.output = Tap("row", "step", "feature")
+        name_axes(cross, key="source")
 
     def forward(
         self,

@@ -32,7 +32,7 @@ class Gates(nn.Module):
     def __init__(self, names: tuple[str, ...]) -> None:
         super().__init__()
         for name in names:
-            self.add_module(name, Tap())
+            self.add_module(name, Tap("row", "step", "feature"))
 
 
 class Passage:
@@ -81,7 +81,7 @@ class Cell(nn.Module, ABC):
         self.hidden_bias = nn.Parameter(torch.zeros(rows))
         self.gates = Gates(self.gate_names)
         for name in self.state_names:
-            self.add_module(name, Tap())
+            self.add_module(name, Tap("row", "step", "feature"))
         self._initialize()
 
     def _initialize(self) -> None:

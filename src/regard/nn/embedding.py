@@ -53,7 +53,7 @@ class TokenEmbedding(TokenVectors):
     def __init__(self, size: int, width: int, *, scale: float = 1.0, shared: TokenVectors | None = None) -> None:
         super().__init__(size, width, shared=shared)
         self.scale = scale
-        self.output = Tap()
+        self.output = Tap("row", "step", "feature")
 
     def forward(self, tokens: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows E"]:
         vectors = F.embedding(tokens, self.weight)
