@@ -212,9 +212,8 @@ def test_changed_weights_change_what_is_read(placement: str) -> None:
     ):
         changed = features(model)
     assert not torch.allclose(changed, whole)
-    outputs, _ = model.encoder(SOURCE)
-    contexts = torch.cat(seen["decoder.attention.context"], 2)
-    torch.testing.assert_close(contexts, outputs[:, :1].expand(-1, STEPS, -1)[:, None])
+    contexts, read = torch.cat(seen["decoder.attention.context"], 2), model.encoder(SOURCE).features
+    torch.testing.assert_close(contexts, read[:, :1].expand(-1, STEPS, -1)[:, None])
     with intervene(model, "decoder.attention.weights", torch.clone):
         torch.testing.assert_close(features(model), whole)
 
@@ -231,7 +230,7 @@ def test_the_bottleneck_knows_the_last_state_alone() -> None:
 def test_layers_of_encoder_and_decoder_are_matched_from_the_top(layers: tuple[int, int]) -> None:
     model = translator("gru", "none", "before", encoder_layers=layers[0], decoder_layers=layers[1])
     assert model.decoder.bridge.matched == {(1, 3): [0, 0, 0], (3, 1): [2]}[layers]
-    _, final = model.encoder(SOURCE)
+    _, final = model.encoder.stack(model.encoder.input(SOURCE.tokens), SOURCE.lengths)
     first = model.start(SOURCE, STEPS).recurrent
     for place, match in enumerate(model.decoder.bridge.matched):
         wanted = torch.tanh(model.decoder.bridge.maps[place](torch.cat(final.layers[match], -1)))

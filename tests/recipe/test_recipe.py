@@ -55,7 +55,7 @@ def test_names_agree_with_dictionaries() -> None:
     from regard.attention import NORMALIZERS, POSITIONS, SCORES
     from regard.data import CORPORA
     from regard.data.text import TEXT_CORPORA
-    from regard.models import LANGUAGE_MODELS, MODELS
+    from regard.models import ENCODERS, LANGUAGE_MODELS, MODELS
     from regard.nn import CELLS, CONNECTIONS
     from regard.tasks import TASKS
     from regard.tokens import TOKENIZERS
@@ -76,7 +76,9 @@ def test_names_agree_with_dictionaries() -> None:
     }
     for literal, dictionary in pairs.items():
         assert set(get_args(literal)) == set(dictionary)
-    assert {setting.only_for for setting in settings("translation")} - {""} == set(MODELS)
+    kinds = {"model.kind": MODELS, "model.encoder.kind": ENCODERS}
+    for name, dictionary in kinds.items():
+        assert {setting.only_for for setting in settings("translation") if setting.name == name} == set(dictionary)
     assert {setting.only_for for setting in settings("language")} - {""} == set(LANGUAGE_MODELS)
 
 

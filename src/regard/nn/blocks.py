@@ -28,8 +28,9 @@ class Residual(nn.Module):
 
     def forward(self, stream: Float[Tensor, "B T E"], part: Callable[[Tensor], Tensor]) -> Float[Tensor, "B T E"]:
         if self.before:
-            return stream + self.dropout(part(self.norm(stream)))
-        result: Tensor = self.norm(stream + self.dropout(part(stream)))
+            result: Tensor = stream + self.dropout(part(self.norm(stream)))
+        else:
+            result = self.norm(stream + self.dropout(part(stream)))
         return result
 
 

@@ -2,6 +2,14 @@
 
 from regard.recipe.data import Data, HeldOut, Tokenizer, Tokens
 from regard.recipe.decoding import Decoding, Drawing, LanguageDecoding
+from regard.recipe.encoders import (
+    AveragingEncoding,
+    EncoderTable,
+    Encoding,
+    RecurrentEncoding,
+    TransformerEncoding,
+    WindowEncoding,
+)
 from regard.recipe.language import LanguageData, LanguageTokenizer, LanguageTraining
 from regard.recipe.language_models import (
     AttentiveModel,
@@ -14,6 +22,7 @@ from regard.recipe.language_models import (
     TransformerLanguageModel,
     WindowModel,
 )
+from regard.recipe.layers import LayerDropout, RecurrentDropout, TransformerBlocks
 from regard.recipe.loading import (
     built_in_recipes,
     change_section,
@@ -23,7 +32,7 @@ from regard.recipe.loading import (
     toml,
     write_recipe,
 )
-from regard.recipe.model import Attention, RecurrentDropout, RecurrentModel, TransformerBlocks, TransformerModel
+from regard.recipe.model import Attention, RecurrentModel, TransformerModel
 from regard.recipe.pretrained import PairVectors, PretrainedVectors, TextVectors
 from regard.recipe.settings import (
     RECIPES,
@@ -54,12 +63,15 @@ __all__ = [
     "Attention",
     "AttentiveModel",
     "Averaging",
+    "AveragingEncoding",
     "CbowVectors",
     "CopyingModel",
     "CountingVectors",
     "Data",
     "Decoding",
     "Drawing",
+    "EncoderTable",
+    "Encoding",
     "GloveVectors",
     "HeldOut",
     "HellingerVectors",
@@ -68,6 +80,7 @@ __all__ = [
     "LanguageRecipe",
     "LanguageTokenizer",
     "LanguageTraining",
+    "LayerDropout",
     "LearnedVectors",
     "NeuralModel",
     "NgramModel",
@@ -78,6 +91,7 @@ __all__ = [
     "PretrainedVectors",
     "Recipe",
     "RecurrentDropout",
+    "RecurrentEncoding",
     "RecurrentLanguageModel",
     "RecurrentLayers",
     "RecurrentModel",
@@ -90,12 +104,14 @@ __all__ = [
     "Tokens",
     "Training",
     "TransformerBlocks",
+    "TransformerEncoding",
     "TransformerLanguageModel",
     "TransformerModel",
     "TranslationRecipe",
     "Validation",
     "VectorsData",
     "VectorsRecipe",
+    "WindowEncoding",
     "WindowModel",
     "built_in_recipes",
     "change_section",

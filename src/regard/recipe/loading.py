@@ -205,6 +205,8 @@ def _in_words(where: str, task: str, detail: Any, changes: Sequence[str] = ()) -
     only_for = ""
     if location[:1] in (["model"], ["vectors"]) and len(location) > 1:
         only_for = location.pop(1)
+    if location[:2] == ["model", "encoder"] and len(location) > 2:
+        only_for = location.pop(2)
     dotted = ".".join(location)
     given = detail.get("input")
     where = _blamed(where, f"{dotted}.kind" if detail["type"] == "union_tag_invalid" else dotted, changes)
@@ -215,10 +217,10 @@ def _in_words(where: str, task: str, detail: Any, changes: Sequence[str] = ()) -
         case "missing":
             return f"{where}: {dotted!r} is missing" + ("" if "." in dotted else f"; add a [{dotted}] table")
         case "union_tag_not_found":
-            return f"{where}: '{dotted}.kind' is missing; allowed are {_model_kinds(task)}"
+            return f"{where}: '{dotted}.kind' is missing; allowed are {_kinds_of(task, dotted)}"
         case "union_tag_invalid":
-            known, kind = _model_kinds(task), given.get("kind")
-            what = "a model" if dotted == "model" else "a way to learn vectors"
+            known, kind = _kinds_of(task, dotted), given.get("kind")
+            what = {"model": "a model", "model.encoder": "an encoder"}.get(dotted, "a way to learn vectors")
             return f"{where}: {dotted}.kind = {kind!r} is not {what}; allowed are {known}"
         case "value_error":
             return f"{where}: {f'[{dotted}] ' if dotted else ''}{detail['ctx']['error']}"
@@ -256,8 +258,8 @@ def _siblings(task: str, table: list[str], only_for: str) -> list[str]:
     )
 
 
-def _model_kinds(task: str) -> str:
-    return one_of(dict.fromkeys(setting.only_for for setting in settings(task) if setting.only_for))
+def _kinds_of(task: str, table: str) -> str:
+    return one_of(dict.fromkeys(setting.only_for for setting in settings(task) if setting.name == f"{table}.kind"))
 
 
 def _write_table(lines: list[str], prefix: str, table: Mapping[str, Any]) -> None:

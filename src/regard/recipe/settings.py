@@ -82,10 +82,10 @@ class TranslationRecipe(Recipe):
                 f"train.r_drop = {self.train.r_drop} compares two passes with different dropout, but [model] drops "
                 "nothing; set a dropout of the model, or train.r_drop = 0.0"
             )
-        if self.train.pack and (self.model.kind != "transformer" or self.model.copying):
+        if self.train.pack and not self.model.packs:
             raise ValueError(
                 "train.pack = true puts several pairs into a row, which only model.kind = 'transformer' without "
-                "copying keeps apart; set train.pack = false"
+                "copying, with a Transformer encoder, keeps apart; set train.pack = false"
             )
         if self.train.coverage and not self.model.covers:
             raise ValueError(
@@ -102,8 +102,9 @@ class TranslationRecipe(Recipe):
         learned, longest = self.model.learned_positions, self.data.longest
         if learned is not None and longest + 1 > learned:
             raise ValueError(
-                f"model.longest = {learned} learned positions are too few for data.longest = {longest} tokens and the "
-                f"end-of-sentence mark; raise model.longest to {longest + 1}, or lower data.longest"
+                f"{self.model.longest_setting} = {learned} learned positions are too few for data.longest = {longest} "
+                f"tokens and the end-of-sentence mark; raise {self.model.longest_setting} to {longest + 1}, or lower "
+                "data.longest"
             )
         return _with_dev(self, self.data)
 
@@ -210,7 +211,7 @@ TABLES = ("task", "seed", "data", "tokens", "model", "vectors", "train", "decode
 def settings(task: str = "") -> list[Setting]:
     """Every setting of recipes for a task, or for all tasks, in the order of the tables."""
     chosen = [task] if task in RECIPES else list(RECIPES)
-    found = {name: list(_settings(RECIPES[name], "", "")) for name in chosen}
+    found = {name: _once(_settings(RECIPES[name], "", "")) for name in chosen}
     # Names of tasks are settled before there is a recipe of one.
     first = next(setting for setting in _settings(AnyRecipe, "", "") if setting.name == "task")
     every = [first]
@@ -223,6 +224,14 @@ def settings(task: str = "") -> list[Setting]:
             else:
                 every.append(replace(setting, task=name))
     return sorted(every, key=lambda setting: TABLES.index(setting.name.split(".")[0]))
+
+
+def _once(found: Iterator[Setting]) -> list[Setting]:
+    """Each setting once: models of several kinds have the same encoders."""
+    every: list[Setting] = []
+    for setting in found:
+        every += [setting] if setting not in every else []
+    return every
 
 
 def _settings(section: type[BaseModel], prefix: str, only_for: str) -> Iterator[Setting]:
