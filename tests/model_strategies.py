@@ -102,7 +102,31 @@ def _copying() -> dict[str, RecurrentModel | TransformerModel]:
     return found
 
 
-TINY: dict[str, RecurrentModel | TransformerModel] = {**_recurrent(), **_transformers(), **_copying()}
+ENCODERS: dict[str, dict[str, object]] = {
+    "averaging": {"kind": "averaging", "embedding": 3},
+    "window": {"kind": "window", "embedding": 3, "hidden": 8, "layers": 2, "reach": 1},
+    "recurrent": {"kind": "recurrent", "cell": "gru", "embedding": 3, "hidden": 5, "layers": 2, "bidirectional": False},
+    "transformer": {"kind": "transformer", "width": 6, "heads": 2, "feedforward": 5, "layers": 1},
+}
+"""A table for each kind of encoder."""
+
+
+def _encoded() -> dict[str, RecurrentModel | TransformerModel]:
+    """Translators with encoders that are not their own."""
+    block = {"kind": "transformer", "width": 8, "heads": 2, "feedforward": 6, "decoder_layers": 1}
+    small = {"kind": "recurrent", "embedding": 4, "hidden": 5, "decoder_layers": 2}
+    bottleneck = {"score": "none"}
+    return {
+        "transformer-averaging": TransformerModel(**block, encoder=ENCODERS["averaging"]),
+        "transformer-window": TransformerModel(**block, copying=True, encoder=ENCODERS["window"]),
+        "transformer-recurrent": TransformerModel(**block, encoder=ENCODERS["recurrent"]),
+        "recurrent-averaging": RecurrentModel(**small, attention=bottleneck, encoder=ENCODERS["averaging"]),
+        "recurrent-window": RecurrentModel(**small, encoder=ENCODERS["window"]),
+        "recurrent-transformer": RecurrentModel(**small, attention=bottleneck, encoder=ENCODERS["transformer"]),
+    }
+
+
+TINY: dict[str, RecurrentModel | TransformerModel] = {**_recurrent(), **_transformers(), **_copying(), **_encoded()}
 """Settings of a tiny model of every kind, by name."""
 
 _SEEN_AGAIN = {

@@ -56,11 +56,6 @@ def has_loops(*held: torch.Tensor) -> bool:
     return all(type(each) in (torch.Tensor, torch.nn.Parameter) and each.device.type == "cpu" for each in held)
 
 
-def learns_on_cpu(held: torch.Tensor) -> bool:
-    """Whether gradients may be asked for on a CPU, of what no compiler traces: there ways of our own to train pay."""
-    return held.device.type == "cpu" and torch.is_grad_enabled() and not torch.compiler.is_compiling()
-
-
 def present(device: torch.device) -> AbstractContextManager[object]:
     """Makes a CUDA device the present one of this thread while the block runs."""
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()

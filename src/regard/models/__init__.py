@@ -6,6 +6,7 @@ from typing import Any
 from regard.models.adaptive import AdaptiveReadout
 from regard.models.continuous_cache import ContinuousCache
 from regard.models.copying import CopyReadout
+from regard.models.encoders import ENCODERS, Encoded, Encoder, build_encoder
 from regard.models.ensemble import Ensemble
 from regard.models.generator import Generator, Readout, State
 from regard.models.language import LanguageModel
@@ -39,11 +40,14 @@ def build_language_model(settings: NeuralModel | NgramModel, size: int) -> Langu
 
 
 __all__ = [
+    "ENCODERS",
     "LANGUAGE_MODELS",
     "MODELS",
     "AdaptiveReadout",
     "ContinuousCache",
     "CopyReadout",
+    "Encoded",
+    "Encoder",
     "Ensemble",
     "Generator",
     "LanguageModel",
@@ -53,6 +57,7 @@ __all__ = [
     "RecurrentTranslator",
     "State",
     "TransformerTranslator",
+    "build_encoder",
     "build_language_model",
     "build_model",
     "start_from_vectors",

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from regard.data.batch import Padded
 from regard.models.copying import known_tokens
+from regard.models.encoders.recurrent import TokenInput, build_stack
 from regard.models.generator import State
 from regard.models.language import Carry, LanguageModel, Reading
 from regard.models.recent import Recent
-from regard.models.recurrent import TokenInput, build_stack
 from regard.models.vocabulary import build_readout, build_toward
 from regard.nn.dropout import FeatureDropout
 from regard.nn.recurrent import RecurrentState

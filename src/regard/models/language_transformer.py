@@ -18,9 +18,9 @@ from torch.nn import functional as F
 from regard.attention import KeyValueCache, masks
 from regard.data.batch import Padded
 from regard.models.copying import known_tokens
+from regard.models.encoders.transformer import TokenInput, build_blocks, last_norm, scale_weights
 from regard.models.generator import State
 from regard.models.language import Carry, LanguageModel, Reading
-from regard.models.transformer import TokenInput, build_blocks, last_norm, scale_weights
 from regard.models.vocabulary import build_readout
 from regard.nn.blocks import EncoderBlock
 from regard.nn.dropout import Dropout, LayerDrop

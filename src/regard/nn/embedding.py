@@ -44,16 +44,6 @@ class TokenVectors(nn.Module):
         self._lender, self.vectors = (), vectors
 
 
-def distinct(
-    vectors: Float[Tensor, "N T E"], same: Int[Tensor, "N T"]
-) -> tuple[Float[Tensor, "U E"], Int[Tensor, "N T"]]:
-    """Vectors that are the same where `same` has the same number, each once, and which of them stands where. Of those
-    that are the same, one gets the gradient of all, and the others none."""
-    numbers, index = torch.unique(same, return_inverse=True)
-    one = torch.empty_like(numbers).scatter_(0, index.flatten(), torch.arange(index.numel(), device=index.device))
-    return vectors.flatten(0, 1).index_select(0, one), index
-
-
 class TokenEmbedding(TokenVectors):
     """Looks up the vectors of tokens and multiplies them by `scale`.
 

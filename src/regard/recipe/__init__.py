@@ -2,6 +2,15 @@
 
 from regard.recipe.data import Data, Tokenizer, Tokens
 from regard.recipe.decoding import Decoding, Drawing, LanguageDecoding
+from regard.recipe.encoders import (
+    ENCODERS,
+    AveragingEncoding,
+    EncoderTable,
+    Encoding,
+    RecurrentEncoding,
+    TransformerEncoding,
+    WindowEncoding,
+)
 from regard.recipe.kinds import TASKS, Metric, TaskKind, Verb
 from regard.recipe.language import LanguageCorpus, LanguageData, LanguageRecipe, LanguageTokenizer, LanguageTraining
 from regard.recipe.language_models import (
@@ -15,6 +24,7 @@ from regard.recipe.language_models import (
     TransformerLanguageModel,
     WindowModel,
 )
+from regard.recipe.layers import LayerDropout, RecurrentDropout, TransformerBlocks
 from regard.recipe.loading import (
     built_in_recipes,
     change_section,
@@ -25,7 +35,7 @@ from regard.recipe.loading import (
     toml,
     write_recipe,
 )
-from regard.recipe.model import Attention, RecurrentDropout, RecurrentModel, TransformerBlocks, TransformerModel
+from regard.recipe.model import Attention, RecurrentModel, TransformerModel
 from regard.recipe.pretrained import PairVectors, PretrainedVectors, TextVectors
 from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
 from regard.recipe.settings import Setting, settings
@@ -45,11 +55,13 @@ from regard.recipe.vectors import (
 )
 
 __all__ = [
+    "ENCODERS",
     "TASKS",
     "AnyRecipe",
     "Attention",
     "AttentiveModel",
     "Averaging",
+    "AveragingEncoding",
     "CbowVectors",
     "CopyingModel",
     "Corpus",
@@ -57,6 +69,8 @@ __all__ = [
     "Data",
     "Decoding",
     "Drawing",
+    "EncoderTable",
+    "Encoding",
     "GloveVectors",
     "HeldOut",
     "HellingerVectors",
@@ -66,6 +80,7 @@ __all__ = [
     "LanguageRecipe",
     "LanguageTokenizer",
     "LanguageTraining",
+    "LayerDropout",
     "LearnedVectors",
     "Metric",
     "NeuralModel",
@@ -77,6 +92,7 @@ __all__ = [
     "PretrainedVectors",
     "Recipe",
     "RecurrentDropout",
+    "RecurrentEncoding",
     "RecurrentLanguageModel",
     "RecurrentLayers",
     "RecurrentModel",
@@ -90,6 +106,7 @@ __all__ = [
     "Tokens",
     "Training",
     "TransformerBlocks",
+    "TransformerEncoding",
     "TransformerLanguageModel",
     "TransformerModel",
     "TranslationCorpus",
@@ -98,6 +115,7 @@ __all__ = [
     "VectorsData",
     "VectorsRecipe",
     "Verb",
+    "WindowEncoding",
     "WindowModel",
     "built_in_recipes",
     "change_section",

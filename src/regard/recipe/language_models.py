@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from regard.recipe.model import RecurrentDropout, TransformerBlocks
+from regard.recipe.layers import RecurrentDropout, TransformerBlocks
 from regard.recipe.names import SCORES, CellName, ConnectionName, NormalizerName, ScoreName
 from regard.recipe.pretrained import TextVectors
 from regard.recipe.section import ChosenBy, Count, Not, Only, Positive, Section, Share
@@ -107,8 +107,7 @@ class RecurrentLayers(NeuralModel):
     @property
     def drops(self) -> bool:
         """Whether anything is dropped in training, so that two passes differ."""
-        kinds = self.dropout
-        return any((kinds.embedding, kinds.input, kinds.between, kinds.output, kinds.recurrent))
+        return self.dropout.drops
 
 
 class RecurrentLanguageModel(RecurrentLayers):

@@ -238,7 +238,7 @@ def _in_words(where: str, task: str, detail: Any, changes: Sequence[str] = ()) -
     only_for = ""
     for part in map(str, detail["loc"]):
         # The kind of a model ("model.transformer.heads") is how pydantic names its table, not what the user wrote.
-        if location and not only_for and part in _kinds(task, ".".join(location)):
+        if location and part in _kinds(task, ".".join(location)):
             only_for = part
         else:
             location.append(part)

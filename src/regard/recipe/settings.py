@@ -50,7 +50,7 @@ def in_order(name: str) -> int:
 def settings(task: str = "") -> list[Setting]:
     """Every setting of recipes for a task, or for all tasks, in the order of the tables."""
     recipes = {name: TASKS[name].recipe for name in ([task] if task in TASKS else TASKS)}
-    found = {name: list(_settings(recipe, "", "")) for name, recipe in recipes.items()}
+    found = {name: _once(_settings(recipe, "", "")) for name, recipe in recipes.items()}
     # Names of tasks are settled before there is a recipe of one.
     first = next(setting for setting in _settings(AnyRecipe, "", "") if setting.name == "task")
     every = [replace(first, kind=", ".join(TASKS))]
@@ -63,6 +63,14 @@ def settings(task: str = "") -> list[Setting]:
             else:
                 every.append(replace(setting, task=name))
     return sorted(every, key=lambda setting: in_order(setting.name.split(".")[0]))
+
+
+def _once(found: Iterator[Setting]) -> list[Setting]:
+    """Each setting once: models of several kinds have the same encoders."""
+    every: list[Setting] = []
+    for setting in found:
+        every += [setting] if setting not in every else []
+    return every
 
 
 def _settings(section: type[BaseModel], prefix: str, only_for: str) -> Iterator[Setting]:
@@ -87,16 +95,22 @@ def _settings(section: type[BaseModel], prefix: str, only_for: str) -> Iterator[
 
 def tables_of(field: FieldInfo) -> dict[str, type[BaseModel]]:
     """The tables that a setting may be, by their kind, which is empty if there is one; none if it is a value."""
-    for chosen in (each for each in field.metadata if isinstance(each, ChosenBy)):
+    for chosen in (each for each in _marks(field) if isinstance(each, ChosenBy)):
         return chosen.registry.tables()
     parts = get_args(field.annotation) or (field.annotation,)
     tables = [part for part in parts if isinstance(part, type) and issubclass(part, BaseModel)]
     return {get_args(table.model_fields["kind"].annotation)[0] if len(tables) > 1 else "": table for table in tables}
 
 
+def _marks(field: FieldInfo) -> Iterator[Any]:
+    """What is said of a setting, or of the parts of its type."""
+    yield from field.metadata
+    for part in get_args(field.annotation):
+        yield from getattr(part, "__metadata__", ())
+
+
 def _is_path(field: FieldInfo) -> bool:
-    inner = (meta for part in get_args(field.annotation) for meta in getattr(part, "__metadata__", ()))
-    return any(isinstance(each, IsPath) for each in (*field.metadata, *inner))
+    return any(isinstance(each, IsPath) for each in _marks(field))
 
 
 def _used_if(name: str, only: Only) -> str:

@@ -44,10 +44,10 @@ class TranslationRecipe(TranslationCorpus, Recipe):
                 f"train.r_drop = {self.train.r_drop} compares two passes with different dropout, but [model] drops "
                 "nothing; set a dropout of the model, or train.r_drop = 0.0"
             )
-        if self.train.pack and (self.model.kind != "transformer" or self.model.copying):
+        if self.train.pack and not self.model.packs:
             raise ValueError(
                 "train.pack = true puts several pairs into a row, which only model.kind = 'transformer' without "
-                "copying keeps apart; set train.pack = false"
+                "copying, with a Transformer encoder, keeps apart; set train.pack = false"
             )
         if self.train.coverage and not self.model.covers:
             raise ValueError(
@@ -64,7 +64,8 @@ class TranslationRecipe(TranslationCorpus, Recipe):
         learned, longest = self.model.learned_positions, self.data.longest
         if learned is not None and longest + 1 > learned:
             raise ValueError(
-                f"model.longest = {learned} learned positions are too few for data.longest = {longest} tokens and the "
-                f"end-of-sentence mark; raise model.longest to {longest + 1}, or lower data.longest"
+                f"{self.model.longest_setting} = {learned} learned positions are too few for data.longest = {longest} "
+                f"tokens and the end-of-sentence mark; raise {self.model.longest_setting} to {longest + 1}, or lower "
+                "data.longest"
             )
         return self

@@ -98,19 +98,20 @@ class TranslationTask(Task):
             return
         decodes = validation.decode or validation.metric != "loss"
         decoded = (validation.examples or len(self._dev)) if decodes else 0
-        few = f"but there are model.longest = {learned} learned positions"
+        setting = self.recipe.model.longest_setting
+        few = f"but there are {setting} = {learned} learned positions"
         for number, sides in enumerate(zip(self._dev_sources, self._dev_targets, strict=True), start=1):
             tokens = max(map(len, sides))
             if tokens + 1 > learned:
                 raise DataError(
                     f"data.dev: pair {number} has {tokens} tokens on a side and an end-of-sentence mark, {few}; "
-                    "shorten or remove it, or raise model.longest"
+                    f"shorten or remove it, or raise {setting}"
                 )
             most = self.recipe.decode.longest_output(len(sides[0]))
             if number <= decoded and most + 1 > learned:
                 raise DataError(
                     f"data.dev: validation decodes pair {number} into up to {most} tokens (decode.longest_factor and "
-                    f"decode.longest_extra) and an end-of-sentence mark, {few}; lower these, or raise model.longest"
+                    f"decode.longest_extra) and an end-of-sentence mark, {few}; lower these, or raise {setting}"
                 )
 
     def save(self, folder: Path) -> None:
