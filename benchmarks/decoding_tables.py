@@ -5,6 +5,8 @@ from markdown_tables import Record, conditions, markdown, spread
 
 MEASURES = {"allocated": "peak_gibibytes", "reserved": "reserved_gibibytes"}
 """Of memory on a GPU: what tensors have, and what is taken for them."""
+REMOVED = ("ctranslate2", "ctranslate2:int8")
+"""Systems of older results that no command runs any more."""
 
 
 def decode_cpu(record: Record) -> list[str]:
@@ -16,14 +18,16 @@ def decode_cpu(record: Record) -> list[str]:
             "–" if figure["bleu"] is None else f"{figure['bleu']:.2f}",
         ]
         for figure in record["figures"]
-        if figure["times_marian"] is not None and "recurrent" not in figure["system"]
+        if figure["times_marian"] is not None
+        and "recurrent" not in figure["system"]
+        and figure["system"] not in REMOVED
     ]
     titles = [*_rate_titles(record, "MarianMT"), "outputs as of our own search", "BLEU"]
     return [*markdown(titles, rows), "", conditions(record)]
 
 
 def decode_quality(record: Record) -> list[str]:
-    """What number formats and engines do to quality: a row for each system, means over models."""
+    """What number formats and runtimes do to quality: a row for each system, means over models."""
     titles = ["system", "BLEU", "difference", "95 % interval", "outputs as of our own search", "least with a model"]
     rows = [
         [
@@ -32,6 +36,7 @@ def decode_quality(record: Record) -> list[str]:
             *(["–"] * 4 if figure["system"] == "own" else _beside_own(figure)),
         ]
         for figure in record["figures"]
+        if figure["system"] not in REMOVED
     ]
     seeds = [str(model["seed"]) for model in record["models"]]
     said = (

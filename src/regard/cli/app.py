@@ -16,6 +16,7 @@ from regard.cli.backtranslate import back_translate
 from regard.cli.check import check
 from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
+from regard.cli.export import export
 from regard.cli.generate import generate
 from regard.cli.ladder import ladder
 from regard.cli.look import look
@@ -25,7 +26,7 @@ from regard.cli.score import score
 from regard.cli.train import train
 from regard.cli.translate import translate
 from regard.cli.vectors import vectors
-from regard.errors import ModelWarning, RegardError
+from regard.errors import ModelWarning, RegardError, UsageError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -38,7 +39,7 @@ app = typer.Typer(
 
 for commands in (
     (demo, recipes, check, train, repeat, evaluate),
-    (translate, back_translate, generate, score, align, look, ladder, arpa),
+    (translate, back_translate, generate, score, align, look, ladder, arpa, export),
 ):
     for command in commands:
         app.command()(command)
@@ -91,6 +92,11 @@ def main() -> None:
     if debug:
         arguments.remove("--debug")
     try:
+        if any(option.partition("=")[0] == "--engine" for option in options):
+            raise UsageError(
+                "--engine was removed: translation is by Regard itself; `regard export MODEL OUT` writes a folder for "
+                "CTranslate2"
+            )
         with _warnings_in_words():
             app(arguments, prog_name="regard")
     except RegardError as error:

@@ -11,42 +11,31 @@ from regard.tasks.writer import Writer
 
 
 def load(
-    folder: str | Path,
-    *others: str | Path,
-    device: str = "auto",
-    changes: Sequence[str] = (),
-    engine: str = "own",
+    folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()
 ) -> Translator | Writer:
     """The trained model in a folder, ready for use; `changes` are settings such as `decode.beam=10`.
 
     A translation model is a Translator (`load_translator` says what the rest means), a language model a Writer."""
     if task_of(folder) == "language":
-        if others or engine != "own":
-            raise UsageError(f"{folder}: is a language model, which runs alone, and by our own engine")
+        if others:
+            raise UsageError(f"{folder}: is a language model; only translation models write together")
         return load_writer(folder, device=device, changes=changes)
-    return load_translator(folder, *others, device=device, changes=changes, engine=engine)
+    return load_translator(folder, *others, device=device, changes=changes)
 
 
 def load_translator(
-    folder: str | Path,
-    *others: str | Path,
-    device: str = "auto",
-    changes: Sequence[str] = (),
-    engine: str = "own",
+    folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()
 ) -> Translator:
     """The translator in a folder.
 
     With folders of `others` they write together, as an ensemble: the mean of their probabilities.
-
-    `engine` searches for outputs: our `own`, or `ctranslate2` or `ctranslate2:int8`, which are faster on a CPU, run
-    Transformers alone, and are seen by no tap.
     """
     folders = [Path(each) for each in (folder, *others)]
     for each in folders:
         refuse_other_task(each, "translation")
     if others:
-        return load_ensemble(folders, device=device, changes=changes, engine=engine)
-    return Translator.load(folders[0], device=device, changes=changes, engine=engine)
+        return load_ensemble(folders, device=device, changes=changes)
+    return Translator.load(folders[0], device=device, changes=changes)
 
 
 def load_writer(folder: str | Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Writer:

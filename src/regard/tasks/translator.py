@@ -21,7 +21,7 @@ from regard.checkpoint import ModelFolder, load_weights, put_weights
 from regard.data import Pair, Span
 from regard.data.copying import Copied, Copying, with_new_words, words_in
 from regard.data.tagging import encode_tagged
-from regard.decode import Hypothesis, score_all
+from regard.decode import Hypothesis, decode_all, score_all
 from regard.decode.bayes import least_risk
 from regard.decode.captured import why_eager
 from regard.decode.corpus import device_of
@@ -34,7 +34,6 @@ from regard.models import build_model
 from regard.models.generator import Generator
 from regard.recipe import Decoding, TranslationRecipe, change_section
 from regard.tasks.arguments import check_terms, check_texts
-from regard.tasks.engines import Engine, OwnEngine, check_engine, make_engine
 from regard.tasks.vocabularies import load_tokenizers
 from regard.tokens import END, UNKNOWN, Tokenizer
 from regard.tokens.subwords import Subwords
@@ -82,16 +81,8 @@ class Scored:
 class Translator:
     """A model with its tokenizers, ready for use."""
 
-    def __init__(
-        self,
-        recipe: TranslationRecipe,
-        model: Generator,
-        source: Tokenizer,
-        target: Tokenizer,
-        engine: Engine | None = None,
-    ) -> None:
+    def __init__(self, recipe: TranslationRecipe, model: Generator, source: Tokenizer, target: Tokenizer) -> None:
         self.recipe = recipe
-        self.engine = engine or OwnEngine(model)
         self.model = model.eval()
         self.source_tokenizer = source
         self.target_tokenizer = target
@@ -99,9 +90,8 @@ class Translator:
         self._tag = ""
 
     @classmethod
-    def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = (), engine: str = "own") -> Self:
-        """The model in a folder, with `key=value` changes to how it decodes, and what searches for its outputs."""
-        check_engine(engine, device)
+    def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Self:
+        """The model in a folder, with `key=value` changes to how it decodes."""
         for change in changes:
             if not change.strip().startswith("decode."):
                 raise UsageError(f"--set {change!r}: a trained model stays as it is; only decode.* can be changed")
@@ -109,8 +99,8 @@ class Translator:
         source, target = load_tokenizers(folder)
         model = build_model(recipe.model, source.size, target.size)
         put_weights(model, load_weights(folder), folder)
-        model.to(choose_device(device if engine == "own" else "cpu"))
-        return cls(recipe, model, source, target, make_engine(engine, model, recipe.model, folder))
+        model.to(choose_device(device))
+        return cls(recipe, model, source, target)
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -171,7 +161,7 @@ class Translator:
         if terms is not None:
             return self._translate_forced(texts, terms, decoding, prefixes, on_progress)
         read = self._read(texts)
-        search = partial(self.engine.decode_all, read.tokens, decoding.search(), words=read.words)
+        search = partial(decode_all, self.model, read.tokens, decoding.search(), words=read.words)
         if prefixes is None:
             return self._translations(texts, search(on_progress=on_progress), read.beyond, decoding)
         rows, beyond = self._forced([[prefix] for prefix in prefixes], read)
