@@ -44,7 +44,7 @@ from regard.recipe.settings import (
     VectorsRecipe,
     settings,
 )
-from regard.recipe.training import Averaging, Optimizer, Schedule, Training, Validation
+from regard.recipe.training import Averaging, Optimizer, Schedule, Starting, Training, Validation
 from regard.recipe.vectors import (
     CbowVectors,
     CountingVectors,
@@ -98,6 +98,7 @@ __all__ = [
     "Schedule",
     "Setting",
     "SkipgramVectors",
+    "Starting",
     "SvdVectors",
     "TextVectors",
     "Tokenizer",

@@ -149,6 +149,9 @@ def _anchor_paths(tables: dict[str, Any], folder: Path) -> None:
                 data[name] = [anchored(path) for path in data[name]]
     if isinstance(train, dict) and "start_from" in train:
         train["start_from"] = anchored(train["start_from"])
+    start = train.get("start") if isinstance(train, dict) else None
+    if isinstance(start, dict) and "model" in start:
+        start["model"] = anchored(start["model"])
 
 
 def _apply(tables: dict[str, Any], change: str) -> None:

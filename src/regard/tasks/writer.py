@@ -33,8 +33,8 @@ from regard.models import ContinuousCache, LanguageModel, build_language_model
 from regard.models.continuous_cache import SHARE, THETA
 from regard.models.ngram.generator import NgramLanguageModel
 from regard.recipe import LanguageDecoding, LanguageRecipe, TransformerLanguageModel
-from regard.tasks.language import TOKENIZER
 from regard.tasks.reading import log_probs_of
+from regard.tasks.vocabularies import TOKENIZER
 from regard.tokens import BEGIN, END, PAD, UNKNOWN, Tokenizer, load_tokenizer
 from regard.tokens.streaming import TextStream
 
