@@ -40,8 +40,8 @@ from regard.models.ngram.generator import NgramLanguageModel
 from regard.recipe import HeldOut, LanguageDecoding, LanguageRecipe, TransformerLanguageModel
 from regard.tasks.arguments import check_not_empty, check_texts
 from regard.tasks.labels import labels_of, token_name, words_of
-from regard.tasks.language import TOKENIZER
 from regard.tasks.reading import log_probs_of
+from regard.tasks.vocabularies import TOKENIZER
 from regard.tokens import BEGIN, END, PAD, UNKNOWN, Tokenizer, load_tokenizer
 from regard.tokens.streaming import TextStream
 
