@@ -8,8 +8,8 @@ this process, warm, from reading the file on: a vocabulary of its words, countin
 a process of its own, with starting Python, is stated too. `lmplz` is measured as a process, which is how it is used.
 
 Querying is scoring the lines of another file, from text to a logarithm for each line (`kenlm.Model.score`, on a binary
-model of `build_binary`) or for each token (`full_scores`; ours always gives that). Ours is stated from text, and from
-tokens alone. Systems take turns; the median of the rounds counts. `<unk>`, which KenLM refuses, is renamed in both.
+model of `build_binary`) or for each token (`full_scores`; ours always gives that). Ours is what `regard score` calls,
+`Writer.score`. Systems take turns; the median of the rounds counts. `<unk>`, which KenLM refuses, is renamed in both.
 
 KenLM's Python package and `build_binary` beside `lmplz` take part if they are there. Each model's file is also read and
 scored by the other.
@@ -35,19 +35,20 @@ from conditions import conditions, installed
 from regard.disk import read_lines
 from regard.models.ngram.arpa_reading import read_arpa
 from regard.models.ngram.arpa_writing import arpa_words, write_arpa
-from regard.models.ngram.counting import count_ngrams, joined
-from regard.models.ngram.scoring import log10_probs, perplexity
+from regard.models.ngram.counting import count_ngrams
+from regard.models.ngram.generator import NgramLanguageModel
 from regard.models.ngram.smoothing import kneser_ney
 from regard.models.ngram.table import NgramTable
-from regard.recipe import NgramModel, Tokenizer
-from regard.tokens import BEGIN, train_tokenizer
+from regard.recipe import LanguageRecipe, NgramModel, Tokenizer, parse_recipe
+from regard.tasks import Writer
+from regard.tokens import train_tokenizer
+from regard.tokens.vocabulary import SPECIAL_NAMES
+from regard.tokens.words import Words
 
 RENAMED = "<unknown>"
-Words = Any
-"""A tokenizer of words."""
 
 
-def build(text: Path, arpa: Path, order: int, parts: dict[str, float] | None = None) -> tuple[NgramTable, Words]:
+def build(text: Path, arpa: Path, order: int, parts: dict[str, float] | None = None) -> tuple[NgramTable, Any]:
     """From text to an ARPA file; `parts` gets the seconds of each part."""
     settings = NgramModel(kind="ngram", order=order)
     marks = [time.perf_counter()]
@@ -67,17 +68,12 @@ def build(text: Path, arpa: Path, order: int, parts: dict[str, float] | None = N
     return table, tokenizer
 
 
-def query(table: NgramTable, tokenizer: Words, lines: list[str]) -> float:
-    """The log10 of the probability of all lines."""
-    return score(table, tokens_of(tokenizer, lines))
-
-
-def tokens_of(tokenizer: Words, lines: list[str]) -> np.ndarray:
-    return joined(tokenizer.encode_all(lines))
-
-
-def score(table: NgramTable, tokens: np.ndarray) -> float:
-    return float(log10_probs(table, tokens).sum(dtype=float))
+def writer_of(table: NgramTable, tokenizer: Any) -> Writer:
+    """A table as `regard score` has it."""
+    settings = {"data": {"train": ["text"], "context": "lines"}, "tokens": {"kind": "words", "size": tokenizer.size}}
+    model = {"kind": "ngram", "order": table.order}
+    recipe = parse_recipe({"task": "language", **settings, "model": model, "train": {"steps": 1}}, kind=LanguageRecipe)
+    return Writer(recipe, NgramLanguageModel(table), tokenizer)
 
 
 def rename(path: Path, folder: Path, name: str) -> Path:
@@ -169,9 +165,9 @@ def both_ways(folder: Path, lines: list[str]) -> dict[str, float]:
     found = {}
     for name in ("ours", "theirs"):
         arpa = read_arpa(folder / f"{name}.arpa")
-        tokens = {word: token for token, word in enumerate(arpa.words)}
-        heard = [[tokens.get(word, tokens["<unk>"]) for word in line.split()] for line in lines]
-        found[f"{name}.arpa by regard"] = perplexity(arpa.table, heard)
+        settings = Tokenizer(kind="words", size=len(arpa.words))
+        tokenizer = Words.from_state(settings, {"tokens": arpa.words[len(SPECIAL_NAMES) :]})
+        found[f"{name}.arpa by regard"] = writer_of(arpa.table, tokenizer).score(lines).scores[0].value
         if installed("kenlm"):
             import kenlm
 
@@ -187,11 +183,8 @@ def compare(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     first = time.perf_counter() - begin
     building = measure_building(train, folder, arguments)
     lines = read_lines(test)
-    tokens = tokens_of(tokenizer, lines)
-    systems: dict[str, Callable[[], object]] = {
-        "regard, from text": lambda: query(table, tokenizer, lines),
-        "regard, from tokens": lambda: score(table, tokens),
-    }
+    writer = writer_of(table, tokenizer)
+    systems: dict[str, Callable[[], object]] = {"regard": lambda: writer.score(lines)}
     if installed("kenlm"):
         import kenlm
 
@@ -201,7 +194,7 @@ def compare(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
         systems["kenlm, a number a token"] = lambda: [score[0] for line in lines for score in model.full_scores(line)]
     for system in systems.values():
         system()
-    count = int((tokens != BEGIN).sum())
+    count = writer.score(lines).likelihood.tokens
     return {
         "ngrams": np.diff(table.bounds).tolist(),
         "table_mebibytes": round(table.bytes / 2**20, 1),

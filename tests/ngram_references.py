@@ -1,10 +1,13 @@
-"""n-gram models as the papers define them, one word at a time; and a strategy for their text."""
+"""n-gram models as the papers define them, one word at a time; their tables, looked up the same way; and a strategy for
+their text."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 from hypothesis import strategies as st
+
+from regard.models.ngram.table import NgramTable
 
 SIZE = 9
 UNKNOWN, BEGIN, END = 1, 2, 3
@@ -97,3 +100,31 @@ def contexts_of(text: Text, order: int) -> list[tuple[int, ...]]:
 def lines_of(texts: Sequence[Text]) -> list[int]:
     """All lines one after another."""
     return [token for text in texts for token in (BEGIN, *text, END)]
+
+
+def log10_probs(table: NgramTable, tokens: Sequence[int]) -> list[float]:
+    """log10 of the probability of every token after those before it, looked up n-gram by n-gram.
+
+    What stands before BEGIN, or ends with END, is forgotten; BEGIN itself is given, not predicted: its log10 is 0.
+    """
+    nodes = {int(key): place + table.size for place, key in enumerate(table.keys)}
+    found, context = [], -1
+    for word in tokens:
+        if word == BEGIN:
+            found.append(0.0)
+            context = BEGIN
+            continue
+        total = 0.0
+        while context >= 0 and context * table.size + word not in nodes:
+            total += float(table.back_offs[context])
+            context = int(table.links[context])
+        node = nodes[context * table.size + word] if context >= 0 else word
+        found.append(total + float(table.log_probs[node]))
+        context = BEGIN if word == END else node if node < len(table.back_offs) else int(table.links[node])
+    return found
+
+
+def perplexity(table: NgramTable, texts: Iterable[Sequence[int]]) -> float:
+    """Per token, of texts each on its own between BEGIN and END, where END counts as a token."""
+    tokens = [token for text in texts for token in (BEGIN, *text, END)]
+    return float(10 ** (-sum(log10_probs(table, tokens)) / (len(tokens) - tokens.count(BEGIN))))

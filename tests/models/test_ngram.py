@@ -21,7 +21,9 @@ from ngram_references import (
     contexts_of,
     kneser_ney,
     lines_of,
+    log10_probs,
     occurrences,
+    perplexity,
     stupid_backoff,
     texts,
 )
@@ -35,7 +37,6 @@ from regard.models.ngram.arpa_reading import read_arpa
 from regard.models.ngram.building import count
 from regard.models.ngram.counting import Counts, count_ngrams, count_piece, merge
 from regard.models.ngram.generator import NgramLanguageModel, build
-from regard.models.ngram.scoring import log10_probs, perplexity
 from regard.models.ngram.smoothing import SMOOTHINGS
 from regard.models.ngram.table import NEVER, NgramTable, unread_table
 from regard.recipe import NgramModel
@@ -162,7 +163,7 @@ def test_probabilities_are_as_defined(
     if smoothing == "add_k":  # whose contexts are whole: as many words as the order has, or from BEGIN on
         heard = [text[: order - 1] for text in heard]
     model, probability = model_of(lines, order, smoothing), reference_of(lines, order, smoothing)
-    scores = iter(log10_probs(model.table, np.array(lines_of(heard), np.int32)).tolist())
+    scores = iter(log10_probs(model.table, lines_of(heard)))
     for text in heard:
         features, _ = model.advance(torch.tensor([[BEGIN, *text]]), model.start(rows(1), len(text) + 1))
         logits = model.readout.logits(features)[0]
@@ -186,7 +187,7 @@ def test_sums_over_the_vocabulary_are_known_for_every_context(
     torch.testing.assert_close(logits.logsumexp(-1), torch.zeros(len(contexts)).double(), atol=1e-4, rtol=0)
     torch.testing.assert_close(logits.mean(-1), trie.means.double(), atol=1e-3, rtol=1e-5)
     assert smoothing == "stupid_backoff" or trie.totals.abs().max() < 1e-5
-    assert model.sums_to_one == table.sums_to_one == (trie.totals.abs().max() < 1e-3)
+    assert model.sums_to_one == (trie.totals.abs().max() < 1e-3)
 
 
 @given(lines=texts, order=orders, smoothing=smoothings, heard=texts)
@@ -202,9 +203,9 @@ def test_the_generator_says_of_lines_in_a_stream_what_the_fast_path_says(
     found, _ = model.readout.log_probs(features, torch.tensor([stream]))
     totals = model.readout.trie.totals[model.readout.nodes(features)]
     tokens = np.array(lines_of(heard), np.int32)
-    wanted = log10_probs(model.table, tokens)[tokens != BEGIN]
+    wanted = np.array(log10_probs(model.table, tokens.tolist()))[tokens != BEGIN]
     np.testing.assert_allclose((found + totals)[0].numpy(), wanted * LN10, atol=1e-3, rtol=1e-5)
-    assert np.array_equal(log10_probs(model.table, np.array([BEGIN, *stream], np.int32))[1:], wanted)
+    assert log10_probs(model.table, [BEGIN, *stream])[1:] == wanted.tolist()
 
 
 def toy_lines() -> list[list[str]]:
@@ -233,33 +234,6 @@ def test_perplexity_of_the_penn_treebank_is_that_of_kenlm() -> None:
     model = count(lines, settings_of(5), len(tokens) + 4)
     heard = [[tokens[word] for word in line.split()] for line in test]
     assert perplexity(model.table, heard) == pytest.approx(141.1862, abs=1e-3)
-
-
-def test_perplexity_is_per_token_with_ends() -> None:
-    table = unread_table(3, SIZE)
-    assert perplexity(table, [[4, 5], []]) == pytest.approx(len(WRITTEN))
-    with pytest.raises(DataError, match="perplexity: there is no text; give at least one line, which may be empty"):
-        perplexity(table, [])
-
-
-def test_scores_that_do_not_sum_to_one_have_no_perplexity() -> None:
-    with pytest.raises(UsageError) as error:
-        perplexity(model_of(SOME, 3, "stupid_backoff").table, SOME)
-    assert str(error.value) == (
-        "perplexity: what this model says of the next word sums to 1.337 after some contexts, not to 1, as with stupid "
-        "back-off; scores have no perplexity: choose another smoothing, or score with NgramLanguageModel, which "
-        "divides by the sum"
-    )
-
-
-@pytest.mark.parametrize("token", [-1, SIZE])
-def test_what_is_no_token_of_the_model_is_not_scored(token: int) -> None:
-    with pytest.raises(UsageError) as error:
-        log10_probs(unread_table(2, SIZE), np.array([BEGIN, token], np.int32))
-    assert str(error.value) == (
-        f"scoring: {token} is not a token of this model; they are 0 to 8; "
-        "encode the text with the model's own tokenizer"
-    )
 
 
 def test_words_beyond_the_vocabulary_are_read_as_unknown() -> None:

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ngram_references import SIZE, texts
+from ngram_references import SIZE, log10_probs, texts
 
 from regard.errors import DataError, UsageError
 from regard.models.ngram.arpa_reading import read_arpa
 from regard.models.ngram.arpa_writing import arpa_words, write_arpa
 from regard.models.ngram.building import count
-from regard.models.ngram.scoring import log10_probs
 from regard.models.ngram.smoothing import SMOOTHINGS
 from regard.models.ngram.table import NEVER, NgramTable, unread_table
 from regard.recipe import NgramModel
@@ -104,7 +103,7 @@ def test_a_small_file_means_what_it_says(small: Path) -> None:
     read = read_arpa(small)
     assert read.words == (*SPECIAL_NAMES, "a", "b")
     a, b = 4, 5
-    scores = log10_probs(read.table, np.array([BEGIN, a, b, b, UNKNOWN, a, END], np.int32))
+    scores = log10_probs(read.table, [BEGIN, a, b, b, UNKNOWN, a, END])
     np.testing.assert_allclose(scores, [0, -0.1, -0.2, -0.5 - 1, -0.5 - 1.5, -0.5, -0.125 - 0.75], rtol=1e-6)
     assert read.table.log_probs[[0, BEGIN]].tolist() == [NEVER, NEVER]
 
@@ -124,7 +123,7 @@ def test_beginnings_and_ends_that_were_pruned_are_backed_off_to(tmp_path: Path) 
     )
     read = read_arpa(path)
     a, b = 4, 5
-    scores = log10_probs(read.table, np.array([BEGIN, a, b, a, a, a], np.int32))
+    scores = log10_probs(read.table, [BEGIN, a, b, a, a, a])
     # After <s>: backed off. b after a: its own. a after a b: its own. a after b a: its own, though neither `b a` nor
     # `a a` is there. a after a a: no such context, so as after a, where it is backed off to.
     np.testing.assert_allclose(scores, [0, -1, -0.3, -0.2, -0.1, -0.75], rtol=1e-6)

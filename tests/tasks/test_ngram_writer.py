@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 from language_runs import language_recipe
+from ngram_references import perplexity
 
 from regard.errors import UsageError
 from regard.models import NgramLanguageModel
-from regard.models.ngram.scoring import perplexity
 from regard.tasks import load_writer
 from regard.tasks.writer import Writer
 from regard.train import run

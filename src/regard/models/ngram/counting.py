@@ -88,14 +88,6 @@ def count_ngrams(
     return found[0]
 
 
-def joined(texts: Iterable[Tokens]) -> Int32[np.ndarray, " n"]:
-    """Texts one after another, each between BEGIN and END."""
-    buffer = array("i")
-    for text in texts:
-        _append(buffer, text)
-    return np.frombuffer(buffer, np.int32)
-
-
 def count_piece(tokens: Int32[np.ndarray, " n"], order: int, size: int) -> Counts:
     """The n-grams of some texts, one after another, each between BEGIN and END."""
     begins, ends = tokens == BEGIN, tokens == END

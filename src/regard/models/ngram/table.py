@@ -70,11 +70,6 @@ class NgramTable:
         """Mean over the vocabulary of all natural log-probabilities after each context, once they sum to one."""
         return self._summed[1]
 
-    @property
-    def sums_to_one(self) -> bool:
-        """Whether it gives probabilities, and not mere scores, after every context."""
-        return bool(np.abs(self.totals).max() < TOLERANCE)
-
     @cached_property
     def _summed(self) -> tuple[np.ndarray, np.ndarray]:
         """A context's sums are those of its link, by its back-off weight, but for its own children, each of which has
