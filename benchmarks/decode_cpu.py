@@ -45,6 +45,7 @@ from joeynmt_peer import JoeyNMT, recurrent_network, transformer_network
 from plain_marian import Outputs, Sources, System, computes_alike, generating, marian, marian_of
 from sacrebleu import corpus_bleu
 
+from regard.decode import Session
 from regard.decode.eight_bits import has_eight_bits
 from regard.decode.export import check_can_export, ctranslate2
 from regard.errors import RegardError, UsageError, counted
@@ -104,7 +105,7 @@ def recurrent_model(hidden: int, placement: str = "feed") -> RecurrentModel:
 def recurrent(settings: RecurrentModel, sizes: tuple[int, int], how: Decoding) -> System:
     """Our own search on a recurrent model of random weights; few of these end an output by themselves."""
     torch.manual_seed(1)
-    engine = OwnEngine(build_model(settings, *sizes).eval())
+    engine = OwnEngine(Session(build_model(settings, *sizes).eval()))
     as_long = how.model_copy(update={"longest_factor": 1.0, "longest_extra": 0})
     return searching(engine, as_long)
 

@@ -32,12 +32,11 @@ from conditions import conditions
 from decode_cpu import POSITIONS, read_lines, trained
 from plain_marian import Sources, System, computes_alike, generating, marian, marian_of
 
-from regard.decode import Hypothesis, decode_all
+from regard.decode import Hypothesis, Session, decode_all
 from regard.decode.captured import CapturedStepping
 from regard.decode.corpus import batches_by_length
-from regard.decode.precision import settle
 from regard.decode.stepping import Stepping
-from regard.models import Generator, build_model
+from regard.models import build_model
 from regard.recipe import Decoding, TransformerModel
 from regard.tasks import Translator
 from regard.tokens import END, PAD
@@ -70,12 +69,12 @@ def shape() -> TransformerModel:
     return TransformerModel.model_validate({"kind": "transformer", **SHAPE})
 
 
-def own_model(name: str = "float32") -> Generator:
+def own_model(name: str = "float32") -> Session:
     torch.manual_seed(1)
-    model = build_model(shape(), VOCABULARY, VOCABULARY).to(DEVICE).eval()
+    session = Session(build_model(shape(), VOCABULARY, VOCABULARY).to(DEVICE).eval())
     if name == ALONE:
-        settle(model, "bfloat16", DEVICE)
-    return model
+        session.hold_only("bfloat16")
+    return session
 
 
 def how_of(beam: int, rows: int) -> Decoding:
@@ -179,9 +178,9 @@ def peaks() -> dict[str, float]:
     return {f"{name}_gibibytes": round(most() / 2**30, 3) for name, most in measures.items()}
 
 
-def own(model: Generator, precision: str, sources: Sources, how: Decoding, stepping: Stepping | None = None) -> Found:
+def own(session: Session, precision: str, sources: Sources, how: Decoding, stepping: Stepping | None = None) -> Found:
     how = how.model_copy(update={"precision": "bfloat16" if precision == ALONE else precision})
-    return decode_all(model, sources, how, stepping=stepping)
+    return decode_all(session, sources, how, stepping=stepping)
 
 
 def equal_outputs(count: int) -> Iterator[dict[str, Any]]:
@@ -242,10 +241,10 @@ def real_text(name: str, beam: int, translator: Translator, lines: list[str]) ->
     if name in PEERS:
         peer = marian_of(translator.model, translator.recipe.model, POSITIONS).to(DEVICE, PEERS[name])
         return text, partial(generate_as_we_do, generating(peer, how), text, how)
-    model = translator.model.to(DEVICE)
+    session = Session(translator.model.to(DEVICE))
     if name == ALONE:
-        settle(model, "bfloat16", DEVICE)
-    return text, partial(own, model, name, text, how)
+        session.hold_only("bfloat16")
+    return text, partial(own, session, name, text, how)
 
 
 def generate_as_we_do(system: System, text: Sources, how: Decoding) -> None:

@@ -1,13 +1,13 @@
-"""Tables of how fast translators write, as `decode_cpu.py` and `decode_gpu.py` measured it, and of how well they do in
-other number formats, by `decode_quality.py`."""
+"""Tables of decoding speed, by `decode_cpu.py` and `decode_gpu.py`, and of quality in other number formats, by
+`decode_quality.py`."""
 
-from markdown_tables import Record, conditions, markdown, spread
+from markdown_tables import Record, Table, conditions, machine, markdown, spread
 
 MEASURES = {"allocated": "peak_gibibytes", "reserved": "reserved_gibibytes"}
-"""Of memory on a GPU: what tensors have, and what is taken for them."""
+"""GPU memory: allocated to tensors, and reserved for them by torch."""
 
 
-def decode_cpu(record: Record) -> list[str]:
+def decode_cpu(record: Record) -> Table:
     """Decoding on a CPU beside CTranslate2 and MarianMT: a row for each system that runs the same Transformer."""
     rows = [
         [
@@ -18,13 +18,13 @@ def decode_cpu(record: Record) -> list[str]:
         for figure in record["figures"]
         if figure["times_marian"] is not None and "recurrent" not in figure["system"]
     ]
-    titles = [*_rate_titles(record, "MarianMT"), "outputs as of our own search", "BLEU"]
-    return [*markdown(titles, rows), "", conditions(record)]
+    titles = [*_rate_titles(record, "MarianMT"), "same outputs as own", "BLEU"]
+    return Table(markdown(titles, rows), f"On {machine(record)}, {record['cpus']} processors.[^]", _note(record))
 
 
-def decode_quality(record: Record) -> list[str]:
+def decode_quality(record: Record) -> Table:
     """What number formats and engines do to quality: a row for each system, means over models."""
-    titles = ["system", "BLEU", "difference", "95 % interval", "outputs as of our own search", "least with a model"]
+    titles = ["system", "BLEU", "difference", "95 % interval", "same outputs as own", "lowest of a model"]
     rows = [
         [
             figure["system"],
@@ -34,13 +34,13 @@ def decode_quality(record: Record) -> list[str]:
         for figure in record["figures"]
     ]
     seeds = [str(model["seed"]) for model in record["models"]]
-    said = (
-        f"{record['sentences']:,} sentences; {'models of seeds' if len(seeds) > 1 else 'the model of seed'} "
-        f"{', '.join(seeds)}{', means ± standard deviations' if len(seeds) > 1 else ''}. Differences are from our own "
-        f"search in float32, intervals by the paired bootstrap over sentences ({record['signature']}). "
-        f"{conditions(record)}"
+    means = f"Means ± standard deviations over models of seeds {', '.join(seeds)}"
+    caption = (
+        f"{record['sentences']:,} sentences. {means if len(seeds) > 1 else f'The model of seed {seeds[0]}'}. "
+        "Differences and equal outputs are relative to our own search in float32, with intervals by the paired "
+        "bootstrap over sentences.[^]"
     )
-    return [*markdown(titles, rows), "", said]
+    return Table(markdown(titles, rows), caption, {"": f"BLEU: {record['signature']}. {conditions(record)}"})
 
 
 def _beside_own(figure: Record) -> list[str]:
@@ -55,21 +55,22 @@ def _signed(value: float) -> str:
     return f"{round(value, 2) + 0.0:+.2f}".replace("-", "−")
 
 
-def decode_joeynmt(record: Record) -> list[str]:
+def decode_joeynmt(record: Record) -> Table:
     """Decoding on a CPU beside JoeyNMT: a row for each system, times a peer of the same kind of model."""
     figures = (figure for figure in record["figures"] if figure["times_joeynmt"] is not None)
     rows = [_rates(figure, "times_joeynmt") for figure in figures]
-    return [*markdown(_rate_titles(record, "JoeyNMT"), rows), "", conditions(record)]
+    caption = f"On {machine(record)}, {record['cpus']} processors.[^]"
+    return Table(markdown(_rate_titles(record, "JoeyNMT"), rows), caption, _note(record))
 
 
 def _rate_titles(record: Record, peer: str) -> list[str]:
-    """Those of `_rates`. Where all systems had batches of one size, rows do not say which."""
+    """Those of `_rates`. The batch size is a column if systems differ in it."""
     batch = ["batch, tokens"] if any("batch_tokens" in figure for figure in record["figures"]) else []
-    return ["system", *batch, "sentences/s", "slowest to fastest", f"times {peer}", "the same by processor seconds"]
+    return ["system", *batch, "sentences/s", "slowest to fastest", f"times {peer}", "times by CPU time"]
 
 
 def _rates(figure: Record, times: str) -> list[str]:
-    """A system, its speed, and how many times as fast as a peer it is, by the clock and by processor seconds."""
+    """A system, its speed, and how many times as fast as a peer it is, by the clock and by CPU time."""
     return [
         figure["system"],
         *([f"{figure['batch_tokens']:,}"] if "batch_tokens" in figure else []),
@@ -79,9 +80,9 @@ def _rates(figure: Record, times: str) -> list[str]:
     ]
 
 
-def decode_gpu(record: Record) -> list[str]:
+def decode_gpu(record: Record) -> Table:
     """Decoding on a GPU beside MarianMT: batches and single sentences, with a beam and without."""
-    titles = ["system", "sentences of a batch", "beam", "sentences/s", "slowest to fastest", "times MarianMT"]
+    titles = ["system", "batch, sentences", "beam", "sentences/s", "slowest to fastest", "times MarianMT"]
     rows = [
         [
             figure["system"],
@@ -94,16 +95,15 @@ def decode_gpu(record: Record) -> list[str]:
     ]
     same = [figure["same_tokens_and_scores_uncaptured"] for figure in record["equal"]]
     outputs = sum(figure["outputs"] for figure in record["equal"])
-    said = (
-        f"Of {outputs:,} outputs in three precisions, with a beam and without, "
-        f"{'all' if all(same) else 'not all'} are the same, with the same scores, when nothing is captured. "
-        f"{record['device']}. {conditions(record)}"
+    caption = (
+        f"On {machine(record)}. Of {outputs:,} outputs in three precisions, with a beam and greedy, "
+        f"{'all' if all(same) else 'not all'} are the same, with the same scores, without CUDA graphs.[^]"
     )
-    return [*markdown(titles, rows), "", said]
+    return Table(markdown(titles, rows), caption, _note(record))
 
 
-def decode_gpu_text(record: Record) -> list[str]:
-    """Decoding a text of all lengths on a GPU: from nothing, with all that is captured on the way, and again."""
+def decode_gpu_text(record: Record) -> Table:
+    """Decoding a text of all lengths on a GPU: the first pass, which captures steps, and later ones."""
     times = [name for name in ("first_time", "second_time", "third_time") if name in record["text"][0]]
     rows = [
         [
@@ -114,17 +114,14 @@ def decode_gpu_text(record: Record) -> list[str]:
         ]
         for figure in record["text"]
     ]
-    speeds = [f"sentences/s, {name.replace('_', ' ')}" for name in times]
+    speeds = [f"sentences/s, {name.replace('time', 'pass').replace('_', ' ')}" for name in times]
     titles = ["system", "beam", *speeds, *(f"{measure}, MiB" for measure in MEASURES)]
-    return [
-        *markdown(titles, rows),
-        "",
-        f"{record['text'][0]['sentences']:,} sentences. {record['device']}. {conditions(record)}",
-    ]
+    caption = f"{record['text'][0]['sentences']:,} sentences on {machine(record)}.[^]"
+    return Table(markdown(titles, rows), caption, _note(record))
 
 
-def decode_gpu_memory(record: Record) -> list[str]:
-    """The most memory that decoding takes on a GPU, beside MarianMT."""
+def decode_gpu_memory(record: Record) -> Table:
+    """Peak memory of decoding on a GPU, beside MarianMT."""
     beams = list(dict.fromkeys(figure["beam"] for figure in record["memory"]))
     systems = list(dict.fromkeys(figure["system"] for figure in record["memory"]))
     peaks = {(figure["system"], figure["beam"]): figure for figure in record["memory"]}
@@ -132,8 +129,12 @@ def decode_gpu_memory(record: Record) -> list[str]:
     rows = [
         [system, *(_mebibytes(peaks[system, beam][MEASURES[kind]]) for beam, kind in columns)] for system in systems
     ]
-    titles = ["peak, MiB", *(f"a beam of {beam}, {kind}" for beam, kind in columns)]
-    return [*markdown(titles, rows), "", f"{record['device']}. {conditions(record)}"]
+    titles = ["peak, MiB", *(f"beam {beam}, {kind}" for beam, kind in columns)]
+    return Table(markdown(titles, rows), f"On {machine(record)}.[^]", _note(record))
+
+
+def _note(record: Record) -> dict[str, str]:
+    return {"": conditions(record)}
 
 
 def _mebibytes(gibibytes: float) -> str:

@@ -1,16 +1,18 @@
 """Tables of what `experiments.py` measured: recipes beside each other, and what a change of settings does."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import mean
 
-from markdown_tables import Record, markdown, spread
+from markdown_tables import Record, Table, conditions, machine, markdown, spread
 from scipy.stats import ttest_ind
 
 PERPLEXITY = "perplexity per token"
-INTERVALS = "In brackets, the 95 % interval of a change, by Welch's t over seeds."
+INTERVALS = "In brackets, the 95 % interval of the change, by Welch's t over seeds."
+DEVIATIONS = "± is the standard deviation over seeds."
 
 
-def recipes(record: Record, *, changes: bool = False) -> list[str]:
+def recipes(record: Record, *, changes: bool = False) -> Table:
     """Recipes beside each other: BLEU or perplexity, and time of each; with `changes`, how that on the development text
     differs from that of the first, with its interval where both have several seeds."""
     splits = [split for split in ("dev", "test") if any(split in row["scores"] for row in record["rows"])]
@@ -18,17 +20,22 @@ def recipes(record: Record, *, changes: bool = False) -> list[str]:
     columns = [(split, kind) for split in splits for kind in kinds[split]]
     counts = PERPLEXITY if PERPLEXITY in kinds.get("dev", ()) else "BLEU"
     first = _judged(record["rows"][0], "dev").get(counts)
+    notes = _notes(record["rows"])
     rows = []
     for row in record["rows"]:
         found = [_judged(row, split).get(kind) for split, kind in columns]
         mine = _judged(row, "dev").get(counts)
         change = _change(mine, first) if mine and first and mine is not first else ""
         seconds = [each["seconds"] for each in row["training"]]
-        told = [row["name"], str(len(row["seeds"])), *(spread(each or [], 2) for each in found), spread(seconds, 0)]
+        name = f"{row['name']}[^{_made(row, record['rows'])}]" if len(notes) > 1 else row["name"]
+        told = [name, str(len(row["seeds"])), *(spread(each or [], 2) for each in found), spread(seconds, 0)]
         rows.append([*told, *([change] if changes else [])])
     titles = ["", "seeds", *(f"{split} {kind}" for split, kind in columns), "training, s"]
     titles += [f"change of dev {counts}"] if changes else []
-    return [*markdown(titles, rows), "", _made(record)]
+    lines = markdown(titles, rows)
+    said = [DEVIATIONS] if any("±" in line for line in lines) else []
+    said += [f"On {_devices(record['rows'])}.[^]"] if len(notes) == 1 else []
+    return Table(lines, " ".join(said), notes)
 
 
 def _change(mine: Sequence[float], first: Sequence[float]) -> str:
@@ -41,13 +48,14 @@ def _change(mine: Sequence[float], first: Sequence[float]) -> str:
     return told.replace("-", "−")
 
 
-def ablation(record: Record) -> list[str]:
+def ablation(record: Record) -> Table:
     """One recipe, with settings changed."""
     made = recipes(record, changes=True)
-    return [*made[:-1], f"{INTERVALS} {made[-1]}"] if any("[" in line for line in made[:-1]) else made
+    has_intervals = any(" [" in line for line in made.lines)
+    return replace(made, caption=f"{INTERVALS} {made.caption}") if has_intervals else made
 
 
-def guide(record: Record) -> list[str]:
+def guide(record: Record) -> Table:
     """Models with several amounts of text: BLEU on the development text, and in brackets the seconds of training."""
     sizes = list(dict.fromkeys(row["size"] for row in record["rows"]))
     names = list(dict.fromkeys(row["name"] for row in record["rows"]))
@@ -65,7 +73,10 @@ def guide(record: Record) -> list[str]:
 
     rows = [[name, *(cell(name, size) for size in sizes)] for name in names]
     seeds = max(len(row["seeds"]) for row in record["rows"])
-    return [*markdown(["dev BLEU", *sizes], rows), "", f"Seeds: {seeds}. {_made(record)}"]
+    notes = _notes(record["rows"])
+    references = "".join(f"[^{name}]" for name in notes)
+    caption = f"Seeds of each: {seeds}. On {_devices(record['rows'])}.{references}"
+    return Table(markdown(["dev BLEU", *sizes], rows), caption, notes)
 
 
 def _judged(row: Record, split: str) -> dict[str, list[float]]:
@@ -78,20 +89,25 @@ def _judged(row: Record, split: str) -> dict[str, list[float]]:
     return {kind: values for kind, values in named.items() if len(named) == 1 or kind != "BLEU"}
 
 
-def _made(record: Record) -> str:
-    """By what the scores of a table were computed, where, when and by which command."""
-    signatures = dict.fromkeys(
-        signature
-        for row in record["rows"]
-        for scores in row["scores"].values()
-        for kind in ("BLEU", PERPLEXITY)
-        for signature in scores.get(kind, {}).get("signatures", ())
-    )
-    places = dict.fromkeys(_told(row["made"]) for row in record["rows"])
-    return f"{'; '.join(signatures)}; on {'; on '.join(places)}"
+def _devices(rows: Sequence[Record]) -> str:
+    return " and ".join(dict.fromkeys(machine(row["made"]) for row in rows))
 
 
-def _told(made: Record) -> str:
-    changed = " with changes" if made["uncommitted_changes"] else ""
-    note = f" ({made['note']})" if "note" in made else ""
-    return f"{made['device']}, {made['date']}, {made['commit'][:10]}{changed}: `{made['command']}`{note}"
+def _made(row: Record, rows: Sequence[Record]) -> str:
+    """The name of the footnote of a row: a number, if rows were made in several ways."""
+    ways = list(dict.fromkeys(conditions(each["made"]) for each in rows))
+    return str(1 + ways.index(conditions(row["made"]))) if len(ways) > 1 else ""
+
+
+def _notes(rows: Sequence[Record]) -> dict[str, str]:
+    """By what the scores of rows were computed, where, when and by which command."""
+    signatures: dict[str, dict[str, None]] = {}
+    notes: dict[str, str] = {}
+    for row in rows:
+        name = _made(row, rows)
+        found = signatures.setdefault(name, {})
+        for scores in row["scores"].values():
+            for kind in ("BLEU", PERPLEXITY):
+                found |= dict.fromkeys(scores.get(kind, {}).get("signatures", ()))
+        notes[name] = f"{'; '.join(found)}. {conditions(row['made'])}"
+    return notes

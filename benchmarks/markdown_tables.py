@@ -1,11 +1,40 @@
-"""Parts of the tables in the documentation: Markdown, means with deviations, and the conditions of a measurement."""
+"""Parts of the result pages: Markdown tables with captions and footnotes, means with deviations, conditions of a
+measurement."""
 
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import Any
 
 Record = dict[str, Any]
 """A file of results."""
+
+REFERENCE = re.compile(r"\[\^([\w-]*)\]")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table, its caption, and its footnotes by name.
+
+    `[^name]` in a line or in the caption refers to a footnote; `[^]` refers to the one whose name is empty.
+    """
+
+    lines: list[str]
+    caption: str
+    notes: dict[str, str]
+
+    def named(self, name: str) -> "Table":
+        """The same with footnotes that begin with the name of the table, so that they are unique on a page."""
+
+        def full(own: str) -> str:
+            return f"{name}-{own}" if own else name
+
+        def renamed(line: str) -> str:
+            return REFERENCE.sub(lambda found: f"[^{full(found[1])}]", line)
+
+        notes = {full(own): text for own, text in self.notes.items()}
+        return Table([renamed(line) for line in self.lines], renamed(self.caption), notes)
 
 
 def spread(values: Sequence[float | None], digits: int) -> str:
@@ -23,14 +52,25 @@ def markdown(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(cells)} |" for cells in (titles, bars, *rows)]
 
 
+def machine(record: Record) -> str:
+    """The GPU, or else the CPU, that a result was measured on."""
+    device: str = record.get("gpu") or record.get("device", "cpu")
+    return record["processor"] if device == "cpu" else device
+
+
 def conditions(record: Record) -> str:
-    """What a figure was measured with, in a line."""
-    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items() if version)
-    changed = " with changes" if record["uncommitted_changes"] else ""
-    load = f"load before {record['load_average_before']}"
-    load += f", after {record['load_average_after']:.1f}" if "load_average_after" in record else ""
-    note = f" {record['note']}" if "note" in record else ""
-    return (
-        f"Measured {record['date']} at {record['commit'][:10]}{changed} on {record['processor']} "
-        f"({record['cpus']} processors; {load}) with {versions}: `{record['command']}`{note}"
-    )
+    """What a result was measured on, when, at which commit, with which versions and by which command."""
+    where = list(dict.fromkeys([machine(record), *filter(None, [record.get("processor")])]))
+    if "cpus" in record:
+        load = [f"load {record['load_average_before']} before"] if "load_average_before" in record else []
+        load += [f"{record['load_average_after']:.1f} after"] if "load_average_after" in record else []
+        where[-1] += f" ({record['cpus']} processors{'; ' if load else ''}{', '.join(load)})"
+    changed = " with uncommitted changes" if record["uncommitted_changes"] else ""
+    versions = [f"{name} {version}" for name, version in record.get("versions", {}).items() if version]
+    said = [", ".join(where), f"{record['date']}, commit {record['commit'][:10]}{changed}", ", ".join(versions)]
+    note = f" {_sentence(record['note'])}" if "note" in record else ""
+    return f"{'; '.join(filter(None, said))}. Command: `{record['command']}`.{note}"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

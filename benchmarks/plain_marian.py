@@ -53,7 +53,7 @@ def marian(shape: TransformerModel, *vocabulary: int, positions: int = 256) -> A
 
 
 COMPUTES = {"norm": "post", "position": "sinusoidal", "activation": "relu", "score": "scaled_dot"}
-COMPUTES |= {"normalizer": "softmax", "groups": 0, "window": 0, "copying": False}
+COMPUTES |= {"normalizer": "softmax", "groups": 0, "window": 0, "copying": False, "encoder": None}
 """The settings of `[model]` with which a model of ours computes what MarianMT does."""
 
 

@@ -1,10 +1,10 @@
-"""Puts tables made from `results/*.json` into the documentation, between `<!-- generated: NAME -->` and `<!-- end -->`.
+"""Puts tables made from `results/*.json` into the pages of `docs/results`, between `<!-- generated: NAME -->` and
+`<!-- end -->`, and what they were measured with as footnotes between `<!-- footnotes -->` and `<!-- end -->`.
 
     python benchmarks/tables.py            # writes them
-    python benchmarks/tables.py --check    # says which are not what the results say, and fails if any is
+    python benchmarks/tables.py --check    # names the pages that differ from the results, and fails if there are any
 
-A table is a function in TABLES that makes lines of Markdown of one result; its block stays as it is while the file of
-results is not there.
+A table is a function in TABLES that makes a `Table` of one file of results.
 """
 
 import argparse
@@ -12,22 +12,23 @@ import json
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean
 
 from decoding_tables import decode_cpu, decode_gpu, decode_gpu_memory, decode_gpu_text, decode_joeynmt, decode_quality
 from experiment_tables import ablation, guide, recipes
-from markdown_tables import Record, conditions, markdown, spread
+from markdown_tables import Record, Table, conditions, machine, markdown, spread
 
 HERE = Path(__file__).parent
-DOCUMENTS = HERE.parent / "docs"
+PAGES = HERE.parent / "docs" / "results"
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+FOOTNOTES = re.compile(r"(<!-- footnotes -->\n).*?(<!-- end -->)", re.DOTALL)
 
 PAIRS = ("WordSim-353", "SimLex-999", "MEN", "RG-65")
 
 
-def vectors(record: Record) -> list[str]:
+def vectors(record: Record) -> Table:
     """Ways to learn word vectors: a row for each method, dimension and device, means over seeds."""
     groups: dict[tuple[str, int, str], list[Record]] = defaultdict(list)
     for row in record["figures"]:
@@ -47,11 +48,11 @@ def vectors(record: Record) -> list[str]:
         for (method, dimension, device), group in groups.items()
     ]
     text, settings = record["text"], record["settings"]
-    said = (
-        f"{text['words']:,} words of text, {text['different']:,} of them different; {settings['workers']} workers, "
-        f"{settings['epochs']} epochs of the methods that predict. {conditions(record)}"
+    caption = (
+        f"{text['words']:,} words of text, {text['different']:,} of them distinct; {settings['workers']} workers; "
+        f"{settings['epochs']} epochs of skip-gram and CBOW. ± is the standard deviation over seeds.[^]"
     )
-    return [*markdown(titles, rows), "", said]
+    return Table(markdown(titles, rows), caption, {"": conditions(record)})
 
 
 METHODS = {
@@ -65,19 +66,25 @@ METHODS = {
 }
 
 CITED = {
-    "ptb-ngram": 141.2,
-    "ptb-window": 140.2,
-    "ptb-rnn": 124.7,
-    "ptb-lstm": 82.7,
-    "ptb-copying": 70.9,
-    "ptb-awd-lstm": 57.3,
-    "wikitext2-awd-lstm": 65.8,
+    "ptb-ngram": "141.2[^mikolov]",
+    "ptb-window": "140.2[^mikolov]",
+    "ptb-rnn": "124.7[^mikolov]",
+    "ptb-lstm": "82.7[^zaremba]",
+    "ptb-copying": "70.9[^merity-2017]",
+    "ptb-awd-lstm": "57.3[^merity-2018]",
+    "wikitext2-awd-lstm": "65.8[^merity-2018]",
 }
-CITED_CACHED = {"ptb-awd-lstm": 52.8, "wikitext2-awd-lstm": 52.0}
+CITED_CACHED = {"ptb-awd-lstm": "52.8[^merity-2018]", "wikitext2-awd-lstm": "52.0[^merity-2018]"}
 """Test perplexities of the literature, without a cache and with one."""
+PAPERS = {
+    "mikolov": "Mikolov (2012), Statistical language models based on neural networks, table 4.1.",
+    "zaremba": "Zaremba et al. (2014), Recurrent neural network regularization.",
+    "merity-2017": "Merity et al. (2017), Pointer sentinel mixture models.",
+    "merity-2018": "Merity et al. (2018), Regularizing and optimizing LSTM language models.",
+}
 
 
-def language(record: Record) -> list[str]:
+def language(record: Record) -> Table:
     """Language models on their benchmarks: a row for each recipe, means over seeds."""
     groups: dict[str, list[Record]] = defaultdict(list)
     figures = sorted(record["figures"], key=lambda figure: figure["recipe"].partition("-")[0])  # by corpus
@@ -86,26 +93,30 @@ def language(record: Record) -> list[str]:
     titles = ["recipe", "seeds", "parameters", "minutes", "dev", "test", "cited", "test with cache", "cited"]
     rows = [
         [
-            name,
+            f"{name}[^{name}]",
             str(len(group)),
             f"{group[0]['parameters']:,}",
             spread([figure["seconds"] / 60 for figure in group], 1),
             *(spread([figure[part]["perplexity"] for figure in group], 2) for part in ("dev", "test")),
-            f"[{CITED[name]}]" if name in CITED else "",
+            CITED.get(name, ""),
             spread([figure["cache"] and figure["cache"]["test"]["perplexity"] for figure in group], 2),
-            f"[{CITED_CACHED[name]}]" if name in CITED_CACHED else "",
+            CITED_CACHED.get(name, ""),
             _against(group),
         ]
         for name, group in groups.items()
     ]
-    notes = dict.fromkeys(note for figure in figures for note in _conditions_of(figure))
+    notes = {name: " ".join(dict.fromkeys(map(_conditions_of, group))) for name, group in groups.items()}
+    cited = " ".join(cell for row in rows for cell in row)
+    notes |= {name: paper for name, paper in PAPERS.items() if f"[^{name}]" in cited}
+    notes[""] = f"Comparison and merging: {conditions(record)}"
+    caption = "Perplexity per token of the development and test text; `cited` is that of the literature.[^]"
     if any(row[-1] for row in rows):
-        said = (
-            "Against another recipe of the same seed: change of test perplexity, with its 95 % interval by the paired "
-            "bootstrap over lines; with several seeds, means of the change and of both ends."
+        caption += (
+            " Against: change of test perplexity from another recipe with the same seed, and its 95 % interval by the "
+            "paired bootstrap over lines (with several seeds, means of the change and of both ends)."
         )
-        return [*markdown([*titles, "against"], rows), "", said, "", *notes]
-    return [*markdown(titles, [row[:-1] for row in rows]), "", *notes]
+        return Table(markdown([*titles, "against"], rows), caption, notes)
+    return Table(markdown(titles, [row[:-1] for row in rows]), caption, notes)
 
 
 def _against(group: Sequence[Record]) -> str:
@@ -119,19 +130,17 @@ def _against(group: Sequence[Record]) -> str:
     return f"{names}: " + f"{change} % [{', '.join(interval)}]".replace("-", "−")
 
 
-def _conditions_of(figure: Record) -> Iterable[str]:
-    """What the perplexities of a figure depend on, a line for each."""
+def _conditions_of(figure: Record) -> str:
+    """What the perplexities of a figure depend on."""
     changes = [f"`{change}`" for change in figure.get("changes", [])]
-    parts = [figure["recipe"], *([f"with {', '.join(changes)}"] if changes else [])]
-    if figure.get("device", "cpu") != "cpu":
-        parts.append(f"on {figure['device']}")
-    parts.append(f"at {figure['commit'][:10]}")
-    yield f"- {', '.join(parts)}: {figure['test']['signature']}" + (f". {figure['note']}" if "note" in figure else "")
-    if figure["cache"]:
-        yield f"- {figure['recipe']} with a cache: {figure['cache']['test']['signature']}"
+    parts = [f"with {', '.join(changes)}"] if changes else []
+    parts.append(f"on {'a CPU' if (device := figure.get('device', 'cpu')) == 'cpu' else device}")
+    said = f"{figure['recipe']}, {', '.join(parts)}, commit {figure['commit'][:10]}: {figure['test']['signature']}."
+    cache = f" With a cache: {figure['cache']['test']['signature']}." if figure["cache"] else ""
+    return said + cache + (f" {figure['note']}" if "note" in figure else "")
 
 
-def rare_words(record: Record) -> list[str]:
+def rare_words(record: Record) -> Table:
     """Surprisal of classes of words by several models: a row for each class."""
     models = list(dict.fromkeys(row["model"] for row in record["figures"]))
     classes = list(dict.fromkeys(row["words"] for row in record["figures"]))
@@ -143,18 +152,18 @@ def rare_words(record: Record) -> list[str]:
         for words in classes
     ]
     changes = ["change" if len(models) == 2 else f"change by {model}" for model in models[1:]]
-    said = (
-        f"Bits, means with 95 % intervals over documents; changes are against {models[0]}. Rare is what occurs "
-        f"{record['rare']} times or less in training. {record['date']}, {record['commit'][:10]}: `{record['command']}`"
+    caption = (
+        f"Bits, means with 95 % intervals over documents; changes are relative to {models[0]}. Rare words occur "
+        f"{record['rare']} times or less in the training text.[^]"
     )
-    return [*markdown(["words", "count", *models, *changes], rows), "", said]
+    return Table(markdown(["words", "count", *models, *changes], rows), caption, {"": conditions(record)})
 
 
 def _signed(row: Record) -> str:
     return f"{row['change']:+.2f} ± {row['change_margin']:.2f}".replace("-", "−")
 
 
-def ladder(record: Record) -> list[str]:
+def ladder(record: Record) -> Table:
     """What `regard ladder` found."""
     titles = ["rung", "parameters", "seconds", "tokens/s", "perplexity", "added", "against"]
     rows = [
@@ -169,26 +178,25 @@ def ladder(record: Record) -> list[str]:
         ]
         for row in record["rungs"]
     ]
-    last, torch = record["rungs"][-1], record["versions"]["torch"]
-    said = [
-        f"{last['rung']}: {last['signature']}",
-        f"{record['note']} {record['date']}, {record['commit'][:10]}, torch {torch} on {record['processor']} "
-        f"({record['cpus']} processors): `{record['command']}`",
-    ]
-    return [*markdown(titles, rows), "", *said]
+    last = record["rungs"][-1]
+    caption = (
+        f"Test perplexity; `added` is its change from that of the rung in the last column. On {machine(record)}.[^]"
+    )
+    note = f"{last['rung']}: {last['signature']}. {conditions(record)}"
+    return Table(markdown(titles, rows), caption, {"": note})
 
 
-def generating(record: Record) -> list[str]:
+def generating(record: Record) -> Table:
     """How fast language models write, on the machines that were measured."""
     rows = [[row["rung"], f"{row['first']:,.0f}", f"{row['last']:,.0f}"] for row in record["figures"]]
     where = record.get("gpu") or f"{record['processor']}, {record['threads']} threads"
-    said = f"{record['tokens']} tokens on {where}; {record['date']}, {record['commit'][:10]}: `{record['command']}`"
-    return [*markdown(["rung", "tokens/s, first quarter", "tokens/s, last quarter"], rows), "", said]
+    lines = markdown(["model", "tokens/s, first quarter", "tokens/s, last quarter"], rows)
+    return Table(lines, f"{record['tokens']} tokens on {where}.[^]", {"": conditions(record)})
 
 
-def train_gpu(record: Record) -> list[str]:
+def train_gpu(record: Record) -> Table:
     """Training on a GPU: a row for each system and budget."""
-    titles = ["system", "tokens of a batch", "target tokens/s", "times the eager peer", "real share", "start, s"]
+    titles = ["system", "batch, tokens", "target tokens/s", "times the eager peer", "real share", "start, s"]
     rows = [
         [
             figure["system"],
@@ -201,26 +209,24 @@ def train_gpu(record: Record) -> list[str]:
         ]
         for figure in record["figures"]
     ]
-    changed = " with changes" if record["uncommitted_changes"] else ""
-    said = (
-        f"{record['pairs']:,} pairs of random tokens, dropout {record['dropout']}, bfloat16, on {record['device']}; "
-        f"{record['date']}, {record['commit'][:10]}{changed}: `{record['command']}`"
+    caption = (
+        f"{record['pairs']:,} pairs of random tokens, dropout {record['dropout']}, bfloat16, on {machine(record)}.[^]"
     )
-    return [*markdown([*titles, "peak, GiB"], rows), "", said, *filter(None, [record.get("note", "")])]
+    return Table(markdown([*titles, "peak, GiB"], rows), caption, {"": conditions(record)})
 
 
-def ngram(record: Record) -> list[str]:
+def ngram(record: Record) -> Table:
     """n-gram models beside KenLM: seconds to build one, and to score a text by it."""
     built = {name: record["building"][name]["seconds"] for name in ("regard", "lmplz")}
     rows = [(f"building: {name}", f"{seconds:.2f}", "") for name, seconds in built.items()]
     rows[0] = (*rows[0][:2], f"{record['building']['times_lmplz']:.2f}")
     for name, figure in record["querying"].items():
         rows.append((f"scoring: {name}", f"{figure['seconds']:.3f}", f"{figure['times_kenlm']:.2f}"))
-    said = f"{sum(record['ngrams']):,} n-grams, {record['queried_tokens']:,} tokens scored. {conditions(record)}"
-    return [*markdown(("", "seconds", "times KenLM's"), rows), "", said]
+    caption = f"{sum(record['ngrams']):,} n-grams, {record['queried_tokens']:,} tokens scored, on {machine(record)}.[^]"
+    return Table(markdown(("", "seconds", "times KenLM's"), rows), caption, {"": conditions(record)})
 
 
-def train_cpu(record: Record) -> list[str]:
+def train_cpu(record: Record) -> Table:
     """Translators in training on a CPU beside plain loops: rates and memory."""
     titles = ("model", "system", "target tokens/s", "slowest to fastest", "times the best peer", "peak, MiB")
     rows = [
@@ -231,10 +237,11 @@ def train_cpu(record: Record) -> list[str]:
         )
         for figure in record["figures"]
     ]
-    return [*markdown(titles, rows), "", conditions(record)]
+    caption = f"On {machine(record)}, {record['cpus']} processors.[^]"
+    return Table(markdown(titles, rows), caption, {"": conditions(record)})
 
 
-def train_language(record: Record) -> list[str]:
+def train_language(record: Record) -> Table:
     """LSTMs in training beside a plain loop: milliseconds of a step."""
     titles = ("model and batch", "weights dropped", "numbers", "plain loop, ms", "Regard, ms", "times as fast")
     rows = [
@@ -245,10 +252,10 @@ def train_language(record: Record) -> list[str]:
         )
         for figure in record["figures"]
     ]
-    return [*markdown(titles, rows), "", _on_torch(record)]
+    return Table(markdown(titles, rows), f"On {machine(record)}.[^]", {"": conditions(record)})
 
 
-def utilization(record: Record) -> list[str]:
+def utilization(record: Record) -> Table:
     """A large Transformer in training: the share of the device's peak that it uses."""
     titles = ("model and batch", "parameters", "ms a step", "tokens/s", "TFLOP/s", "peak, TFLOP/s", "share of the peak")
     rows = [
@@ -262,15 +269,10 @@ def utilization(record: Record) -> list[str]:
         )
         for figure in record["figures"]
     ]
-    return [*markdown(titles, rows), "", _on_torch(record)]
+    return Table(markdown(titles, rows), f"On {machine(record)}.[^]", {"": conditions(record)})
 
 
-def _on_torch(record: Record) -> str:
-    made = f"{record['date']}, {record['commit'][:10]}: `{record['command']}`"
-    return f"On {record.get('gpu', record['processor'])}, torch {record['versions']['torch']}; {made}"
-
-
-def europarl(record: Record) -> list[str]:
+def europarl(record: Record) -> Table:
     """One training on Europarl by ours and by a peer: times and BLEU."""
     titles = ["", "training, s", "of these before the first step", "steps", "dev BLEU", "test BLEU"]
     rows = [
@@ -288,24 +290,27 @@ def europarl(record: Record) -> list[str]:
     test = record["scores"]["test"]["comparisons"][0]
     difference, low, high = (f"{test[part]:+.2f}".replace("-", "−") for part in ("difference", "low", "high"))
     chance = f"p = {test['p_value']:.3f}" if test["p_value"] >= 0.001 else "p < 0.001"
-    timed, passes = len(record["peer"]["passes"]), record["epochs"]
-    rest = f"; {timed} passes of the peer were timed, and the others taken to be as long as those after the first"
-    if sample := record["peer"]["sample"]:
-        rest = (
-            f"; the peer's passes are reckoned by a sample of {sample} batches, timed when their shapes were new and "
-        )
-        first, later = record["peer"]["passes"]
-        rest += f"when they were not: {first:.0f} s for the first pass, {later:.0f} s for each of the others"
-    said = (
-        f"{record['times_as_fast']:.2f} times as fast{rest if timed < passes else ''}; "
+    caption = (
+        f"On {machine(record)}. {record['times_as_fast']:.2f} times as fast; "
         f"{record['times_as_fast_all_shapes_met']:.2f} times, if all passes of the peer were as short as its shortest. "
-        f"Test BLEU differs by {difference}, 95 % interval {low} to {high}, "
-        f"{chance} ({test['signature']}). "
-        f"Settings of the peer: {', '.join(f'`{each}`' for each in record['peer']['settings'])}."
+        f"Test BLEU differs by {difference}, 95 % interval {low} to {high}, {chance}.[^]"
     )
-    made = f"On {record['device']}, {record['date']}, {record['commit'][:10]}: `{record['command']}`"
-    table = markdown([*titles, "decoding the test text, s", "peak, GiB"], rows)
-    return [*table, "", said, "", made, *filter(None, [record.get("note", "")])]
+    settings = ", ".join(f"`{each}`" for each in record["peer"]["settings"])
+    note = f"{_timing(record)}Settings of the peer: {settings}. BLEU: {test['signature']}. {conditions(record)}"
+    return Table(markdown([*titles, "decoding the test text, s", "peak, GiB"], rows), caption, {"": note})
+
+
+def _timing(record: Record) -> str:
+    """How the time of the peer was estimated, if not all of its passes were timed."""
+    if len(passes := record["peer"]["passes"]) >= record["epochs"]:
+        return ""
+    if not (sample := record["peer"]["sample"]):
+        return f"{len(passes)} passes of the peer were timed; the others count as long as those after the first. "
+    first, later = passes
+    return (
+        f"The time of the peer is estimated from a sample of {sample} batches, timed when their shapes were new and "
+        f"when they were not: {first:.0f} s for the first pass, {later:.0f} s for each of the others. "
+    )
 
 
 def _times(ratios: dict[str, dict[str, float]], figure: Record) -> str:
@@ -315,7 +320,7 @@ def _times(ratios: dict[str, dict[str, float]], figure: Record) -> str:
     return f"{times:.2f} ×" if times else ""
 
 
-TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
+TABLES: dict[str, tuple[str, Callable[[Record], Table]]] = {
     "back-translation": ("back-translation.json", ablation),
     "decode-cpu": ("decode_cpu_trained.json", decode_cpu),
     "decode-gpu": ("decode_gpu.json", decode_gpu),
@@ -356,18 +361,22 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
 
 
 def with_tables(text: str, results: Path) -> str:
-    """A document with its blocks made anew."""
+    """A page with its tables and footnotes made from the results; a table without results stays as it is."""
+    notes: dict[str, str] = {}
 
     def made(block: re.Match[str]) -> str:
         if block["name"] not in TABLES:
             raise SystemExit(f"unknown table {block['name']!r}; known are {', '.join(TABLES)}")
-        file, table = TABLES[block["name"]]
+        file, function = TABLES[block["name"]]
         if not (results / file).exists():
             return block[0]
-        lines = table(json.loads((results / file).read_text()))
-        return "\n".join([block[1], *lines, "", block[3]])
+        table = function(json.loads((results / file).read_text())).named(block["name"])
+        notes.update(table.notes)
+        return "\n".join([block[1], *table.lines, "", table.caption, "", block[3]])
 
-    return BLOCK.sub(made, text)
+    text = BLOCK.sub(made, text)
+    lines = [line for name, note in notes.items() for line in (f"[^{name}]: {note}", "")]
+    return FOOTNOTES.sub(lambda block: "\n".join([block[1], *lines, block[2]]), text) if notes else text
 
 
 def main() -> None:
@@ -375,14 +384,14 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="write nothing, and fail if anything would change")
     arguments = parser.parse_args()
     stale = []
-    for path in sorted(DOCUMENTS.glob("*.md")):
+    for path in sorted(PAGES.glob("*.md")):
         text = path.read_text(encoding="utf-8")
         made = with_tables(text, HERE / "results")
         if made != text:
             stale.append(path.name)
             if not arguments.check:
                 path.write_text(made, encoding="utf-8")
-    print(f"{'to be made anew' if arguments.check else 'made anew'}: {', '.join(stale) or 'nothing'}")
+    print(f"{'out of date' if arguments.check else 'updated'}: {', '.join(stale) or 'nothing'}")
     sys.exit(bool(arguments.check and stale))
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from functools import cache
 from itertools import cycle, product
-from typing import get_args
 
 import pytest
 import torch
 from hypothesis import settings
 from hypothesis import strategies as st
+from model_strategies import used
 from torch import Tensor
 
 from regard.data.batch import Padded
@@ -22,9 +22,9 @@ from regard.recipe import (
     RecurrentLanguageModel,
     TransformerLanguageModel,
     WindowModel,
-    names,
 )
 from regard.recipe.language_models import DISTANCES
+from regard.recipe.names import CELLS, CONNECTIONS, NORMALIZERS, POSITIONS, SCORES
 
 few = settings(max_examples=max(3, settings().max_examples // 10))
 """There are many models, so that each sees few examples of every day."""
@@ -56,25 +56,25 @@ def _recurrent() -> dict[str, RecurrentLanguageModel]:
             layers=1 + place % 3,
             tie=next(ties),
         )
-        for place, (cell, connection) in enumerate(
-            product(get_args(names.CellName), get_args(names.ConnectionName)), start=1
-        )
+        for place, (cell, connection) in enumerate(product(CELLS, CONNECTIONS), start=1)
     }
 
 
 def _looking_back() -> dict[str, AttentiveModel | CopyingModel]:
     """Every score in both; the other choices take turns."""
-    cells, normalizers = cycle(get_args(names.CellName)), cycle(get_args(names.NormalizerName))
+    cells, normalizers = cycle(CELLS), cycle(NORMALIZERS)
     mixtures = cycle(["sentinel", "gate", "fixed"])
     found: dict[str, AttentiveModel | CopyingModel] = {}
-    for place, score in enumerate(get_args(names.ScoreName)):
-        shared = {"embedding": 4, "hidden": 5, "layers": 1 + place % 2, "tie": place % 3 == 0, "score_hidden": 3}
+    for place, score in enumerate(SCORES):
+        shared = {"embedding": 4, "hidden": 5, "layers": 1 + place % 2, "tie": place % 3 == 0}
+        shared |= used(SCORES, score, score_hidden=3)
         found[f"attentive-{score}"] = AttentiveModel(
             kind="attentive", cell=next(cells), score=score, normalizer=next(normalizers), reach=2 + place % 3, **shared
         )
         mixture = next(mixtures)
+        share = {"share": 0.7} if mixture == "fixed" else {}
         found[f"copying-{mixture}-{score}"] = CopyingModel(
-            kind="copying", score=score, mixture=mixture, share=0.7, reach=1 + place % 3, slots=SLOTS, **shared
+            kind="copying", score=score, mixture=mixture, reach=1 + place % 3, slots=SLOTS, **shared | share
         )
     return found
 
@@ -91,12 +91,11 @@ def _transformers() -> dict[str, TransformerLanguageModel]:
             norm=("pre", "post")[place // 2 % 2],
             position=position,
             memory=MEMORY if position in DISTANCES else 0,
-            clip=2,
-            longest=MEMORY,
+            **used(POSITIONS, position, clip=2, longest=MEMORY),
             window=window,
             tie=place % 3 != 1,
         )
-        for place, (position, window) in enumerate(product(get_args(names.PositionName), (0, 2)))
+        for place, (position, window) in enumerate(product(POSITIONS, (0, 2)))
     }
 
 

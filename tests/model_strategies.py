@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 from itertools import cycle, product
-from typing import get_args
+from typing import Any
 
 import pytest
 import torch
@@ -12,18 +12,26 @@ from torch import Tensor
 
 from regard.data.batch import Padded, Worded
 from regard.models import Ensemble, Generator, build_model
-from regard.recipe import RecurrentModel, TransformerModel, names
+from regard.recipe import RecurrentModel, TransformerModel
+from regard.recipe.names import CELLS, CONNECTIONS, NORMALIZERS, POSITIONS, SCORES
+from regard.registry import Registry
 
 SOURCE_SIZE, TARGET_SIZE = 7, 9
+PLACEMENTS = ("before", "after", "feed")
+
+
+def used(registry: Registry[Any], name: str, **settings: Any) -> dict[str, Any]:
+    """Those of the settings that the entry of that name uses."""
+    return {setting: value for setting, value in settings.items() if setting in registry.entry(name).uses}
 
 
 def _recurrent() -> dict[str, RecurrentModel]:
     """Every score at every placement, and no attention; the other choices take turns."""
-    cells = cycle(get_args(names.CellName))
-    connections = cycle(get_args(names.ConnectionName))
-    normalizers = cycle(get_args(names.NormalizerName))
+    cells = cycle(CELLS)
+    connections = cycle(CONNECTIONS)
+    normalizers = cycle(NORMALIZERS)
     ties = cycle(["none", "target"])
-    attentions = [("none", "before"), *product(get_args(names.ScoreName), get_args(names.PlacementName))]
+    attentions = [("none", "before"), *product(SCORES, PLACEMENTS)]
     return {
         f"recurrent-{score}-{placement}": RecurrentModel(
             kind="recurrent",
@@ -34,7 +42,14 @@ def _recurrent() -> dict[str, RecurrentModel]:
             decoder_layers=1 + place % 3,
             bidirectional=place % 4 != 3,
             connection=next(connections),
-            attention={"score": score, "normalizer": next(normalizers), "placement": placement, "hidden": 3},
+            attention={"score": score}
+            if score == "none"
+            else {
+                "score": score,
+                "normalizer": next(normalizers),
+                "placement": placement,
+                **used(SCORES, score, hidden=3),
+            },
             tie=next(ties),
         )
         for place, (score, placement) in enumerate(attentions)
@@ -43,9 +58,9 @@ def _recurrent() -> dict[str, RecurrentModel]:
 
 def _transformers() -> dict[str, TransformerModel]:
     """Every score and every kind of position; the other choices take turns."""
-    normalizers = cycle(get_args(names.NormalizerName))
-    scores = [(score, "sinusoidal") for score in get_args(names.ScoreName)]
-    positions = [("scaled_dot", position) for position in get_args(names.PositionName) if position != "sinusoidal"]
+    normalizers = cycle(NORMALIZERS)
+    scores = [(score, "sinusoidal") for score in SCORES]
+    positions = [("scaled_dot", position) for position in POSITIONS if position != "sinusoidal"]
     return {
         f"transformer-{score}-{position}": TransformerModel(
             kind="transformer",
@@ -57,8 +72,7 @@ def _transformers() -> dict[str, TransformerModel]:
             decoder_layers=2 - place % 2,
             norm=("pre", "post")[place // 2 % 2],
             position=position,
-            longest=16,
-            clip=2,
+            **used(POSITIONS, position, longest=16, clip=2),
             score=score,
             normalizer="softmax" if position != "sinusoidal" else next(normalizers),
             window=(0, 0, 0, 2)[place % 4],
@@ -88,14 +102,36 @@ def _copying() -> dict[str, RecurrentModel | TransformerModel]:
     return found
 
 
-TINY: dict[str, RecurrentModel | TransformerModel] = {**_recurrent(), **_transformers(), **_copying()}
+ENCODERS: dict[str, dict[str, object]] = {
+    "averaging": {"kind": "averaging", "embedding": 3},
+    "window": {"kind": "window", "embedding": 3, "hidden": 8, "layers": 2, "reach": 1},
+    "recurrent": {"kind": "recurrent", "cell": "gru", "embedding": 3, "hidden": 5, "layers": 2, "bidirectional": False},
+    "transformer": {"kind": "transformer", "width": 6, "heads": 2, "feedforward": 5, "layers": 1},
+}
+"""A table for each kind of encoder."""
+
+
+def _encoded() -> dict[str, RecurrentModel | TransformerModel]:
+    """Translators with encoders that are not their own."""
+    block = {"kind": "transformer", "width": 8, "heads": 2, "feedforward": 6, "decoder_layers": 1}
+    small = {"kind": "recurrent", "embedding": 4, "hidden": 5, "decoder_layers": 2}
+    bottleneck = {"score": "none"}
+    return {
+        "transformer-averaging": TransformerModel(**block, encoder=ENCODERS["averaging"]),
+        "transformer-window": TransformerModel(**block, copying=True, encoder=ENCODERS["window"]),
+        "transformer-recurrent": TransformerModel(**block, encoder=ENCODERS["recurrent"]),
+        "recurrent-averaging": RecurrentModel(**small, attention=bottleneck, encoder=ENCODERS["averaging"]),
+        "recurrent-window": RecurrentModel(**small, encoder=ENCODERS["window"]),
+        "recurrent-transformer": RecurrentModel(**small, attention=bottleneck, encoder=ENCODERS["transformer"]),
+    }
+
+
+TINY: dict[str, RecurrentModel | TransformerModel] = {**_recurrent(), **_transformers(), **_copying(), **_encoded()}
 """Settings of a tiny model of every kind, by name."""
 
 _SEEN_AGAIN = {
     f"recurrent-{score}-{placement}"
-    for (place, score), (turn, placement) in product(
-        enumerate(get_args(names.ScoreName)), enumerate(get_args(names.PlacementName))
-    )
+    for (place, score), (turn, placement) in product(enumerate(SCORES), enumerate(PLACEMENTS))
     if place % 3 != turn
 }
 _NAMES = [pytest.param(name, marks=pytest.mark.long) if name in _SEEN_AGAIN else name for name in TINY]

@@ -1,4 +1,4 @@
-"""The documents name files that exist, the lock file pins what the project asks for, and code keeps to its size."""
+"""Documents name files, headings and figures that exist, the lock pins what the project asks for, code stays small."""
 
 import ast
 import re
@@ -12,6 +12,51 @@ from packaging.version import Version
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 WANTED = [*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"]["dev"]]
+
+
+DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")]
+DOCUMENTS += sorted(ROOT.glob("docs/**/*.md"))
+CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\[([^\]\[]*)\]\(([^)\s]+)\)")
+
+
+def links(document: Path) -> list[tuple[str, Path, str]]:
+    """The text, file and anchor of each relative link in a document."""
+    text = CODE.sub("", document.read_text(encoding="utf-8"))
+    parts = [(label, *target.partition("#")[::2]) for label, target in LINK.findall(text) if "://" not in target]
+    return [(label, document.parent / path if path else document, anchor) for label, path, anchor in parts]
+
+
+def sections(document: Path) -> dict[str, str]:
+    """The text below each heading, by the anchor GitHub gives it: lower case, no punctuation, hyphens for spaces."""
+    text = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    _, *parts = re.split(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    names = [re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in parts[::2]]
+    return dict(zip(names, parts[1::2], strict=True))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_to_files_and_headings_that_exist(document: Path) -> None:
+    found = links(document)
+    assert [str(path) for _, path, _ in found if not path.exists()] == []
+    assert [f"{path.name}#{anchor}" for _, path, anchor in found if anchor and anchor not in sections(path)] == []
+
+
+def test_a_figure_that_links_to_results_is_in_their_section() -> None:
+    figures = [
+        (document.name, number, sections(page)[anchor])
+        for document in DOCUMENTS
+        for label, page, anchor in links(document)
+        if page.parent.name == "results" and anchor
+        for number in re.findall(r"[+−]?\d[\d,.]*", label)
+    ]
+    assert len(figures) > 10
+    missing = [
+        (name, number)
+        for name, number, section in figures
+        if not re.search(rf"(?<![\d.,]){re.escape(number)}(?![\d.,]*\d)", section)
+    ]
+    assert missing == []
 
 
 def pins() -> dict[str, Version]:

@@ -1,5 +1,9 @@
-"""Looking changes nothing, not looking costs nothing, and what is told about taps is true."""
+"""Looking changes nothing, not looking costs nothing, callers do not meet, and what is told about taps is true."""
 
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
@@ -9,13 +13,13 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from regard.errors import UsageError
-from regard.tap import Tap, intervene, record, taps
+from regard.tap import Tap, intervene, name_axes, record, taps
 
 
 class Layer(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.output = Tap()
+        self.output = Tap("row", "step")
 
     def forward(self, x: Tensor) -> Tensor:
         shown: Tensor = self.output(x + 1)
@@ -133,3 +137,79 @@ def test_nothing_recorded_is_said_when_asked_for() -> None:
     with pytest.raises(UsageError) as error:
         seen.last("layers.0.output")
     assert str(error.value) == "nothing passed the tap 'layers.0.output' while it was recorded"
+
+
+def test_axes_are_named_by_the_innermost_module_that_knows() -> None:
+    model = Model(2)
+    name_axes(model.layers[0], step="source")
+    name_axes(model, step="past", row="row")
+    assert [tap.axes for tap in taps(model).values()] == [("row", "source"), ("row", "past")]
+
+
+def seen_by(model: Model, start: float, wait: Callable[[], object]) -> list[float]:
+    """What a caller sees who adds `start` to the first layer, while others call the same model."""
+    wait()
+    with intervene(model, "layers.0.*", lambda x: x + start), record(model) as seen:
+        wait()
+        result = model(torch.zeros(1)).item()
+        wait()
+        result += model(torch.ones(1)).item()
+    wait()
+    return [result, *(tensor.item() for name in seen for tensor in seen[name])]
+
+
+@given(st.lists(st.integers(-5, 5), min_size=2, max_size=4))
+def test_threads_see_what_they_see_alone(starts: list[int]) -> None:
+    model, together = Model(), threading.Barrier(len(starts))
+    alone = [seen_by(model, start, lambda: None) for start in starts]
+    with ThreadPoolExecutor(len(starts)) as pool:
+        found = list(pool.map(lambda start: seen_by(model, start, together.wait), starts))
+    assert found == alone
+
+
+@given(st.lists(st.integers(-5, 5), min_size=2, max_size=4))
+def test_async_tasks_see_what_they_see_alone(starts: list[int]) -> None:
+    model = Model()
+
+    async def look(start: int) -> list[float]:
+        with intervene(model, "layers.0.*", lambda x: x + start), record(model) as seen:
+            await asyncio.sleep(0)
+            result = model(torch.zeros(1)).item()
+            await asyncio.sleep(0)
+            result += model(torch.ones(1)).item()
+        return [result, *(tensor.item() for name in seen for tensor in seen[name])]
+
+    async def all_of_them() -> list[list[float]]:
+        return await asyncio.gather(*map(look, starts))
+
+    assert asyncio.run(all_of_them()) == [seen_by(model, start, lambda: None) for start in starts]
+
+
+def test_a_thread_without_the_context_sees_nothing_of_it() -> None:
+    model, found = Model(), list[bool]()
+    with record(model) as seen:
+        thread = threading.Thread(
+            target=lambda: found.extend([model.layers[0].output.watched, bool(model(torch.ones(1)))])
+        )
+        thread.start()
+        thread.join()
+    assert found == [False, True]
+    assert not any(seen.values())
+
+
+def test_a_block_that_ended_is_over_for_tasks_that_were_started_inside() -> None:
+    model = Model()
+
+    async def later(gate: asyncio.Event) -> bool:
+        await gate.wait()
+        model(torch.zeros(1))
+        return any(tap.watched for tap in taps(model).values())
+
+    async def main() -> tuple[bool, int]:
+        gate = asyncio.Event()
+        with record(model) as seen:
+            task = asyncio.create_task(later(gate))
+        gate.set()
+        return await task, sum(map(len, seen.values()))
+
+    assert asyncio.run(main()) == (False, 0)

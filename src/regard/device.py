@@ -3,6 +3,7 @@
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib.util import find_spec
+from itertools import chain
 
 import torch
 
@@ -23,6 +24,12 @@ def choose_device(name: str = "auto") -> torch.device:
     if name != "auto" and name not in available:
         raise UsageError(f"device {name!r} is not available here; available: {', '.join(available)}")
     return torch.device(available[0] if name == "auto" else name)
+
+
+def device_of(model: torch.nn.Module) -> torch.device:
+    """Where a model's weights are; the CPU if it has none."""
+    tensor = next(chain(model.parameters(), model.buffers()), None)
+    return torch.device("cpu") if tensor is None else tensor.device
 
 
 @cache
@@ -47,11 +54,6 @@ def has_loops(*held: torch.Tensor) -> bool:
     if torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
         return False
     return all(type(each) in (torch.Tensor, torch.nn.Parameter) and each.device.type == "cpu" for each in held)
-
-
-def learns_on_cpu(held: torch.Tensor) -> bool:
-    """Whether gradients may be asked for on a CPU, of what no compiler traces: there ways of our own to train pay."""
-    return held.device.type == "cpu" and torch.is_grad_enabled() and not torch.compiler.is_compiling()
 
 
 def present(device: torch.device) -> AbstractContextManager[object]:

@@ -7,7 +7,23 @@
     with intervene(model, "encoder.*.weights", uniform):   # replaces what passes
         model(...)
 
-A module computes what a tap would show only when somebody looks:
+A tap names the axes of what passes it:
+
+    row       examples of a batch, or hypotheses of a search
+    head      heads of attention
+    source    positions of the source
+    target    positions of the target, each named by the token that is written there
+    past      the same positions, each named by the token that was read there
+    feature   units of a layer
+
+Parts that serve several places use `query`, `key` and `step` (positions in the order of the tokens); the model that is
+built of them says what these run over (`name_axes`). `a+b` is an axis of the positions of a, then those of b, where a
+name without positions of its own counts as one: `past+sentinel`.
+
+Recording and intervening belong to the caller: they reach what the same thread or async task runs, and nothing that
+others do with the model at the same time.
+
+A module computes what a tap would show only when its caller looks:
 
     if self.weights.intervened:      # take the plain path: weights = self.weights(weights)
     elif self.weights.recorded:      # keep the fast kernel, compute the weights beside it, and show them
@@ -16,46 +32,57 @@ so looking changes nothing (recurrent cells leave the library's kernel for it, w
 not looking costs nothing.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Protocol
 
+import torch
 from torch import Tensor, nn
 
 from regard.errors import UsageError, one_of
 
 
 class Tap(nn.Module):
-    """Gives back what it is given, unless somebody intervenes."""
+    """Gives back what it is given, unless its caller intervenes; `axes` are the names of its dimensions."""
 
-    def __init__(self) -> None:
+    def __init__(self, *axes: str) -> None:
         super().__init__()
-        self._recorders: list[list[Tensor]] = []
-        self._changes: list[Callable[[Tensor], Tensor]] = []
+        self.axes = axes
 
     @property
     def recorded(self) -> bool:
-        return bool(self._recorders)
+        return any(listener.change is None for listener in self._listeners())
 
     @property
     def intervened(self) -> bool:
-        return bool(self._changes)
+        return any(listener.change is not None for listener in self._listeners())
 
     @property
     def watched(self) -> bool:
-        return self.recorded or self.intervened
+        """Whether the caller records or intervenes here."""
+        return bool(self._listeners())
 
     def forward(self, value: Tensor) -> Tensor:
-        for change in self._changes:
-            changed = change(value)
-            if changed.shape != value.shape:
-                shapes = f"it was given {tuple(value.shape)} and returned {tuple(changed.shape)}"
-                raise UsageError(f"an intervention must keep the shape: {shapes}")
-            value = changed
-        for recorder in self._recorders:
-            recorder.append(value.detach())
+        listeners = self._listeners()
+        for listener in listeners:
+            if listener.change is not None:
+                changed = listener.change(value)
+                if changed.shape != value.shape:
+                    shapes = f"it was given {tuple(value.shape)} and returned {tuple(changed.shape)}"
+                    raise UsageError(f"an intervention must keep the shape: {shapes}")
+                value = changed
+        for listener in listeners:
+            if listener.change is None:
+                listener.seen[listener.taps[self]].append(value.detach())
         return value
+
+    def _listeners(self) -> "list[Listener] | tuple[()]":
+        # The compiler cannot trace context variables, and compiled code only runs unwatched.
+        every = () if torch.compiler.is_compiling() else _LISTENERS.get()
+        return [each for each in every if each.active and self in each.taps] if every else ()
 
 
 class Seen(dict[str, list[Tensor]]):
@@ -66,6 +93,21 @@ class Seen(dict[str, list[Tensor]]):
         if not self.get(name):
             raise UsageError(f"nothing passed the tap {name!r} while it was recorded")
         return self[name][-1]
+
+
+@dataclass(eq=False)
+class Listener:
+    """One block that records at some taps or, with a `change`, intervenes there."""
+
+    taps: Mapping[Tap, str]
+    seen: Seen
+    change: Callable[[Tensor], Tensor] | None = None
+    active: bool = True
+    """False when the block has ended: tasks started inside may still have it in their context."""
+
+
+_LISTENERS: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
+"""Those of the present thread or async task."""
 
 
 class Watchable(Protocol):
@@ -83,34 +125,38 @@ def taps(model: Watchable, pattern: str = "*") -> dict[str, Tap]:
     return found
 
 
+def name_axes(module: nn.Module, **names: str) -> None:
+    """Says what the axes of taps inside a module run over where its parts could not know: `name_axes(self.encoder,
+    step="source", query="source", key="source")`. Names that are given here are not changed by modules further out."""
+    for part in module.modules():
+        if isinstance(part, Tap):
+            part.axes = tuple(names.get(axis, axis) for axis in part.axes)
+
+
 @contextmanager
-def record(model: Watchable, pattern: str = "*") -> Iterator[Seen]:
-    """Reads what passes the matching taps while the block runs. Recorded tensors are detached, not copied."""
-    found = taps(model, pattern)
+def record(model: Watchable, *patterns: str) -> Iterator[Seen]:
+    """Reads what passes the taps that match a pattern, or all of them, while the block runs. Recorded tensors are
+    detached, not copied."""
+    found = {name: tap for pattern in patterns or ("*",) for name, tap in taps(model, pattern).items()}
     seen = Seen({name: [] for name in found})
-    for name, tap in found.items():
-        tap._recorders.append(seen[name])
-    try:
+    with _listening(Listener({tap: name for name, tap in found.items()}, seen)):
         yield seen
-    finally:
-        for name, tap in found.items():
-            # By identity: two empty lists are equal, and removing the wrong one would blind another recording.
-            tap._recorders[:] = [recorder for recorder in tap._recorders if recorder is not seen[name]]
 
 
 @contextmanager
 def intervene(model: Watchable, pattern: str, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
     """Replaces what passes the matching taps by `change` of it while the block runs."""
     found = taps(model, pattern)
+    with _listening(Listener({tap: name for name, tap in found.items()}, Seen(), change)):
+        yield
 
-    def mine(value: Tensor) -> Tensor:
-        # A function of this block's own: removing `change` itself could remove that of another block.
-        return change(value)
 
-    for tap in found.values():
-        tap._changes.append(mine)
+@contextmanager
+def _listening(listener: Listener) -> Iterator[None]:
+    _LISTENERS.set((*_LISTENERS.get(), listener))
     try:
         yield
     finally:
-        for tap in found.values():
-            tap._changes.remove(mine)
+        listener.active = False
+        # By identity and not by a token: blocks may end in another order than they began.
+        _LISTENERS.set(tuple(other for other in _LISTENERS.get() if other is not listener))

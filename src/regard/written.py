@@ -5,7 +5,7 @@ today what they meant then, but nobody can tell which.
 """
 
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from json import dumps
@@ -15,6 +15,7 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter, ValidationError
 
 from regard.errors import ModelError, ModelWarning
+from regard.plugins import missing
 
 FORMAT = 1
 """What is written now. Counted up by every change after which an older version could not read a model (a new setting or
@@ -33,14 +34,16 @@ class Written:
     format: Annotated[int, Field(ge=1)]
     version: str
     """Of Regard."""
+    packages: dict[str, str] = field(default_factory=dict, compare=False)
+    """Version of each package that brought something the recipe names (`regard.plugins`)."""
 
     @classmethod
-    def now(cls) -> "Written":
+    def now(cls, packages: dict[str, str] | None = None) -> "Written":
         """What this version writes."""
         try:
-            return cls(FORMAT, version_of("regard"))
+            return cls(FORMAT, version_of("regard"), packages or {})
         except PackageNotFoundError:  # it runs where it lies, and is not installed
-            return cls(FORMAT, "unknown")
+            return cls(FORMAT, "unknown", packages or {})
 
     @classmethod
     def read(cls, folder: Path) -> "Written":
@@ -59,7 +62,10 @@ class Written:
         )
 
     def to_json(self) -> bytes:
-        return dumps(asdict(self)).encode() + b"\n"
+        content = asdict(self)
+        if not self.packages:
+            del content["packages"]
+        return dumps(content).encode() + b"\n"
 
     def __str__(self) -> str:
         return f"Regard {self.version} in format {self.format}" if self.format else "a Regard that counted no formats"
@@ -79,6 +85,15 @@ class Written:
                 f"{where}: written by {self}, and its weights mean other numbers to {Written.now()}; use it with "
                 f"Regard {self.version}, or train it anew in another folder"
             )
+
+    def check_packages(self, where: Path) -> None:
+        """Refuses a model that needs a package which is not there; a folder never brings code of its own."""
+        for package, version in self.packages.items():
+            if problem := missing(package):
+                raise ModelError(
+                    f"{where}: this model needs the package {package} (it was made with {version}), but {problem}; "
+                    f"install it: pip install {package}"
+                )
 
     def check_resumable(self, where: Path) -> None:
         """Refuses a run that would go on with other numbers; warns where nobody can tell, or rounding may differ."""

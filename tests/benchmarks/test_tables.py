@@ -1,6 +1,7 @@
-"""Tables in the documentation are what the results say."""
+"""Tables on the pages of results are what the results say, with their conditions as footnotes."""
 
 import json
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -10,6 +11,7 @@ from types import ModuleType
 import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in BENCHMARKS.parent.glob("docs/results/*.md")}
 
 
 @pytest.fixture
@@ -26,9 +28,10 @@ def test_language_models_are_judged_by_their_perplexity(tables: ModuleType) -> N
         for name, told in (("as it is", {"values": [80.0], "signatures": ["tokens:9"]}), ("worse", {"values": [90.5]}))
     ]
     made = tables.ablation({"rows": rows})
-    assert made[0] == "|  | seeds | dev perplexity per token | training, s | change of dev perplexity per token |"
-    assert made[3] == "| worse | 1 | 90.50 | – | +10.50 |"
-    assert made[-1].startswith("tokens:9; on a GPU, today")
+    assert made.lines[0] == "|  | seeds | dev perplexity per token | training, s | change of dev perplexity per token |"
+    assert made.lines[3] == "| worse | 1 | 90.50 | – | +10.50 |"
+    assert made.caption == "On a GPU.[^]"
+    assert made.notes == {"": "tokens:9. a GPU; today, commit c. Command: ``."}
 
 
 def test_they_are_made_of_the_newest_results() -> None:
@@ -63,8 +66,41 @@ def test_a_block_is_replaced_and_all_else_stays(tables: ModuleType, tmp_path: Pa
     assert "old" not in made
     assert "| skip-gram on the GPU | 100 | 2 | 50.0 ± 0.0 | 25.0 ± 0.0 | 0.500 ± 0.000 | – | 0.500 ± 0.141 |" in made[5]
     assert made[5].endswith("| 0.100 ± 0.000 | 1,235 ± 0 | 1 ± 0 |")
-    assert not any("CBOW" in line for line in made)
-    assert any("at 0123456789 on a processor (2 processors; load before 0.1, after 0.2)" in line for line in made)
+    assert not any("| CBOW" in line for line in made)
+    assert any(
+        line.startswith("1,000 words of text, 10 of them distinct") and line.endswith("[^vectors]") for line in made
+    )
+    footnotes = "<!-- footnotes -->\nold\n<!-- end -->\n"
+    *_, note, empty, end = tables.with_tables(text + footnotes, tmp_path).splitlines()
+    where = "a processor (2 processors; load 0.1 before, 0.2 after)"
+    how = "2026-01-01, commit 0123456789; python 3.12. Command: `python benchmarks/vectors.py`."
+    assert note == f"[^vectors]: {where}; {how}"
+    assert (empty, end) == ("", "<!-- end -->")
+
+
+def test_every_table_is_shown_once_and_none_outside_the_pages_of_results(tables: ModuleType) -> None:
+    shown = [name for page in PAGES.values() for name in re.findall(r"<!-- generated: ([\w-]+) -->", page)]
+    assert sorted(shown) == sorted(tables.TABLES)
+    guides = BENCHMARKS.parent.glob("docs/*.md")
+    assert [guide.name for guide in guides if "<!-- generated" in guide.read_text(encoding="utf-8")] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_table_has_a_footnote_and_every_footnote_a_reference(page: str) -> None:
+    text = PAGES[page]
+    tables, _, footnotes = text.partition("<!-- footnotes -->")
+    for block in re.findall(r"<!-- generated: .*?<!-- end -->", tables, re.DOTALL):
+        assert "[^" in block
+    defined = re.findall(r"^\[\^([\w-]+)\]: ", footnotes, re.MULTILINE)
+    assert set(re.findall(r"\[\^([\w-]+)\]", tables)) == set(defined)
+    assert len(set(defined)) == len(defined)
+
+
+def test_conditions_name_the_gpu_and_the_host_and_end_with_the_note(tables: ModuleType) -> None:
+    record = {"gpu": "a GPU", "device": "cuda", "processor": "P", "cpus": 16, "uncommitted_changes": True}
+    record |= {"date": "today", "commit": "0123456789abc", "command": "c", "note": "it was busy"}
+    told = "a GPU, P (16 processors); today, commit 0123456789 with uncommitted changes. Command: `c`. It was busy."
+    assert tables.conditions(record) == told
 
 
 def test_an_unknown_table_is_refused(tables: ModuleType, tmp_path: Path) -> None:
@@ -78,56 +114,60 @@ def test_tables_of_language_models(tables: ModuleType, tmp_path: Path) -> None:
     figure = {"recipe": "ptb-awd-lstm", "parameters": 1000, "seconds": 90, "dev": scored, "test": scored}
     figure |= {"cache": cache, "commit": "0123456789abc"}
     plain = figure | {"recipe": "mine", "cache": None}
-    (tmp_path / "language.json").write_text(json.dumps({"figures": [figure, figure, plain]}))
-    made = tables.with_tables("<!-- generated: language -->\n<!-- end -->", tmp_path).splitlines()
-    assert "| mine | 1 | 1,000 | 1.5 | 60.00 | 60.00 |  | – |  |" in made
-    assert any(line.startswith("| ptb-awd-lstm | 2 | 1,000 | 1.5 ± 0.0 |") and "[57.3]" in line for line in made)
-    assert "- mine, at 0123456789: tokens:5|x:1" in made
-    assert "- ptb-awd-lstm with a cache: x:1|cache:5" in made
+    made = block(tables, tmp_path, "language", {"figures": [figure, figure, plain], **CONDITIONS})
+    assert "| mine[^language-mine] | 1 | 1,000 | 1.5 | 60.00 | 60.00 |  | – |  |" in made
+    row = next(
+        line for line in made if line.startswith("| ptb-awd-lstm[^language-ptb-awd-lstm] | 2 | 1,000 | 1.5 ± 0.0")
+    )
+    assert row.endswith("| 57.3[^language-merity-2018] | 50.00 ± 0.00 | 52.8[^language-merity-2018] |")
+    assert "[^language-mine]: mine, on a CPU, commit 0123456789: tokens:5|x:1." in made
+    cached = "ptb-awd-lstm, on a CPU, commit 0123456789: tokens:5|x:1. With a cache: x:1|cache:5."
+    assert f"[^language-ptb-awd-lstm]: {cached}" in made
+    assert [line for line in made if line.startswith("[^language-m")][1:] == [
+        "[^language-merity-2018]: Merity et al. (2018), Regularizing and optimizing LSTM language models."
+    ], "papers that no row cites are left out"
     changed = [
         plain | {"changes": ["seed=3"], "device": "GPU", "against": {"recipe": "a-b", "ratio": ratio} | interval}
         for ratio, interval in ((0.95, {"ratio_interval": [0.9, 1.0]}), (0.97, {"ratio_interval": [0.96, 1.04]}))
     ]
-    (tmp_path / "language.json").write_text(json.dumps({"figures": [figure, *changed]}))
-    made = tables.with_tables("<!-- generated: language -->\n<!-- end -->", tmp_path).splitlines()
-    assert any(line.startswith("| mine | 2 |") and line.endswith("| a-b: −4.0 % [−7.0, +2.0] |") for line in made)
-    assert "- mine, with `seed=3`, on GPU, at 0123456789: tokens:5|x:1" in made
+    made = block(tables, tmp_path, "language", {"figures": [figure, *changed], **CONDITIONS})
+    assert any("-mine] | 2 |" in line and line.endswith("| a-b: −4.0 % [−7.0, +2.0] |") for line in made)
+    assert "[^language-mine]: mine, with `seed=3`, on GPU, commit 0123456789: tokens:5|x:1." in made
     rung = {"rung": "lstm", "parameters": 10, "seconds": 30.4, "tokens_per_second": 1000.0, "perplexity": 50.0}
     rung |= {"added": -5.25, "against": "rnn", "signature": "x:1"}
     conditions = {"date": "2026-01-01", "commit": "c" * 40, "processor": "P", "cpus": 2, "command": "regard ladder"}
-    conditions["versions"] = {"torch": "2.13"}
-    (tmp_path / "ladder.json").write_text(json.dumps({"rungs": [rung], "note": "In a minute.", **conditions}))
-    made = tables.with_tables("<!-- generated: ladder -->\n<!-- end -->", tmp_path).splitlines()
+    conditions |= {"versions": {"torch": "2.13"}, "uncommitted_changes": False}
+    made = block(tables, tmp_path, "ladder", {"rungs": [rung], "note": "In a minute.", **conditions})
     assert "| lstm | 10 | 30 | 1,000 | 50.00 | -5.2 % | rnn |" in made
+    assert any(line.startswith("[^ladder]: lstm: x:1. P (2 processors)") and "In a minute." in line for line in made)
     speed = {"processor": "p", "threads": 2, "tokens": 9, "date": "2026-01-01", "commit": "0123456789abc"}
-    speed |= {"command": "c", "figures": [{"rung": "rnn", "first": 12.0, "last": 11.0}]}
-    (tmp_path / "generating.json").write_text(json.dumps(speed))
-    made = tables.with_tables("<!-- generated: generating -->\n<!-- end -->", tmp_path).splitlines()
+    speed |= {"command": "c", "figures": [{"rung": "rnn", "first": 12.0, "last": 11.0}], "uncommitted_changes": False}
+    made = block(tables, tmp_path, "generating", speed)
     assert "| rnn | 12 | 11 |" in made
-    assert "9 tokens on p, 2 threads; 2026-01-01, 0123456789: `c`" in made
+    assert "9 tokens on p, 2 threads.[^generating]" in made
+    assert "[^generating]: p; 2026-01-01, commit 0123456789. Command: `c`." in made
 
 
 def test_tables_of_rare_words(tables: ModuleType, tmp_path: Path) -> None:
     row = {"words": "rare, new", "count": 1200, "bits": 8.0, "margin": 0.1, "change": None, "change_margin": None}
     other = row | {"model": "copying", "bits": 6.5, "change": -1.5, "change_margin": 0.05}
-    record = {"rare": 20, "date": "2026-01-01", "commit": "0123456789abc", "command": "c"}
-    record |= {"figures": [row | {"model": "lstm"}, other]}
-    (tmp_path / "rare_words.json").write_text(json.dumps(record))
-    made = tables.with_tables("<!-- generated: rare-words -->\n<!-- end -->", tmp_path).splitlines()
-    assert made[2] == "| words | count | lstm | copying | change |"
-    assert made[4] == "| rare, new | 1,200 | 8.00 ± 0.10 | 6.50 ± 0.10 | −1.50 ± 0.05 |"
-    assert "20 times or less in training. 2026-01-01, 0123456789: `c`" in made[6]
+    record = {"rare": 20, "figures": [row | {"model": "lstm"}, other], **CONDITIONS}
+    made = block(tables, tmp_path, "rare-words", record)
+    assert made[1] == "| words | count | lstm | copying | change |"
+    assert made[3] == "| rare, new | 1,200 | 8.00 ± 0.10 | 6.50 ± 0.10 | −1.50 ± 0.05 |"
+    assert made[5].endswith("occur 20 times or less in the training text.[^rare-words]")
 
 
 def test_tables_of_training_speed_of_language_models(tables: ModuleType, tmp_path: Path) -> None:
     figure = {"shape": "2 × 650", "weight_drop": 0.5, "precision": "bfloat16", "plain_ms": 7.25, "regard_ms": 2.5}
     record = {"figures": [figure | {"times_as_fast": 2.9}], "processor": "P", "versions": {"torch": "2.13"}}
-    record |= {"date": "2026-01-01", "commit": "0123456789abc", "command": "c"}
-    for gpu, where in ({"gpu": "G"}, "G"), ({}, "P"):
-        (tmp_path / "train_language_gpu.json").write_text(json.dumps(record | gpu))
-        made = tables.with_tables("<!-- generated: train-language-gpu -->\n<!-- end -->", tmp_path).splitlines()
+    record |= {"date": "2026-01-01", "commit": "0123456789abc", "command": "c", "uncommitted_changes": False}
+    for gpu, where, host in ({"gpu": "G"}, "G", "G, P"), ({}, "P", "P"):
+        made = block(tables, tmp_path, "train-language-gpu", record | gpu)
         assert "| 2 × 650 | 50% | bfloat16 | 7.2 | 2.5 | 2.90 × |" in made
-        assert f"On {where}, torch 2.13; 2026-01-01, 0123456789: `c`" in made
+        assert f"On {where}.[^train-language-gpu]" in made
+        note = f"[^train-language-gpu]: {host}; 2026-01-01, commit 0123456789; torch 2.13. Command: `c`."
+        assert note in made
 
 
 CONDITIONS = {"device": "a GPU", "date": "2026-01-01", "commit": "0123456789abc", "uncommitted_changes": False}
@@ -145,8 +185,10 @@ def row(name: str, *values: float, size: str = "", judged_by: str = "", **others
 
 
 def block(tables: ModuleType, folder: Path, name: str, record: dict[str, object]) -> list[str]:
-    (folder / f"{name}.json").write_text(json.dumps(record))
-    made: str = tables.with_tables(f"<!-- generated: {name} -->\n<!-- end -->", folder)
+    """The lines of a table and of its footnotes."""
+    (folder / tables.TABLES[name][0]).write_text(json.dumps(record))
+    page = f"<!-- generated: {name} -->\n<!-- end -->\n<!-- footnotes -->\n<!-- end -->"
+    made: str = tables.with_tables(page, folder)
     return made.splitlines()[1:]
 
 
@@ -161,10 +203,18 @@ def test_tables_of_experiments(tables: ModuleType, tmp_path: Path) -> None:
         "| failed | 0 | – | – |  |",
         "| both | 1 | 41.00 | 30 | +0.50 |",
     ]
-    assert made[8] == "tok:13a; on a GPU, 2026-01-01, 0123456789: `python benchmarks/experiments.py`"
-    rows[1]["made"] = CONDITIONS | {"device": "another", "uncommitted_changes": True}
+    assert made[8] == "± is the standard deviation over seeds. On a GPU.[^multi30k-ablation]"
+    how = "2026-01-01, commit 0123456789. Command: `python benchmarks/experiments.py`."
+    assert f"[^multi30k-ablation]: tok:13a. a GPU; {how}" in made
+    rows[1]["made"] = CONDITIONS | {"device": "another"}
     made = block(tables, tmp_path, "multi30k-ablation", {"rows": rows})
-    assert made[8].endswith("; on another, 2026-01-01, 0123456789 with changes: `python benchmarks/experiments.py`")
+    assert [line.split(" | ")[0] for line in made[3:5]] == [
+        "| as it is[^multi30k-ablation-1]",
+        "| less[^multi30k-ablation-2]",
+    ]
+    assert made[8] == "± is the standard deviation over seeds."
+    assert f"[^multi30k-ablation-1]: tok:13a. a GPU; {how}" in made
+    assert f"[^multi30k-ablation-2]: tok:13a. another; {how}" in made
     rows = [row("German alone", 40.0), row("both", 30.0, de=[41.0], fr=[20.0])]
     made = block(tables, tmp_path, "tatoeba", {"rows": rows})
     assert made[1] == "|  | seeds | dev BLEU | dev BLEU de | dev BLEU fr | training, s |"
@@ -177,11 +227,11 @@ def test_a_change_has_an_interval_where_both_have_several_seeds(tables: ModuleTy
     # Two deviations of 1 over three seeds: 2 ∓ t(4) · √(1/3 + 1/3), and t(4) is 2.776.
     assert made[4].endswith("| −2.00 [−4.27, +0.27] |")
     assert made[5].endswith("| −2.00 |")
-    assert made[-3].startswith("In brackets, the 95 % interval of a change, by Welch's t over seeds. tok:13a")
+    assert made[7].startswith("In brackets, the 95 % interval of the change, by Welch's t over seeds. ±")
     alike = [row("as it is", 40.0, 40.0), row("less", 38.0, 38.0)]
     assert block(tables, tmp_path, "multi30k-ablation", {"rows": alike})[4].endswith("| −2.00 |")
     made = block(tables, tmp_path, "multi30k-ablation", {"rows": [row("as it is", 40.0), row("less", 38.0)]})
-    assert made[-3].startswith("tok:13a; on a GPU"), "of one seed each, nothing is said of intervals"
+    assert made[6] == "On a GPU.[^multi30k-ablation]", "of one seed each, nothing is said of intervals"
 
 
 def test_the_guide_marks_the_best_of_each_size(tables: ModuleType, tmp_path: Path) -> None:
@@ -212,18 +262,23 @@ def test_the_table_of_europarl(tables: ModuleType, tmp_path: Path) -> None:
         "| Regard | 100 | 10 | 13,230 | 33.00 | 33.00 | 2.0 | 1.5 |",
         "| MarianMT, plain loop | 600 | 10 | 13,230 | 33.10 | 33.10 | 2.0 | 1.5 |",
     ]
-    assert made[6].startswith("5.98 times as fast; 5.50 times, if all passes of the peer were as short as its ")
+    assert made[6].startswith(
+        "On a GPU. 5.98 times as fast; 5.50 times, if all passes of the peer were as short as its "
+    )
     assert ". Test BLEU differs by −0.10, 95 % interval −0.50 to +0.30, p = 0.500" in made[6]
-    assert "`train.optimizer.rate=5e-4`" in made[6]
+    note = "[^europarl]: Settings of the peer: `train.optimizer.rate=5e-4`. BLEU: tok:13a|bs:1000. a GPU; 2026-01-01, "
+    assert any(line.startswith(note) for line in made)
     record["peer"]["passes"] = [60.0, 60.0]
     made = block(tables, tmp_path, "europarl", record | {"scores": {"dev": scores, "test": scores}})
-    assert "as fast; 2 passes of the peer were timed, and the others taken to be as long as those after the" in made[6]
+    note = "[^europarl]: 2 passes of the peer were timed; the others count as long as those after the first. Settings"
+    assert any(line.startswith(note) for line in made)
     record["peer"] |= {"passes": [300.4, 60.0], "sample": 150}
     made = block(tables, tmp_path, "europarl", record | {"scores": {"dev": scores, "test": scores}})
     assert made[4].endswith("| 33.10 | – | 1.5 |")
-    assert "a sample of 150 batches, timed when their shapes were new and when they were not: 300 s for the" in made[6]
+    note = "a sample of 150 batches, timed when their shapes were new and when they were not: 300 s for the first pass"
+    assert any(note in line for line in made)
     made = block(tables, tmp_path, "europarl", record | {"scores": {"dev": scores, "test": scores}, "note": "Noted."})
-    assert "Noted." in made
+    assert any(line.endswith("`python benchmarks/experiments.py`. Noted.") for line in made)
 
 
 def test_tables_of_decoding_on_a_cpu_say_at_which_size_of_batches(tables: ModuleType) -> None:
@@ -235,9 +290,9 @@ def test_tables_of_decoding_on_a_cpu_say_at_which_size_of_batches(tables: Module
     beside_joeynmt = tables.decode_joeynmt, "JoeyNMT", "times_joeynmt", ""
     for table, peer, times, ending in (beside_marian, beside_joeynmt):
         figure = speed | quality | {times: 2.0, f"{times}_by_processor": 3.0}
-        made = table(record | {"figures": [figure]})
+        made = table(record | {"figures": [figure]}).lines
         assert made[0].startswith(f"| system | sentences/s | slowest to fastest | times {peer} |")
         assert made[2] == f"| own | 8.0 | 7.0 – 9.0 | 2.00 × | 3.00 × |{ending}"
-        made = table(record | {"figures": [figure | {"batch_tokens": 4096}]})
+        made = table(record | {"figures": [figure | {"batch_tokens": 4096}]}).lines
         assert made[0].startswith(f"| system | batch, tokens | sentences/s | slowest to fastest | times {peer} |")
         assert made[2] == f"| own | 4,096 | 8.0 | 7.0 – 9.0 | 2.00 × | 3.00 × |{ending}"

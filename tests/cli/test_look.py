@@ -6,9 +6,11 @@ from xml.etree import ElementTree
 
 import pytest
 from command_line import Trained, regard
+from language_runs import language_recipe
 
 import regard as library
-from regard.inspect import pharaoh, reverse, symmetrize
+from regard.inspect import Inspection, pharaoh, reverse, symmetrize
+from regard.train import run
 
 
 def test_in_the_terminal(trained: Trained) -> None:
@@ -45,6 +47,74 @@ def test_as_a_drawing(trained: Trained, tmp_path: Path) -> None:
     picture = tmp_path / "look.SVG"
     assert regard("look", trained.folder, "eins", "-o", picture).code == 0
     assert ElementTree.parse(picture).getroot().tag.endswith("svg")
+
+
+def test_as_json(trained: Trained, tmp_path: Path) -> None:
+    out = tmp_path / "look.json"
+    assert regard("look", trained.folder, "eins zwei", "one two", "-o", out).code == 0
+    text = out.read_text(encoding="utf-8")
+    seen = library.load(trained.folder).inspect("eins zwei", "one two")
+    assert text == seen.to_json() + "\n"
+    assert Inspection.from_json(text).labels == seen.labels
+
+
+def test_whatever_is_inside_can_be_shown(trained: Trained) -> None:
+    listed = regard("look", trained.folder, "eins zwei", "one two", "--list").out.splitlines()
+    names = {line.split()[0]: line.split(maxsplit=1)[1] for line in listed}
+    assert names["decoder.attention.weights"] == "head 1 × target 3 × source 3"
+    assert names["encoder.stack.layers.0.ahead.gates.reset"] == "source 3 × feature 16"
+    told = regard("look", trained.folder, "eins zwei", "one two", "--show", "encoder.*.gates.*")
+    assert told.out.count("(rows: source, columns: units)") == sum(
+        ".gates." in name for name in names if name[0] == "e"
+    )
+    told = regard("look", trained.folder, "eins zwei", "one two", "--show", "candidates")
+    assert told.out.splitlines()[1].strip() == "candidates"
+    assert told.out.splitlines()[2].split()[:2] == ["one", "one"]
+    told = regard("look", trained.folder, "eins zwei", "--show", "decoder.attention.weight")
+    assert told.code == 2
+    assert told.err.startswith(
+        "regard: nothing here matches 'decoder.attention.weight'; there is 'decoder.attention.weights', "
+    )
+    assert regard("look", trained.folder, "eins", "--head", 1).err == (
+        "regard: there is no head 1; heads are counted from 0 to 0\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("",), "the source is empty: there is nothing to look at; give at least one word"),
+        (("eins", "-o", "look.gif"), "look.gif: pictures are not written as .gif; choose a name that ends in"),
+        (("eins", "--to", "fr"), "'fr': this model was trained without tags (data.tags)"),
+    ],
+)
+def test_what_cannot_be_looked_at_is_said(trained: Trained, arguments: tuple[str, ...], message: str) -> None:
+    told = regard("look", trained.folder, *arguments)
+    assert (told.code, told.out) == (2, "")
+    assert told.err.startswith(f"regard: {message}")
+
+
+def test_language_models(tmp_path: Path) -> None:
+    for kind in ("attentive", "ngram"):
+        run(language_recipe(tmp_path, kind), tmp_path / kind, reporter=lambda event: None)
+    told = regard("look", tmp_path / "attentive", "the cat sees")
+    assert (told.code, told.err) == (0, "")
+    heading, columns, *rows = told.out.splitlines()
+    assert heading == "the cat sees"
+    assert columns.split() == ["surprisals", "candidates"]
+    assert [row.split()[0] for row in rows[:4]] == ["the", "cat", "sees", "∎"]
+    assert "attention.weights (rows: written, columns: read before)" in rows
+    table = regard("look", tmp_path / "ngram", "the cat")
+    assert table.code == 0
+    assert table.err == "this model has no attention, gates or states inside: only its candidates\n"
+    refused = regard("look", tmp_path / "ngram", "the cat", "--show", "*.weights")
+    assert refused.err == (
+        "regard: nothing here matches '*.weights'; there is 'probabilities', 'surprisals' or 'candidates'. This model "
+        "has no attention, gates or states inside: only its candidates\n"
+    )
+    assert regard("look", tmp_path / "ngram", "the", "--to", "de").err == (
+        "regard: --to de: this model does not write several languages; leave --to out\n"
+    )
 
 
 @pytest.fixture

@@ -2,12 +2,15 @@
 
 import re
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import pytest
 import torch
 from command_line import Trained, regard, regard_alone
 
 import regard as library
+from regard.decode import Session
 
 
 def translated(trained: Trained, *options: object, stdin: bytes) -> list[list[str]]:
@@ -137,7 +140,13 @@ def test_a_line_end_inside_an_output_is_a_space(
 
 
 def test_why_steps_are_not_captured_is_said_once(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.tasks.translator.device_of", lambda model: torch.device("cuda"))
+    asked = Session.why_eager
+
+    def on_cuda(session: Session, *given: Any, **named: Any) -> str | None:
+        with mock.patch.object(Session, "device", torch.device("cuda")):
+            return asked(session, *given, **named)
+
+    monkeypatch.setattr(Session, "why_eager", on_cuda)
     penalized, stdin = ["--set", "decode.coverage_penalty=0.1"], b"eins\nzwei\n"
     monkeypatch.setattr("regard.cli.translate.LINES_AT_ONCE", 1)
     said = "decoding steps are executed eagerly, not as captured CUDA graphs: "
@@ -151,5 +160,5 @@ def test_why_steps_are_not_captured_is_said_once(trained: Trained, monkeypatch: 
 
 def test_that_capturing_failed_is_said_afterwards(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = iter([None, "not captured: because"])
-    monkeypatch.setattr("regard.tasks.translator.why_eager", lambda *_, **__: next(answers))
+    monkeypatch.setattr(Session, "why_eager", lambda *_, **__: next(answers))
     assert regard("translate", trained.folder, stdin=b"eins\n").err == "not captured: because\n"

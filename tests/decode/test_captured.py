@@ -17,19 +17,16 @@ from torch import Tensor
 
 from regard.attention import cache, kept
 from regard.attention.kept import Kept, taken
-from regard.decode import Hypothesis, captured, decode_all
+from regard.decode import Hypothesis, Session, captured, decode_all, session
 from regard.decode.captured import (
     FAILURES,
     CapturedStepping,
     Rooms,
     rebuilt,
     signature_of,
-    steppings_of,
     tensors_of,
-    why_eager,
     why_not,
 )
-from regard.decode.precision import narrow
 from regard.decode.stepping import Stepping
 from regard.errors import ModelError
 from regard.graphs import Work
@@ -259,17 +256,19 @@ def test_why_steps_are_not_captured() -> None:
     assert why_not(how, cuda, forced=False, watched=False) is None
 
 
-def test_one_line_says_why_steps_on_a_cuda_device_are_not_captured() -> None:
-    model, cuda, penalized = TableGenerator(random_table(1, 6)), torch.device("cuda"), Decoding(coverage_penalty=0.1)
+def test_one_line_says_why_steps_on_a_cuda_device_are_not_captured(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, penalized = TableGenerator(random_table(1, 6)), Decoding(coverage_penalty=0.1)
     eager = "decoding steps are executed eagerly, not as captured CUDA graphs: "
-    assert why_eager(model, Decoding(), cuda) is None
-    assert why_eager(model, penalized, CPU) is None
-    because = why_eager(model, penalized, cuda)
+    held = Session(model)
+    assert held.why_eager(penalized) is None
+    monkeypatch.setattr(Session, "device", torch.device("cuda"))
+    assert held.why_eager(Decoding()) is None
+    because = held.why_eager(penalized)
     assert because == eager + "the coverage penalty looks at the attention"
-    because = why_eager(model, Decoding(), cuda, terms=True)
+    because = held.why_eager(Decoding(), terms=True)
     assert because == eager + "outputs that must contain terms are searched for by the processor"
     with record(model, "weights"):
-        assert why_eager(model, Decoding(), cuda) == eager + "a tap is watched"
+        assert held.why_eager(Decoding()) == eager + "a tap is watched"
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
@@ -284,14 +283,15 @@ def test_that_capturing_failed_is_said_when_it_has(monkeypatch: pytest.MonkeyPat
         def aside(self, work: Work) -> None:
             work()
 
-    monkeypatch.setattr(captured, "CudaGraphs", Refusing)
-    model, how, cuda = model_of(KINDS[0]), how_of("greedy", 1, 1), torch.device("cuda")
-    writer = narrow(model) if precision == "bfloat16" else model
-    (stepping,) = steppings_of(writer, how, cuda, forced=False)
+    monkeypatch.setattr(session, "CudaGraphs", Refusing)
+    monkeypatch.setattr(Session, "device", torch.device("cuda"))
+    held, how = Session(model_of(KINDS[0])), how_of("greedy", 1, 1)
+    with held._computing_in(precision) as writer:
+        (stepping,) = held.steppings(writer, how, forced=False)
     for _ in range(FAILURES):
-        assert why_eager(model, how, cuda) is None
+        assert held.why_eager(how) is None
         stepping("step", torch.neg, torch.ones(1))
-    assert why_eager(model, how, cuda) == (
+    assert held.why_eager(how) == (
         "decoding steps are executed eagerly, not as captured CUDA graphs: "
         "operation not permitted when stream is capturing"
     )
@@ -299,11 +299,12 @@ def test_that_capturing_failed_is_said_when_it_has(monkeypatch: pytest.MonkeyPat
 
 def test_there_is_one_worker_where_somebody_looks_and_otherwise_as_many_as_threads() -> None:
     model = TableGenerator(random_table(1, 6))
+    held = Session(model)
     torch.set_num_threads(2)
-    assert [type(one) for one in steppings_of(model, Decoding(), CPU, forced=False)] == [Stepping] * 2
-    assert len(steppings_of(model, Decoding(coverage_penalty=0.1), CPU, forced=False)) == 1
+    assert [type(one) for one in held.steppings(model, Decoding(), forced=False)] == [Stepping] * 2
+    assert len(held.steppings(model, Decoding(coverage_penalty=0.1), forced=False)) == 1
     with record(model, "weights"):
-        assert len(steppings_of(model, Decoding(), CPU, forced=False)) == 1
+        assert len(held.steppings(model, Decoding(), forced=False)) == 1
 
 
 @dataclass
@@ -458,13 +459,13 @@ def test_graphs_give_the_bits_of_steps_one_by_one(
     if dtype == torch.bfloat16 and "recurrent" in name:
         pytest.skip("tried with Transformers alone")
     model, how = model_of(name).to("cuda", dtype), how_of(method, beam, n_best, longest_factor=2.0)
-    device = torch.device("cuda")
-    (captured,) = steppings_of(model, how, device, forced=False)
+    device, held = torch.device("cuda"), Session(model)
+    (captured,) = held.steppings(model, how, forced=False)
     assert isinstance(captured, CapturedStepping)
     uncaptured = decode_all(model, SOURCES, how, stepping=CapturedStepping(device, None))
     for _ in range(2):
-        assert decode_all(model, SOURCES, how) == uncaptured
-    assert steppings_of(model, how, device, forced=False)[0] is captured
+        assert decode_all(held, SOURCES, how) == uncaptured
+    assert held.steppings(model, how, forced=False)[0] is captured
     assert captured.count > 0
     assert captured.reason == ""
 
@@ -477,17 +478,18 @@ def test_other_weights_at_the_same_place_are_read_and_at_another_captured_anew()
     def uncaptured() -> list[list[Hypothesis]]:
         return decode_all(model, SOURCES, how, stepping=CapturedStepping(device, None))
 
-    before = decode_all(model, SOURCES, how)
-    (first,) = steppings_of(model, how, device, forced=False)
+    held = Session(model)
+    before = decode_all(held, SOURCES, how)
+    (first,) = held.steppings(model, how, forced=False)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(1.5)
-    assert decode_all(model, SOURCES, how) == uncaptured() != before
-    assert steppings_of(model, how, device, forced=False)[0] is first
+    assert decode_all(held, SOURCES, how) == uncaptured() != before
+    assert held.steppings(model, how, forced=False)[0] is first
     replaced: Callable[[Tensor], Tensor] = lambda tensor: tensor.clone()  # noqa: E731
     model._apply(replaced)
-    assert decode_all(model, SOURCES, how) == uncaptured()
-    assert steppings_of(model, how, device, forced=False)[0] is not first
+    assert decode_all(held, SOURCES, how) == uncaptured()
+    assert held.steppings(model, how, forced=False)[0] is not first
 
 
 def test_steps_with_other_kernels_are_made_ready_for_capturing_apart() -> None:
@@ -509,6 +511,7 @@ def test_graphs_of_steps_by_rules_are_made_at_the_first_attempt() -> None:
     device = torch.device("cuda")
     # A beam that no other test has: its kernels are not there yet.
     model, how = model_of(KINDS[0]).to(device), how_of("beam", 7, 3, no_repeat=2, least=4)
-    found = decode_all(model, SOURCES, how)
-    assert [stepping.reason for stepping in steppings_of(model, how, device, forced=False)] == [""]
+    held = Session(model)
+    found = decode_all(held, SOURCES, how)
+    assert [stepping.reason for stepping in held.steppings(model, how, forced=False)] == [""]
     assert found == decode_all(model, SOURCES, how, stepping=CapturedStepping(device, None))

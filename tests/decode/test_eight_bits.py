@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.data.batch import padded_sources
-from regard.decode import decode_all, eight_bits, precision, score_all
+from regard.decode import decode_all, eight_bits, score_all, session
 from regard.decode.eight_bits import EightBits, has_eight_bits, in_eight_bits, is_exact
 from regard.decode.packed import can_pack
-from regard.decode.precision import computing_in
+from regard.decode.session import Session
 from regard.errors import ModelWarning
 from regard.models import Ensemble, Generator, build_model
 from regard.nn.cells import Cell
@@ -183,7 +183,7 @@ def test_a_copy_shares_embeddings_other_weights_and_taps_and_leaves_the_model_as
     assert all(before[name] is tensor for name, tensor in others)
     assert copy.decoder.input.embedding.weight is model.decoder.input.embedding.weight
     with record(model, "decoder.*.cross.weights") as seen:
-        decode_all(model, SOURCES, Decoding(beam=2, longest_factor=0.0, longest_extra=2, precision="int8"))
+        decode_all(model, SOURCES[:1], Decoding(beam=1, longest_factor=0.0, longest_extra=2, precision="int8"))
     assert all(seen.values())
 
 
@@ -197,9 +197,10 @@ def test_gates_and_cells_stay_as_they_are() -> None:
     assert not any(isinstance(weight, EightBits) for weight in weights)
 
 
-def test_elsewhere_the_model_itself_computes() -> None:
+def test_elsewhere_the_model_itself_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_of("transformer-scaled_dot-sinusoidal")
-    with computing_in("int8", model, torch.device("cuda")) as computing:
+    monkeypatch.setattr(Session, "device", torch.device("cuda"))
+    with Session(model)._computing_in("int8") as computing:
         assert computing is model
 
 
@@ -208,7 +209,7 @@ def test_a_processor_that_cannot_is_told_of_once(missing: str, monkeypatch: pyte
     model = model_of("transformer-scaled_dot-sinusoidal")
     monkeypatch.setattr(eight_bits, "is_exact", lambda: missing != "exact")
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: missing != "quick")
-    caches = precision._can_round, has_eight_bits, can_pack
+    caches = session._can_round, has_eight_bits, can_pack
     for each in caches:
         each.cache_clear()
     try:
@@ -216,13 +217,14 @@ def test_a_processor_that_cannot_is_told_of_once(missing: str, monkeypatch: pyte
             "decode.precision = 'int8': this processor, or torch on it, has no quick and exact products of such "
             "numbers, so float32 is used instead; set it to bfloat16 or float32"
         )
-        with pytest.warns(ModelWarning) as told, computing_in("int8", model, CPU) as computing:
+        held = Session(model)
+        with pytest.warns(ModelWarning) as told, held._computing_in("int8") as computing:
             assert not eight_bits_of(computing)
         assert [str(one.message) for one in told] == [message]
-        with warnings.catch_warnings(), computing_in("int8", model, CPU) as again:
+        with warnings.catch_warnings(), held._computing_in("int8") as again:
             warnings.simplefilter("error")
             assert again is computing
-        with computing_in("float32", model, CPU) as usual:
+        with held._computing_in("float32") as usual:
             assert usual is computing
     finally:
         for each in caches:

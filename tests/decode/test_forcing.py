@@ -10,7 +10,7 @@ from decoding_toys import TableGenerator, UniformGenerator, apart, every_output,
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.decode import corpus, decode_all, score_all
+from regard.decode import Session, decode_all, score_all
 from regard.decode.forcing import ForcedSearch, Partial, decode_forced
 from regard.errors import UsageError
 from regard.models import Generator
@@ -126,12 +126,12 @@ def test_the_model_computes_in_the_format_that_decoding_says(monkeypatch: pytest
     asked = []
 
     @contextmanager
-    def computing_in(precision: str, model: Generator, device: torch.device) -> Iterator[Generator]:
+    def computing_in(self: Session, precision: str) -> Iterator[Generator]:
         asked.append(precision)
         yield other
 
     expected = decode_forced(other, [[4]], Decoding(), [[[5]]])
-    monkeypatch.setattr(corpus, "computing_in", computing_in)
+    monkeypatch.setattr(Session, "_computing_in", computing_in)
     seen: list[tuple[int, int]] = []
     how = Decoding(precision="bfloat16")
     assert decode_forced(model, [[4]], how, [[[5]]], on_progress=lambda *it: seen.append(it)) == expected

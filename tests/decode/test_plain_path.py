@@ -11,7 +11,7 @@ from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY
 from torch import Tensor
 
 from regard.data.batch import padded_sources
-from regard.decode import decode_all
+from regard.decode import decode, decode_all
 from regard.decode.captured import CapturedStepping
 from regard.decode.choosing import RUN, Likeliest, likeliest
 from regard.decode.ranking import LEAST_COVERAGE
@@ -129,9 +129,9 @@ def test_so_they_do_in_shapes_that_are_filled_up(name: str, longest: int) -> Non
 @each_kind
 def test_looking_shows_a_row_for_each_hypothesis_and_changes_nothing(name: str) -> None:
     model, how = model_of(name), Decoding(beam=3, n_best=3, longest_factor=1.0, longest_extra=2)
-    usual = decode_all(model, SOURCES, how)
+    usual = decode(model, padded_sources(SOURCES), how)
     with record(model) as seen:
-        watched = decode_all(model, SOURCES, how)
+        watched = decode(model, padded_sources(SOURCES), how)
     assert [[one.tokens for one in row] for row in watched] == [[one.tokens for one in row] for row in usual]
     for tap in model.cross_taps:
         assert [len(weights) for weights in seen[tap]] == [len(rows) for rows in seen["decoder.output"]]

@@ -5,28 +5,45 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from look_strategies import random_look, some_looks
+from inspection_strategies import random_inspection, some_inspections
 
 from regard.errors import PictureWarning, UsageError
-from regard.inspect import Look, draw, fonts, save_picture, save_pictures
+from regard.inspect import Array, Inspection, draw, fonts, save_pictures
 from regard.inspect.fonts import TOFU, families_for, without
 
 
-@given(some_looks())
+def weights(value: float) -> Inspection:
+    return Inspection({"tap": Array(("head", "target", "source"), np.full((1, 1, 1), value))}, {})
+
+
+@given(some_inspections())
 @settings(max_examples=8)
-def test_any_look_can_be_drawn(look: Look) -> None:
-    figure = draw([look])
+def test_any_inspection_can_be_drawn(seen: Inspection) -> None:
+    figure = draw([seen])
     figure.canvas.draw()
     panel = figure.axes[0]
-    assert [len(panel.get_xticklabels()), len(panel.get_yticklabels())] == [len(look.source), len(look.target)]
-    assert len(panel.patches) == len(look.gold or ())
-    np.testing.assert_allclose(panel.collections[0].get_array(), look.matrix())
+    source, target = seen.labels["source"], seen.labels["target"]
+    assert [len(panel.get_xticklabels()), len(panel.get_yticklabels())] == [len(source), len(target)]
+    assert len(panel.patches) == len(seen.gold)
+    mean = np.mean([seen[name].values.mean(0) for name in seen.shown], axis=0)
+    np.testing.assert_allclose(panel.collections[0].get_array(), mean)
 
 
-@given(some_looks())
+@given(some_inspections())
+@settings(max_examples=4)
+def test_everything_in_it_can_be_drawn(seen: Inspection) -> None:
+    figure = draw([seen], show="*")
+    figure.canvas.draw()
+    state, bits, candidates = figure.axes[len(seen.shown) : -1]
+    assert state.collections[0].get_clim()[0] == -state.collections[0].get_clim()[1]
+    assert len(bits.texts) == len(seen.labels["target"])
+    assert len(candidates.texts) == 2 * len(seen.labels["target"])
+
+
+@given(some_inspections())
 @settings(max_examples=5)
-def test_nothing_overlaps_or_leaves_the_figure(look: Look) -> None:
-    figure = draw([look, look, look])
+def test_nothing_overlaps_or_leaves_the_figure(seen: Inspection) -> None:
+    figure = draw([seen, seen, seen])
     boxes = [panel.get_tightbbox() for panel in figure.axes[:3]]
     whole = figure.bbox
     for box in boxes:
@@ -40,15 +57,13 @@ def test_nothing_overlaps_or_leaves_the_figure(look: Look) -> None:
     assert not boxes[0].overlaps(boxes[1])
 
 
-def test_all_panels_share_one_scale() -> None:
-    strong = Look(("a",), ("b",), {"tap": np.full((1, 1, 1), 0.8)})
-    weak = Look(("a",), ("b",), {"tap": np.full((1, 1, 1), 0.1)})
-    scales = [panel.collections[0].get_clim() for panel in draw([strong, weak]).axes[:2]]
-    assert scales == [(0.0, 0.8), (0.0, 0.8)]
+def test_panels_with_the_same_axes_share_one_scale() -> None:
+    scales = [panel.collections[0].get_clim() for panel in draw([weights(0.75), weights(0.125)]).axes[:2]]
+    assert scales == [(0.0, 0.75), (0.0, 0.75)]
 
 
 def test_many_panels_go_on_in_the_next_row() -> None:
-    look = random_look([f"word{place}" for place in range(15)], ["a", "b"])
+    look = random_inspection([f"word{place}" for place in range(15)], ["a", "b"])
     tops = [panel.get_position().y1 for panel in draw([look] * 3).axes[:3]]
     assert tops[0] == pytest.approx(tops[1])
     assert tops[2] < tops[0]
@@ -56,37 +71,37 @@ def test_many_panels_go_on_in_the_next_row() -> None:
 
 def test_a_source_from_right_to_left_has_its_first_word_on_the_right() -> None:
     arabic, english = ["هذا", "بيت"], ["a", "house"]
-    assert draw([random_look(arabic, english)]).axes[0].xaxis_inverted()
-    assert not draw([random_look(english, arabic)]).axes[0].xaxis_inverted()
+    assert draw([random_inspection(arabic, english)]).axes[0].xaxis_inverted()
+    assert not draw([random_inspection(english, arabic)]).axes[0].xaxis_inverted()
 
 
 def test_a_look_at_nothing_can_be_drawn() -> None:
-    figure = draw([Look((), (), {"tap": np.zeros((1, 0, 0))})])
+    figure = draw([random_inspection([], [])])
     figure.canvas.draw()
     assert not figure.axes[0].collections
 
 
 @pytest.mark.parametrize(("name", "start"), [("a.png", b"\x89PNG"), ("a.SVG", b"<?xml"), ("a.pdf", b"%PDF")])
 def test_the_suffix_is_the_format(name: str, start: bytes, tmp_path: Path) -> None:
-    save_picture(random_look(["日", "b"], ["c"], heads=2, title="a → b"), tmp_path / name, head=1)
+    save_pictures([random_inspection(["日", "b"], ["c"], heads=2, title="a → b")], str(tmp_path / name), head=1)
     assert (tmp_path / name).read_bytes().startswith(start)
 
 
 def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
-    look = random_look(["a"], ["b"])
+    look = random_inspection(["a"], ["b"])
     for name, said in (("a.jpg", ".jpg"), ("a", "a file without suffix")):
         with pytest.raises(UsageError) as caught:
-            save_picture(look, tmp_path / name)
+            save_pictures([look], tmp_path / name)
         assert str(caught.value).startswith(
             f"{tmp_path / name}: pictures are not written as {said}; choose a name that"
         )
         assert {"'.png'", "'.svg'", "'.pdf'"} <= set(str(caught.value).replace(",", "").split())
     with pytest.raises(UsageError) as caught:
-        save_picture(look, tmp_path / "missing" / "a.png")
+        save_pictures([look], tmp_path / "missing" / "a.png")
     assert str(caught.value) == (
         f"{tmp_path / 'missing' / 'a.png'}: cannot be written (No such file or directory); choose a folder that exists"
     )
-    with pytest.raises(UsageError, match="there is nothing to draw; give at least one look"):
+    with pytest.raises(UsageError, match="there is nothing to draw; give at least one inspection"):
         save_pictures([], tmp_path / "a.png")
 
 
@@ -101,7 +116,7 @@ def test_fonts_are_chosen_by_their_characters() -> None:
 def test_a_machine_with_one_font_draws_boxes_without_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     only = [font for font in fonts._candidates() if font[0] == "DejaVu Sans"]
     monkeypatch.setattr(fonts, "_candidates", lambda: tuple(only))
-    figure = draw([random_look(["日本", "a"], ["छोटा"], title="日")])
+    figure = draw([random_inspection(["日本", "a"], ["छोटा"], title="日")])
     figure.canvas.draw()
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == [TOFU * 2, "a"]
     assert figure.axes[0].get_title(loc="left") == TOFU
@@ -111,12 +126,12 @@ def test_an_old_matplotlib_draws_scripts_that_it_cannot_shape_with_a_warning(mon
     monkeypatch.setattr(fonts, "HAS_SHAPING", False)
     monkeypatch.setattr(fonts, "__version_info__", (3, 8, 4, "final", 0))
     with pytest.warns(PictureWarning) as said:
-        draw([random_look(["हिन्दी", "a"], ["هذا"])])
+        draw([random_inspection(["हिन्दी", "a"], ["هذا"])])
     assert [str(warning.message) for warning in said] == [
         "matplotlib 3.8.4 draws Arabic, Devanagari letter by letter, without joining or ordering them; "
         "pip install --upgrade 'matplotlib>=3.11' for correct pictures, or use a page (.html)"
     ]
-    draw([random_look(["Größe", "日本"], ["число"])])
+    draw([random_inspection(["Größe", "日本"], ["число"])])
 
 
 def test_what_no_font_has_becomes_a_box_and_marks_vanish() -> None:

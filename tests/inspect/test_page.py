@@ -8,84 +8,98 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from look_strategies import random_look, some_looks
+from inspection_strategies import random_inspection, some_inspections
 from pages import CHROMIUM, Elements, check_fetches_nothing, dom_after, reported
 
 from regard.errors import UsageError
-from regard.inspect import Look, page, save_page
+from regard.inspect import Inspection, page, save_page
 
 
-@given(some_looks(), st.sampled_from(["a title", "</title><script>x()</script>", "{{data}}"]))
-def test_no_label_breaks_out(look: Look, title: str) -> None:
+@given(some_inspections(), st.sampled_from(["a title", "</title><script>x()</script>", "{{data}}"]))
+def test_no_label_breaks_out(look: Inspection, title: str) -> None:
     elements = Elements(page([look], title=title))
     assert [tag for tag, _ in elements.found].count("script") == 2
     data = json.loads(elements.scripts[0])[0]
     assert data["title"] == look.heading
-    for name, heads in look.weights.items():
-        np.testing.assert_allclose(data["weights"][name], heads, atol=5e-5)
-    assert data["gold"] == sorted(map(list, look.gold or ()))
+    for name, array in look.items():
+        np.testing.assert_allclose(data["arrays"][name]["values"], array.values.ravel(), atol=6e-5)
+        assert data["arrays"][name]["shape"] == list(array.values.shape)
+    assert data["gold"] == sorted(map(list, look.gold))
     assert html.escape(title) in page([look], title=title)
 
 
 def test_nothing_is_fetched() -> None:
-    text = page([random_look(["a", "b"], ["c"], layers=2, heads=2)])
+    text = page([random_inspection(["a", "b"], ["c"], layers=2, heads=2)])
     check_fetches_nothing(text)
 
 
-def test_looks_of_several_models_do_not_share_a_page() -> None:
-    looks = [random_look(["a"], ["b"]), random_look(["a"], ["b"], heads=2)]
+def test_inspections_of_several_models_do_not_share_a_page() -> None:
+    looks = [random_inspection(["a"], ["b"]), random_inspection(["a"], ["b"], layers=2)]
     with pytest.raises(UsageError) as caught:
         page(looks)
     assert str(caught.value) == (
-        "looks of one page must come from one model: look 0 has heads {'decoder.layers.0.cross.weights': 1}, "
-        "look 1 has {'decoder.layers.0.cross.weights': 2}"
+        "inspections of one page must come from one model: the first has ['candidates', "
+        "'decoder.layers.0.cross.weights', 'encoder.state', 'surprisals'], number 2 has ['candidates', "
+        "'decoder.layers.0.cross.weights', 'decoder.layers.1.cross.weights', 'encoder.state', 'surprisals']"
     )
-    with pytest.raises(UsageError, match="there is nothing to show; give at least one look"):
+    with pytest.raises(UsageError, match="there is nothing to show; give at least one inspection"):
         page([])
 
 
 def test_a_page_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     path = tmp_path / "missing" / "look.html"
     with pytest.raises(UsageError) as caught:
-        save_page([random_look(["a"], ["b"])], path)
+        save_page([random_inspection(["a"], ["b"])], str(path))
     assert str(caught.value) == (f"{path}: cannot be written (No such file or directory); choose a folder that exists")
 
 
 def test_text_that_is_no_unicode_is_written_all_the_same(tmp_path: Path) -> None:
-    save_page([random_look(["a"], ["b"], title="caf\udce9")], tmp_path / "look.html")
+    save_page([random_inspection(["a"], ["b"], title="caf\udce9")], tmp_path / "look.html")
     assert "caf�" in (tmp_path / "look.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 def test_in_a_browser(tmp_path: Path) -> None:
     looks = [
-        random_look(["Das", "Haus", "∎"], ["the", "</script>"], layers=2, heads=3, gold=frozenset({(1, 0)})),
-        random_look(["هذا", "بيت"], ["a", "house", "∎"], layers=2, heads=3, seed=1),
+        random_inspection(["Das", "Haus", "∎"], ["the", "</script>"], layers=2, heads=3, gold=frozenset({(1, 0)})),
+        random_inspection(["هذا", "بيت"], ["a", "house", "∎"], layers=2, heads=3, seed=1),
     ]
     script = """
     const cell = (view, t, s) => views[view].cells[t][s].getAttribute("aria-label");
     const seen = { articles: document.querySelectorAll("article").length,
-      gold: [...document.querySelectorAll("td.gold")].map((cell) => [cell.dataset.s, cell.dataset.t]),
+      gold: [...document.querySelectorAll("td.gold")].map((cell) => [cell.dataset.c, cell.dataset.r]),
       direction: views.map((view) => view.table.dir), mean: cell(0, 1, 2) };
-    choose(layers[1], "2");
+    choose("decoder.layers.1.cross.weights", "2");
     seen.chosen = cell(0, 1, 2);
     seen.pressed = document.querySelectorAll("button[aria-pressed=true]").length;
     const press = (key) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
     views[0].cells[0][0].focus();
     for (const key of ["ArrowRight", "ArrowDown", "ArrowDown", "End"]) press(key);
-    seen.focus = [document.activeElement.dataset.t, document.activeElement.dataset.s];
+    seen.focus = [document.activeElement.dataset.r, document.activeElement.dataset.c];
     seen.readout = views[0].readout.textContent;
     seen.stops = views[0].table.querySelectorAll('td[tabindex="0"]').length;
     views[1].cells[0][0].focus();
     press("ArrowLeft");
-    seen.leftward = document.activeElement.dataset.s;
+    seen.leftward = document.activeElement.dataset.c;
     const before = document.documentElement.dataset.theme;
     document.getElementById("theme").click();
     seen.themes = [before, document.documentElement.dataset.theme];
+    seen.arrays = [...arrayMenu.options].map((option) => option.value);
+    choose("encoder.state", "");
+    seen.signed = document.querySelector(".ramp").classList.contains("signed");
+    seen.state = cell(0, 2, 1);
+    seen.meaning = document.querySelector(".meaning").textContent;
+    choose("candidates", "");
+    seen.text = views[0].cells[0][1].textContent;
+    choose("surprisals", "");
+    seen.surprisal = views[0].cells[1][0].textContent;
     report(seen);
     """
     seen = reported(dom_after(script, page(looks), tmp_path))
-    mean, chosen = looks[0].matrix()[1, 2], looks[0].matrix("decoder.layers.1.cross.weights", 2)[1, 2]
+    layers = [looks[0][f"decoder.layers.{layer}.cross.weights"].values for layer in (0, 1)]
+    mean, chosen = np.mean(layers, axis=(0, 1))[1, 2], layers[1][2, 1, 2]
+    texts = looks[0]["candidates"].texts
+    assert texts is not None
     assert seen == {
         "articles": 2,
         "gold": [["1", "0"]],
@@ -94,8 +108,14 @@ def test_in_a_browser(tmp_path: Path) -> None:
         "chosen": f"</script>, ∎: {chosen:.3f}",
         "pressed": 2,
         "focus": ["1", "2"],
-        "readout": f"</script> read ∎ with weight {chosen:.3f}",
+        "readout": f"</script> · ∎: {chosen:.3f}",
         "stops": 1,
         "leftward": "1",
         "themes": ["light", "dark"],
+        "arrays": ["", *looks[0].shown, "encoder.state", "surprisals", "candidates"],
+        "signed": True,
+        "state": f"∎, 1: {looks[0]['encoder.state'].values[2, 1]:.3f}",
+        "meaning": "Rows: source, columns: units.",
+        "text": texts[0, 1],
+        "surprisal": f"{looks[0]['surprisals'].values[1]:.3f}",
     }

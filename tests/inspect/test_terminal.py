@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from look_strategies import random_look, some_looks
+from inspection_strategies import random_inspection, some_inspections
 from rich.cells import cell_len
 from rich.console import Console
 
-from regard.inspect import Look, print_look, terminal_picture
+from regard.inspect import Array, Inspection, print_inspection, terminal_picture
 
 
-def looking_back() -> Look:
+def looking_back() -> Inspection:
     """Each target letter looks at one source letter; the last one at two."""
     weights = np.array([[[0, 0, 1], [0, 1, 0], [0.5, 0, 0.5]]], dtype=float)
-    return Look(("日", "a", "END"), ("x", "年", "z"), {"tap": weights}, title="a look")
+    labels = {"source": ("日", "a", "END"), "target": ("x", "年", "z")}
+    return Inspection({"tap": Array(("head", "target", "source"), weights)}, labels, title="a look")
 
 
 def test_the_picture_in_blocks() -> None:
@@ -49,25 +50,53 @@ def test_a_long_source_goes_on_below() -> None:
 
 
 def test_marks_stay_with_their_letters() -> None:
-    look = random_look(["छोटा", "e\u0301t"], ["x"])
+    look = random_inspection(["छोटा", "e\u0301t"], ["x"])
     assert str(terminal_picture(look)).splitlines()[:2] == ["  छो e\u0301", "  टा t"]
 
 
-@given(some_looks(), st.integers(1, 40))
-def test_no_cell_is_lost_and_no_line_is_too_wide(look: Look, width: int) -> None:
+def test_below_zero_has_shades_of_its_own() -> None:
+    state = Array(("source", "feature"), np.array([[1.0, -1.0, 0.0]]))
+    seen = Inspection({"cell.state": state}, {"source": ("a",)}, title="t")
+    assert str(terminal_picture(seen, show="*.state")).splitlines() == [
+        "t",
+        "cell.state (rows: source, columns: units)",
+        "  0 1 2",
+        "a ██≡≡",
+    ]
+    assert str(terminal_picture(seen, style="ascii")).splitlines()[-1] == "a @@ii"
+    assert "on rgb(166,58,18)" in [str(span.style) for span in terminal_picture(seen, style="color").spans]
+
+
+def test_candidates_and_numbers_are_a_table() -> None:
+    arrays = {
+        "surprisals": Array(("target",), np.array([1.0, 20.5])),
+        "candidates": Array(
+            ("target", "rank"), np.full((2, 2), 0.5), np.array([["日", "b"], [" c", "d"]], dtype=object)
+        ),
+    }
+    seen = Inspection(arrays, {"target": ("a", "bc")}, shown=("surprisals", "candidates"))
+    assert str(terminal_picture(seen)).splitlines() == [
+        "    surprisals  candidates",
+        " a  1.00        日 0.50     b 0.50",
+        "bc  20.50       ␣c 0.50     d 0.50",
+    ]
+
+
+@given(some_inspections(), st.integers(1, 40))
+def test_no_cell_is_lost_and_no_line_is_too_wide(look: Inspection, width: int) -> None:
     picture = terminal_picture(look, width=width, style="color")
     cells = [span for span in picture.spans if "on rgb" in str(span.style)]
-    assert len(cells) == len(look.source) * len(look.target)
+    assert len(cells) == len(look.labels["source"]) * len(look.labels["target"])
     margin = max(cell_len(line) for line in str(terminal_picture(look, width=1)).splitlines())
     body = str(picture).splitlines()[bool(look.heading) :]
     assert max(map(cell_len, body)) <= max(width, margin + 2)
 
 
-@given(some_looks())
-def test_ascii_is_ascii(look: Look) -> None:
+@given(some_inspections())
+def test_ascii_is_ascii(look: Inspection) -> None:
     picture = str(terminal_picture(look, style="ascii"))
     assert picture.isascii()
-    assert picture.count("\n") >= len(look.target)
+    assert picture.count("\n") >= len(look.labels["target"])
 
 
 @pytest.mark.parametrize(
@@ -77,7 +106,7 @@ def test_ascii_is_ascii(look: Look) -> None:
 def test_the_stream_decides(encoding: str, terminal: bool, has: str) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     console = Console(file=stream, force_terminal=terminal, color_system="truecolor" if terminal else None, width=40)
-    print_look(looking_back(), console)
+    print_inspection(looking_back(), console)
     stream.flush()
     written = stream.buffer.getvalue().decode(encoding)
     assert has in written

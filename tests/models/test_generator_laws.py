@@ -24,7 +24,7 @@ from torch import Tensor
 
 from regard.data.batch import Padded, Worded
 from regard.models import MODELS, Generator, State, build_model
-from regard.recipe.settings import Model
+from regard.recipe.model import Model
 from regard.tap import record
 
 SOURCE = worded(Padded(torch.tensor([[4, 5, 3], [6, 3, 0]]), torch.tensor([3, 2])))

@@ -212,9 +212,8 @@ def test_changed_weights_change_what_is_read(placement: str) -> None:
     ):
         changed = features(model)
     assert not torch.allclose(changed, whole)
-    outputs, _ = model.encoder(SOURCE)
-    contexts = torch.cat(seen["decoder.attention.context"], 2)
-    torch.testing.assert_close(contexts, outputs[:, :1].expand(-1, STEPS, -1)[:, None])
+    contexts, read = torch.cat(seen["decoder.attention.context"], 2), model.encoder(SOURCE).features
+    torch.testing.assert_close(contexts, read[:, :1].expand(-1, STEPS, -1)[:, None])
     with intervene(model, "decoder.attention.weights", torch.clone):
         torch.testing.assert_close(features(model), whole)
 
@@ -231,7 +230,7 @@ def test_the_bottleneck_knows_the_last_state_alone() -> None:
 def test_layers_of_encoder_and_decoder_are_matched_from_the_top(layers: tuple[int, int]) -> None:
     model = translator("gru", "none", "before", encoder_layers=layers[0], decoder_layers=layers[1])
     assert model.decoder.bridge.matched == {(1, 3): [0, 0, 0], (3, 1): [2]}[layers]
-    _, final = model.encoder(SOURCE)
+    _, final = model.encoder.stack(model.encoder.input(SOURCE.tokens), SOURCE.lengths)
     first = model.start(SOURCE, STEPS).recurrent
     for place, match in enumerate(model.decoder.bridge.matched):
         wanted = torch.tanh(model.decoder.bridge.maps[place](torch.cat(final.layers[match], -1)))
@@ -262,32 +261,3 @@ def test_dropout_draws_the_same_for_those_who_look(placement: str) -> None:
     torch.manual_seed(1)
     with record(model):
         torch.testing.assert_close(features(model), unseen)
-
-
-@pytest.mark.parametrize("layers", [1, 2])
-def test_an_encoder_that_reads_both_ways_at_once_learns_the_same(layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = translator("lstm", "additive", "before", encoder_layers=layers)
-    results = []
-    for large in (1, 10**9):
-        monkeypatch.setattr("regard.nn.both_ways.LARGE", large)
-        found = features(model)
-        results.append([found, *torch.autograd.grad(found.sin().sum(), [*model.encoder.parameters()])])
-    torch.testing.assert_close(*results)
-
-
-@pytest.mark.parametrize("kind", ["embedding", "input"])
-def test_tokens_are_not_alike_where_dropout_tells_them_apart(kind: str) -> None:
-    tokens = translator("lstm", "additive", "before", dropout={kind: 0.5}).encoder.input
-    assert tokens.alike(TARGET) is TARGET
-    with torch.no_grad():
-        assert tokens.alike(TARGET) is None
-    assert tokens.train().alike(TARGET) is None
-
-
-def test_whoever_asks_gets_the_gradient_by_each_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.nn.both_ways.LARGE", 1)
-    model = translator("lstm", "additive", "before")
-    vectors = model.encoder.input(SOURCE.tokens).detach().requires_grad_()
-    with intervene(model, "encoder.input.embedding.output", lambda _: vectors):
-        (slopes,) = torch.autograd.grad(features(model).sin().sum(), [vectors])
-    assert slopes[2, :2].abs().sum(1).min() > 0  # the same token at both places

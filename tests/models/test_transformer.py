@@ -14,8 +14,10 @@ from regard.attention import POSITIONS, cache
 from regard.attention.kept import PART, taking
 from regard.data.batch import Padded
 from regard.errors import UsageError
-from regard.models import TransformerTranslator, transformer
-from regard.models.transformer import Decoder, Encoder, build
+from regard.models import TransformerTranslator
+from regard.models.encoders import TransformerEncoder
+from regard.models.encoders import transformer as transformer_encoder
+from regard.models.transformer import build
 from regard.recipe import TransformerModel
 from regard.recipe.names import PositionName
 from regard.tap import intervene, record, taps
@@ -114,9 +116,11 @@ def test_a_window_in_the_encoder_hides_what_is_further_to_either_side() -> None:
 def test_sources_are_encoded_in_pieces_alike(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model, source = translator().eval(), SOURCE.select(torch.tensor([0, 1, 1, 0, 1]))
     whole = model.encoder(source)
-    monkeypatch.setattr(Encoder, "_rows_at_once", lambda self, source: rows)
+    monkeypatch.setattr(TransformerEncoder, "_rows_at_once", lambda self, source: rows)
     with record(model, "encoder.output") as seen:
-        torch.testing.assert_close(model.encoder(source), whole)
+        found = model.encoder(source)
+    torch.testing.assert_close([found.features, found.final], [whole.features, whole.final])
+    assert torch.equal(found.keep, source.keep)
     assert [len(each) for each in seen["encoder.output"]] == {1: [1] * 5, 2: [2, 2, 1], 3: [3, 2]}[rows]
 
 
@@ -149,7 +153,7 @@ def test_a_copy_of_a_state_stays_as_it_is_when_rows_are_chosen_within_memory() -
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_sources_are_encoded_at_once_for_whoever_looks_or_learns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transformer, "AT_ONCE", 8)
+    monkeypatch.setattr(transformer_encoder, "AT_ONCE", 8)
     encoder = translator().eval().cuda().encoder
     source = SOURCE.select(torch.tensor([0, 1, 1, 0, 1])).to(torch.device("cuda"))
     assert encoder._rows_at_once(source) == 5
@@ -294,17 +298,3 @@ def test_one_embedding_for_two_vocabularies_is_refused() -> None:
     settings = TransformerModel(kind="transformer", width=8, tie="all")
     with pytest.raises(UsageError, match="of 9 tokens × width 8 cannot be tied to those of 10 tokens × width 8"):
         build(settings, 9, 10)
-
-
-def test_sums_that_are_left_to_the_next_norm_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on CUDA devices, where both are one kernel, and in float32, where they are one loop; here they are two
-    operations."""
-    model = translator(activation="relu").eval().double()
-    randomize(model)
-    with torch.inference_mode():
-        expected = logits(model)
-        monkeypatch.setattr(Decoder, "_looks_ahead", lambda self, stream: True)
-        with record(model, "decoder.layers.*.output") as seen:
-            found = logits(model)
-    assert torch.equal(found, expected)
-    assert not any(seen.values())  # so that it happened, and why it must not while somebody looks

@@ -4,13 +4,10 @@ from copy import deepcopy
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import nn
 
 from regard.errors import UsageError
 from regard.nn import TokenEmbedding, TokenVectors
-from regard.nn.embedding import distinct
 from regard.tap import intervene, record
 
 
@@ -64,17 +61,3 @@ def test_embeddings_can_be_looked_at_and_changed() -> None:
         found = embedding(tokens)
     assert torch.equal(seen.last("output"), found)
     assert found.count_nonzero() == 0
-
-
-@given(st.integers(0, 3), st.integers(0, 4), st.integers(0, 99))
-def test_each_distinct_vector_is_there_once_and_known_by_its_place(rows: int, steps: int, seed: int) -> None:
-    generator = torch.Generator().manual_seed(seed)
-    tokens = torch.randint(3, (rows, steps), generator=generator)
-    embedding = TokenEmbedding(3, 2, scale=1.5)
-    table, index = distinct(embedding(tokens), tokens)
-    assert len(table) == len(set(tokens.flatten().tolist()))
-    torch.testing.assert_close(table[index], embedding(tokens), rtol=0, atol=0)
-    once, each = (
-        torch.autograd.grad(found.pow(3).sum(), [embedding.vectors]) for found in (table[index], embedding(tokens))
-    )
-    torch.testing.assert_close(once, each)

@@ -295,23 +295,6 @@ def test_half_precision_on_cuda_with_odd_widths_is_near(cell: str, padded: bool)
 
 
 @every_cell
-@pytest.mark.parametrize("steps", [0, 3])
-def test_steps_are_the_same_if_it_is_known_which_inputs_are(cell: str, steps: int) -> None:
-    tokens = torch.tensor([[1, 2, 1], [2, 2, 0]])[:, :steps]
-    ours, table = stack(cell, 2), torch.randn(3, WIDTH - 1, dtype=torch.float64, requires_grad=True)
-    late = torch.randn(2, 1, dtype=torch.float64)
-    results = []
-    for same in (tokens, None):
-        walk, state, outputs = ours.steps(table[tokens], 1, same), ours.initial(late).layers, [late]
-        for _ in range(steps):
-            output, state = walk(late, state)
-            outputs.append(output)
-        total = sum(output.sin().sum() for output in outputs) + 0 * table.sum()
-        results.append([*outputs, *torch.autograd.grad(total, [table, *ours.parameters()], materialize_grads=True)])
-    torch.testing.assert_close(*results)
-
-
-@every_cell
 def test_a_compiler_is_not_asked_whether_there_is_padding(cell: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has no numbers: here, none of the lengths are there."""
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 
 from regard.errors import RecipeError
 from regard.recipe import (
-    RECIPES,
+    TASKS,
     Recipe,
     Setting,
+    TranslationRecipe,
     built_in_recipes,
-    names,
     parse_recipe,
     read_recipe,
     settings,
     write_recipe,
 )
+from regard.registry import REGISTRIES, Registry
 
 MINIMAL = {"data": {"corpus": "dates"}, "model": {"kind": "transformer"}, "train": {"steps": 10}}
 
@@ -45,39 +46,73 @@ def test_every_setting_has_a_sentence() -> None:
 
 
 def test_names_of_settings_are_unique_within_a_model() -> None:
-    for task in RECIPES:
+    for task in TASKS:
         for kind in {setting.only_for for setting in settings(task)} - {""}:
             found = [setting.name for setting in settings(task) if setting.only_for in ("", kind)]
             assert len(found) == len(set(found))
 
 
-def test_names_agree_with_dictionaries() -> None:
-    from regard.attention import NORMALIZERS, POSITIONS, SCORES
-    from regard.data import CORPORA
-    from regard.data.text import TEXT_CORPORA
-    from regard.models import LANGUAGE_MODELS, MODELS
-    from regard.nn import CELLS, CONNECTIONS
-    from regard.tasks import TASKS
-    from regard.tokens import TOKENIZERS
-    from regard.train import OPTIMIZERS, SCHEDULES
+@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: f"{registry.noun}s {len(registry)}")
+def test_every_name_can_be_imported(registry: Registry[Any]) -> None:
+    """Names are known before what they stand for is; so each must be where its registration says."""
+    assert all(registry[name] is not None for name in registry)
 
-    pairs = {
-        names.TaskName: TASKS,
-        names.CorpusName: CORPORA,
-        names.TextCorpusName: TEXT_CORPORA,
-        names.TokenizerName: TOKENIZERS,
-        names.ScoreName: SCORES,
-        names.NormalizerName: NORMALIZERS,
-        names.PositionName: POSITIONS,
-        names.CellName: CELLS,
-        names.ConnectionName: CONNECTIONS,
-        names.OptimizerName: OPTIMIZERS,
-        names.ScheduleName: SCHEDULES,
-    }
-    for literal, dictionary in pairs.items():
-        assert set(get_args(literal)) == set(dictionary)
-    assert {setting.only_for for setting in settings("translation")} - {""} == set(MODELS)
-    assert {setting.only_for for setting in settings("language")} - {""} == set(LANGUAGE_MODELS)
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            ["train.optimizer.kind=sgd", "train.optimizer.beta1=0.5"],
+            "train.optimizer.beta1 = 0.5 is not used with train.optimizer.kind = 'sgd'; it is for 'adamw' or 'adam'; "
+            "leave it out",
+        ),
+        (
+            ["train.schedule.kind=constant", "train.schedule.factor=0.3"],
+            "train.schedule.factor = 0.3 is not used with train.schedule.kind = 'constant'; it is for 'plateau'; leave "
+            "it out",
+        ),
+        (
+            ["decode.temperature=2.0"],
+            "decode.temperature = 2.0 is not used with decode.method = 'greedy'; it is for 'sample'; leave it out",
+        ),
+        (
+            ["decode.beam=9"],
+            "decode.beam = 9 is not used with decode.method = 'greedy'; it is for 'beam'; leave it out",
+        ),
+        (
+            ["model.attention.score=dot", "model.attention.hidden=77"],
+            "model.attention.hidden = 77 is not used with model.attention.score = 'dot'; it is for 'additive' or "
+            "'concatenation'; leave it out",
+        ),
+        (
+            ["model.attention.score=none", "model.attention.hidden=256", "model.attention.placement=feed"],
+            "model.attention.placement = 'feed' is not used with model.attention.score = 'none'; leave it out",
+        ),
+        (
+            ["data.format=tsv"],
+            "data.format = 'tsv' is not used with data.corpus = 'dates'; it is for 'files'; leave it out",
+        ),
+    ],
+)
+def test_a_setting_that_the_chosen_kind_does_not_use_is_refused(changes: list[str], words: str) -> None:
+    with pytest.raises(RecipeError) as refusal:
+        read_recipe("dates", changes)
+    assert str(refusal.value) == f"--set {changes[-1]!r}: {words}"
+
+
+def test_paths_of_all_settings_follow_the_recipe(tmp_path: Path) -> None:
+    """Which settings are paths is said by their types."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "mine.toml").write_text(
+        '[data]\ntrain = ["a.de", "a.en"]\n[model]\nkind = "transformer"\n[model.vectors]\nsource = "v.vec"\n'
+        '[train]\nsteps = 1\nstart_from = "../other"\n'
+    )
+    recipe = read_recipe(tmp_path / "sub" / "mine.toml", kind=TranslationRecipe)
+    assert recipe.model.vectors.source == str(tmp_path / "sub" / "v.vec")
+    assert Path(recipe.train.start_from).resolve() == tmp_path / "other"
+    paths = {setting.name for setting in settings() if setting.is_path}
+    assert {"data.train", "data.dev", "data.test", "train.start_from", "model.vectors.file"} <= paths
+    assert not {"data.tags", "data.languages", "data.format"} & paths
 
 
 def test_a_language_code_stays_text() -> None:
@@ -103,14 +138,14 @@ def test_paths_are_relative_to_the_recipe(tmp_path: Path) -> None:
         ("=1", "expected key=value"),
         ("task=langage", "--set 'task=langage': task = 'langage' is not known; known are 'language', "),
         ("task=vectors", "--set 'task=vectors': task = 'vectors', but a recipe with task = 'translation' or "),
-        ("model.kind=transformr", "--set 'model.kind=transformr': model.kind = 'transformr' is not a model; allowed "),
+        ("model.kind=transformr", "--set 'model.kind=transformr': model.kind = 'transformr' is not allowed; allowed "),
         ("train.steps=-1", "--set 'train.steps=-1': train.steps = -1: must be greater than or equal to 0"),
         ("data.train=[1, 2]", "--set 'data.train=[1, 2]': data.train.0 = 1: must be text in quotes"),
         ("data.train=a", "data.train = 'a': must be a list in brackets, such as [\"one\", \"two\"]"),
         ("train.steps=many", "train.steps = 'many': must be a whole number"),
         ("seed=1.5", "seed = 1.5: must be a whole number"),
         (f"seed={2**63}", f"seed = {2**63}: must be less than {2**63}"),
-        ("model.kind=rnn", "model.kind = 'rnn' is not a model; allowed are 'recurrent' or 'transformer'"),
+        ("model.kind=rnn", "model.kind = 'rnn' is not allowed; allowed are 'recurrent' or 'transformer'"),
         ("model.heads=3", "unknown setting 'model.heads'; known here, nearest first: 'kind', 'cell'"),
         ("model.attention.score=aditive", "--set 'model.attention.score=aditive': model.attention.score = 'aditive' "),
         ("model.attention.score=aditive", "allowed are 'additive'"),
@@ -118,7 +153,7 @@ def test_paths_are_relative_to_the_recipe(tmp_path: Path) -> None:
         ("tokens.source.dropout=0.1", "skips BPE merges; kind = 'characters' has none"),
         ('data.train=["a", "b"]', "train names files, but corpus is 'dates'"),
         ('data.train=["a", "b", "c"]', "train names 3 files; give two (source, target) or one (.tsv, .jsonl)"),
-        ("data.corpus=files", "train is missing: name two files"),
+        ("data.corpus=files", "data.examples = 60000 is not used with data.corpus = 'files'"),
         ("decode.n_best=9", "greedy decoding gives one output, not n_best = 9; use 'beam' or 'sample'"),
     ],
 )
@@ -225,7 +260,7 @@ def test_a_file_that_is_no_recipe(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("kind", "refused"), [("learned", True), ("sinusoidal", False)])
 def test_learned_positions_must_hold_the_longest_text(kind: str, refused: bool) -> None:
     def tables(longest: int) -> dict[str, Any]:
-        model = {"kind": "transformer", "position": kind, "longest": 100}
+        model = {"kind": "transformer", "position": kind, **({"longest": 100} if kind == "learned" else {})}
         return {"data": {"corpus": "copy", "longest": longest}, "model": model, "train": {"steps": 1}}
 
     assert parse_recipe(tables(99)).data.longest == 99

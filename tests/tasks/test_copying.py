@@ -91,9 +91,13 @@ def test_a_prefix_may_have_words_of_the_source(translator: Translator) -> None:
 
 
 def test_it_can_be_looked_at(translator: Translator) -> None:
-    look = translator.look("today Abcxyz sees 31415")
-    assert look.target[:2] == ("heute", "31415")
-    assert next(iter(look.weights.values())).shape == (1, 5, 5)
+    seen = translator.inspect("today Abcxyz sees 31415")
+    assert seen.labels["target"][:2] == ("heute", "31415")
+    assert seen[seen.shown[0]].values.shape == (1, 5, 5)
+    assert seen["gate.share"].axes == ("target", "feature")
+    texts = seen["candidates"].texts
+    assert texts is not None
+    assert texts[1, 0] == "31415"  # a word beyond the vocabulary has its own name
     links = translator.align(["today Abcxyz sees 31415"], ["heute 31415 Abcxyz sieht"])[0]
     assert {(1, 2), (3, 1)} <= links
 

@@ -48,7 +48,7 @@ def test_it_decodes_as_the_first_recipe_says_and_can_be_looked_into(together: Tr
     best = together.translate(["eins zwei"], n_best=2)[0]
     assert len(best.others) == 1
     assert best.alignment
-    assert list(together.look("eins zwei", "one two").weights) == [
+    assert list(together.inspect("eins zwei", "one two").shown) == [
         "members.0.decoder.attention.weights",
         "members.1.decoder.attention.weights",
     ]

@@ -97,9 +97,10 @@ def test_everything_else_knows_the_tag(translator: Translator) -> None:
     right, wrong = (each.score(["one red"], ["un rouge"])[0].log_prob for each in (french, translator.into("de")))
     assert right > wrong
     assert french.align(["one red"], ["un rouge"])[0] <= {(0, 0), (0, 1), (1, 0), (1, 1)}
-    look = french.look("one red", "un rouge")
-    assert look.source[:3] == ("<2fr>", "one", "red")
-    assert next(iter(look.weights.values())).shape[-1] == len(look.source)
+    seen = french.inspect("one red", "un rouge")
+    assert seen.labels["source"][:3] == ("<2fr>", "one", "red")
+    assert seen.words["source"] == (None, 0, 1, None)
+    assert seen[seen.shown[0]].values.shape[-1] == len(seen.labels["source"])
 
 
 def test_a_tag_must_be_known_and_given(translator: Translator) -> None:

@@ -1,5 +1,7 @@
 """A trained model in Python: a few lines do what the commands do, and more."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,6 @@ import torch
 from command_line import WORDS, Trained
 
 import regard
-from regard.data import Pair
 from regard.errors import RecipeError, UsageError
 from regard.recipe import Decoding
 from regard.tasks import Translation, Translator
@@ -160,25 +161,94 @@ def test_links_between_other_units_than_words(translator: Translator) -> None:
     assert translator.align(["eins zwei"], ["one two"], units=whole) in ([frozenset({(0, 0)})], [frozenset()])
 
 
-def test_a_look_has_a_row_for_each_token_and_the_end(translator: Translator) -> None:
-    look = translator.look("eins zwei", "one two three")
-    assert look.source == ("eins", "zwei", "∎")
-    assert look.target == ("one", "two", "three", "∎")
-    (weights,) = look.weights.values()
-    assert weights.shape == (1, 4, 3)
-    np.testing.assert_allclose(weights.sum(axis=-1), 1.0, rtol=1e-5)
+def test_an_inspection_has_a_row_for_each_token_and_the_end(translator: Translator) -> None:
+    seen = translator.inspect("eins zwei", "one two three")
+    assert seen.labels == {
+        "source": ("eins", "zwei", "∎"),
+        "target": ("one", "two", "three", "∎"),
+        "past": ("▸", "one", "two", "three"),
+    }
+    assert seen.words["past"] == (None, 0, 1, 2)
+    assert seen.shown == ("decoder.attention.weights",)
+    weights = seen["decoder.attention.weights"]
+    assert (weights.axes, weights.values.shape) == (("head", "target", "source"), (1, 4, 3))
+    np.testing.assert_allclose(weights.values.sum(axis=-1), 1.0, rtol=1e-5)
+    assert seen["encoder.stack.layers.0.back.gates.update"].axes == ("source", "feature")
+    assert seen["decoder.stack.layers.0.ahead.state"].axes == ("past", "feature")
 
 
-def test_a_look_at_a_pair_with_known_links(translator: Translator) -> None:
-    pair = Pair("eins zwei", "one two", links=(((0, 4), (0, 3)), ((5, 9), (4, 7))))
-    assert translator.look_at(pair).gold == {(0, 0), (1, 1)}
-    assert translator.look_at(Pair("eins", "one")).gold is None
+def test_an_inspection_says_what_scoring_says(translator: Translator) -> None:
+    seen, scored = translator.inspect("eins zwei", "one two"), translator.score(["eins zwei"], ["one two"])[0]
+    np.testing.assert_allclose(np.log(seen["probabilities"].values), scored.log_probs, rtol=1e-3, atol=1e-5)
+    texts = seen["candidates"].texts
+    assert texts is not None
+    assert texts[:, 0].tolist() == ["one", "two", "∎"]
+
+
+def test_an_inspection_of_a_pair_with_known_links(translator: Translator) -> None:
+    links = (((0, 4), (0, 3)), ((5, 9), (4, 7)))
+    assert translator.inspect("eins zwei", "one two", links=links).gold == {(0, 0), (1, 1)}
+    assert translator.inspect("eins", "one").gold == frozenset()
+
+
+def test_nothing_is_not_inspected(translator: Translator) -> None:
+    with pytest.raises(UsageError, match="the source is empty: there is nothing to look at; give at least one word"):
+        translator.inspect(" ")
+    with pytest.raises(UsageError, match="the target is empty: there is nothing to look at; give at least one word"):
+        translator.inspect("eins", "")
+
+
+def test_callers_in_threads_do_not_meet(translator: Translator) -> None:
+    """One changes where the model looks, one records, one does neither; each as often as the others."""
+    alone = translator.inspect("eins zwei", "one two").to_json()
+    turns = threading.Barrier(3)
+
+    def blind() -> list[float]:
+        with regard.intervene(translator, "decoder.attention.weights", torch.zeros_like):
+            return [(turns.wait(), translator.score(["eins zwei"], ["one two"])[0].log_prob)[1] for _ in range(5)]
+
+    def plain() -> list[float]:
+        return [(turns.wait(), translator.score(["eins zwei"], ["one two"])[0].log_prob)[1] for _ in range(5)]
+
+    def inspected() -> set[str]:
+        return {(turns.wait(), translator.inspect("eins zwei", "one two").to_json())[1] for _ in range(5)}
+
+    with ThreadPoolExecutor(3) as pool:
+        changed, usual, seen = pool.submit(blind), pool.submit(plain), pool.submit(inspected)
+    assert seen.result() == {alone}
+    assert set(usual.result()) == {translator.score(["eins zwei"], ["one two"])[0].log_prob}
+    assert len(set(changed.result())) == 1
+    assert set(changed.result()).isdisjoint(usual.result())
+
+
+MIXED = (
+    "a recording of this search would mix the rows of its hypotheses and sentences, which move as it goes on; use "
+    "inspect(text), which names every row and column, or record score() of a given output, or a single sentence with "
+    "beam=1"
+)
+
+
+def test_a_recording_of_a_search_has_one_hypothesis(translator: Translator) -> None:
+    mixed = (
+        lambda: translator.translate(["eins zwei"], beam=2),
+        lambda: translator.translate(["eins", "zwei"], beam=1),
+        lambda: translator.translate(["eins zwei"], decoding=Decoding(method="sample", n_best=2)),
+        lambda: translator.translate(["eins zwei"], beam=1, terms=[["two"]]),
+    )
+    for search in mixed:
+        with regard.record(translator, "decoder.*.weights"), pytest.raises(UsageError) as caught:
+            search()
+        assert str(caught.value) == MIXED
+    usual = translator.translate(["eins zwei"], beam=2)[0].text
+    with regard.record(translator, "encoder.output") as seen:  # of the source, nothing is mixed
+        assert translator.translate(["eins zwei"], beam=2)[0].text == usual
+    assert len(seen["encoder.output"]) == 1
 
 
 def test_record_and_intervene(translator: Translator) -> None:
     with regard.record(translator.model, "decoder.attention.weights") as seen:
         usual = translator.translate(["eins zwei"], beam=1)[0]
-    assert all(weights.shape[-1] == 3 for weights in seen["decoder.attention.weights"])
+    assert {weights.shape for weights in seen["decoder.attention.weights"]} == {(1, 1, 1, 3)}
 
     def only_the_end(weights: torch.Tensor) -> torch.Tensor:
         changed = torch.zeros_like(weights)

@@ -68,9 +68,7 @@ def test_line_by_line_nothing_before_counts(writers: dict[str, Writer], kind: st
     text = Text("test", writer.recipe.data, LINES)
     scored = writer.score_text(text, context="lines", rows=3)
     expected = [
-        value
-        for line in LINES
-        for value in token_by_token(writer.model, [*writer.tokenizer.encode(line), END], BEGIN)
+        value for line in LINES for value in token_by_token(writer.model, [*writer.tokenizer.encode(line), END], BEGIN)
     ]
     assert scored.log_probs.tolist() == pytest.approx(expected, abs=1e-5)
     assert "context:lines|" in scored.scores[0].signature
@@ -217,3 +215,58 @@ def test_what_passes_can_be_recorded(writers: dict[str, Writer]) -> None:
     with regard.record(writers["copying"], "share") as seen:
         writers["copying"].score(["the cat"])
     assert seen
+
+
+TEXT = "the cat\na red dog"
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_an_inspection_says_what_scoring_says(writers: dict[str, Writer], kind: str) -> None:
+    writer = writers[kind]
+    text = TEXT.replace("\n", " ") if kind == "ngram" else TEXT  # that reads line by line
+    seen = writer.inspect(text)
+    assert seen.labels["target"] == (*text.replace("\n", " ∎ ").split(" "), "∎")
+    assert seen.labels["past"] == ("▸", *seen.labels["target"][:-1])
+    bits = [value for _, value in writer.surprisal(text)]
+    np.testing.assert_allclose(seen["surprisals"].values, bits, rtol=1e-4)
+    assert seen.shown[:2] == ("surprisals", "candidates")
+    attention = {name for name, array in seen.items() if "head" in array.axes}
+    assert set(seen.shown[2:]) == attention
+    assert bool(attention) == (kind in ("attentive", "copying", "transformer"))
+    assert bool(seen.note) == (kind in ("ngram", "window"))
+
+
+def test_attention_gates_and_states_are_there(writers: dict[str, Writer]) -> None:
+    copying, recurrent = (writers[kind].inspect("the cat") for kind in ("copying", "recurrent"))
+    assert copying["attention.weights"].axes == ("head", "target", "past+sentinel")
+    assert copying["share"].values.shape == (3, 1)
+    assert recurrent["stack.layers.0.ahead.gates.forget"].axes == ("past", "feature")
+    assert recurrent["stack.layers.0.ahead.memory"].values.shape == (3, 7)
+    cached = writers["recurrent"].with_cache(5).inspect("the cat the cat")
+    assert cached["weights"].axes == ("head", "target", "past")
+
+
+def test_a_table_has_nothing_inside(writers: dict[str, Writer]) -> None:
+    seen = writers["ngram"].inspect("the cat")
+    assert list(seen) == ["probabilities", "surprisals", "candidates"]
+    assert seen.note == "this model has no attention, gates or states inside: only its candidates"
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts", "message"),
+    [
+        ("recurrent", ("a", "b"), "a language model reads a single text, not 2; put it between one pair of quotes"),
+        ("recurrent", (" ",), "the text is empty: there is nothing to look at; give at least one word"),
+        (
+            "ngram",
+            ("a\nb",),
+            "this model reads each line by itself (data.context = 'lines'); give a text of one line",
+        ),
+    ],
+)
+def test_what_cannot_be_inspected_is_said(
+    writers: dict[str, Writer], kind: str, texts: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        writers[kind].inspect(*texts)
+    assert str(caught.value) == message

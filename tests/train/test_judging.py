@@ -17,10 +17,10 @@ values = st.lists(st.floats(-5, 5) | st.just(math.nan) | st.just(math.inf), max_
 
 @given(values, st.sampled_from(["loss", "accuracy"]))
 def test_the_best_is_the_best_finite_value_and_the_first_of_equals(given_values: list[float], metric: str) -> None:
-    settings, progress = recipe_for(validation={"metric": metric}).train, Progress()
+    recipe, progress = recipe_for(validation={"metric": metric}), Progress()
     for step, value in enumerate(given_values):
         progress.step = step
-        improved = judge(settings, progress, {metric: value})
+        improved = judge(recipe, progress, {metric: value})
         assert improved == (progress.best == Best(value, step))
     finite = [value for value in given_values if math.isfinite(value)]
     if finite:
@@ -33,11 +33,11 @@ def test_the_best_is_the_best_finite_value_and_the_first_of_equals(given_values:
 
 @pytest.mark.parametrize(("patience", "lowered_after"), [(0, [2, 3, 4]), (1, [2, 3, 4]), (2, [3])])
 def test_the_plateau_is_lowered_when_its_patience_is_over(patience: int, lowered_after: list[int]) -> None:
-    settings = recipe_for(schedule={"kind": "plateau", "patience": patience}).train
+    recipe = recipe_for(schedule={"kind": "plateau", "patience": patience})
     progress, seen = Progress(), []
     for validation, loss in enumerate([1.0, 2.0, 2.0, 2.0, 0.5], start=1):
         before = progress.lowerings
-        judge(settings, progress, {"loss": loss})
+        judge(recipe, progress, {"loss": loss})
         if progress.lowerings > before:
             seen.append(validation)
     assert seen == lowered_after
@@ -46,13 +46,13 @@ def test_the_plateau_is_lowered_when_its_patience_is_over(patience: int, lowered
 def test_other_schedules_are_not_lowered() -> None:
     progress = Progress()
     for _ in range(9):
-        judge(recipe_for().train, progress, {"loss": 1.0})
+        judge(recipe_for(), progress, {"loss": 1.0})
     assert (progress.lowerings, progress.stale) == (0, 8)
 
 
 def test_no_metrics_decide_nothing() -> None:
     progress = Progress()
-    assert not judge(recipe_for(validation={"patience": 1}).train, progress, {})
+    assert not judge(recipe_for(validation={"patience": 1}), progress, {})
     assert progress == Progress()
 
 
@@ -77,4 +77,4 @@ def test_no_metrics_decide_nothing() -> None:
 def test_the_reason_to_end_is_a_function_of_the_progress(
     train: dict[str, Any], progress: Progress, reason: str | None
 ) -> None:
-    assert reason_to_end(recipe_for(**train).train, progress) == reason
+    assert reason_to_end(recipe_for(**train), progress) == reason

@@ -64,9 +64,9 @@ class Attention(nn.Module):
         self.score = as_score(score)
         self.normalizer = as_normalizer(normalizer)
         self.dropout = dropout
-        self.scores = Tap()
-        self.weights = Tap()
-        self.context = Tap()
+        self.scores = Tap("row", "head", "query", "key")
+        self.weights = Tap("row", "head", "query", "key")
+        self.context = Tap("row", "head", "query", "feature")
 
     def prepare(self, key: Float[Tensor, "... K Dk"]) -> Float[Tensor, "... K D"]:
         """What can be computed once from the keys, for `forward(…, prepared=True)`."""

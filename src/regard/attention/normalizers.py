@@ -4,7 +4,7 @@ A normalizer takes scores "... K" and a boolean mask that is broadcast to them (
 what is masked gets exactly zero, and a row that may see nothing gets zeros, with zero gradients.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from regard.errors import UsageError, one_of
+from regard.recipe import names
 
 Normalizer = Callable[[Tensor, Tensor | None], Tensor]
 
@@ -41,7 +42,9 @@ def proportional(scores: Float[Tensor, "*rows K"], mask: Bool[Tensor, "..."] | N
     return visible / visible.sum(-1, keepdim=True).clamp_min(torch.finfo(scores.dtype).tiny)
 
 
-NORMALIZERS: dict[str, Normalizer] = {"softmax": softmax, "sparsemax": sparsemax, "entmax15": entmax15}
+
+
+NORMALIZERS: Mapping[str, Normalizer] = names.NORMALIZERS
 
 
 def as_normalizer(normalizer: str | Normalizer) -> Normalizer:

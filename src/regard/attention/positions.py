@@ -7,6 +7,7 @@ into pieces, each vector is treated as what it is in the whole.
 """
 
 import math
+from collections.abc import Mapping
 from typing import Protocol
 
 import torch
@@ -15,6 +16,7 @@ from jaxtyping import Float, Float64, Int, Int32
 from torch import Tensor, nn
 
 from regard.errors import UsageError
+from regard.recipe import names
 
 FIRST = 1024
 """Positions whose angles a model has from the beginning."""
@@ -187,14 +189,31 @@ class PositionFactory(Protocol):
     def __call__(self, width: int, heads: int, *, longest: int, clip: int) -> Position: ...
 
 
-POSITIONS: dict[str, PositionFactory] = {
-    "none": lambda width, heads, *, longest, clip: Position(),
-    "sinusoidal": lambda width, heads, *, longest, clip: Sinusoidal(width),
-    "learned": lambda width, heads, *, longest, clip: Learned(width, longest),
-    "relative": lambda width, heads, *, longest, clip: Relative(width // heads, clip),
-    "rotary": lambda width, heads, *, longest, clip: Rotary(width // heads),
-    "alibi": lambda width, heads, *, longest, clip: Alibi(heads),
-}
+POSITIONS: Mapping[str, PositionFactory] = names.POSITIONS
+
+
+def none(width: int, heads: int, *, longest: int, clip: int) -> Position:
+    return Position()
+
+
+def sinusoidal(width: int, heads: int, *, longest: int, clip: int) -> Position:
+    return Sinusoidal(width)
+
+
+def learned(width: int, heads: int, *, longest: int, clip: int) -> Position:
+    return Learned(width, longest)
+
+
+def relative(width: int, heads: int, *, longest: int, clip: int) -> Position:
+    return Relative(width // heads, clip)
+
+
+def rotary(width: int, heads: int, *, longest: int, clip: int) -> Position:
+    return Rotary(width // heads)
+
+
+def alibi(width: int, heads: int, *, longest: int, clip: int) -> Position:
+    return Alibi(heads)
 
 
 class _Angles(nn.Module):

@@ -7,7 +7,7 @@ Any leading axes may stand before them. With `heads` > 1, axis -3 counts heads, 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import torch
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from regard.attention.grouping import grouped_matmul, repeat_groups, repeat_heads
 from regard.attention.tanh_energy import tanh_energy
 from regard.errors import UsageError
+from regard.recipe import names
 
 ScoreFunction = Callable[[Tensor, Tensor], Tensor]
 
@@ -241,56 +242,47 @@ class ScoreFactory(Protocol):
     def __call__(self, query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score: ...
 
 
-def _dot(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
+def dot(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
     _same_width("dot", query_width, key_width)
     return Dot()
 
 
-def _scaled_dot(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
+def scaled_dot(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
     _same_width("scaled_dot", query_width, key_width)
     return ScaledDot()
 
 
-def _multiplicative(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
+def multiplicative(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
     return Multiplicative(query_width, key_width, heads)
 
 
-def _additive(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
+def additive(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
     return Additive(query_width, key_width, hidden, heads)
 
 
-def _concatenation(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
+def concatenation(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
     return Concatenation(query_width, key_width, hidden, heads)
 
 
-def _cosine(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
+def cosine(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
     # Cosines alone lie in [-1, 1], too close together for softmax to single out a key among many.
     _same_width("cosine", query_width, key_width)
     return Cosine(10.0, learned=True, heads=heads)
 
 
-def _inverse_distance(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
+def inverse_distance(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
     # A floor of 0.1 keeps gradients of learned queries and keys moderate where they meet: scores reach 10 at most.
     _same_width("inverse_distance", query_width, key_width)
     return InverseDistance(floor=0.1)
 
 
-def _gaussian(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
+def gaussian(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
     # σ² = √D has the reason of 1/√D in the scaled dot product: scores that do not grow with the width.
     _same_width("gaussian", query_width, key_width)
     return Gaussian(query_width**0.25)
 
 
-SCORES: dict[str, ScoreFactory] = {
-    "dot": _dot,
-    "scaled_dot": _scaled_dot,
-    "multiplicative": _multiplicative,
-    "additive": _additive,
-    "concatenation": _concatenation,
-    "cosine": _cosine,
-    "inverse_distance": _inverse_distance,
-    "gaussian": _gaussian,
-}
+SCORES: Mapping[str, ScoreFactory] = names.SCORES
 
 
 def as_score(score: Score | ScoreFunction) -> Score:

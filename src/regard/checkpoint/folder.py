@@ -34,6 +34,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 from regard.disk import replace_file
 from regard.errors import ModelError, UsageError
 from regard.recipe import AnyRecipe, read_recipe, write_recipe
+from regard.recipe.packages import packages_of
 from regard.written import FILE, Written
 
 R = TypeVar("R", bound=AnyRecipe)
@@ -141,13 +142,15 @@ class ModelFolder:
         """The recipe of the model that is here, with `key=value` changes; a model that this version would take for
         another is refused."""
         self.check_is_model()
-        Written.read(self.path).check_readable(self.path)
+        written = Written.read(self.path)
+        written.check_readable(self.path)
+        written.check_packages(self.path)
         return read_recipe(self.recipe, changes, kind=kind)
 
     def write_recipe(self, recipe: AnyRecipe) -> None:
         """Writes by whom the model was begun, and its recipe. That comes last: where it is, the rest is whole."""
         if not self.goes_on:
-            replace_file(self.path / FILE, Written.now().to_json())
+            replace_file(self.path / FILE, Written.now(packages_of(recipe)).to_json())
         replace_file(self.recipe, write_recipe(recipe).encode())
 
     def check_may_train(self, resume: bool) -> None:

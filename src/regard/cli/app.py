@@ -10,39 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
-from regard.cli.align import align
-from regard.cli.arpa import arpa
-from regard.cli.backtranslate import back_translate
-from regard.cli.check import check
-from regard.cli.demo import demo
-from regard.cli.evaluate import evaluate
-from regard.cli.generate import generate
-from regard.cli.ladder import ladder
-from regard.cli.look import look
-from regard.cli.recipes import recipes
-from regard.cli.repeat import repeat
-from regard.cli.score import score
-from regard.cli.train import train
-from regard.cli.translate import translate
-from regard.cli.vectors import vectors
+from regard.cli.commands import OPTIONS, Commands
 from regard.errors import RegardError, RegardWarning
 
 app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    cls=Commands,
     epilog="Every command has help of its own with examples: regard train --help",
+    **{**OPTIONS, "no_args_is_help": True},  # type: ignore[arg-type]
 )
-
-for commands in (
-    (demo, recipes, check, train, repeat, evaluate),
-    (translate, back_translate, generate, score, align, look, ladder, arpa),
-):
-    for command in commands:
-        app.command()(command)
-app.add_typer(vectors, name="vectors")
 
 
 def _version(wanted: bool) -> None:

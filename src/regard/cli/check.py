@@ -1,8 +1,11 @@
 """`regard check`: what is wrong with my data, by file and line."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from regard.data import Report
 
 
 def check(
@@ -39,17 +42,12 @@ def check(
 
       regard check my.toml --set data.longest=100
     """
-    from regard.cli.corpus import recipe_of
-    from regard.data import check as check_data
-    from regard.data.text import check_text
-    from regard.recipe import LanguageRecipe, TranslationRecipe
+    from regard.cli.corpus import corpus_of
+    from regard.recipe import TASKS
+    from regard.registry import locate
 
-    recipe = recipe_of(data, dev or [], test or [], settings or [])
-    if isinstance(recipe, LanguageRecipe):
-        report = check_text(recipe.data, recipe.tokens.unknown)
-    else:
-        assert isinstance(recipe, TranslationRecipe)
-        report = check_data(recipe.data, recipe.seed, recipe.tokens)
+    corpus = corpus_of(data, dev or [], test or [], settings or [])
+    report: Report = locate(TASKS[corpus.task].check)(corpus)
     refused = {finding.line() for finding in report.refused}
     for line in report.lines():
         if line not in refused:  # those are the message of the error

@@ -10,37 +10,36 @@ from regard.errors import EncodingError, UsageError, one_of
 
 if TYPE_CHECKING:
     from regard.data import Pair
-    from regard.recipe import HeldOut, Recipe
+    from regard.recipe import AnyRecipe, HeldOut, TranslationCorpus
 
 PAIRS_AT_ONCE = 1000
 """Pairs that are worked on together: many enough to sort by length, few enough for memory and to see progress."""
 
 CONVERT = "convert the text first, for example with iconv"
 
-# A recipe that checks data needs a model and an end by the rules of recipes, though neither is looked at.
-_ONLY_DATA = ["model.kind=transformer", "train.steps=1"]
+
+def corpus_of(
+    named: Sequence[str], dev: Sequence[str] = (), test: Sequence[str] = (), changes: Sequence[str] = ()
+) -> "AnyRecipe":
+    """The recipe that was named, or what reading the files needs that were named; by their number and names a task
+    knows its own, those of other packages first."""
+    from regard.recipe import TASKS, AnyRecipe, built_in_recipes, parse_corpus, read_recipe, toml
+
+    held_out = {part: list(paths) for part, paths in {"dev": dev, "test": test}.items() if paths}
+    if len(named) == 1 and (named[0].endswith(".toml") or named[0] in built_in_recipes()):
+        files = (f"data.{part}={toml(paths)}" for part, paths in held_out.items())
+        return read_recipe(named[0], [*files, *changes], kind=AnyRecipe)
+    task = next((name for name in reversed(list(TASKS)) if TASKS[name].takes(named)), None)
+    if task is None:
+        raise UsageError(f"{', '.join(named)}: no task reads such files; name a recipe that says what they are")
+    return parse_corpus(TASKS[task].corpus, {"data": {"train": list(named), **held_out}}, changes)
 
 
-def recipe_of(
-    named: Sequence[str],
-    dev: Sequence[str] = (),
-    test: Sequence[str] = (),
-    changes: Sequence[str] = (),
-    *,
-    pairs: bool = False,
-) -> "Recipe":
-    """The recipe that was named, or one whose training text is the files that were named: two files, or one that holds
-    both sides, are for translation, another single file is running text, unless it must be `pairs`."""
-    from regard.recipe import built_in_recipes, read_recipe, toml
+def pairs_in(named: Sequence[str | Path]) -> "TranslationCorpus":
+    """What reading files of pairs needs."""
+    from regard.recipe import TranslationCorpus, parse_corpus
 
-    files = {f"data.{part}": paths for part, paths in {"dev": dev, "test": test}.items() if paths}
-    is_recipe = len(named) == 1 and (named[0].endswith(".toml") or named[0] in built_in_recipes())
-    if not is_recipe:
-        files["data.train"] = named
-    is_text = len(named) == 1 and not pairs and not named[0].removesuffix(".gz").endswith((".tsv", ".jsonl"))
-    name, first = (named[0], []) if is_recipe else (None, [*(["task=language"] if is_text else []), *_ONLY_DATA])
-    every = [*first, *(f"{key}={toml(list(paths))}" for key, paths in files.items()), *changes]
-    return read_recipe(name, every)
+    return parse_corpus(TranslationCorpus, {"data": {"train": [str(path) for path in named]}})
 
 
 def part_of(split: str | None, files: Sequence[str | Path]) -> "HeldOut":
@@ -60,11 +59,9 @@ def pairs_of(named: Sequence[str | Path]) -> "list[Pair]":
 def pieces_of(named: Sequence[str | Path]) -> "Iterator[list[Pair]]":
     """The same, some at a time, so that files may be larger than memory."""
     from regard.data import load_corpus
-    from regard.recipe import TranslationRecipe
 
-    recipe = recipe_of([str(path) for path in named], pairs=True)
-    assert isinstance(recipe, TranslationRecipe)
-    pairs = iter(load_corpus(recipe.data, recipe.seed).train)
+    corpus = pairs_in(named)
+    pairs = iter(load_corpus(corpus.data, corpus.seed).train)
     with read_as_it_is():
         while piece := list(islice(pairs, PAIRS_AT_ONCE)):
             yield piece

@@ -40,7 +40,7 @@ def demo(
 
     from regard.cli.evaluate import held_out
     from regard.cli.progress import progress_of
-    from regard.inspect import print_look, save_page, save_picture
+    from regard.inspect import print_inspection, save_page
     from regard.recipe import read_recipe
     from regard.tasks import load_translator
     from regard.tasks.evaluation import evaluate
@@ -55,13 +55,14 @@ def demo(
         result = evaluate(translator, pairs, on_progress=on_progress)
 
     console = Console(highlight=False)
-    looks = [translator.look_at(pair) for pair in chosen_examples(pairs, result)]
+    examples = chosen_examples(pairs, result)
+    looks = [translator.inspect(pair.source, pair.target, links=pair.links) for pair in examples]
     for look in looks[: len(SHOWN_IN_TERMINAL)]:
         console.print()
-        print_look(look, console)
+        print_inspection(look, console)
     page, picture = folder / "looks.html", folder / "look.png"
     save_page(looks, page, title="Where the model looks while it reads a date")
-    save_picture(looks[0], picture)
+    looks[0].save(picture)
     tell(console, result)
     console.print(f"\nAn example of each language: {page}\nThe first as a picture: {picture}", soft_wrap=True)
     console.print(f'Your own: regard look {folder} "3. März 2021"', soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`regard look`: where a model looks while it writes."""
+"""`regard look`: what happens inside a model while it reads or writes one text."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,24 +6,39 @@ from typing import Annotated
 import typer
 
 from regard.cli.arguments import Device, ModelFolder, To
+from regard.errors import UsageError
 
 
 def look(
     model: ModelFolder,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Text to read.", show_default=False)],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Text to read.", show_default=False)],
     target: Annotated[
         str | None,
         typer.Argument(
-            metavar="TARGET", help="Text to write. (default: the model's own translation)", show_default=False
+            metavar="TARGET", help="Text to write, for a translator. (default: its own translation)", show_default=False
         ),
     ] = None,
+    show: Annotated[
+        str | None,
+        typer.Option(
+            help="What to show, by name or pattern such as 'encoder.*'; see --list. (default: what matters most)",
+            show_default=False,
+        ),
+    ] = None,
+    head: Annotated[
+        int | None, typer.Option(help="One head of attention, from 0. (default: their mean)", show_default=False)
+    ] = None,
+    names: Annotated[bool, typer.Option("--list", help="List the names of all there is to show.")] = False,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="A .html, .png, .svg or .pdf file. (default: in the terminal)")
+        Path | None,
+        typer.Option("-o", "--out", help="A .html, .png, .svg, .pdf or .json file. (default: in the terminal)"),
     ] = None,
     to: To = None,
     device: Device = "auto",
 ) -> None:
-    """Show where a model looks while it writes: a heat map in the terminal, as a picture, or as a page.
+    """Show what happens inside a model: attention, gates and states, candidates and their probabilities.
+
+    In the terminal, as a picture, as a page on which everything can be chosen, or as JSON.
 
     [bold]Examples[/bold]
 
@@ -31,20 +46,30 @@ def look(
 
       regard look runs/mine "Das ist ein Haus ." -o look.html
 
-      regard look runs/mine "Das ist ein Haus ." "This is a house ." -o look.png
-    """
-    from regard.inspect import check_picture_name, print_look, save_page, save_picture
-    from regard.tasks import load_translator
+      regard look runs/mine "Das ist ein Haus ." "This is a house ." --show "encoder.*" -o look.png
 
-    is_page = out is not None and out.suffix.lower() in (".html", ".htm")
-    if out is not None and not is_page:
-        check_picture_name(out, others=(".html",))
-    seen = load_translator(model, device=device).into(to).look(source, target)
-    if out is None:
-        print_look(seen)
-    elif is_page:
-        save_page([seen], out)
-    else:
-        save_picture(seen, out)
+      regard look runs/lstm "the company said" --list
+    """
+    from regard.inspect import check_look_name, print_inspection
+    from regard.tasks import load
+
     if out is not None:
+        check_look_name(out)
+    trained = load(model, device=device)
+    if to is not None:
+        if not hasattr(trained, "into"):
+            raise UsageError(f"--to {to}: this model does not write several languages; leave --to out")
+        trained = trained.into(to)
+    seen = trained.inspect(text, *([] if target is None else [target]))
+    if names:
+        found = seen.matching(show or "*")
+        width = max(map(len, found))
+        for name, array in found.items():
+            typer.echo(f"{name:{width}}  {array!r}")
+    elif out is None:
+        print_inspection(seen, show=show, head=head)
+        if seen.note:
+            typer.echo(seen.note, err=True)
+    else:
+        seen.save(out, show=show, head=head)
         typer.echo(out)

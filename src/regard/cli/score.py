@@ -23,58 +23,92 @@ MANY = 0.2
 """Share of unknown words beyond which a text is not one that the model was made for."""
 
 
-Files = Annotated[
+Pairs = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="FILES",
-        help="Source and target text for a translator; text for a language model. (default: the model's own test text)",
-        show_default=False,
+        metavar="FILES", help="Source and target text. (default: the model's own test text)", show_default=False
     ),
 ]
-Tokens = Annotated[
-    bool, typer.Option("--tokens", help="Every token too: its log-probability, or its surprisal in bits.")
+TextFiles = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="FILES", help="Text. (default: the model's own test text)", show_default=False),
 ]
+LogProbs = Annotated[bool, typer.Option("--tokens", help="The log-probability of every token too.")]
+Surprisals = Annotated[bool, typer.Option("--tokens", help="Every token with its surprisal in bits too.")]
 Split = Annotated[str | None, typer.Option(help="Without FILES: the recipe's test or dev text. (default: test)")]
 Context = Annotated[
     str | None,
-    typer.Option(help="Language models: what a word may depend on, stream, documents or lines (default: recipe)."),
+    typer.Option(help="What a word may depend on, stream, documents or lines (default: recipe)."),
 ]
 Rows = Annotated[
-    int, typer.Option(help="Language models: stretches read side by side; more is faster, each without its past.")
+    int, typer.Option(help="Stretches read side by side; more is faster, each without its past.")
 ]
-Cache = Annotated[int, typer.Option(help="Language models: last words kept in a cache; 0 means none.")]
+Cache = Annotated[int, typer.Option(help="Last words kept in a cache; 0 means none.")]
 Theta = Annotated[
     float | None, typer.Option(help="With --cache: how much it prefers words after like states. (default: 0.66)")
 ]
 Share = Annotated[float | None, typer.Option(help="With --cache: its share of the probability. (default: 0.13)")]
-Json = Annotated[bool, typer.Option("--json", help="Language models: everything as JSON.")]
+Json = Annotated[bool, typer.Option("--json", help="Everything as JSON.")]
 
 
-def score(
+def score_pairs(
     model: ModelFolder,
-    files: Files = None,
-    tokens: Tokens = False,
+    files: Pairs = None,
+    tokens: LogProbs = False,
     split: Split = None,
-    context: Context = None,
-    rows: Rows = 1,
-    cache: Cache = 0,
-    cache_theta: Theta = None,
-    cache_share: Share = None,
     to: To = None,
-    as_json: Json = False,
     device: Device = "auto",
 ) -> None:
-    """Say how likely a model finds text that is given.
-
-    Of a translator: the log-probability of each translation, and the perplexity of all on standard error.
-    Of a language model: perplexity per token and per word and bits per character, with all they depend on; with
-    --tokens a line for each token (its line, the token, its surprisal in bits), and the scores on standard error.
+    """Say how likely a translator finds given translations: the log-probability of each, and the perplexity of all on
+    standard error.
 
     [bold]Examples[/bold]
 
       regard score runs/mine test.de test.en --tokens
 
       regard score runs/mine --split dev
+    """
+    from regard.cli.corpus import pieces_of
+    from regard.cli.evaluate import held_out, tagged
+    from regard.tasks import load_translator
+    from regard.tasks.evaluation import scored
+
+    part = part_of(split, files or [])
+    if len(files or []) not in (0, 2):
+        given = len(files or [])
+        raise UsageError(f"{model}: is a translator; give two files, source and target, or none, not {given}")
+    translator = load_translator(model, device=device)
+    translator.into(to)  # refuses a tag that it does not know
+    count, total = 0, 0.0
+    for pairs in pieces_of(files) if files else [held_out(translator, part, [])]:
+        for row in scored(translator, tagged(pairs, to, bool(files))):
+            typer.echo("\t".join(columns_of(row, tokens)))
+            count += len(row.tokens)
+            total += row.log_prob
+    if count:
+        perplexity = math.exp(-total / count)
+        typer.echo(f"perplexity {perplexity:.4f} per target token, end of sentence included ({count} tokens)", err=True)
+
+
+def score_text(
+    model: ModelFolder,
+    files: TextFiles = None,
+    tokens: Surprisals = False,
+    split: Split = None,
+    context: Context = None,
+    rows: Rows = 1,
+    cache: Cache = 0,
+    cache_theta: Theta = None,
+    cache_share: Share = None,
+    as_json: Json = False,
+    device: Device = "auto",
+) -> None:
+    """Say how likely a language model finds a text: perplexity per token and per word and bits per character, with all
+    they depend on.
+
+    With --tokens a line for each token (its line, the token, its surprisal in bits), and the scores on standard error.
+
+    [bold]Examples[/bold]
 
       regard score runs/lstm ptb.test.txt
 
@@ -82,17 +116,9 @@ def score(
 
       regard score runs/lstm new.txt --context lines --tokens > surprisal.tsv
     """
-    from regard.tasks import load_writer, task_of
+    from regard.tasks import load_writer
 
     part = part_of(split, files or [])
-    if task_of(model) == "translation":
-        caching = {"--cache": cache or None, "--cache-theta": cache_theta, "--cache-share": cache_share}
-        given = {"--json": as_json or None, "--context": context, "--rows": None if rows == 1 else rows, **caching}
-        if named := [option for option, value in given.items() if value is not None]:
-            raise UsageError(f"{model}: is a translator, and {named[0]} is for language models; leave it out")
-        return _score_pairs(model, files or [], part, tokens, device, to)
-    if to is not None:
-        raise UsageError(f"{model}: is a language model, and --to is for translators; leave it out")
     if context is not None and context not in CONTEXTS:
         raise UsageError(f"--context {context!r} is not known; known are {one_of(CONTEXTS, context)}")
     if rows < 1:
@@ -101,7 +127,7 @@ def score(
     writer = load_writer(model, device=device)
     if cache:
         writer = writer.with_cache(cache, **how)
-    return _tell(model, _score_text(writer, files or [], part, context, rows), tokens, as_json)
+    return _tell(model, _scored(writer, files or [], part, context, rows), tokens, as_json)
 
 
 def _tell(model: Path, scored: "ScoredText", tokens: bool, as_json: bool) -> None:
@@ -126,35 +152,14 @@ def _cache_of(size: int, theta: float | None, share: float | None) -> dict[str, 
 
     for option, value in {"--cache-theta": theta, "--cache-share": share}.items():
         if value is not None and size == 0:
-            raise UsageError(f"{option} {value:g} is said of a cache, but there is none; ask for one with --cache 500")
+            raise UsageError(f"{option} {value:g} needs a cache; ask for one with --cache 500")
     how = {name: value for name, value in {"theta": theta, "share": share}.items() if value is not None}
     if size:
         refuse_impossible_cache(size, **how, named=("--cache", "--cache-theta", "--cache-share"))
     return how
 
 
-def _score_pairs(model: Path, files: list[Path], split: "HeldOut", tokens: bool, device: str, to: str | None) -> None:
-    from regard.cli.corpus import pieces_of
-    from regard.cli.evaluate import held_out, tagged
-    from regard.tasks import load_translator
-    from regard.tasks.evaluation import scored
-
-    if len(files) not in (0, 2):
-        raise UsageError(f"{model}: is a translator; give two files, source and target, or none, not {len(files)}")
-    translator = load_translator(model, device=device)
-    translator.into(to)  # refuses a tag that it does not know
-    count, total = 0, 0.0
-    for pairs in pieces_of(files) if files else [held_out(translator, split, [])]:
-        for row in scored(translator, tagged(pairs, to, bool(files))):
-            typer.echo("\t".join(columns_of(row, tokens)))
-            count += len(row.tokens)
-            total += row.log_prob
-    if count:
-        perplexity = math.exp(-total / count)
-        typer.echo(f"perplexity {perplexity:.4f} per target token, end of sentence included ({count} tokens)", err=True)
-
-
-def _score_text(writer: "Writer", files: list[Path], split: "HeldOut", context: str | None, rows: int) -> "ScoredText":
+def _scored(writer: "Writer", files: list[Path], split: "HeldOut", context: str | None, rows: int) -> "ScoredText":
     from regard.cli.corpus import read_as_it_is
     from regard.data.text import Text
     from regard.recipe import LanguageData, change_section

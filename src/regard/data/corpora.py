@@ -1,13 +1,12 @@
 """The three parts of a corpus that a recipe names: from files, or built in."""
 
-from collections.abc import Callable, Iterator
-from importlib import import_module
+from collections.abc import Callable, Iterator, Mapping
 
 from regard.data.examples import Corpora, Examples, Pair, Split
 from regard.data.parts import DividedFiles, RecordFiles, TaggedFiles
 from regard.data.reading import PairFiles, Record
 from regard.errors import EncodingError
-from regard.recipe import Data
+from regard.recipe import Data, names
 
 Loader = Callable[[Data, int], Corpora]
 
@@ -41,12 +40,15 @@ def place(examples: Examples, line: int, side: int = 0) -> str:
     return examples.files.place(line, side) if isinstance(examples, FileExamples) else f"example {line}"
 
 
+CORPORA: Mapping[str, Loader] = names.CORPORA
+
+
 def load_corpus(data: Data, seed: int) -> Corpora:
     """The training, development and test pairs that the settings name; the seed is for corpora that are generated."""
     return CORPORA[data.corpus](data, seed)
 
 
-def _files(data: Data, seed: int) -> Corpora:
+def from_files(data: Data, seed: int) -> Corpora:
     def read(name: str) -> RecordFiles:
         paths = getattr(data, name)
         count = len(paths) // max(1, len(data.tags))
@@ -61,20 +63,3 @@ def _files(data: Data, seed: int) -> Corpora:
         return FileExamples(read(name), data.invalid) if getattr(data, name) else ()
 
     return Corpora(part("train"), part("dev"), part("test"))
-
-
-def _built_in(module: str, function: str) -> Loader:
-    def load(data: Data, seed: int) -> Corpora:
-        # Generated corpora stand on libraries that those who bring their own files need not wait for.
-        loader: Loader = getattr(import_module(module), function)
-        return loader(data, seed)
-
-    return load
-
-
-CORPORA: dict[str, Loader] = {
-    "files": _files,
-    "dates": _built_in("regard.data.dates", "dates_corpus"),
-    "copy": _built_in("regard.data.sequences", "copy_corpus"),
-    "reverse": _built_in("regard.data.sequences", "reverse_corpus"),
-}

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from regard.data.topics import topics_text
 from regard.disk import Lines, decoded
 from regard.errors import DataError, EncodingError, counted
 from regard.recipe import LanguageData
+from regard.recipe.names import TEXT_CORPORA
 
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
@@ -140,11 +141,6 @@ class Text:
                 yield Finding("carriage_return", self.split, file.carriage_returns, what, "removed")
 
 
-TEXT_CORPORA: dict[str, Callable[[Text], Iterator[tuple[str, str]]]] = {
-    "files": Text.from_files,
-    "topics": Text.from_topics,
-}
-"""The lines of each corpus by its name, each with where it stands."""
 
 
 def load_text(data: LanguageData) -> dict[Split, Text]:

@@ -12,11 +12,10 @@ import numpy as np
 
 from regard.decode.ranking import Hypothesis
 from regard.metrics.pairwise import pairwise
-from regard.recipe.names import UtilityName
 
 
 def least_risk(
-    hypotheses: Sequence[Hypothesis], texts: Sequence[str], utility: UtilityName, *, drawn: bool
+    hypotheses: Sequence[Hypothesis], texts: Sequence[str], utility: str, *, drawn: bool
 ) -> list[Hypothesis]:
     """The hypotheses by their expected utility, which becomes their score (0 to 100), best first.
 

@@ -9,22 +9,17 @@ What a graph reads and writes lies at fixed places. Whatever is made of tensors 
 dictionaries can be given to it: all tensors are copied to where they belong, unless they are there already.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import accumulate, count
 from typing import Any, TypeVar, cast
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
 from regard.attention.kept import Kept, Taker, taking
-from regard.decode.modules import is_watched, weights_of
-from regard.decode.precision import formats_of
 from regard.decode.stepping import Given, Made, Stepping
-from regard.decode.workers import workers_on
-from regard.graphs import EAGER, CudaGraphs, Work
-from regard.models.generator import Generator
+from regard.graphs import Work
 from regard.recipe import Decoding
 
 WIDTH, QUARTER = 16, 4
@@ -318,45 +313,6 @@ def _copy(given: list[Tensor], places: list[Tensor]) -> None:
 
 def _where(tensor: Tensor) -> tuple[int, tuple[int, ...]]:
     return tensor.data_ptr(), tensor.stride()
-
-
-_STEPPINGS: WeakKeyDictionary[Generator, dict[Hashable, list[Stepping]]] = WeakKeyDictionary()
-
-
-def steppings_of(model: Generator, settings: Decoding, device: torch.device, *, forced: bool) -> Sequence[Stepping]:
-    """The fastest way for the searches of a model to step: one for each worker."""
-    watched = is_watched(model)
-    reason = why_not(settings, device, forced=forced, watched=watched)
-    if reason is not None:
-        # What is recorded of several threads at a time would be all mixed up.
-        workers = 1 if watched or settings.coverage_penalty else workers_on(device)
-        return [Stepping(device)] * workers
-    # Graphs read the weights where they were, and hold what stood in the settings.
-    weights = tuple(tensor.data_ptr() for tensor in weights_of(model))
-    how = settings.model_dump_json(exclude={"batch_tokens", "seed"}), torch.backends.cuda.matmul.allow_tf32
-    known = _STEPPINGS.setdefault(model, {})
-    if (weights, how) not in known:
-        for other in [key for key in known if isinstance(key, tuple) and key[0] != weights]:
-            del known[other]
-        graphs = CudaGraphs(device)
-        known[weights, how] = [CapturedStepping(device, graphs, trial=graphs.aside)]
-    return known[weights, how]
-
-
-def why_eager(model: Generator, settings: Decoding, device: torch.device, *, terms: bool = False) -> str | None:
-    """What a user is told where steps on a CUDA device are not captured, in one line; None if they are. That capturing
-    fails is known when it has been tried."""
-    if device.type != "cuda":
-        return None
-    reason = why_not(settings, device, forced=False, terms=terms, watched=is_watched(model)) or _failure(model)
-    return reason and f"decoding {EAGER}: {reason}"
-
-
-def _failure(model: Generator) -> str | None:
-    """Why nothing of a model is captured any more."""
-    known = (steppings for each in formats_of(model) for steppings in _STEPPINGS.get(each, {}).values())
-    tried = (one for steppings in known for one in steppings if isinstance(one, CapturedStepping))
-    return next((stepping.reason for stepping in tried if stepping.failures >= FAILURES), None)
 
 
 def why_not(

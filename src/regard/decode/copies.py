@@ -1,19 +1,19 @@
 """Copies of models that compute otherwise than these do."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from copy import deepcopy
-from weakref import ReferenceType, WeakKeyDictionary, ref
+from weakref import ReferenceType, ref
 
-import torch
 from torch import Tensor
 
-from regard.decode.modules import modules_of, weights_of
+from regard.decode.modules import modules_of
 from regard.models.generator import Generator
 from regard.tap import Tap
 
 
 class Version:
-    """What tells whether weights are still those that they were; what is done to `weight.data` leaves no trace."""
+    """Tells whether weights were replaced or changed in place. What fused optimizers do, and what is done to
+    `weight.data`, raises no version and goes unnoticed."""
 
     def __init__(self, weights: Iterable[Tensor]) -> None:
         # The tensor itself too: another may come to lie where it lay.
@@ -26,27 +26,6 @@ class Version:
             known() is tensor and (place, changes) == (tensor.data_ptr(), tensor._version)
             for (known, place, changes), tensor in zip(self._known, weights, strict=True)
         )
-
-
-class Copies:
-    """What a function makes of each model, kept until weights change, and no longer than the model itself."""
-
-    def __init__(self, make: Callable[[Generator], Generator]) -> None:
-        self._make = make
-        self._kept: WeakKeyDictionary[Generator, tuple[Version, Generator]] = WeakKeyDictionary()
-
-    @torch.no_grad()
-    def of(self, model: Generator) -> Generator:
-        """The copy of a model as it is now."""
-        weights = weights_of(model)
-        if any(map(torch.is_inference, weights)):
-            return self._make(model)  # nobody can tell whether those have changed
-        if model in self._kept:
-            version, copy = self._kept[model]
-            if version.is_of(weights):
-                return copy
-        self._kept[model] = Version(weights), self._make(model)
-        return self._kept[model][1]
 
 
 def copy_of(model: Generator, *, shared: Iterable[Tensor] = ()) -> Generator:

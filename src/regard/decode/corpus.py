@@ -1,22 +1,18 @@
 """Whole corpora: sorted by length, cut into batches, given back in the order they came in."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
-from itertools import chain
 
 import torch
-from torch import nn
 
 from regard.data.batch import PairBatch, padded_sources
-from regard.decode.captured import steppings_of
-from regard.decode.modules import evaluating
-from regard.decode.precision import computing_in
+from regard.decode.modules import evaluating, refuse_mixed_recording
 from regard.decode.ranking import Hypothesis
 from regard.decode.search import decode_batch
+from regard.decode.session import Session
 from regard.decode.stepping import Stepping
 from regard.decode.workers import each_done
-from regard.device import present
+from regard.device import device_of
 from regard.errors import UsageError
 from regard.models.generator import Generator
 from regard.recipe import Decoding
@@ -26,7 +22,7 @@ Progress = Callable[[int, int], None]
 
 
 def decode_all(
-    model: Generator,
+    model: Generator | Session,
     sources: Sequence[Sequence[int]],
     settings: Decoding,
     *,
@@ -35,15 +31,18 @@ def decode_all(
     stepping: Stepping | None = None,
     on_progress: Progress | None = None,
 ) -> list[list[Hypothesis]]:
-    """The outputs for each source (tokens without special ones), best first, on the device the model is on.
+    """The outputs for each source (tokens without special ones), best first, on the device the model is on. A session
+    keeps what was made ready for decoding for the next call.
 
     `words` are what the tokens of each source are in the output, for models that copy them (`data.batch.Worded`).
     `stepping` is how searches step, otherwise as fast as they can."""
     if prefixes is not None:
         _check_counts("prefixes", prefixes, sources)
-    device, found = device_of(model), dict[int, list[Hypothesis]]()
-    with writing(model, settings) as writer:
-        steppings = [stepping] if stepping else steppings_of(writer, settings, device, forced=prefixes is not None)
+    session, found = Session.of(model), dict[int, list[Hypothesis]]()
+    refuse_mixed_recording(session.model, settings, len(sources))
+    device = session.device
+    with session.writing(settings) as writer:
+        steppings = [stepping] if stepping else session.steppings(writer, settings, forced=prefixes is not None)
         widths = [steppings[0].width(len(source) + 1) for source in sources]
 
         def write(worker: int, chosen: list[int]) -> list[list[Hypothesis]]:
@@ -66,14 +65,6 @@ def decode_all(
             if on_progress is not None:
                 on_progress(len(found), len(sources))
     return [found[example] for example in range(len(sources))]
-
-
-@contextmanager
-def writing(model: Generator, settings: Decoding) -> Iterator[Generator]:
-    """The model as it writes soonest in the format of `decode.precision` while the block runs, without dropout."""
-    device = device_of(model)
-    with present(device), computing_in(settings.precision, model, device) as writer, evaluating(writer):
-        yield writer
 
 
 @torch.inference_mode()
@@ -132,12 +123,6 @@ def batches_by_length(
         batch.append(example)
     if batch:
         yield batch
-
-
-def device_of(model: nn.Module) -> torch.device:
-    """Where a model's parameters are; the CPU if it has none."""
-    tensor = next(chain(model.parameters(), model.buffers()), None)
-    return torch.device("cpu") if tensor is None else tensor.device
 
 
 def _check_counts(name: str, given: Sequence[Sequence[int]], sources: Sequence[Sequence[int]]) -> None:

@@ -16,6 +16,7 @@ from regard.attention import Heads
 from regard.attention.positions import Learned, Position
 from regard.errors import UsageError
 from regard.models import LinearReadout, TransformerTranslator
+from regard.models.encoders import TransformerEncoder
 from regard.nn.blocks import DecoderBlock, EncoderBlock
 from regard.nn.feedforward import FeedForward
 from regard.recipe import RecurrentModel, TransformerModel
@@ -57,6 +58,10 @@ def ctranslate2(part: str = "") -> Any:
 
 def check_can_export(settings: TransformerModel | RecurrentModel) -> None:
     """Refuses models that CTranslate2 has no terms for."""
+    if settings.encoder is not None:
+        raise UsageError(
+            "[model.encoder]: CTranslate2 cannot run such a model, only those without this table; use --engine own"
+        )
     for name, allowed in ALLOWED.items():
         value = getattr(settings, name)
         if value not in allowed:
@@ -70,6 +75,7 @@ def longest_input(model: TransformerTranslator, settings: TransformerModel) -> i
     """Most positions that an exported model has, in its source and in its output, begin and end counted."""
     if settings.position == "rotary":
         return sys.maxsize  # angles are computed, not looked up
+    assert isinstance(model.encoder, TransformerEncoder)
     position = model.encoder.input.position
     return position.weight.shape[0] if isinstance(position, Learned) else POSITIONS
 
@@ -105,6 +111,7 @@ def specification(model: TransformerTranslator, settings: TransformerModel) -> A
     )
     if rotary:
         del spec.encoder.position_encodings  # asked for, but never read
+    assert isinstance(model.encoder, TransformerEncoder)
     for side, part in ((spec.encoder, model.encoder), (spec.decoder, model.decoder)):
         embeddings = side.embeddings[0] if isinstance(side.embeddings, list) else side.embeddings
         embeddings.weight = _array(part.input.embedding.weight)

@@ -19,8 +19,10 @@ from torch import Tensor
 
 from regard.data.batch import Padded, padded_sources
 from regard.decode.constraints import NEVER, check_prefixes, longest_outputs
-from regard.decode.corpus import Progress, batches_by_length, device_of, writing
+from regard.decode.corpus import Progress, batches_by_length
+from regard.decode.modules import refuse_mixed_recording
 from regard.decode.ranking import Hypothesis
+from regard.decode.session import Session
 from regard.errors import UsageError
 from regard.models.generator import Generator
 from regard.recipe import Decoding
@@ -204,7 +206,7 @@ class ForcedSearch:
 
 
 def decode_forced(
-    model: Generator,
+    model: Generator | Session,
     sources: Sequence[Sequence[int]],
     settings: Decoding,
     terms: Sequence[Sequence[Term]],
@@ -222,10 +224,12 @@ def decode_forced(
     """
     check_can_force(settings)
     found: dict[int, list[Hypothesis]] = {}
-    with writing(model, settings) as writer, torch.inference_mode():
+    session = Session.of(model)
+    refuse_mixed_recording(session.model, settings, len(sources), forced=True)
+    with session.writing(settings) as writer, torch.inference_mode():
         for chosen in batches_by_length([len(source) + 1 for source in sources], settings.batch_tokens):
             copied = None if words is None else [words[example] for example in chosen]
-            batch = padded_sources([sources[example] for example in chosen], copied).to(device_of(model))
+            batch = padded_sources([sources[example] for example in chosen], copied).to(session.device)
             limits = longest_outputs(batch, settings)
             begin = [() if prefixes is None else prefixes[example] for example in chosen]
             check_prefixes(begin, limits, chosen)

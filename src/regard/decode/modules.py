@@ -5,6 +5,8 @@ from contextlib import contextmanager
 
 from torch import Tensor, nn
 
+from regard.errors import UsageError
+from regard.recipe import Decoding
 from regard.tap import Tap
 
 
@@ -23,8 +25,23 @@ def weights_of(model: nn.Module) -> list[Tensor]:
 
 
 def is_watched(model: nn.Module) -> bool:
-    """Whether somebody looks at a tap."""
+    """Whether the caller records or intervenes at a tap."""
     return any(module.watched for module in modules_of(model) if isinstance(module, Tap))
+
+
+def refuse_mixed_recording(model: nn.Module, settings: Decoding, sentences: int, *, forced: bool = False) -> None:
+    """Refuses to record what is written while several hypotheses or sentences share the rows of each step, which move
+    as searches branch and end. What is recorded of the source alone stays clear."""
+    places = {"beam": settings.beam, "sample": settings.n_best, "greedy": 1}[settings.method]
+    if sentences * places < 2 and not forced:
+        return
+    taps = (module for module in modules_of(model) if isinstance(module, Tap) and module.recorded)
+    if any(not {"target", "past"}.isdisjoint(tap.axes) for tap in taps):
+        raise UsageError(
+            "a recording of this search would mix the rows of its hypotheses and sentences, which move as it goes on; "
+            "use inspect(text), which names every row and column, or record score() of a given output, or a single "
+            "sentence with beam=1"
+        )
 
 
 @contextmanager

@@ -1,36 +1,42 @@
 """Looking: where a model attends, as numbers, alignments and pictures.
 
-    weights = watch(model, sources, targets)                              # {tap: "H T S"} of each example
-    links = link(fold(choose(weights[0]), target_words, source_words))    # word alignments …
-    print(pharaoh(links))                                                 # … in the exchange format
+    seen = model.inspect("Das ist ein Haus .")                            # an Inspection: named, labelled arrays
+    seen.save("look.png")                                                 # SVG, PDF, HTML and JSON too
+    print_inspection(seen, show="encoder.*")                              # in the terminal
+    save_page([seen, another], "look.html")                               # one HTML file, nothing to fetch
 
-    look = Look(source_labels, target_labels, weights[0])
-    save_picture(look, Path("look.png"))                                  # PNG, SVG, PDF
-    save_page([look], Path("look.html"))                                  # one HTML file, nothing to fetch
-    print_look(look)                                                      # in the terminal
+    arrays = watch(model, sources, targets)                               # {tap: Array} of each example
+    links = link(fold(choose(weights), target_words, source_words))       # word alignments …
+    print(pharaoh(links))                                                 # … in the exchange format
 
 matplotlib is imported when something is drawn, not before.
 """
 
 from regard.inspect.alignment import WordWeights, fold, link, reverse, symmetrize
 from regard.inspect.figure import check_picture_name
-from regard.inspect.heatmap import draw, save_picture, save_pictures
+from regard.inspect.heatmap import draw, save_pictures
+from regard.inspect.inspection import Array, Inspection, Links
+from regard.inspect.labels import BEGIN_LABEL, END_LABEL
 from regard.inspect.lengths import draw_lengths, save_lengths
-from regard.inspect.look import END_LABEL, Links, Look, choose
 from regard.inspect.page import page, save_page
+from regard.inspect.panel import Panel, choose, panels
 from regard.inspect.pharaoh import GoldLinks, parse_gold, parse_pharaoh, pharaoh, read_gold, read_pharaoh
-from regard.inspect.terminal import print_look, terminal_picture
-from regard.inspect.watch import Weights, watch
+from regard.inspect.saving import check_look_name
+from regard.inspect.terminal import print_inspection, terminal_picture
+from regard.inspect.watch import recorded, watch, watch_writing
 from regard.inspect.wordmap import draw_map, save_map
 from regard.inspect.wordmap_page import map_page, save_map_page
 
 __all__ = [
+    "BEGIN_LABEL",
     "END_LABEL",
+    "Array",
     "GoldLinks",
+    "Inspection",
     "Links",
-    "Look",
-    "Weights",
+    "Panel",
     "WordWeights",
+    "check_look_name",
     "check_picture_name",
     "choose",
     "draw",
@@ -40,20 +46,22 @@ __all__ = [
     "link",
     "map_page",
     "page",
+    "panels",
     "parse_gold",
     "parse_pharaoh",
     "pharaoh",
-    "print_look",
+    "print_inspection",
     "read_gold",
     "read_pharaoh",
+    "recorded",
     "reverse",
     "save_lengths",
     "save_map",
     "save_map_page",
     "save_page",
-    "save_picture",
     "save_pictures",
     "symmetrize",
     "terminal_picture",
     "watch",
+    "watch_writing",
 ]

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from regard.errors import UsageError
-from regard.inspect.look import Links
+from regard.inspect.inspection import Links
 
 Symmetrization = Literal["intersection", "union", "grow-diag"]
 

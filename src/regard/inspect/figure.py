@@ -1,6 +1,7 @@
 """What all pictures have in common: their colors, and the files they go into."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +14,10 @@ FORMATS = ("png", "svg", "pdf")
 INK, PALE, LINE, GOLD = "#1f2933", "#6b7885", "#c5ced6", "#e4672e"
 
 
-def check_picture_name(path: Path, others: Sequence[str] = ()) -> None:
+def check_picture_name(path: str | Path, others: Sequence[str] = ()) -> None:
     """Refuses a file whose suffix is not that of a kind of picture; call it before anything takes long. `others` are
     suffixes that the caller writes as something else, to be named among those to choose from."""
+    path = Path(path)
     if _kind(path) not in FORMATS:
         raise UsageError(
             f"{path}: pictures are not written as {path.suffix or 'a file without suffix'}; "
@@ -23,10 +25,23 @@ def check_picture_name(path: Path, others: Sequence[str] = ()) -> None:
         )
 
 
-def save_figure(figure: "Figure", path: Path) -> None:
+def save_figure(figure: "Figure", path: str | Path) -> None:
     """Writes a figure; the suffix of the file (.png, .svg or .pdf) decides the format."""
+    with writing(path):
+        figure.savefig(path, format=_kind(Path(path)))
+
+
+def write_text(text: str, path: str | Path) -> None:
+    """Writes a text into a file."""
+    with writing(path):
+        Path(path).write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def writing(path: str | Path) -> Iterator[None]:
+    """Says it plainly where a file cannot be written."""
     try:
-        figure.savefig(path, format=_kind(path))
+        yield
     except OSError as error:
         raise UsageError(f"{path}: cannot be written ({error.strerror}); choose a folder that exists") from None
 

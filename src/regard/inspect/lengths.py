@@ -22,7 +22,7 @@ Systems = Mapping[str, Sequence[LengthQuality]]
 """The buckets of one system, or of two on the same text, by name."""
 
 
-def save_lengths(systems: Systems, path: Path) -> None:
+def save_lengths(systems: Systems, path: str | Path) -> None:
     """Draws one system, or two on the same text, into a file; its suffix (.png, .svg or .pdf) decides the format."""
     check_picture_name(path)
     save_figure(draw_lengths(systems), path)

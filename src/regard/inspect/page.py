@@ -1,4 +1,4 @@
-"""Pages as one HTML file that fetches nothing: style, script and numbers are inside; and the page of looks."""
+"""Pages as one HTML file that fetches nothing: style, script and numbers are inside; and the page of inspections."""
 
 import json
 import re
@@ -8,28 +8,31 @@ from importlib.resources import files
 from pathlib import Path
 
 from regard.errors import UsageError
-from regard.inspect.look import Look, readable, runs_right_to_left
+from regard.inspect.figure import write_text
+from regard.inspect.inspection import Inspection
+from regard.inspect.labels import readable, runs_right_to_left
+from regard.inspect.panel import MEANINGS
 
 DIGITS = 4
-"""Decimals of the weights in the page; it shows three."""
+"""Decimals of the numbers in the page; it shows three."""
 
 
-def save_page(looks: Sequence[Look], path: Path, *, title: str = "Where the model looks") -> None:
+def save_page(inspections: Sequence[Inspection], path: str | Path, *, title: str = "Inside the model") -> None:
     """Writes the page into a file."""
-    write_page(page(looks, title=title), path)
+    write_text(page(inspections, title=title), path)
 
 
-def page(looks: Sequence[Look], *, title: str = "Where the model looks") -> str:
-    """The page: an interactive heat map for each look; layer and head are chosen for all of them together."""
-    if not looks:
-        raise UsageError("there is nothing to show; give at least one look")
-    first = _heads(looks[0])
-    for place, look in enumerate(looks):
-        if _heads(look) != first:
+def page(inspections: Sequence[Inspection], *, title: str = "Inside the model") -> str:
+    """The page: an interactive heat map for each inspection; array and head are chosen for all of them together."""
+    if not inspections:
+        raise UsageError("there is nothing to show; give at least one inspection")
+    for place, other in enumerate(inspections):
+        if list(other) != list(inspections[0]):
             raise UsageError(
-                f"looks of one page must come from one model: look 0 has heads {first}, look {place} has {_heads(look)}"
+                f"inspections of one page must come from one model: the first has {sorted(inspections[0])}, number "
+                f"{place + 1} has {sorted(other)}"
             )
-    return assembled("page", title, [_plain(look) for look in looks])
+    return assembled("page", title, [_shown(one) for one in inspections])
 
 
 def assembled(name: str, title: str, data: object) -> str:
@@ -44,30 +47,24 @@ def assembled(name: str, title: str, data: object) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _part(f"{name}.html"))
 
 
-def write_page(text: str, path: Path) -> None:
-    """Writes a page into a file."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror}); choose a folder that exists") from None
-
-
 def _part(name: str) -> str:
     return files("regard.inspect").joinpath(name).read_text(encoding="utf-8")
 
 
-def _heads(look: Look) -> dict[str, int]:
-    return {name: len(heads) for name, heads in look.weights.items()}
-
-
-def _plain(look: Look) -> dict[str, object]:
-    return {
-        "title": look.heading,
-        "source": [readable(label) for label in look.source],
-        "target": [readable(label) for label in look.target],
-        "leftward": runs_right_to_left(look.source),
-        "gold": sorted(look.gold or ()),
-        "weights": {name: heads.astype(float).round(DIGITS).tolist() for name, heads in look.weights.items()},
+def _shown(inspection: Inspection) -> dict[str, object]:
+    """What the script is given: an inspection with labels that can be read, for every axis that has some."""
+    axes = {axis for array in inspection.values() for axis in array.axes}
+    labels = {axis: inspection.labels_of(axis) for axis in axes}
+    known = {axis: [readable(label) for label in each] for axis, each in labels.items() if each is not None}
+    plain = inspection.plain(DIGITS)
+    for array in plain["arrays"].values():
+        if "texts" in array:
+            array["texts"] = [readable(text) for text in array["texts"]]
+    return plain | {
+        "title": inspection.heading,
+        "labels": known,
+        "meanings": {axis: MEANINGS.get(axis.partition("+")[0], axis) for axis in axes},
+        "leftward": [axis for axis, each in known.items() if runs_right_to_left(each)],
     }
 
 

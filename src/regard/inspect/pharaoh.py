@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regard.errors import DataError
-from regard.inspect.look import Links
+from regard.inspect.inspection import Links
 
 
 @dataclass(frozen=True)

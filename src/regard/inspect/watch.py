@@ -1,22 +1,75 @@
-"""Runs a model over given sources and targets and keeps where it looked."""
+"""Runs a model with its taps recorded, and gives what passed them for each example apart."""
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.data.batch import Padded, PairBatch
-from regard.decode.corpus import batches_by_length, device_of, pairs_of
+from regard.data.batch import Padded
+from regard.decode.corpus import batches_by_length, pairs_of
 from regard.decode.modules import evaluating
+from regard.device import device_of
 from regard.errors import UsageError
-from regard.models.generator import Generator
-from regard.tap import record
+from regard.inspect.inspection import Array
+from regard.models.generator import Generator, State
+from regard.tap import Seen, Tap, Watchable, record
 
-Weights = dict[str, Float[np.ndarray, "H T S"]]
-"""The attention of one example: for each tap a matrix for every head, without padding."""
+INSIDE = ("*weights", "*.gates.*", "*.state", "*.memory", "*share")
+"""What an inspection shows of a model: attention, gates and states, and what share of a mixture is copied."""
+CANDIDATES = 5
+"""Likeliest tokens that are shown of each position."""
+LONGEST = 512
+"""Positions of an example whose inside is held in memory at once."""
+
+Made = TypeVar("Made")
+
+
+def recorded(
+    model: Watchable, patterns: Iterable[str], lengths: Mapping[str, Sequence[int]], run: Callable[[], Made]
+) -> tuple[list[dict[str, Array]], Made]:
+    """What passes the matching taps while `run` runs, for each row apart and without padding; and what `run` gives.
+
+    `lengths` says how many positions each row has along an axis. Patterns that match no tap are no error.
+    """
+    every = {name: module for name, module in model.named_modules() if isinstance(module, Tap)}
+    found = {name: tap for name, tap in every.items() if any(fnmatchcase(name, pattern) for pattern in patterns)}
+    with record(model, *found) if found else nullcontext(Seen()) as seen:
+        made = run()
+    arrays: list[dict[str, Array]] = [{} for _ in next(iter(lengths.values()))]
+    for name, tap in found.items():
+        if seen[name]:
+            whole = _whole(name, tap, seen[name])
+            for row, into in enumerate(arrays):
+                cut = tuple(slice(_length(axis, lengths, row)) for axis in tap.axes[1:])
+                into[name] = Array(tap.axes[1:], whole[row][cut].copy())
+    return arrays, made
+
+
+def _whole(name: str, tap: Tap, passed: list[Tensor]) -> Float[np.ndarray, "rows ..."]:
+    """What passed a tap, as one array; refuses what is not as the tap says."""
+    shapes = [tuple(tensor.shape) for tensor in passed]
+    if len(shapes) > 1 or len(shapes[0]) != len(tap.axes) or tap.axes[:1] != ("row",):
+        raise UsageError(
+            f"the tap {name!r} names its axes ({', '.join(tap.axes)}), but what passed it was of shape "
+            f"{', '.join(map(str, shapes))}; name all axes where the tap is made, rows first, and "
+            "let all positions pass at once"
+        )
+    array: Float[np.ndarray, "rows ..."] = passed[0].float().cpu().numpy()
+    return array
+
+
+def _length(axis: str, lengths: Mapping[str, Sequence[int]], row: int) -> int | None:
+    """Positions of a row along an axis; None for all of them."""
+    parts = axis.split("+")
+    if not any(part in lengths for part in parts):
+        return None
+    return sum(lengths[part][row] if part in lengths else 1 for part in parts)
 
 
 def watch(
@@ -24,73 +77,66 @@ def watch(
     sources: Sequence[Sequence[int]],
     targets: Sequence[Sequence[int]],
     *,
-    pattern: str | None = None,
+    patterns: Sequence[str] | None = None,
     batch_tokens: int = 4096,
     words: Sequence[Sequence[int]] | None = None,
-) -> list[Weights]:
-    """The attention weights of every example while the model reads its target (teacher forcing), in the given order.
+) -> list[dict[str, Array]]:
+    """What passes the taps of a model while it writes given targets, for each example, in the given order.
 
-    Sources and targets are tokens without specials. The model reads them with END added, so the weights of an example
-    have a row for every target token and one for END, and a column for every source token and one for END.
-    Without a pattern these are the model's `cross_taps`. With one, any attention is shown: self-attention of the
-    encoder has a row and a column for every source token and END; that of the decoder for BEGIN and every target token.
-    Examples run together as long as rows × longest, padding included, is within `batch_tokens`. `words` are those of
-    the sources, for models that copy them.
+    Sources and targets are tokens without specials. The model reads them with END added, so an example has a position
+    for every source token and one for END, and as many along the target. Without patterns these are the model's
+    `cross_taps`. Examples run together as long as rows × longest, padding included, is within `batch_tokens`. `words`
+    are those of the sources, for models that copy them.
     """
     if len(sources) != len(targets):
         raise UsageError(f"{len(sources)} sources cannot be watched with {len(targets)} targets; give one for each")
-    if pattern is None and not model.cross_taps:
+    if patterns is None and not model.cross_taps:
         raise UsageError("this model never looks at its source: it has no attention to show")
-    found: dict[int, Weights] = {}
+    found: dict[int, dict[str, Array]] = {}
     lengths = [1 + max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
     with evaluating(model), torch.inference_mode():
         for chosen in batches_by_length(lengths, batch_tokens):
             batch = pairs_of(chosen, sources, targets, words).to(device_of(model))
-            found.update(zip(chosen, _watch_batch(model, batch, pattern), strict=True))
+            read = partial(_read, model, batch.source, batch.given.tokens)
+            sizes = {"source": batch.source.lengths.tolist(), "target": batch.given.lengths.tolist()}
+            arrays, _ = recorded(model, patterns or model.cross_taps, sizes | {"past": sizes["target"]}, read)
+            found.update(zip(chosen, arrays, strict=True))
     return [found[example] for example in range(len(sources))]
 
 
-def _watch_batch(model: Generator, batch: PairBatch, pattern: str | None) -> list[Weights]:
-    source, target = batch.source, batch.given
-    with ExitStack() as stack:
-        patterns = model.cross_taps if pattern is None else (pattern,)
-        recordings = [stack.enter_context(record(model, each)) for each in patterns]
-        seen = {name: passed for recording in recordings for name, passed in recording.items()}
-        state = model.start(source, target.tokens.shape[1])
-        while_reading = {name for name, passed in seen.items() if passed}
-        model.advance(target.tokens, state)
-    sides = {name: _sides(name, name in while_reading, model, batch) for name in seen}
-    whole = {name: _joined(name, passed, *sides[name]) for name, passed in seen.items()}
-    lengths = {name: [side.lengths.tolist() for side in both] for name, both in sides.items()}
-    return [
-        {name: whole[name][row, :, : queries[row], : keys[row]].copy() for name, (queries, keys) in lengths.items()}
-        for row in range(len(batch.examples))
-    ]
+def _read(model: Generator, source: Padded, given: Int[Tensor, "N n"]) -> tuple[Float[Tensor, "N n E"], State]:
+    return model.advance(given, model.start(source, given.shape[1]))
 
 
-def _sides(name: str, while_reading: bool, model: Generator, batch: PairBatch) -> tuple[Padded, Padded]:
-    """What the queries and the keys of a tap run over: attention is within the source while that is read, and later
-    from target to source or, beside the model's `cross_taps`, within the target."""
-    if while_reading:
-        return batch.source, batch.source
-    crosses = _parent(name) in {_parent(cross) for cross in model.cross_taps}
-    return batch.given, batch.source if crosses else batch.given
-
-
-def _parent(name: str) -> str:
-    """The attention that a tap belongs to."""
-    return name.rpartition(".")[0]
-
-
-def _joined(name: str, passed: list[Tensor], queries: Padded, keys: Padded) -> Float[np.ndarray, "B H Q K"]:
-    """What passed a tap, as one array; refuses what is no attention from the one side to the other."""
-    shapes = [tuple(tensor.shape) for tensor in passed]
-    wanted = (queries.tokens.shape[1], keys.tokens.shape[1])
-    if len(shapes) != 1 or len(shapes[0]) != 4 or shapes[0][2:] != wanted:
-        raise UsageError(
-            f"the tap {name!r} shows no attention weights (examples, heads, {wanted[0]} queries, {wanted[1]} keys): "
-            f"what passed it was {', '.join(map(str, shapes)) or 'nothing'}; choose a pattern that ends in 'weights', "
-            "or use regard.record"
-        )
-    array: Float[np.ndarray, "B H Q K"] = passed[0].float().cpu().numpy()
-    return array
+@torch.inference_mode()
+def watch_writing(
+    model: Generator,
+    source: Padded,
+    given: Int[Tensor, "1 n"],
+    wanted: Int[Tensor, "1 n"],
+    name: Callable[[int], str],
+    patterns: Sequence[str] = INSIDE,
+) -> dict[str, Array]:
+    """What an inspection shows of a model that reads `given` and is to write `wanted`: what passes its taps, the
+    `probabilities` of the wanted tokens, their `surprisals` in bits, and the likeliest `candidates` at each position.
+    `name` gives the text of a token."""
+    longest = max(given.shape[1], source.tokens.shape[1])
+    if longest > LONGEST:
+        raise UsageError(f"a text of {longest:,} tokens is too long to look at; give one of at most {LONGEST}")
+    lengths = {"source": [source.tokens.shape[1]], "target": [given.shape[1]], "past": [given.shape[1]]}
+    with evaluating(model):
+        (arrays,), (features, state) = recorded(model, patterns, lengths, lambda: _read(model, source, given))
+        readout = model.readout_of(state)
+        wanted_log_probs, _ = readout.log_probs(features, wanted)
+        logits = readout.logits(features)[0].float()
+    likeliest = logits.softmax(-1).topk(min(CANDIDATES, logits.shape[-1]))
+    texts = [[name(token) for token in row] for row in likeliest.indices.tolist()]
+    log_probs = wanted_log_probs[0].float().cpu().numpy()
+    arrays["probabilities"] = Array(("target",), np.exp(log_probs))
+    arrays["surprisals"] = Array(("target",), -log_probs / np.float32(np.log(2)))
+    arrays["candidates"] = Array(
+        ("target", "rank"),
+        likeliest.values.cpu().numpy(),
+        np.array(texts, dtype=object).reshape(likeliest.values.shape),
+    )
+    return arrays

@@ -31,7 +31,7 @@ FARTHER = (1, 2.5, 4)
 """How many times as far off a name of a group may stand, where it is crowded."""
 
 
-def save_map(found: WordMap, path: Path, *, title: str = "") -> None:
+def save_map(found: WordMap, path: str | Path, *, title: str = "") -> None:
     """Draws a map into a file; its suffix (.png, .svg or .pdf) decides the format."""
     check_picture_name(path)
     save_figure(draw_map(found, title=title), path)

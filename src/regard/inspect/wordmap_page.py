@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from regard.inspect.page import assembled, write_page
+from regard.inspect.figure import write_text
+from regard.inspect.page import assembled
 from regard.inspect.wordmap import colors_of
 from regard.vectors.mapping import WordMap
 
@@ -10,9 +11,9 @@ DIGITS = 4
 """Decimals of places, which run from −1 to 1."""
 
 
-def save_map_page(found: WordMap, path: Path, *, title: str = "A map of words") -> None:
+def save_map_page(found: WordMap, path: str | Path, *, title: str = "A map of words") -> None:
     """Writes the page into a file."""
-    write_page(map_page(found, title=title), path)
+    write_text(map_page(found, title=title), path)
 
 
 def map_page(found: WordMap, *, title: str = "A map of words") -> str:

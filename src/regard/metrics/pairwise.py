@@ -14,15 +14,16 @@ from jaxtyping import Float
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from regard.recipe.names import UtilityName
+from regard.recipe.names import UTILITIES
 
 Grams = Counter[str] | Counter[tuple[str, ...]]
 """N-grams of a text; the length of each is its order."""
 
 
-def pairwise(metric: UtilityName, texts: Sequence[str]) -> Float[np.ndarray, "K K"]:
+def pairwise(metric: str, texts: Sequence[str]) -> Float[np.ndarray, "K K"]:
     """The score, from 0 to 100, of each text (row) with each text (column) as its reference."""
-    return UTILITIES[metric](texts)
+    table: Float[np.ndarray, "K K"] = UTILITIES[metric](texts)
+    return table
 
 
 def pairwise_bleu(texts: Sequence[str]) -> Float[np.ndarray, "K K"]:
@@ -53,10 +54,6 @@ def pairwise_chrf(texts: Sequence[str]) -> Float[np.ndarray, "K K"]:
         return float(metric._compute_score_from_stats([count for order in counts for count in order]).score)
 
     return _table(score, len(texts))
-
-
-UTILITIES: dict[UtilityName, Callable[[Sequence[str]], np.ndarray]] = {"chrf": pairwise_chrf, "bleu": pairwise_bleu}
-"""What a recipe's `decode.risk` may name."""
 
 
 def _matches(texts: Sequence[Sequence[Grams]], orders: int) -> Float[np.ndarray, "orders K K"]:

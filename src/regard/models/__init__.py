@@ -1,46 +1,26 @@
 """Models: everything that has `start`, `advance` and a `readout`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from regard.models import (
-    attentive,
-    language_copying,
-    language_recurrent,
-    language_transformer,
-    recurrent,
-    transformer,
-    window,
-)
 from regard.models.adaptive import AdaptiveReadout
 from regard.models.continuous_cache import ContinuousCache
 from regard.models.copying import CopyReadout
+from regard.models.encoders import ENCODERS, Encoded, Encoder, build_encoder
 from regard.models.ensemble import Ensemble
 from regard.models.generator import Generator, Readout, State
 from regard.models.language import LanguageModel
-from regard.models.ngram import generator as ngram
 from regard.models.ngram.generator import NgramLanguageModel
 from regard.models.pretrained import freeze_embeddings, start_from_vectors
 from regard.models.readout import LinearReadout
 from regard.models.recurrent import RecurrentTranslator
 from regard.models.transformer import TransformerTranslator
 from regard.recipe import NeuralModel, NgramModel, RecurrentModel, TransformerModel
+from regard.recipe import language_models as language_names
+from regard.recipe import model as names
 
-MODELS: dict[str, Callable[[Any, int, int], Generator]] = {
-    "recurrent": recurrent.build,
-    "transformer": transformer.build,
-}
-"""Builds the model of a recipe's `[model]` table, by its `kind`, for source and target vocabularies of given sizes."""
-
-LANGUAGE_MODELS: dict[str, Callable[[Any, int], LanguageModel]] = {
-    "ngram": ngram.build,
-    "window": window.build,
-    "recurrent": language_recurrent.build,
-    "attentive": attentive.build,
-    "copying": language_copying.build,
-    "transformer": language_transformer.build,
-}
-"""The same for language models, for a vocabulary of a given size."""
+MODELS: Mapping[str, Callable[[Any, int, int], Generator]] = names.MODELS
+LANGUAGE_MODELS: Mapping[str, Callable[[Any, int], LanguageModel]] = language_names.LANGUAGE_MODELS
 
 
 def build_model(settings: RecurrentModel | TransformerModel, source_size: int, target_size: int) -> Generator:
@@ -60,11 +40,14 @@ def build_language_model(settings: NeuralModel | NgramModel, size: int) -> Langu
 
 
 __all__ = [
+    "ENCODERS",
     "LANGUAGE_MODELS",
     "MODELS",
     "AdaptiveReadout",
     "ContinuousCache",
     "CopyReadout",
+    "Encoded",
+    "Encoder",
     "Ensemble",
     "Generator",
     "LanguageModel",
@@ -74,6 +57,7 @@ __all__ = [
     "RecurrentTranslator",
     "State",
     "TransformerTranslator",
+    "build_encoder",
     "build_language_model",
     "build_model",
     "start_from_vectors",

@@ -15,6 +15,7 @@ from regard.models.language import Reading
 from regard.models.language_recurrent import LookingBack, RecurrentLanguageState
 from regard.models.recent import Recent
 from regard.recipe import AttentiveModel
+from regard.tap import name_axes
 
 
 class AttentiveLanguageModel(LookingBack):
@@ -25,6 +26,7 @@ class AttentiveLanguageModel(LookingBack):
         self.reach, width = settings.reach, self.stack.width
         score = SCORES[settings.score](width, width, hidden=settings.score_hidden)
         self.attention = Attention(score, settings.normalizer)
+        name_axes(self.attention, query="target", key="past")
 
     def read(self, tokens: Int[Tensor, "N n"], state: State) -> Reading:
         assert isinstance(state, RecurrentLanguageState)

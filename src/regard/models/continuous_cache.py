@@ -72,7 +72,7 @@ class ContinuousCache(LanguageModel):
         refuse_impossible_cache(size, theta, share)
         self.model, self.readout = model, model.readout
         self.size, self.theta, self.share = size, theta, share
-        self.weights = Tap()
+        self.weights = Tap("row", "head", "target", "past")
 
     def blank(self, rows: int) -> dict[str, Tensor]:
         recent = Recent.none(rows, self._width, self.like, self.size)

@@ -98,7 +98,7 @@ class CopyGate(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.linear = nn.Linear(width, 1)
-        self.share = Tap()
+        self.share = Tap("row", "target", "feature")
 
     def forward(self, hidden: Float[Tensor, "N n E"], weights: Float[Tensor, "N n K"]) -> Float[Tensor, "N n F"]:
         """Features for a `CopyReadout`, given the attention to the context."""
@@ -113,7 +113,7 @@ class Pointer(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.queries, self.keys = nn.Linear(width, width), nn.Linear(width, width, bias=False)
-        self.weights = Tap()
+        self.weights = Tap("row", "head", "target", "source")
 
     def forward(
         self, hidden: Float[Tensor, "N n E"], keys: Float[Tensor, "B S E"], mask: Bool[Tensor, "B 1 1 S"]

@@ -21,7 +21,7 @@ from regard.models.language import Reading
 from regard.models.language_recurrent import LookingBack, RecurrentLanguageState
 from regard.models.recent import Recent
 from regard.recipe import CopyingModel
-from regard.tap import Tap
+from regard.tap import Tap, name_axes
 from regard.tokens.vocabulary import UNKNOWN
 
 
@@ -31,7 +31,7 @@ class Pointing(nn.Module):
     def __init__(self, score: Score) -> None:
         super().__init__()
         self.score = score
-        self.scores, self.weights = Tap(), Tap()
+        self.scores, self.weights = (Tap("row", "head", "query", "key") for _ in range(2))
 
     def forward(
         self, query: Float[Tensor, "N 1 n H"], keys: Float[Tensor, "N 1 K H"], mask: Bool[Tensor, "N 1 n K"]
@@ -83,7 +83,8 @@ class CopyingLanguageModel(LookingBack):
         self.mixture, self.fixed = settings.mixture, settings.share
         self.gate = nn.Linear(width, 1) if settings.mixture == "gate" else None
         self.sentinel = nn.Parameter(torch.randn(width) * width**-0.5) if settings.mixture == "sentinel" else None
-        self.share = Tap()
+        self.share = Tap("row", "target", "feature")
+        name_axes(self.attention, query="target", key="past" if self.sentinel is None else "past+sentinel")
 
     def readout_of(self, state: State) -> Readout:
         assert isinstance(state, RecurrentLanguageState)

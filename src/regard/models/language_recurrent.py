@@ -12,16 +12,16 @@ from torch import Tensor
 
 from regard.data.batch import Padded
 from regard.models.copying import known_tokens
+from regard.models.encoders.recurrent import TokenInput, build_stack
 from regard.models.generator import State
 from regard.models.language import Carry, LanguageModel, Reading
 from regard.models.recent import Recent
-from regard.models.recurrent import TokenInput, build_stack
 from regard.models.vocabulary import build_readout, build_toward
 from regard.nn.dropout import FeatureDropout
 from regard.nn.recurrent import RecurrentState
 from regard.recipe import RecurrentLanguageModel as Settings
 from regard.recipe import RecurrentLayers
-from regard.tap import Tap
+from regard.tap import Tap, name_axes
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,8 @@ class RecurrentLanguageModel(LanguageModel):
         self.dropout = FeatureDropout(settings.dropout.output, variational=settings.dropout.variational)
         self.toward = build_toward(settings, parts * self.stack.width, embedding)
         self.readout = build_readout(settings, parts * self.stack.width, embedding)
-        self.output = Tap()
+        self.output = Tap("row", "target", "feature")
+        name_axes(self, step="past")
 
     def blank(self, rows: int) -> dict[str, Tensor]:
         return self._named(self.stack.initial(self.like.new_zeros(rows, 0)))

@@ -18,14 +18,14 @@ from torch.nn import functional as F
 from regard.attention import KeyValueCache, masks
 from regard.data.batch import Padded
 from regard.models.copying import known_tokens
+from regard.models.encoders.transformer import TokenInput, build_blocks, last_norm, scale_weights
 from regard.models.generator import State
 from regard.models.language import Carry, LanguageModel, Reading
-from regard.models.transformer import TokenInput, build_blocks, last_norm, scale_weights
 from regard.models.vocabulary import build_readout
 from regard.nn.blocks import EncoderBlock
 from regard.nn.dropout import Dropout, LayerDrop
 from regard.recipe import TransformerLanguageModel as Settings
-from regard.tap import Tap
+from regard.tap import Tap, name_axes
 
 
 @dataclass
@@ -67,7 +67,8 @@ class TransformerLanguageModel(LanguageModel):
         self.norm = last_norm(settings)
         self.dropout = Dropout(settings.output_dropout)
         self.readout = build_readout(settings, settings.width, self.input.embedding)
-        self.output = Tap()
+        self.output = Tap("row", "target", "feature")
+        name_axes(self, step="past", query="target", key="past")
         scale_weights(self, settings.initial_scale)
 
     def blank(self, rows: int) -> dict[str, Tensor]:

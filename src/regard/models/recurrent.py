@@ -1,4 +1,4 @@
-"""A recurrent encoder–decoder, with attention at one of three places or none.
+"""A recurrent decoder behind an encoder, with attention at one of three places or none.
 
 With y the last token, s the decoder's state, c the context that attention reads from the source, and f the features
 that predict the next token:
@@ -21,17 +21,17 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.data.batch import Padded
-from regard.device import learns_on_cpu
 from regard.models.copying import CopyGate, CopyReadout, known_tokens, words_of
+from regard.models.encoders import Encoded, Encoder, build_encoder
+from regard.models.encoders.recurrent import TokenInput, build_stack
 from regard.models.generator import Generator, Readout, State
 from regard.models.readout import LinearReadout
 from regard.models.source_attention import Glances, Looked, Source, SourceAttention
-from regard.nn.dropout import FeatureDropout, WordDropout
-from regard.nn.embedding import TokenEmbedding
+from regard.nn.dropout import FeatureDropout
 from regard.nn.late import LateSums, narrowed
 from regard.nn.recurrent import RecurrentStack, RecurrentState
-from regard.recipe import RecurrentLayers, RecurrentModel
-from regard.tap import Tap
+from regard.recipe import RecurrentModel
+from regard.tap import Tap, name_axes
 
 
 @dataclass(frozen=True)
@@ -70,75 +70,27 @@ class TranslatorState(State):
         return replace(self, recurrent=self.recurrent.copy())
 
 
-class TokenInput(nn.Module):
-    """Vectors of tokens, after dropout of whole words and of features."""
-
-    def __init__(
-        self,
-        settings: RecurrentModel | RecurrentLayers,
-        size: int,
-        shared: TokenEmbedding | None = None,
-        *,
-        scale: float | None = None,
-    ) -> None:
-        super().__init__()
-        dropout = settings.dropout
-        # Features of variance one, whatever the width: smaller ones take a cell long to tell apart.
-        scale = settings.embedding**0.5 if scale is None else scale
-        self.embedding = TokenEmbedding(size, settings.embedding, scale=scale, shared=shared)
-        self.words = WordDropout(dropout.embedding)
-        self.features = FeatureDropout(dropout.input, variational=dropout.variational)
-
-    def forward(self, tokens: Int[Tensor, "N n"]) -> Float[Tensor, "N n E"]:
-        vectors: Tensor = self.features(self.words(self.embedding(tokens), tokens))
-        return vectors
-
-    def alike(self, tokens: Int[Tensor, "N n"]) -> Int[Tensor, "N n"] | None:
-        """The tokens, where it pays to know that those with the same number have the same vector: in training on a CPU,
-        if nothing is dropped from vectors and nobody asks for the gradient by one of them."""
-        apart = self.features.active or self.words.active or self.embedding.output.watched
-        return tokens if learns_on_cpu(tokens) and not apart else None
-
-
-class Encoder(nn.Module):
-    """Reads a source; the tap `output` shows what it made of it, "B S C"."""
-
-    def __init__(self, settings: RecurrentModel, tokens: TokenInput) -> None:
-        super().__init__()
-        self.input = tokens
-        self.stack = build_stack(
-            settings, settings.embedding, settings.encoder_layers, bidirectional=settings.bidirectional
-        )
-        self.output = Tap()
-
-    def forward(self, source: Padded) -> tuple[Float[Tensor, "B S C"], RecurrentState]:
-        vectors, same = self.input(source.tokens), self.input.alike(source.tokens)
-        outputs, final = self.stack(vectors, source.lengths, same=same)
-        return self.output(outputs), final
-
-
 class Bridge(nn.Module):
     """The decoder's first state from the encoder's last: s = tanh(W [all parts of the encoder's state]).
 
     Layers are matched from the top. An LSTM's memory is not squashed.
     """
 
-    def __init__(self, encoder: RecurrentStack, decoder: RecurrentStack) -> None:
+    def __init__(self, encoder: Encoder, decoder: RecurrentStack) -> None:
         super().__init__()
-        above = len(encoder.layers) - len(decoder.layers)
-        probe = torch.empty(0)
-        given, wanted = encoder.initial(probe).layers, decoder.initial(probe).layers
+        given, wanted = encoder.start_widths, decoder.initial(torch.empty(0)).layers
+        above = len(given) - len(wanted)
         self.matched = [max(0, place + above) for place in range(len(wanted))]
         self.maps = nn.ModuleList(
-            nn.Linear(sum(part.shape[-1] for part in given[match]), sum(part.shape[-1] for part in layer))
+            nn.Linear(given[match], sum(part.shape[-1] for part in layer))
             for match, layer in zip(self.matched, wanted, strict=True)
         )
         self.parts = len(wanted[0])
 
-    def forward(self, final: RecurrentState) -> RecurrentState:
+    def forward(self, encoded: Encoded) -> RecurrentState:
         layers = []
         for match, linear in zip(self.matched, self.maps, strict=True):
-            hidden, *memory = linear(torch.cat(final.layers[match], -1)).chunk(self.parts, -1)
+            hidden, *memory = linear(encoded.starts[match]).chunk(self.parts, -1)
             layers.append((torch.tanh(hidden), *memory))
         return RecurrentState(tuple(layers))
 
@@ -154,7 +106,7 @@ class Decoder(nn.Module, ABC):
         self,
         settings: RecurrentModel,
         tokens: TokenInput,
-        encoder: RecurrentStack,
+        encoder: Encoder,
         *,
         read_width: int = 0,
         blend_width: int = 0,
@@ -166,22 +118,22 @@ class Decoder(nn.Module, ABC):
         self.bridge = Bridge(encoder, self.stack)
         self.blend = nn.Linear(self.stack.width + blend_width, _feature_width(settings))
         self.dropout = FeatureDropout(settings.dropout.output, variational=settings.dropout.variational)
-        self.output = Tap()
+        self.output = Tap("row", "target", "feature")
 
     @abstractmethod
-    def start(self, outputs: Float[Tensor, "B S C"], final: RecurrentState, source: Padded) -> TranslatorState:
+    def start(self, encoded: Encoded, source: Padded) -> TranslatorState:
         """The state before the first token, given what the encoder made of the source."""
 
     @abstractmethod
     def read(
-        self, tokens: Float[Tensor, "N n E"], state: TranslatorState, same: Int[Tensor, "N n"] | None = None
+        self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        """The features of n more tokens, given their vectors and, perhaps, which of these are the same."""
+        """The features of n more tokens, given their vectors."""
 
     def forward(
         self, tokens: Int[Tensor, "N n"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        features, state = self.read(self.input(tokens), state, self.input.alike(tokens))
+        features, state = self.read(self.input(tokens), state)
         return self.output(self.dropout(features)), state
 
     def features(self, *parts: Float[Tensor, "..."]) -> Float[Tensor, "*N F"]:
@@ -192,13 +144,13 @@ class Decoder(nn.Module, ABC):
 class BottleneckDecoder(Decoder):
     """Knows of the source what the encoder's last state says (Sutskever et al. 2014, Cho et al. 2014)."""
 
-    def start(self, outputs: Float[Tensor, "B S C"], final: RecurrentState, source: Padded) -> TranslatorState:
-        return TranslatorState(self.bridge(final))
+    def start(self, encoded: Encoded, source: Padded) -> TranslatorState:
+        return TranslatorState(self.bridge(encoded))
 
     def read(
-        self, tokens: Float[Tensor, "N n E"], state: TranslatorState, same: Int[Tensor, "N n"] | None = None
+        self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        outputs, recurrent = self.stack(tokens, state=state.recurrent, same=same)
+        outputs, recurrent = self.stack(tokens, state=state.recurrent)
         return self.features(outputs), replace(state, recurrent=recurrent)
 
 
@@ -209,7 +161,7 @@ class LookingDecoder(Decoder):
         self,
         settings: RecurrentModel,
         tokens: TokenInput,
-        encoder: RecurrentStack,
+        encoder: Encoder,
         *,
         query_width: int = 0,
         read_width: int = 0,
@@ -219,14 +171,14 @@ class LookingDecoder(Decoder):
         self.attention = SourceAttention(settings, query_width or self.stack.width, encoder.width)
         self.copies = settings.copying
 
-    def start(self, outputs: Float[Tensor, "B S C"], final: RecurrentState, source: Padded) -> TranslatorState:
+    def start(self, encoded: Encoded, source: Padded) -> TranslatorState:
         words = words_of(source) if self.copies else None
-        nothing = None
+        outputs, nothing = encoded.features, None
         if self.attention.covered is not None:
             wide = torch.promote_types(outputs.dtype, torch.float32)
             nothing = outputs.new_zeros(outputs.shape[:2], dtype=wide)
         return TranslatorState(
-            self.bridge(final), self.attention.remember(outputs, source.keep, words), coverage=nothing
+            self.bridge(encoded), self.attention.remember(outputs, encoded.keep, words), coverage=nothing
         )
 
     def glances(self, tokens: Float[Tensor, "N n E"], state: TranslatorState) -> Glances:
@@ -244,7 +196,7 @@ class LookingDecoder(Decoder):
 class BeforeDecoder(LookingDecoder):
     """Looks with the last state, and reads what it sees together with the token (Bahdanau et al. 2015)."""
 
-    def __init__(self, settings: RecurrentModel, tokens: TokenInput, encoder: RecurrentStack) -> None:
+    def __init__(self, settings: RecurrentModel, tokens: TokenInput, encoder: Encoder) -> None:
         super().__init__(
             settings,
             tokens,
@@ -255,9 +207,9 @@ class BeforeDecoder(LookingDecoder):
         )
 
     def read(
-        self, tokens: Float[Tensor, "N n E"], state: TranslatorState, same: Int[Tensor, "N n"] | None = None
+        self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        glances, steps = self.glances(tokens, state), self.stack.steps(tokens, self.read_width, same)
+        glances, steps = self.glances(tokens, state), self.stack.steps(tokens, self.read_width)
         layers = state.recurrent.layers
         contexts, outputs = [], []
         for _ in range(tokens.shape[1]):
@@ -273,9 +225,9 @@ class AfterDecoder(LookingDecoder):
     """Looks with the new state (Luong et al. 2015): all steps at once, unless each must know where the last looked."""
 
     def read(
-        self, tokens: Float[Tensor, "N n E"], state: TranslatorState, same: Int[Tensor, "N n"] | None = None
+        self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        outputs, recurrent = self.stack(tokens, state=state.recurrent, same=same)
+        outputs, recurrent = self.stack(tokens, state=state.recurrent)
         if state.coverage is not None:
             glances = self.glances(tokens, state)
             context = torch.stack([glances(query) for query in outputs.unbind(1)], 1)
@@ -291,17 +243,17 @@ class AfterDecoder(LookingDecoder):
 class FeedDecoder(LookingDecoder):
     """Looks with the new state, and reads the last features together with the token (Luong et al. 2015, 3.3)."""
 
-    def __init__(self, settings: RecurrentModel, tokens: TokenInput, encoder: RecurrentStack) -> None:
+    def __init__(self, settings: RecurrentModel, tokens: TokenInput, encoder: Encoder) -> None:
         super().__init__(settings, tokens, encoder, read_width=_feature_width(settings))
 
-    def start(self, outputs: Float[Tensor, "B S C"], final: RecurrentState, source: Padded) -> TranslatorState:
-        state = super().start(outputs, final, source)
-        return replace(state, fed=outputs.new_zeros(len(outputs), self.blend.out_features))
+    def start(self, encoded: Encoded, source: Padded) -> TranslatorState:
+        state, features = super().start(encoded, source), encoded.features
+        return replace(state, fed=features.new_zeros(len(features), self.blend.out_features))
 
     def read(
-        self, tokens: Float[Tensor, "N n E"], state: TranslatorState, same: Int[Tensor, "N n"] | None = None
+        self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        glances, steps = self.glances(tokens, state), self.stack.steps(tokens, self.read_width, same)
+        glances, steps = self.glances(tokens, state), self.stack.steps(tokens, self.read_width)
         layers, fed = state.recurrent.layers, state.fed
         assert fed is not None
         rows, count = tokens.shape[:2]
@@ -319,27 +271,28 @@ PLACEMENTS: dict[str, type[LookingDecoder]] = {"before": BeforeDecoder, "after":
 
 
 class RecurrentTranslator(Generator):
-    """A recurrent encoder, and a recurrent decoder that looks at what the encoder made of the source."""
+    """An encoder, and a recurrent decoder that looks at what the encoder made of the source."""
 
     def __init__(self, settings: RecurrentModel, source_size: int, target_size: int) -> None:
         super().__init__()
         looks = settings.attention.score != "none"
         kind = PLACEMENTS[settings.attention.placement] if looks else BottleneckDecoder
         target = TokenInput(settings, target_size)
-        source = TokenInput(settings, source_size, shared=target.embedding if settings.tie == "all" else None)
-        self.encoder = Encoder(settings, source)
-        self.decoder = kind(settings, target, self.encoder.stack)
+        shared = target.embedding if settings.tie == "all" else None
+        self.encoder = build_encoder(settings.source_encoder, source_size, shared)
+        self.decoder = kind(settings, target, self.encoder)
         self.readout = LinearReadout(
             _feature_width(settings), target_size, shared=target.embedding if settings.tie != "none" else None
         )
         self.cross_taps = ("decoder.attention.weights",) if looks else ()
         self.gate = CopyGate(_feature_width(settings)) if settings.copying else None
         self.copies = settings.copying
+        name_axes(self.encoder, step="source", query="source", key="source")
+        name_axes(self.decoder, step="past", query="target", key="source")
 
     def start(self, source: Padded, capacity: int) -> TranslatorState:
         """Reads the source. A recurrent state does not grow with the tokens, so `capacity` may be anything."""
-        outputs, final = self.encoder(source)
-        return self.decoder.start(outputs, final, source)
+        return self.decoder.start(self.encoder(source), source)
 
     def advance(self, tokens: Int[Tensor, "N n"], state: State) -> tuple[Float[Tensor, "N n E"], State]:
         assert isinstance(state, TranslatorState)
@@ -365,29 +318,6 @@ class RecurrentTranslator(Generator):
 def build(settings: RecurrentModel, source_size: int, target_size: int) -> RecurrentTranslator:
     """The model of these settings, for vocabularies of these sizes."""
     return RecurrentTranslator(settings, source_size, target_size)
-
-
-def build_stack(
-    settings: RecurrentModel | RecurrentLayers,
-    input_width: int,
-    layers: int,
-    *,
-    bidirectional: bool = False,
-    top: int | None = None,
-) -> RecurrentStack:
-    """The recurrent layers of these settings, the last of them of width `top` if that differs."""
-    return RecurrentStack(
-        settings.cell,
-        input_width,
-        settings.hidden,
-        layers,
-        bidirectional=bidirectional,
-        connection=settings.connection,
-        between=settings.dropout.between,
-        weight_drop=settings.dropout.recurrent,
-        variational=settings.dropout.variational,
-        top=top,
-    )
 
 
 def _feature_width(settings: RecurrentModel) -> int:

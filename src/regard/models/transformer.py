@@ -9,20 +9,19 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attention import POSITIONS, Heads, KeyValueCache, Lineage, Memory, Position, SharedCache, Unprepared, masks
+from regard.attention import KeyValueCache, Lineage, Memory, SharedCache, Unprepared, masks
 from regard.data.batch import Padded
 from regard.data.packing import Layout, Packed
-from regard.device import has_kernels
 from regard.models.copying import CopyGate, CopyReadout, Pointer, known_tokens, words_of
+from regard.models.encoders import build_encoder
+from regard.models.encoders.transformer import TokenInput, build_heads, build_position, last_norm, scale_weights
 from regard.models.generator import Generator, Readout, State
 from regard.models.readout import LinearReadout
-from regard.nn.blocks import DecoderBlock, EncoderBlock, add_norm, has_loop
-from regard.nn.dropout import Dropout, LayerDrop, WordDropout
-from regard.nn.embedding import TokenEmbedding, TokenVectors
+from regard.nn.blocks import DecoderBlock
+from regard.nn.dropout import LayerDrop
 from regard.nn.feedforward import FeedForward
-from regard.recipe import TransformerBlocks, TransformerModel
-from regard.tap import Tap
-from regard.tokens import PAD
+from regard.recipe import TransformerModel
+from regard.tap import Tap, name_axes
 
 
 @dataclass(frozen=True)
@@ -112,72 +111,6 @@ class TransformerState(State):
         return replace(self, memories=memories, caches=caches, lineage=lineage)
 
 
-class TokenInput(nn.Module):
-    """Token vectors that know their positions, if it is here that positions enter, with dropout."""
-
-    def __init__(self, settings: TransformerBlocks, size: int, shared: TokenEmbedding | None = None) -> None:
-        super().__init__()
-        self.embedding = TokenEmbedding(size, settings.width, scale=settings.width**0.5, shared=shared)
-        position = build_position(settings)
-        self.position = position if position.embeds else Position()
-        self.words = WordDropout(settings.word_dropout)
-        self.dropout = Dropout(settings.dropout)
-
-    def forward(
-        self, tokens: Int[Tensor, "B T"], offset: int = 0, places: Int[Tensor, "B T"] | None = None
-    ) -> Float[Tensor, "B T E"]:
-        # A word that is dropped still stands somewhere. Where positions do not enter here it is padding that does:
-        # normalizing zeros would multiply gradients by hundreds in every layer.
-        blank = None
-        if self.words.active and not self.position.embeds:
-            blank = self.embedding.weight[PAD] * self.embedding.scale
-        words = self.words(self.embedding(tokens), tokens, blank)
-        features: Tensor = self.dropout(self.position.embed(words, offset, places))
-        return features
-
-
-AT_ONCE = 1024
-"""Tokens of sources that are encoded at a time on a CUDA device where nobody learns or looks on: for more of them, what
-is computed on the way would take more memory than what comes of it."""
-
-
-class Encoder(nn.Module):
-    """Reads a source; the tap `output` shows what it made of it, "B S E"."""
-
-    def __init__(self, settings: TransformerModel, size: int, shared: TokenEmbedding | None = None) -> None:
-        super().__init__()
-        self.window = settings.window
-        self.input = TokenInput(settings, size, shared)
-        self.layers = build_blocks(settings, settings.encoder_layers)
-        self.skip = LayerDrop(settings.layer_drop)
-        self.norm = last_norm(settings)
-        self.output = Tap()
-
-    def forward(self, source: Padded) -> Float[Tensor, "B S E"]:
-        rows = self._rows_at_once(source)
-        if len(source.tokens) <= rows:
-            return self._encode(source)
-        parts = zip(torch.split(source.tokens, rows), torch.split(source.lengths, rows), strict=True)
-        return torch.cat([self._encode(Padded(*part)) for part in parts])
-
-    def _rows_at_once(self, source: Padded) -> int:
-        rows, width = source.tokens.shape
-        is_scarce = source.tokens.is_cuda and not torch.is_grad_enabled() and not isinstance(source, Packed)
-        watched = (module.watched for module in self.modules() if isinstance(module, Tap))
-        return max(AT_ONCE // max(width, 1), 1) if is_scarce and not any(watched) else rows
-
-    def _encode(self, source: Padded) -> Float[Tensor, "B S E"]:
-        width = source.tokens.shape[1]
-        near = masks.window(width, size=self.window, device=source.tokens.device) if self.window else None
-        alike = masks.same(source.own.sequence, source.own.sequence) if isinstance(source, Packed) else None
-        mask = masks.combine(masks.padding(source.keep) if alike is None else alike, near)
-        stream = self.input(source.tokens, places=source.own.place if isinstance(source, Packed) else None)
-        for layer in self.layers:
-            stream = self.skip(stream, partial(layer, mask=mask))
-        result: Tensor = self.output(self.norm(stream))
-        return result
-
-
 class Decoder(nn.Module):
     """Reads the target so far, looking at the source."""
 
@@ -199,7 +132,7 @@ class Decoder(nn.Module):
         )
         self.skip = LayerDrop(settings.layer_drop)
         self.norm = last_norm(settings)
-        self.output = Tap()
+        self.output = Tap("row", "target", "feature")
 
     def remember(self, source: Float[Tensor, "B S E"]) -> Sequence[Memory | Unprepared]:
         """The source as keys and values of each layer; in training each layer makes them when it looks."""
@@ -211,24 +144,10 @@ class Decoder(nn.Module):
         stream = self.input(tokens, state.offset, None if state.layout is None else state.layout.place)
         look = self._look(stream, state)
         held = zip(cast(Iterable[DecoderBlock], self.layers), state.memories, state.room(tokens.shape[1]), strict=True)
-        if self._looks_ahead(stream):
-            added: Tensor | None = None
-            for layer, memory, cache in held:
-                for around, part in layer.parts(memory, cache=cache, **look):
-                    stream, added = around.ahead(stream, added, part)
-            stream = add_norm(stream, added, cast(nn.LayerNorm, self.norm))[1]
-        else:
-            for layer, memory, cache in held:
-                stream = self.skip(stream, partial(layer, memory=memory, cache=cache, **look))
-            stream = self.norm(stream)
-        result: Tensor = self.output(stream)
+        for layer, memory, cache in held:
+            stream = self.skip(stream, partial(layer, memory=memory, cache=cache, **look))
+        result: Tensor = self.output(self.norm(stream))
         return result
-
-    def _looks_ahead(self, stream: Float[Tensor, "N n E"]) -> bool:
-        """Whether each sum is left to the norm that follows, with which it is one kernel, or one loop."""
-        layers = cast(Iterable[DecoderBlock], self.layers)
-        quiet = not self.training and not any(layer.output.watched for layer in layers)
-        return quiet and isinstance(self.norm, nn.LayerNorm) and (has_kernels(stream) or has_loop(stream))
 
     @property
     def watched(self) -> bool:
@@ -259,17 +178,21 @@ class Decoder(nn.Module):
 
 
 class TransformerTranslator(Generator):
-    """An encoder, and a decoder that looks at what the encoder made of the source.
+    """An encoder, and a decoder of Transformer blocks that looks at what the encoder made of the source.
 
-    To copy words it has one more head, above the decoder, that looks for them: the heads of its blocks have other
-    things to do, and keep their fast kernels.
+    Features of an encoder whose width is not the decoder's are projected (`adapt`). To copy words there is one more
+    head, above the decoder, that looks for them: the heads of its blocks have other things to do, and keep their fast
+    kernels.
     """
 
     def __init__(self, settings: TransformerModel, source_size: int, target_size: int) -> None:
         super().__init__()
         self.decoder = Decoder(settings, target_size)
         embedding = self.decoder.input.embedding
-        self.encoder = Encoder(settings, source_size, shared=embedding if settings.tie == "all" else None)
+        shared = embedding if settings.tie == "all" else None
+        self.encoder = build_encoder(settings.source_encoder, source_size, shared)
+        fits = self.encoder.width == settings.width
+        self.adapt = nn.Identity() if fits else nn.Linear(self.encoder.width, settings.width)
         self.readout = LinearReadout(
             settings.width, target_size, shared=embedding if settings.tie != "none" else None, bias=False
         )
@@ -278,18 +201,23 @@ class TransformerTranslator(Generator):
         if settings.copying:
             self.pointer, self.gate = Pointer(settings.width), CopyGate(settings.width)
             self.cross_taps += ("pointer.weights",)
-        scale_weights(self, settings.initial_scale)
+        name_axes(self.encoder, step="source", query="source", key="source")
+        name_axes(self.decoder, step="past", query="target", key="past")
+        for name, part in self.named_children():
+            if name != "encoder":
+                scale_weights(part, settings.initial_scale)
 
     def start(self, source: Padded, capacity: int) -> TransformerState:
         encoded = self.encoder(source)
-        memories = self.decoder.remember(encoded)
-        copyable = Copyable(words_of(source), self.pointer.keys(encoded)) if self.copies else None
+        features = self.adapt(encoded.features)
+        memories = self.decoder.remember(features)
+        copyable = Copyable(words_of(source), self.pointer.keys(features)) if self.copies else None
         # Most outputs are about as long as their sources.
         caches = [KeyValueCache(capacity, expected=source.tokens.shape[1]) for _ in memories]
         if isinstance(source, Packed):
             mask = masks.same(source.target.sequence, source.own.sequence)
             return TransformerState(memories, caches, mask, copyable=copyable, layout=source.target)
-        return TransformerState(memories, caches, masks.padding(source.keep), copyable=copyable)
+        return TransformerState(memories, caches, masks.padding(encoded.keep), copyable=copyable)
 
     def advance(self, tokens: Int[Tensor, "N n"], state: State) -> tuple[Float[Tensor, "N n E"], State]:
         assert isinstance(state, TransformerState)
@@ -309,52 +237,3 @@ class TransformerTranslator(Generator):
 def build(settings: TransformerModel, source_size: int, target_size: int) -> TransformerTranslator:
     """The model of these settings, for vocabularies of these sizes."""
     return TransformerTranslator(settings, source_size, target_size)
-
-
-def build_position(settings: TransformerBlocks) -> Position:
-    """How self-attention knows order."""
-    return POSITIONS[settings.position](settings.width, settings.heads, longest=settings.longest, clip=settings.clip)
-
-
-def build_blocks(settings: TransformerBlocks, count: int, *, causal: bool = False) -> nn.ModuleList:
-    """Blocks of self-attention and a feed-forward layer."""
-    return nn.ModuleList(
-        EncoderBlock(
-            build_heads(settings, build_position(settings), causal=causal),
-            FeedForward(settings.width, settings.feedforward, settings.activation),
-            width=settings.width,
-            norm=settings.norm,
-            dropout=settings.dropout,
-        )
-        for _ in range(count)
-    )
-
-
-def build_heads(settings: TransformerBlocks, position: Position | None = None, *, causal: bool = False) -> Heads:
-    """Attention of a block; positions that act on embeddings have no say in it."""
-    return Heads(
-        settings.width,
-        settings.heads,
-        groups=settings.groups,
-        score=settings.score,
-        normalizer=settings.normalizer,
-        position=None if position is None or position.embeds else position,
-        causal=causal,
-        dropout=settings.attention_dropout,
-    )
-
-
-@torch.no_grad()
-def scale_weights(model: nn.Module, factor: float) -> None:
-    """Fresh weights of linear maps and vectors of tokens, times a factor. All else stays: biases, gains, positions, and
-    what scores learn of their own."""
-    for module in model.modules():
-        if isinstance(module, nn.Linear):
-            module.weight.mul_(factor)
-        elif isinstance(module, TokenVectors) and module.owns:
-            module.vectors.mul_(factor)
-
-
-def last_norm(settings: TransformerBlocks) -> nn.Module:
-    """Blocks normalized beforehand leave their sum unnormalized."""
-    return nn.LayerNorm(settings.width) if settings.norm == "pre" else nn.Identity()

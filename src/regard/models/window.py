@@ -17,7 +17,7 @@ from regard.models.vocabulary import build_readout, build_toward
 from regard.nn.dropout import Dropout
 from regard.nn.embedding import TokenEmbedding
 from regard.recipe import WindowModel
-from regard.tap import Tap
+from regard.tap import Tap, name_axes
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,9 @@ class WindowLanguageModel(LanguageModel):
         width = settings.hidden + (seen if settings.direct else 0)
         self.toward = build_toward(settings, width, self.embedding)
         self.readout = build_readout(settings, width, self.embedding)
-        self.hidden, self.output = Tap(), Tap()
+        self.hidden, self.output = (Tap("row", "target", "feature") for _ in range(2))
+        # Words that a text does not have yet stand before it.
+        name_axes(self.embedding, step="+".join(["none"] * (settings.window - 1) + ["past"]))
 
     def blank(self, rows: int) -> dict[str, Tensor]:
         return {"words": torch.zeros(rows, self.window - 1, dtype=torch.long, device=self.like.device)}

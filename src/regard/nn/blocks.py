@@ -4,18 +4,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention import Heads, KeyValueCache, Memory, SharedCache, Unprepared
-from regard.device import has_kernels, has_loops
 from regard.nn.dropout import Dropout
 from regard.nn.feedforward import FeedForward
-from regard.tap import Tap
-
-FORMATS = (torch.float32, torch.bfloat16, torch.float16)
-"""Number formats that the kernels read."""
+from regard.tap import Tap, name_axes
 
 
 class Residual(nn.Module):
@@ -34,47 +29,9 @@ class Residual(nn.Module):
     def forward(self, stream: Float[Tensor, "B T E"], part: Callable[[Tensor], Tensor]) -> Float[Tensor, "B T E"]:
         if self.before:
             result: Tensor = stream + self.dropout(part(self.norm(stream)))
-        elif stream.is_cpu:
-            result = add_norm(stream, self.dropout(part(stream)), self.norm)[1]
         else:
             result = self.norm(stream + self.dropout(part(stream)))
         return result
-
-    def ahead(
-        self, stream: Float[Tensor, "B T E"], added: Float[Tensor, "B T E"] | None, part: Callable[[Tensor], Tensor]
-    ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T E"]]:
-        """The same of `stream` + `added`, before the sum: whoever comes next takes it in one with its own norm."""
-        assert self.before
-        stream, given = add_norm(stream, added, self.norm)
-        return stream, self.dropout(part(given))
-
-
-def add_norm(
-    stream: Float[Tensor, "*rows E"], added: Float[Tensor, "*rows E"] | None, norm: nn.LayerNorm
-) -> tuple[Float[Tensor, "*rows E"], Float[Tensor, "*rows E"]]:
-    """The sum of both, and that normalized; without gradients in one kernel, on CUDA devices with Triton, or in one
-    loop, on CPUs."""
-    if added is None:
-        return stream, norm(stream)
-    weight, bias = norm.weight, norm.bias
-    # They take memory as it lies: what torch would convert, broadcast or refuse is left to it.
-    alike = bias is not None and stream.dtype == added.dtype == weight.dtype and stream.shape == added.shape
-    if alike and stream.shape[-1:] == weight.shape and stream.is_contiguous() and added.is_contiguous():
-        if has_loop(stream):
-            from regard.nn import loops
-
-            return loops.add_norm(stream, added, weight, bias, norm.eps)
-        if has_kernels(stream) and stream.dtype in FORMATS:
-            from regard.nn import kernels
-
-            return kernels.add_norm(stream, added, weight, bias, norm.eps)
-    stream = stream + added
-    return stream, norm(stream)
-
-
-def has_loop(stream: Float[Tensor, "*rows E"]) -> bool:
-    """Whether a sum and its norm are one loop: of 32 bits."""
-    return stream.dtype == torch.float32 and has_loops(stream)
 
 
 class EncoderBlock(nn.Module):
@@ -87,7 +44,7 @@ class EncoderBlock(nn.Module):
         self.attention, self.feedforward = attention, feedforward
         self.around_attention = Residual(width, norm, dropout)
         self.around_feedforward = Residual(width, norm, dropout)
-        self.output = Tap()
+        self.output = Tap("row", "step", "feature")
 
     def forward(
         self,
@@ -127,7 +84,8 @@ class DecoderBlock(nn.Module):
         self.around_attention = Residual(width, norm, dropout)
         self.around_cross = Residual(width, norm, dropout)
         self.around_feedforward = Residual(width, norm, dropout)
-        self.output = Tap()
+        self.output = Tap("row", "step", "feature")
+        name_axes(cross, key="source")
 
     def forward(
         self,
@@ -142,28 +100,10 @@ class DecoderBlock(nn.Module):
     ) -> Float[Tensor, "N n E"]:
         """`memory` is what `cross.remember` made of the source, or is to make of it; `cache` holds the positions before
         these."""
-        look = {"mask": mask, "bias": bias, "source_mask": source_mask, "source_bias": source_bias}
-        for around, part in self.parts(memory, cache=cache, **look):
-            stream = around(stream, part)
-        result: Tensor = self.output(stream)
-        return result
-
-    def parts(
-        self,
-        memory: Memory | Unprepared,
-        *,
-        mask: Tensor | None = None,
-        bias: Tensor | None = None,
-        source_mask: Tensor | None = None,
-        source_bias: Tensor | None = None,
-        cache: KeyValueCache | SharedCache | None = None,
-    ) -> list[tuple[Residual, Callable[[Tensor], Tensor]]]:
-        """Each part of the block, and what stands around it: for those who go through them by `Residual.ahead`, which
-        leaves the last sum, and with it the tap, to whoever comes next."""
         if isinstance(memory, Unprepared):
             memory = self.cross.remember(memory.source)
-        return [
-            (self.around_attention, lambda x: self.attention(x, mask=mask, bias=bias, cache=cache)),
-            (self.around_cross, partial(self.cross.look, memory=memory, mask=source_mask, bias=source_bias)),
-            (self.around_feedforward, self.feedforward),
-        ]
+        look = partial(self.cross.look, memory=memory, mask=source_mask, bias=source_bias)
+        stream = self.around_attention(stream, lambda x: self.attention(x, mask=mask, bias=bias, cache=cache))
+        stream = self.around_cross(stream, look)
+        result: Tensor = self.output(self.around_feedforward(stream, self.feedforward))
+        return result

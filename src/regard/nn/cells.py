@@ -6,6 +6,7 @@ last state, and for those who look at gates and states through the taps `gates.<
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import ClassVar
 
@@ -16,8 +17,8 @@ from torch.nn import functional as F
 
 from regard.device import fast_multiple
 from regard.nn.dropout import drop
-from regard.nn.embedding import distinct
 from regard.nn.late import LateSums, narrowed
+from regard.recipe import names
 from regard.tap import Tap
 
 CellState = tuple[Tensor, ...]
@@ -33,7 +34,7 @@ class Gates(nn.Module):
     def __init__(self, names: tuple[str, ...]) -> None:
         super().__init__()
         for name in names:
-            self.add_module(name, Tap())
+            self.add_module(name, Tap("row", "step", "feature"))
 
 
 class Passage:
@@ -82,7 +83,7 @@ class Cell(nn.Module, ABC):
         self.hidden_bias = nn.Parameter(torch.zeros(rows))
         self.gates = Gates(self.gate_names)
         for name in self.state_names:
-            self.add_module(name, Tap())
+            self.add_module(name, Tap("row", "step", "feature"))
         self._initialize()
 
     def _initialize(self) -> None:
@@ -114,26 +115,16 @@ class Cell(nn.Module, ABC):
         """What is added to the part of the gates that comes from inputs."""
         return self.input_bias + self.hidden_bias
 
-    def project(self, x: Float[Tensor, "T N I"], same: Int[Tensor, "T N"] | None = None) -> Float[Tensor, "T N rows"]:
-        """The part of the gates that comes from inputs, for any number of steps at once. Vectors that are the same, if
-        that is known of some, are multiplied once."""
-        weight = self.input_weight[:, : x.shape[-1]]
-        if same is None:
-            return F.linear(x, weight, self.bias)
-        table, index = distinct(x, same)
-        return F.linear(table, weight, self.bias).index_select(0, index.flatten()).view(*x.shape[:2], len(weight))
+    def project(self, x: Float[Tensor, "T N I"]) -> Float[Tensor, "T N rows"]:
+        """The part of the gates that comes from inputs, for any number of steps at once."""
+        return F.linear(x, self.input_weight[:, : x.shape[-1]], self.bias)
 
-    def sums(
-        self,
-        early: Float[Tensor, "T N K"],
-        late_width: int | None = None,
-        same: Int[Tensor, "T N"] | None = None,
-    ) -> tuple[LateSums, ...]:
-        """What `step` needs for T steps: the features of their inputs, but for the last `late_width` if some come late,
-        with the step; and, if that is known, where they are the same."""
+    def sums(self, early: Float[Tensor, "T N K"], late_width: int | None = None) -> tuple[LateSums, ...]:
+        """What `step` needs for T steps: the features of their inputs, except for the last `late_width` if some are
+        known only at each step."""
         late = () if late_width is None else (self.input_weight[:, self.input_width - late_width :],)
         if early.shape[-1]:
-            return self._sums(self.project(early, same), *late)
+            return self._sums(self.project(early), *late)
         return self._sums(narrowed(self.bias).expand(*early.shape[:2], -1), *late)
 
     def _sums(self, projected: Float[Tensor, "T N rows"], *late: Float[Tensor, "rows L"]) -> tuple[LateSums, ...]:
@@ -330,7 +321,9 @@ class LSTM(Cell):
         return outputs, (_last(outputs, lengths, state[0]), memory)
 
 
-CELLS: dict[str, type[Cell]] = {"rnn": RNN, "gru": GRU, "lstm": LSTM}
+
+
+CELLS: Mapping[str, type[Cell]] = names.CELLS
 
 
 def mirror(x: Num[Tensor, "N T I"], lengths: Int[Tensor, " N"] | None = None) -> Num[Tensor, "N T I"]:

@@ -44,16 +44,6 @@ class TokenVectors(nn.Module):
         self._lender, self.vectors = (), vectors
 
 
-def distinct(
-    vectors: Float[Tensor, "N T E"], same: Int[Tensor, "N T"]
-) -> tuple[Float[Tensor, "U E"], Int[Tensor, "N T"]]:
-    """Vectors that are the same where `same` has the same number, each once, and which of them stands where. Of those
-    that are the same, one gets the gradient of all, and the others none."""
-    numbers, index = torch.unique(same, return_inverse=True)
-    one = torch.empty_like(numbers).scatter_(0, index.flatten(), torch.arange(index.numel(), device=index.device))
-    return vectors.flatten(0, 1).index_select(0, one), index
-
-
 class TokenEmbedding(TokenVectors):
     """Looks up the vectors of tokens and multiplies them by `scale`.
 
@@ -63,7 +53,7 @@ class TokenEmbedding(TokenVectors):
     def __init__(self, size: int, width: int, *, scale: float = 1.0, shared: TokenVectors | None = None) -> None:
         super().__init__(size, width, shared=shared)
         self.scale = scale
-        self.output = Tap()
+        self.output = Tap("row", "step", "feature")
 
     def forward(self, tokens: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows E"]:
         vectors = F.embedding(tokens, self.weight)

@@ -22,7 +22,7 @@ class FeedForward(nn.Module):
         self.kind = activation
         self.inward = nn.Linear(width, 2 * hidden if activation == "swiglu" else hidden)
         self.outward = nn.Linear(hidden, width)
-        self.activation = Tap()
+        self.activation = Tap("row", "step", "feature")
         for linear in (self.inward, self.outward):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)

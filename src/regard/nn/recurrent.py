@@ -1,18 +1,18 @@
 """Stacks of recurrent layers, in one direction or both, with connections around the layers."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.errors import UsageError, one_of
-from regard.nn import both_ways
-from regard.nn.cells import CELLS, LSTM, Cell, CellState, Passage
+from regard.nn.cells import CELLS, Cell, CellState, Passage
 from regard.nn.dropout import FeatureDropout
+from regard.recipe import names
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,7 @@ class DenseConnection(Connection):
         return torch.cat([below, above], -1)
 
 
-CONNECTIONS: dict[str, type[Connection]] = {
-    "none": PlainConnection,
-    "residual": ResidualConnection,
-    "highway": HighwayConnection,
-    "dense": DenseConnection,
-}
+CONNECTIONS: Mapping[str, type[Connection]] = names.CONNECTIONS
 
 
 class RecurrentLayer(nn.Module):
@@ -118,26 +113,13 @@ class RecurrentLayer(nn.Module):
         x: Float[Tensor, "N T I"],
         state: CellState,
         lengths: Int[Tensor, " N"] | None,
-        same: Int[Tensor, "N T"] | None = None,
     ) -> tuple[Float[Tensor, "N T O"], CellState]:
-        if same is not None and self._reads_both_ways(x):
-            weights = [
-                (cell.input_weight, cell.recurrent_weight(), cell.bias) for cell in (self.ahead, self.back) if cell
-            ]
-            outputs, final = both_ways.read(x, state, weights, lengths, same)
-            return self.connection(x, outputs), final
         parts = len(self.ahead.state_names)
         outputs, final = self.ahead.read(x, state[:parts], lengths)
         if self.back:
             backward, final_back = self.back.read(x, state[parts:], lengths, backward=True)
             outputs, final = torch.cat([outputs, backward], -1), final + final_back
         return self.connection(x, outputs), final
-
-    def _reads_both_ways(self, x: Float[Tensor, "N T I"]) -> bool:
-        """Whether both directions are read at once, if it is known which vectors are the same."""
-        if not (isinstance(self.back, LSTM) and both_ways.pays(x, self.back.hidden)):
-            return False
-        return not any(tap.watched for cell in (self.ahead, self.back) for tap in cell.taps.values())
 
 
 class RecurrentStack(nn.Module):
@@ -190,27 +172,25 @@ class RecurrentStack(nn.Module):
         x: Float[Tensor, "N T I"],
         lengths: Int[Tensor, " N"] | None = None,
         state: RecurrentState | None = None,
-        same: Int[Tensor, "N T"] | None = None,
     ) -> tuple[Float[Tensor, "N T O"], RecurrentState]:
         """Outputs of all steps, and the state after each row's last real token.
 
         Rows are padded on the right; without `lengths` there is no padding. What stands in a row's outputs past its
-        length is arbitrary. Where `same` has the same number, the vectors of x must be the same: what they have in
-        common may then be computed once, and the gradient by one of them may be that of all, the others having none.
+        length is arbitrary.
         """
         before = state or self.initial(x)
         after = []
         for place, (layer, layer_state) in enumerate(zip(self._layers, before.layers, strict=True)):
-            x, final = layer(self.between(x) if place else x, layer_state, lengths, None if place else same)
+            x, final = layer(self.between(x) if place else x, layer_state, lengths)
             after.append(final)
         return x, RecurrentState(tuple(after))
 
-    def steps(self, early: Float[Tensor, "N T K"], late_width: int, same: Int[Tensor, "N T"] | None = None) -> "Steps":
+    def steps(self, early: Float[Tensor, "N T K"], late_width: int) -> "Steps":
         """A way through a sequence whose inputs come one by one, or at least their last `late_width` features do; the
-        others are `early`, and the same where `same` has the same number."""
+        others are `early`."""
         if any(layer.back for layer in self._layers):
             raise UsageError("a bidirectional stack cannot read step by step: it needs the whole sequence at once")
-        return Steps(self._layers, self.between, early.transpose(0, 1), late_width, None if same is None else same.t())
+        return Steps(self._layers, self.between, early.transpose(0, 1), late_width)
 
     @property
     def _layers(self) -> Sequence[RecurrentLayer]:
@@ -230,12 +210,11 @@ class Steps:
         between: FeatureDropout,
         early: Float[Tensor, "T N K"],
         late_width: int,
-        same: Int[Tensor, "T N"] | None,
     ) -> None:
         self._layers = layers
         cells = [layer.ahead for layer in layers]
         nothing = early[..., :0]
-        self._sums = [cells[0].sums(early, late_width, same)]
+        self._sums = [cells[0].sums(early, late_width)]
         self._sums += [cell.sums(nothing, cell.input_width) for cell in cells[1:]]
         self._passages = [Passage(cell.taps) for cell in cells]
         self._drops: list[Callable[[Tensor], Tensor]] = [between.steps() for _ in layers]
@@ -258,6 +237,6 @@ class Steps:
             passage.show()
 
 
-def _known(what: str, name: str, known: dict[str, type[Cell]] | dict[str, type[Connection]]) -> None:
+def _known(what: str, name: str, known: Mapping[str, Any]) -> None:
     if name not in known:
         raise UsageError(f"{what} {name!r} is not known; known are {one_of(known, name)}")

@@ -1,8 +1,18 @@
 """Recipes: the whole truth of a run, as strict and typed TOML. Never imports torch."""
 
-from regard.recipe.data import Data, HeldOut, Tokenizer, Tokens
+from regard.recipe.data import Data, Tokenizer, Tokens
 from regard.recipe.decoding import Decoding, Drawing, LanguageDecoding
-from regard.recipe.language import LanguageData, LanguageTokenizer, LanguageTraining
+from regard.recipe.encoders import (
+    ENCODERS,
+    AveragingEncoding,
+    EncoderTable,
+    Encoding,
+    RecurrentEncoding,
+    TransformerEncoding,
+    WindowEncoding,
+)
+from regard.recipe.kinds import TASKS, Metric, TaskKind, Verb
+from regard.recipe.language import LanguageCorpus, LanguageData, LanguageRecipe, LanguageTokenizer, LanguageTraining
 from regard.recipe.language_models import (
     AttentiveModel,
     CopyingModel,
@@ -14,28 +24,23 @@ from regard.recipe.language_models import (
     TransformerLanguageModel,
     WindowModel,
 )
+from regard.recipe.layers import LayerDropout, RecurrentDropout, TransformerBlocks
 from regard.recipe.loading import (
     built_in_recipes,
     change_section,
+    parse_corpus,
     parse_recipe,
     read_recipe,
     spelled_out,
     toml,
     write_recipe,
 )
-from regard.recipe.model import Attention, RecurrentDropout, RecurrentModel, TransformerBlocks, TransformerModel
+from regard.recipe.model import Attention, RecurrentModel, TransformerModel
 from regard.recipe.pretrained import PairVectors, PretrainedVectors, TextVectors
-from regard.recipe.settings import (
-    RECIPES,
-    AnyRecipe,
-    LanguageRecipe,
-    Recipe,
-    Setting,
-    TranslationRecipe,
-    VectorsRecipe,
-    settings,
-)
+from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
+from regard.recipe.settings import Setting, settings
 from regard.recipe.training import Averaging, Optimizer, Schedule, Training, Validation
+from regard.recipe.translation import TranslationCorpus, TranslationRecipe
 from regard.recipe.vectors import (
     CbowVectors,
     CountingVectors,
@@ -46,29 +51,38 @@ from regard.recipe.vectors import (
     SkipgramVectors,
     SvdVectors,
     VectorsData,
+    VectorsRecipe,
 )
 
 __all__ = [
-    "RECIPES",
+    "ENCODERS",
+    "TASKS",
     "AnyRecipe",
     "Attention",
     "AttentiveModel",
     "Averaging",
+    "AveragingEncoding",
     "CbowVectors",
     "CopyingModel",
+    "Corpus",
     "CountingVectors",
     "Data",
     "Decoding",
     "Drawing",
+    "EncoderTable",
+    "Encoding",
     "GloveVectors",
     "HeldOut",
     "HellingerVectors",
+    "LanguageCorpus",
     "LanguageData",
     "LanguageDecoding",
     "LanguageRecipe",
     "LanguageTokenizer",
     "LanguageTraining",
+    "LayerDropout",
     "LearnedVectors",
+    "Metric",
     "NeuralModel",
     "NgramModel",
     "Optimizer",
@@ -78,6 +92,7 @@ __all__ = [
     "PretrainedVectors",
     "Recipe",
     "RecurrentDropout",
+    "RecurrentEncoding",
     "RecurrentLanguageModel",
     "RecurrentLayers",
     "RecurrentModel",
@@ -85,20 +100,26 @@ __all__ = [
     "Setting",
     "SkipgramVectors",
     "SvdVectors",
+    "TaskKind",
     "TextVectors",
     "Tokenizer",
     "Tokens",
     "Training",
     "TransformerBlocks",
+    "TransformerEncoding",
     "TransformerLanguageModel",
     "TransformerModel",
+    "TranslationCorpus",
     "TranslationRecipe",
     "Validation",
     "VectorsData",
     "VectorsRecipe",
+    "Verb",
+    "WindowEncoding",
     "WindowModel",
     "built_in_recipes",
     "change_section",
+    "parse_corpus",
     "parse_recipe",
     "read_recipe",
     "settings",

@@ -5,24 +5,23 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from regard.recipe.names import CorpusName, TokenizerName
-from regard.recipe.section import Positive, Section, Share
+from regard.recipe.names import CORPORA, TOKENIZERS, CorpusName, TokenizerName
+from regard.recipe.recipe import Corpus, HeldOut
+from regard.recipe.section import FilePath, Only, Positive, Section, Share
 
 Remedy = Literal["keep", "drop", "refuse"]
-HeldOut = Literal["dev", "test"]
-"""A part of a corpus that no model is trained on."""
 
 
-class Data(Section):
+class Data(Corpus):
     """Where examples come from, and what happens to the doubtful ones."""
 
     corpus: CorpusName = "files"
     """`files` reads the user's own text; the other names are built-in corpora that need no download."""
-    train: list[str] = Field(default=[])
+    train: list[FilePath] = Field(default=[])
     """Training text: two files (source, target), or one `.tsv` or `.jsonl`; each may end in `.gz`."""
-    dev: list[str] = Field(default=[])
+    dev: list[FilePath] = Field(default=[])
     """Development text, in the same forms; used for validation and for choosing settings."""
-    test: list[str] = Field(default=[])
+    test: list[FilePath] = Field(default=[])
     """Test text, in the same forms; read by `regard evaluate` alone, and checked for overlap with the training text."""
     held_out: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
     """Share of the sources in `train` that become development text instead, and as many test text; where one belongs
@@ -30,15 +29,15 @@ class Data(Section):
     tags: list[str] = Field(default=[])
     """Tags of several corpora, such as `de`, `fr`, each put before the sources of its own as one token, so that one
     model writes several languages; `train`, `dev` and `test` then name one or two files for each."""
-    format: Literal["auto", "lines", "tsv", "jsonl"] = "auto"
+    format: Annotated[Literal["auto", "lines", "tsv", "jsonl"], Only(corpus=CORPORA)] = "auto"
     """How files hold pairs; `auto` goes by their names."""
-    source_field: str = "source"
+    source_field: Annotated[str, Only(corpus=CORPORA), Only(format=("auto", "jsonl"))] = "source"
     """Field of a JSON Lines record that holds the source."""
-    target_field: str = "target"
+    target_field: Annotated[str, Only(corpus=CORPORA), Only(format=("auto", "jsonl"))] = "target"
     """Field of a JSON Lines record that holds the target."""
-    examples: Positive = 20_000
+    examples: Annotated[Positive, Only(corpus=CORPORA)] = 20_000
     """Training examples a built-in corpus generates; development and test sets have a tenth of it, 1,000 at most."""
-    languages: list[str] = Field(default=[])
+    languages: Annotated[list[str], Only(corpus=CORPORA)] = Field(default=[])
     """Languages of the built-in dates, as codes such as `de`; empty means all of them."""
     longest: Positive = 256
     """Most tokens a source or a target may have, the end-of-sentence mark not counted."""
@@ -82,6 +81,11 @@ class Data(Section):
             )
         return self
 
+    @property
+    def is_generated(self) -> bool:
+        """Whether it is built in, and not read from files."""
+        return self.corpus != "files"
+
     def has(self, part: HeldOut) -> bool:
         """Whether there is development or test text."""
         return self.corpus != "files" or bool(getattr(self, part) or self.held_out)
@@ -103,7 +107,7 @@ class Tokenizer(Section):
     """Unit of text: words split at white space, characters, bytes, or subwords learned by BPE or unigram."""
     size: Positive = 8_000
     """Most entries of the vocabulary, special ones included; bytes need no more than 256 and those."""
-    least: Positive = 1
+    least: Annotated[Positive, Only(kind=TOKENIZERS)] = 1
     """Least number of occurrences for a word or character to enter the vocabulary."""
     lowercase: bool = False
     """Whether text is lower-cased first."""

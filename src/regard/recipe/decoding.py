@@ -4,22 +4,26 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from regard.recipe.names import UtilityName
-from regard.recipe.section import Count, Positive, Section, Seed, Share
+from regard.recipe.names import UTILITIES
+from regard.recipe.section import Count, Named, Not, Only, Positive, Section, Seed, Share
+
+SAMPLING = Only(method=("sample",))
 
 
 class Drawing(Section):
     """How tokens are drawn at random."""
 
-    temperature: Annotated[float, Field(gt=0)] = 1.0
+    method: str
+    """How tokens are chosen."""
+    temperature: Annotated[float, Field(gt=0), SAMPLING] = 1.0
     """Sampling: values below 1 sharpen, above 1 flatten."""
-    top_k: Count = 0
+    top_k: Annotated[Count, SAMPLING] = 0
     """Sampling: only the k likeliest tokens; 0 means all."""
-    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    top_p: Annotated[float, Field(gt=0, le=1), SAMPLING] = 1.0
     """Sampling: the smallest set of tokens with this much probability."""
-    min_p: Share = 0.0
+    min_p: Annotated[Share, SAMPLING] = 0.0
     """Sampling: only tokens at least this likely compared with the likeliest."""
-    seed: Seed = 1
+    seed: Annotated[Seed, SAMPLING] = 1
     """Sampling: outputs are a function of seed, example and position."""
 
 
@@ -35,14 +39,14 @@ class Decoding(Drawing):
 
     method: Literal["greedy", "beam", "sample"] = "beam"
     """The likeliest token each step, a beam, or drawing at random."""
-    beam: Positive = 5
+    beam: Annotated[Positive, Only(method=("beam",))] = 5
     """Hypotheses kept at each step."""
     n_best: Positive = 1
     """Outputs given for each input; at most `beam`, and fewer where a beam has found a text in several ways."""
-    risk: Literal["none"] | UtilityName = "none"
+    risk: Annotated[str, Named(UTILITIES, ("none",))] = "none"
     """Minimum Bayes risk: of `candidates` outputs, those that by this metric are most like the others are given;
     measured in sentence chrF or BLEU. Validation during training goes without."""
-    candidates: Positive = 32
+    candidates: Annotated[Positive, Only(risk=Not("none"))] = 32
     """With `risk`: outputs drawn, or found by a beam at least that wide, to choose from."""
     length_penalty: Annotated[float, Field(ge=0)] = 1.0
     """Exponent by which a hypothesis' log-probability is divided: length ** penalty; 0 means the plain sum."""

@@ -1,26 +1,28 @@
-"""What a language model's recipe says otherwise than a translator's: `[data]` is one text, read in order; `[tokens]`
-are of one side; and some defaults of `[train]` are others."""
+"""The recipe of a language model: `[data]` is one text, read in order, and `[tokens]` are of one side."""
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from regard.recipe.data import HeldOut, Tokenizer
+from regard.recipe.data import Tokenizer
+from regard.recipe.decoding import LanguageDecoding
+from regard.recipe.language_models import LanguageModel, NgramModel, TransformerLanguageModel
 from regard.recipe.names import TextCorpusName, TokenizerName
-from regard.recipe.section import Positive, Section, Share
+from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
+from regard.recipe.section import FilePath, Positive, Share
 from regard.recipe.training import Training
 
 
-class LanguageData(Section):
+class LanguageData(Corpus):
     """Where text comes from, and what of it belongs together."""
 
     corpus: TextCorpusName = "files"
     """`files` reads the user's own text; `topics` is the text of Python's own help, which needs no download."""
-    train: list[str] = Field(default=[])
+    train: list[FilePath] = Field(default=[])
     """Training text: one file or several, read one after the other; each may end in `.gz`."""
-    dev: list[str] = Field(default=[])
+    dev: list[FilePath] = Field(default=[])
     """Development text, in the same form; used for validation and for choosing settings."""
-    test: list[str] = Field(default=[])
+    test: list[FilePath] = Field(default=[])
     """Test text, in the same form; read by `regard score` and `regard ladder` alone."""
     end_of_line: bool = True
     """Whether the end of a line is a token, which is then predicted as words are."""
@@ -39,6 +41,11 @@ class LanguageData(Section):
     segments are then cut elsewhere each time."""
     invalid: Literal["refuse", "drop", "replace"] = "refuse"
     """What happens to a line that is not valid UTF-8; `replace` puts U+FFFD in place of the bytes."""
+
+    @property
+    def is_generated(self) -> bool:
+        """Whether it is built in, and not read from files."""
+        return self.corpus != "files"
 
     def has(self, part: HeldOut) -> bool:
         """Whether there is development or test text."""
@@ -82,3 +89,57 @@ class LanguageTokenizer(Tokenizer):
     """Unit of text: words split at white space, characters, bytes, or subwords learned by BPE or unigram."""
     size: Positive = 50_000
     """Most entries of the vocabulary, special ones included; bytes need no more than 256 and those."""
+
+
+class LanguageCorpus(AnyRecipe):
+    """What reading and checking of running text needs."""
+
+    task: Literal["language"]
+    data: LanguageData
+    """Where text comes from."""
+    tokens: LanguageTokenizer = LanguageTokenizer()
+    """How text becomes tokens."""
+
+
+class LanguageRecipe(LanguageCorpus, Recipe):
+    """A recipe for a language model."""
+
+    data: LanguageData
+    """Where text comes from."""
+    model: LanguageModel
+    """The model."""
+    train: LanguageTraining
+    """The training loop."""
+    decode: LanguageDecoding = LanguageDecoding()
+    """How the model writes, unless a command says otherwise."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _counting_ends_by_itself(cls, tables: Any) -> Any:
+        """An n-gram model is counted in one step; its recipe need not say so."""
+        match tables:
+            case {"model": {"kind": "ngram"}, **rest} if isinstance(train := rest.get("train", {}), dict):
+                return tables | {"train": {"steps": 1} | train}
+        return tables
+
+    @model_validator(mode="after")
+    def _parts_agree(self) -> Self:
+        train = self.train
+        others = {f"train.{name}": getattr(train, name) for name in ("r_drop", "coverage", "pack")}
+        for name, value in (others | {"tokens.dropout": self.tokens.dropout}).items():
+            if value:
+                raise ValueError(f"{name} = {str(value).lower()} is for translation alone; leave it out")
+        if isinstance(self.model, NgramModel) and self.data.context != "lines":
+            raise ValueError("an n-gram model is counted line by line; set data.context = 'lines'")
+        learned = self.model.learned_positions if isinstance(self.model, TransformerLanguageModel) else None
+        if learned is not None and learned < self.data.segment:
+            raise ValueError(
+                f"model.longest = {learned} learned positions are too few for data.segment = {self.data.segment}; "
+                "raise model.longest, or lower data.segment"
+            )
+        if self.data.segment > train.batch_tokens:
+            raise ValueError(
+                f"a batch of train.batch_tokens = {train.batch_tokens} tokens has no room for a row of data.segment = "
+                f"{self.data.segment}; raise train.batch_tokens or lower data.segment"
+            )
+        return self

@@ -1,13 +1,14 @@
 """`[model]` of a language model: one table for each rung from n-grams to Transformers."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from regard.recipe.model import RecurrentDropout, TransformerBlocks
-from regard.recipe.names import CellName, ConnectionName, NormalizerName, ScoreName
+from regard.recipe.layers import RecurrentDropout, TransformerBlocks
+from regard.recipe.names import SCORES, CellName, ConnectionName, NormalizerName, ScoreName
 from regard.recipe.pretrained import TextVectors
-from regard.recipe.section import Count, Positive, Section, Share
+from regard.recipe.section import ChosenBy, Count, Not, Only, Positive, Section, Share
+from regard.registry import Entry, Registry
 
 DISTANCES = ("none", "relative", "rotary", "alibi")
 """Positions that know how far two words are apart, and not where they stand."""
@@ -22,9 +23,9 @@ class NgramModel(Section):
     """Words of the longest n-gram."""
     smoothing: Literal["kneser_ney", "add_k", "stupid_backoff"] = "kneser_ney"
     """Modified Kneser–Ney, interpolated (Chen and Goodman 1999), add-k, or stupid back-off (Brants et al. 2007)."""
-    k: Annotated[float, Field(gt=0)] = 1.0
+    k: Annotated[float, Field(gt=0), Only(smoothing=("add_k",))] = 1.0
     """Add-k: what is added to every count."""
-    backoff: Annotated[float, Field(gt=0, le=1)] = 0.4
+    backoff: Annotated[float, Field(gt=0, le=1), Only(smoothing=("stupid_backoff",))] = 0.4
     """Stupid back-off: factor for each shorter context."""
     memory: Positive = 4096
     """Mebibytes that counting may take; a text with more different n-grams than fit is refused."""
@@ -49,7 +50,7 @@ class NeuralModel(Section):
     cutoffs: list[Positive] = Field(default=[])
     """Adaptive softmax (Grave et al. 2017): numbers of most frequent tokens at which the vocabulary is cut, rising;
     those beyond the first get narrower vectors. None means one softmax over all tokens."""
-    shrink: Positive = 4
+    shrink: Annotated[Positive, Only(cutoffs=Not([]))] = 4
     """Adaptive softmax: factor by which vectors are narrower in each further part."""
     penalty: Penalty = Penalty()
     """What is added to the loss."""
@@ -106,8 +107,7 @@ class RecurrentLayers(NeuralModel):
     @property
     def drops(self) -> bool:
         """Whether anything is dropped in training, so that two passes differ."""
-        kinds = self.dropout
-        return any((kinds.embedding, kinds.input, kinds.between, kinds.output, kinds.recurrent))
+        return self.dropout.drops
 
 
 class RecurrentLanguageModel(RecurrentLayers):
@@ -124,7 +124,7 @@ class AttentiveModel(RecurrentLayers):
     """Which model."""
     score: ScoreName = "scaled_dot"
     """How the present state and an earlier one are compared."""
-    score_hidden: Positive = 128
+    score_hidden: Annotated[Positive, Only(score=SCORES)] = 128
     """Hidden width of the additive score."""
     normalizer: NormalizerName = "softmax"
     """How scores become weights."""
@@ -139,11 +139,11 @@ class CopyingModel(RecurrentLayers):
     """Which model."""
     score: ScoreName = "scaled_dot"
     """How the present state and an earlier one are compared."""
-    score_hidden: Positive = 128
+    score_hidden: Annotated[Positive, Only(score=SCORES)] = 128
     """Hidden width of the additive score."""
     mixture: Literal["fixed", "gate", "sentinel"] = "sentinel"
     """What decides between vocabulary and copying: a fixed share, a learned gate, or a sentinel."""
-    share: Annotated[float, Field(gt=0, lt=1)] = 0.8
+    share: Annotated[float, Field(gt=0, lt=1), Only(mixture=("fixed",))] = 0.8
     """Fixed mixture: share of the vocabulary."""
     reach: Positive = 100
     """Earlier words it can copy."""
@@ -175,6 +175,19 @@ class TransformerLanguageModel(TransformerBlocks, NeuralModel):
         return self
 
 
+LANGUAGE_MODELS: Registry[Any] = Registry(
+    "model",
+    {
+        "ngram": Entry("regard.models.ngram.generator:build", table=NgramModel),
+        "window": Entry("regard.models.window:build", table=WindowModel),
+        "recurrent": Entry("regard.models.language_recurrent:build", table=RecurrentLanguageModel),
+        "attentive": Entry("regard.models.attentive:build", table=AttentiveModel),
+        "copying": Entry("regard.models.language_copying:build", table=CopyingModel),
+        "transformer": Entry("regard.models.language_transformer:build", table=TransformerLanguageModel),
+    },
+)
+"""Builds the language model of a recipe's `[model]` table, by its `kind`, for a vocabulary of a given size."""
+
 LanguageModel = Annotated[
     NgramModel
     | WindowModel
@@ -182,5 +195,5 @@ LanguageModel = Annotated[
     | AttentiveModel
     | CopyingModel
     | TransformerLanguageModel,
-    Field(discriminator="kind"),
+    ChosenBy(LANGUAGE_MODELS),
 ]

@@ -7,13 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, get_args, overload
 
 from pydantic import ValidationError
 
 from regard.errors import RecipeError, one_of
+from regard.plugins import failures
+from regard.recipe.kinds import TASKS, default_task
+from regard.recipe.recipe import AnyRecipe, Recipe
 from regard.recipe.section import Section
-from regard.recipe.settings import RECIPES, TABLES, AnyRecipe, Recipe, settings
+from regard.recipe.settings import in_order, settings
 from regard.written import written_elsewhere
 
 S = TypeVar("S", bound=Section)
@@ -36,7 +39,7 @@ def read_recipe(name: str | Path | None, changes: Sequence[str] = (), *, kind: t
 def read_recipe(name: str | Path | None, changes: Sequence[str] = (), *, kind: type[AnyRecipe] = Recipe) -> AnyRecipe:
     """The recipe in a TOML file, or a built-in one by its name, or an empty one, with `key=value` changes applied.
 
-    Its class is that of its task (`RECIPES`); one that is not of the `kind` asked for is refused.
+    Its class is that of its task; one that is not of the `kind` asked for is refused, unless that kind is a part of it.
 
     Relative paths in a recipe file start from the folder of that file, so that a recipe means the same wherever it is
     run from; those in a change start from where the command is run. The recipe that is returned has absolute paths.
@@ -59,18 +62,45 @@ def parse_recipe(tables: Mapping[str, Any], where: str = "recipe", *, kind: type
 
 
 def _parsed(tables: Mapping[str, Any], where: str, kind: type[AnyRecipe], changes: Sequence[str] = ()) -> AnyRecipe:
-    task = tables.get("task", "translation")
-    if not isinstance(task, str) or task not in RECIPES:
-        said = f"task = {task!r} is not known; known are {one_of(RECIPES, str(task))}"
+    task = _task_of(tables)
+    if not isinstance(task, str) or task not in TASKS:
+        said = f"task = {task!r} is not known; known are {one_of(TASKS, str(task))}{_broken_plugins()}"
         raise RecipeError(f"{_blamed(where, 'task', changes)}: {said}")
-    if not issubclass(RECIPES[task], kind):
-        wanted = one_of([name for name, recipe in RECIPES.items() if issubclass(recipe, kind)])
+    recipe = TASKS[task].recipe
+    if not issubclass(recipe, kind):
+        wanted = one_of([name for name in TASKS if issubclass(TASKS[name].recipe, kind)])
         said = f"task = {task!r}, but a recipe with task = {wanted} is needed here"
         raise RecipeError(f"{_blamed(where, 'task', changes)}: {said}")
     try:
-        return RECIPES[task].model_validate(tables)
+        return recipe.model_validate({"task": task, **tables})
     except ValidationError as error:
         raise RecipeError("\n".join(_in_words(where, task, detail, changes) for detail in _details(error))) from None
+
+
+def parse_corpus(corpus: type[R], tables: Mapping[str, Any], changes: Sequence[str] = ()) -> R:
+    """What reading data of a task needs (`TaskKind.corpus`), from plain dictionaries with `key=value` changes: a recipe
+    without a model."""
+    (task,) = get_args(corpus.model_fields["task"].annotation)
+    given = {"task": task, **tables}
+    for change in changes:
+        _apply(given, change)
+    _anchor_paths(given, Path())
+    try:
+        return corpus.model_validate(given)
+    except ValidationError as error:
+        raise RecipeError(
+            "\n".join(_in_words("settings", task, detail, changes) for detail in _details(error))
+        ) from None
+
+
+def _task_of(tables: Mapping[str, Any]) -> Any:
+    return tables["task"] if "task" in tables else default_task()
+
+
+def _broken_plugins() -> str:
+    """What to say of an unknown name where a package failed that may have brought it."""
+    broken = [f"{package} ({reason})" for package, reason in failures().items()]
+    return f"; not loaded: {', '.join(broken)}" if broken else ""
 
 
 def change_section(section: S, changes: Mapping[str, Any]) -> S:
@@ -78,7 +108,7 @@ def change_section(section: S, changes: Mapping[str, Any]) -> S:
     try:
         return type(section).model_validate(section.model_dump() | dict(changes))
     except ValidationError as error:
-        name = re.sub("^(Language|Translation|Vectors)", "", type(section).__name__).lower()
+        name = re.findall("[A-Z][a-z]*", type(section).__name__)[-1].lower()
         raise RecipeError("\n".join(_in_words(name, "", detail) for detail in _details(error))) from None
 
 
@@ -92,7 +122,7 @@ def write_recipe(recipe: AnyRecipe) -> str:
     """The recipe as TOML, every setting spelled out."""
     lines: list[str] = []
     tables = recipe.model_dump(exclude_none=True)
-    _write_table(lines, "", {name: tables[name] for name in TABLES if name in tables})
+    _write_table(lines, "", {name: tables[name] for name in sorted(tables, key=in_order)})
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
@@ -139,16 +169,20 @@ def _folder_in_words(path: Path) -> str:
 
 
 def _anchor_paths(tables: dict[str, Any], folder: Path) -> None:
+    """Makes the paths in tables absolute: which settings are paths, their types say."""
+
     def anchored(path: Any) -> Any:
+        if isinstance(path, list):
+            return [anchored(each) for each in path]
         return str((folder / path).absolute()) if isinstance(path, str) and path else path
 
-    data, train = tables.get("data"), tables.get("train")
-    if isinstance(data, dict):
-        for name in ("train", "dev", "test"):
-            if isinstance(data.get(name), list):
-                data[name] = [anchored(path) for path in data[name]]
-    if isinstance(train, dict) and "start_from" in train:
-        train["start_from"] = anchored(train["start_from"])
+    for setting in settings(str(_task_of(tables))):
+        *path, last = setting.name.split(".")
+        table: Any = tables
+        for name in path:
+            table = table.get(name) if isinstance(table, dict) else None
+        if setting.is_path and isinstance(table, dict) and isinstance(table.get(last), type(setting.default)):
+            table[last] = anchored(table[last])
 
 
 def _apply(tables: dict[str, Any], change: str) -> None:
@@ -156,7 +190,7 @@ def _apply(tables: dict[str, Any], change: str) -> None:
     *path, last = dotted.strip().split(".")
     if not equals or not last or not all(path):
         raise RecipeError(f"--set {change!r}: expected key=value, for example train.steps=1000")
-    known = {setting.name: None for setting in settings(str(tables.get("task", "translation")))}
+    known = {setting.name: None for setting in settings(str(_task_of(tables)))}
     if dotted.strip() not in known:
         nearest_known = one_of(list(known), dotted.strip(), most=3)
         raise RecipeError(f"--set {change!r}: unknown setting {dotted.strip()!r}; nearest known: {nearest_known}")
@@ -200,11 +234,16 @@ def _details(error: ValidationError) -> Iterator[Any]:
 
 
 def _in_words(where: str, task: str, detail: Any, changes: Sequence[str] = ()) -> str:
-    # The kind of a model ("model.transformer.heads") is how pydantic names its table, not something the user wrote.
-    location = [str(part) for part in detail["loc"]]
+    location: list[str] = []
     only_for = ""
-    if location[:1] in (["model"], ["vectors"]) and len(location) > 1:
-        only_for = location.pop(1)
+    for part in map(str, detail["loc"]):
+        # The kind of a model ("model.transformer.heads") is how pydantic names its table, not what the user wrote.
+        if location and part in _kinds(task, ".".join(location)):
+            only_for = part
+        else:
+            location.append(part)
+    if detail["type"] == "unused_setting":
+        location.append(detail["ctx"]["setting"])
     dotted = ".".join(location)
     given = detail.get("input")
     where = _blamed(where, f"{dotted}.kind" if detail["type"] == "union_tag_invalid" else dotted, changes)
@@ -215,11 +254,18 @@ def _in_words(where: str, task: str, detail: Any, changes: Sequence[str] = ()) -
         case "missing":
             return f"{where}: {dotted!r} is missing" + ("" if "." in dotted else f"; add a [{dotted}] table")
         case "union_tag_not_found":
-            return f"{where}: '{dotted}.kind' is missing; allowed are {_model_kinds(task)}"
+            return f"{where}: '{dotted}.kind' is missing; allowed are {one_of(_kinds(task, dotted))}"
         case "union_tag_invalid":
-            known, kind = _model_kinds(task), given.get("kind")
-            what = "a model" if dotted == "model" else "a way to learn vectors"
-            return f"{where}: {dotted}.kind = {kind!r} is not {what}; allowed are {known}"
+            known, kind = one_of(_kinds(task, dotted), str(given.get("kind"))), given.get("kind")
+            return f"{where}: {dotted}.kind = {kind!r} is not allowed; allowed are {known}{_broken_plugins()}"
+        case "unknown_name":
+            known = one_of(detail["ctx"]["known"], str(given))
+            return f"{where}: {dotted} = {given!r} is not allowed; allowed are {known}{_broken_plugins()}"
+        case "unused_setting":
+            ctx, table = detail["ctx"], "".join(f"{part}." for part in location[:-1])
+            used = f"; it is for {one_of(map(str, ctx['used']))}" if ctx["used"] else ""
+            chosen = f"{table}{ctx['other']} = {ctx['chosen']!r}"
+            return f"{where}: {dotted} = {ctx['given']!r} is not used with {chosen}{used}; leave it out"
         case "value_error":
             return f"{where}: {f'[{dotted}] ' if dotted else ''}{detail['ctx']['error']}"
         case "literal_error":
@@ -256,8 +302,10 @@ def _siblings(task: str, table: list[str], only_for: str) -> list[str]:
     )
 
 
-def _model_kinds(task: str) -> str:
-    return one_of(dict.fromkeys(setting.only_for for setting in settings(task) if setting.only_for))
+def _kinds(task: str, table: str) -> list[str]:
+    """The kinds that a table may be of."""
+    of_table = (setting.only_for for setting in settings(task) if setting.name == f"{table}.kind")
+    return list(dict.fromkeys(filter(None, of_table)))
 
 
 def _write_table(lines: list[str], prefix: str, table: Mapping[str, Any]) -> None:

@@ -1,44 +1,40 @@
 """`[model]`: one table for each kind of model."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from regard.recipe.names import CellName, ConnectionName, NormalizerName, PlacementName, PositionName, ScoreName
+from regard.recipe.encoders import (
+    ENCODERS,
+    Encoding,
+    RecurrentEncoding,
+    TransformerEncoding,
+    refuse_tied_widths,
+    refuse_two_encoders,
+)
+from regard.recipe.layers import RecurrentDropout, TransformerBlocks
+from regard.recipe.names import SCORES, CellName, ConnectionName, NormalizerName
 from regard.recipe.pretrained import PairVectors
-from regard.recipe.section import Count, Positive, Section, Share
+from regard.recipe.section import ChosenBy, Named, Not, Only, Positive, Section
+from regard.registry import Entry, Registry
+
+LOOKING = Only(score=Not("none"))
+"""For decoders that attend to the source."""
 
 
 class Attention(Section):
     """How a recurrent decoder looks at the source."""
 
-    score: Literal[ScoreName, "none"] = "additive"
+    score: Annotated[str, Named(SCORES, ("none",))] = "additive"
     """How a query and a key are compared; `none` is the bottleneck, where the decoder gets the last state only."""
-    normalizer: NormalizerName = "softmax"
+    normalizer: Annotated[NormalizerName, LOOKING] = "softmax"
     """How scores become weights."""
-    placement: PlacementName = "before"
+    placement: Annotated[Literal["before", "after", "feed"], LOOKING] = "before"
     """Read before the cell (Bahdanau et al. 2015), after it (Luong et al. 2015), or after and fed to the next input."""
-    hidden: Positive = 256
+    hidden: Annotated[Positive, Only(score=SCORES)] = 256
     """Hidden width of the additive score."""
     coverage: bool = False
     """Whether scores know how much attention each source token got so far (coverage, See et al. 2017)."""
-
-
-class RecurrentDropout(Section):
-    """Dropout kinds of recurrent models, each off by default."""
-
-    embedding: Share = 0.0
-    """Share of words whose whole embedding is dropped (Gal and Ghahramani 2016)."""
-    input: Share = 0.0
-    """Share of embedding features dropped."""
-    between: Share = 0.0
-    """Share of features dropped between layers."""
-    output: Share = 0.0
-    """Share of features dropped before the readout."""
-    recurrent: Share = 0.0
-    """Share of hidden-to-hidden weights dropped (weight drop, Merity et al. 2018)."""
-    variational: bool = True
-    """Whether one mask serves all time steps of a sequence (variational dropout) instead of a new one each step."""
 
 
 class RecurrentModel(Section):
@@ -70,6 +66,8 @@ class RecurrentModel(Section):
     """Whether words of the source can be copied (pointer–generator, See et al. 2017), also unknown ones."""
     vectors: PairVectors = PairVectors()
     """Word vectors that embeddings start from."""
+    encoder: Annotated[Encoding, ChosenBy(ENCODERS)] | None = None
+    """What reads the source; without this table, recurrent layers with the settings of this one."""
 
     @model_validator(mode="after")
     def _attention_is_there(self) -> Self:
@@ -78,11 +76,30 @@ class RecurrentModel(Section):
                 raise ValueError(f"{setting} needs attention to the source; set attention.score, or {setting} = false")
         return self
 
+    @model_validator(mode="after")
+    def _has_one_encoder(self) -> Self:
+        refuse_two_encoders(self, self.encoder, "encoder_layers", "bidirectional")
+        refuse_tied_widths(self.encoder, self.tie, "embedding", self.embedding)
+        return self
+
+    @property
+    def source_encoder(self) -> Encoding:
+        """What reads the source."""
+        return self.encoder or RecurrentEncoding(
+            kind="recurrent",
+            cell=self.cell,
+            embedding=self.embedding,
+            hidden=self.hidden,
+            layers=self.encoder_layers,
+            bidirectional=self.bidirectional,
+            connection=self.connection,
+            dropout=self.dropout,
+        )
+
     @property
     def drops(self) -> bool:
         """Whether anything is dropped in training, so that two passes differ."""
-        kinds = self.dropout
-        return any((kinds.embedding, kinds.input, kinds.between, kinds.output, kinds.recurrent))
+        return self.dropout.drops or self.source_encoder.drops
 
     @property
     def covers(self) -> bool:
@@ -90,74 +107,19 @@ class RecurrentModel(Section):
         return self.attention.coverage
 
     @property
-    def learned_positions(self) -> None:
-        """There is no table of positions that could end."""
-
-
-class TransformerBlocks(Section):
-    """What every Transformer has."""
-
-    kind: str
-    """Which model."""
-    width: Positive = 256
-    """Width of the model."""
-    heads: Positive = 4
-    """Attention heads of each block."""
-    groups: Count = 0
-    """Heads of keys and values, each shared by heads/groups query heads; 0 means as many as `heads`."""
-    feedforward: Positive = 1024
-    """Width of the feed-forward layers."""
-    norm: Literal["pre", "post"] = "pre"
-    """Layer normalization before each part (with a final one), or after each residual sum as in the original."""
-    position: PositionName = "sinusoidal"
-    """How self-attention knows order."""
-    longest: Positive = 1024
-    """Most positions a learned position table holds; relative positions are clipped at `clip`."""
-    clip: Positive = 16
-    """Distance at which relative positions are clipped (Shaw et al. 2018)."""
-    score: ScoreName = "scaled_dot"
-    """How queries and keys are compared in every head."""
-    normalizer: NormalizerName = "softmax"
-    """How scores become weights."""
-    window: Count = 0
-    """Self-attention sees this many positions to either side (decoder: back); 0 means all."""
-    activation: Literal["relu", "gelu", "swiglu"] = "relu"
-    """Activation of the feed-forward layers."""
-    initial_scale: Annotated[float, Field(gt=0)] = 1.0
-    """How many times as large as usual fresh weights of linear maps (Glorot and Bengio 2010) and vectors of tokens
-    (width ** −0.5) are. Adam's steps are as large for small weights as for large ones: small ones learn sooner."""
-    dropout: Share = 0.1
-    """Share of features dropped after embeddings, attention and feed-forward layers."""
-    attention_dropout: Share = 0.0
-    """Share of attention weights dropped."""
-    word_dropout: Share = 0.0
-    """Share of words whose whole embedding is dropped (Gal and Ghahramani 2016)."""
-    layer_drop: Share = 0.0
-    """Share of blocks that a sequence skips in training (Fan et al. 2020)."""
-
-    @property
-    def drops(self) -> bool:
-        """Whether anything is dropped in training, so that two passes differ."""
-        return any((self.dropout, self.attention_dropout, self.word_dropout, self.layer_drop))
-
-    @property
     def learned_positions(self) -> int | None:
         """Most positions a sequence may have, if a table of them is learned."""
-        return self.longest if self.position == "learned" else None
+        return self.source_encoder.learned_positions
 
-    @model_validator(mode="after")
-    def _widths_divide(self) -> Self:
-        if self.width % self.heads:
-            raise ValueError(
-                f"width = {self.width} cannot be divided among heads = {self.heads}; choose a multiple of {self.heads}"
-            )
-        if self.groups and self.heads % self.groups:
-            raise ValueError(
-                f"heads = {self.heads} cannot be divided among groups = {self.groups}; choose a divisor of {self.heads}"
-            )
-        if self.position == "rotary" and self.width // self.heads % 2:
-            raise ValueError(f"rotary positions turn pairs of features, but width / heads = {self.width // self.heads}")
-        return self
+    @property
+    def longest_setting(self) -> str:
+        """The setting that says so."""
+        return "model.encoder.longest"
+
+    @property
+    def packs(self) -> bool:
+        """Whether it can read several pairs in a row without mixing them."""
+        return False
 
 
 class TransformerModel(TransformerBlocks):
@@ -175,6 +137,40 @@ class TransformerModel(TransformerBlocks):
     """Whether words of the source can be copied (pointer–generator, See et al. 2017), also unknown ones."""
     vectors: PairVectors = PairVectors()
     """Word vectors that embeddings start from."""
+    encoder: Annotated[Encoding, ChosenBy(ENCODERS)] | None = None
+    """What reads the source; without this table, Transformer blocks with the settings of this one."""
+
+    @model_validator(mode="after")
+    def _has_one_encoder(self) -> Self:
+        refuse_two_encoders(self, self.encoder, "encoder_layers")
+        refuse_tied_widths(self.encoder, self.tie, "width", self.width)
+        return self
+
+    @property
+    def source_encoder(self) -> Encoding:
+        """What reads the source."""
+        shared = {name: getattr(self, name) for name in TransformerBlocks.model_fields}
+        return self.encoder or TransformerEncoding(**shared, layers=self.encoder_layers)
+
+    @property
+    def drops(self) -> bool:
+        return super().drops or self.source_encoder.drops
+
+    @property
+    def learned_positions(self) -> int | None:
+        limits = super().learned_positions, self.source_encoder.learned_positions
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    @property
+    def longest_setting(self) -> str:
+        """The setting that says so."""
+        own = super().learned_positions == self.learned_positions
+        return "model.longest" if own else "model.encoder.longest"
+
+    @property
+    def packs(self) -> bool:
+        """Whether it can read several pairs in a row without mixing them."""
+        return self.source_encoder.packs and not self.copying
 
     @property
     def covers(self) -> bool:
@@ -182,4 +178,13 @@ class TransformerModel(TransformerBlocks):
         return False
 
 
-Model = Annotated[RecurrentModel | TransformerModel, Field(discriminator="kind")]
+MODELS: Registry[Any] = Registry(
+    "model",
+    {
+        "recurrent": Entry("regard.models.recurrent:build", table=RecurrentModel),
+        "transformer": Entry("regard.models.transformer:build", table=TransformerModel),
+    },
+)
+"""Builds the translator of a recipe's `[model]` table, by its `kind`, for vocabularies of given sizes."""
+
+Model = Annotated[RecurrentModel | TransformerModel, ChosenBy(MODELS)]

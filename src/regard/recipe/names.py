@@ -1,24 +1,108 @@
-"""The names a recipe may use. Recipes know names, not classes, so checking one needs no torch.
+"""The names a recipe may use, and where what they stand for is: the only list of them.
 
-Each name stands for an entry of a plain dictionary in the room that builds it
-(`regard.attention.SCORES`, `regard.nn.CELLS`, …); a test holds that names and dictionaries agree.
+A recipe knows names, not classes, so checking one needs no torch. A new score, cell or tokenizer is one class or
+function in its room and one line here; another package registers its own through `regard.plugins`.
 """
 
-from typing import Literal
+from typing import Annotated, Any
 
-TaskName = Literal["translation", "language"]
-RecipeTaskName = Literal["translation", "language", "vectors"]
-CorpusName = Literal["files", "dates", "copy", "reverse"]
-TextCorpusName = Literal["files", "topics"]
-TokenizerName = Literal["words", "characters", "bytes", "bpe", "unigram"]
-ScoreName = Literal[
-    "dot", "scaled_dot", "multiplicative", "additive", "concatenation", "cosine", "inverse_distance", "gaussian"
-]
-NormalizerName = Literal["softmax", "sparsemax", "entmax15"]
-PositionName = Literal["none", "sinusoidal", "learned", "relative", "rotary", "alibi"]
-CellName = Literal["rnn", "gru", "lstm"]
-ConnectionName = Literal["none", "residual", "highway", "dense"]
-PlacementName = Literal["before", "after", "feed"]
-OptimizerName = Literal["adamw", "adam", "sgd"]
-UtilityName = Literal["chrf", "bleu"]
-ScheduleName = Literal["constant", "inverse_square_root", "cosine", "plateau"]
+from regard.recipe.section import Named
+from regard.registry import Entry, Registry
+
+SCORES: Registry[Any] = Registry(
+    "score",
+    {
+        "dot": "regard.attention.scores:dot",
+        "scaled_dot": "regard.attention.scores:scaled_dot",
+        "multiplicative": "regard.attention.scores:multiplicative",
+        "additive": Entry("regard.attention.scores:additive", uses=("hidden", "score_hidden")),
+        "concatenation": Entry("regard.attention.scores:concatenation", uses=("hidden", "score_hidden")),
+        "cosine": "regard.attention.scores:cosine",
+        "inverse_distance": "regard.attention.scores:inverse_distance",
+        "gaussian": "regard.attention.scores:gaussian",
+    },
+)
+NORMALIZERS: Registry[Any] = Registry(
+    "normalizer",
+    {
+        "softmax": "regard.attention.normalizers:softmax",
+        "sparsemax": "regard.attention.normalizers:sparsemax",
+        "entmax15": "regard.attention.normalizers:entmax15",
+    },
+)
+POSITIONS: Registry[Any] = Registry(
+    "position",
+    {
+        "none": "regard.attention.positions:none",
+        "sinusoidal": "regard.attention.positions:sinusoidal",
+        "learned": Entry("regard.attention.positions:learned", uses=("longest",)),
+        "relative": Entry("regard.attention.positions:relative", uses=("clip",)),
+        "rotary": "regard.attention.positions:rotary",
+        "alibi": "regard.attention.positions:alibi",
+    },
+)
+CELLS: Registry[Any] = Registry(
+    "cell", {"rnn": "regard.nn.cells:RNN", "gru": "regard.nn.cells:GRU", "lstm": "regard.nn.cells:LSTM"}
+)
+CONNECTIONS: Registry[Any] = Registry(
+    "connection",
+    {
+        "none": "regard.nn.recurrent:PlainConnection",
+        "residual": "regard.nn.recurrent:ResidualConnection",
+        "highway": "regard.nn.recurrent:HighwayConnection",
+        "dense": "regard.nn.recurrent:DenseConnection",
+    },
+)
+TOKENIZERS: Registry[Any] = Registry(
+    "tokenizer",
+    {
+        "words": Entry("regard.tokens.words:Words", uses=("least",)),
+        "characters": Entry("regard.tokens.characters:Characters", uses=("least",)),
+        "bytes": "regard.tokens.bytes:Bytes",
+        "bpe": Entry("regard.tokens.bpe:BPE", uses=("least",)),
+        "unigram": "regard.tokens.unigram:Unigram",
+    },
+)
+CORPORA: Registry[Any] = Registry(
+    "corpus",
+    {
+        "files": Entry("regard.data.corpora:from_files", uses=("format", "source_field", "target_field")),
+        "dates": Entry("regard.data.dates:dates_corpus", uses=("examples", "languages")),
+        "copy": Entry("regard.data.sequences:copy_corpus", uses=("examples",)),
+        "reverse": Entry("regard.data.sequences:reverse_corpus", uses=("examples",)),
+    },
+)
+TEXT_CORPORA: Registry[Any] = Registry(
+    "corpus", {"files": "regard.data.text:Text.from_files", "topics": "regard.data.text:Text.from_topics"}
+)
+OPTIMIZERS: Registry[Any] = Registry(
+    "optimizer",
+    {
+        "adamw": Entry("regard.train.optimizers:adamw", uses=("beta1", "beta2", "epsilon")),
+        "adam": Entry("regard.train.optimizers:adam", uses=("beta1", "beta2", "epsilon")),
+        "sgd": Entry("regard.train.optimizers:sgd", uses=("momentum",)),
+    },
+)
+SCHEDULES: Registry[Any] = Registry(
+    "schedule",
+    {
+        "constant": "regard.train.schedules:constant",
+        "inverse_square_root": "regard.train.schedules:inverse_square_root",
+        "cosine": Entry("regard.train.schedules:cosine", uses=("floor",)),
+        "plateau": Entry("regard.train.schedules:plateau", uses=("floor", "factor", "patience")),
+    },
+)
+UTILITIES: Registry[Any] = Registry(
+    "metric", {"chrf": "regard.metrics.pairwise:pairwise_chrf", "bleu": "regard.metrics.pairwise:pairwise_bleu"}
+)
+
+ScoreName = Annotated[str, Named(SCORES)]
+NormalizerName = Annotated[str, Named(NORMALIZERS)]
+PositionName = Annotated[str, Named(POSITIONS)]
+CellName = Annotated[str, Named(CELLS)]
+ConnectionName = Annotated[str, Named(CONNECTIONS)]
+TokenizerName = Annotated[str, Named(TOKENIZERS)]
+CorpusName = Annotated[str, Named(CORPORA)]
+TextCorpusName = Annotated[str, Named(TEXT_CORPORA)]
+OptimizerName = Annotated[str, Named(OPTIMIZERS)]
+ScheduleName = Annotated[str, Named(SCHEDULES)]

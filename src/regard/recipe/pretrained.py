@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from regard.recipe.section import Section
+from regard.recipe.section import FilePath, Section
 
 
 class PretrainedVectors(Section):
@@ -28,14 +28,14 @@ class PretrainedVectors(Section):
 class PairVectors(PretrainedVectors):
     """Vectors for both sides of a translator."""
 
-    source: str = ""
+    source: FilePath = ""
     """Word vectors that the source's embedding starts from, as `regard vectors` reads them; none means at random."""
-    target: str = ""
+    target: FilePath = ""
     """The same for the target's embedding, and for the readout if it shares weights with it."""
 
 
 class TextVectors(PretrainedVectors):
     """Vectors for a language model."""
 
-    file: str = ""
+    file: FilePath = ""
     """Word vectors that the embedding starts from, as `regard vectors` reads them; none means at random."""

@@ -1,8 +1,12 @@
-"""What every table of a recipe has in common."""
+"""What every table of a recipe has in common, and what can be said of a setting besides its type."""
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, model_validator
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from regard.registry import Registry
 
 Positive = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=0)]
@@ -10,9 +14,88 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
+@dataclass(frozen=True)
+class IsPath:
+    """A setting that names a file or folder: relative ones start from the folder of the recipe."""
+
+
+FilePath = Annotated[str, IsPath()]
+
+
+@dataclass(frozen=True)
+class Named:
+    """A setting whose value is a name of a registry, or one of a few others."""
+
+    registry: Registry[Any]
+    others: tuple[str, ...] = ()
+
+    def names(self) -> list[str]:
+        return [*self.others, *self.registry]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def check(value: Any) -> Any:
+            if not isinstance(value, str) or (value not in self.others and value not in self.registry):
+                raise PydanticCustomError("unknown_name", "not a known name", {"known": self.names()})
+            return value
+
+        return core_schema.no_info_plain_validator_function(check)
+
+
+@dataclass(frozen=True)
+class ChosenBy:
+    """A table whose `kind` is a name of a registry, each with settings of its own."""
+
+    registry: Registry[Any]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        choices = {name: handler.generate_schema(table) for name, table in self.registry.tables().items()}
+        return core_schema.tagged_union_schema(choices, discriminator="kind")
+
+
+@dataclass(frozen=True)
+class Not:
+    """Every value but this."""
+
+    value: Any
+
+
+class Only:
+    """A setting that is used only for some values of another setting of its table: `Only(method=("sample",))`.
+
+    Those values are a tuple, all but one (`Not`), or the names of a registry that say they use it.
+    """
+
+    def __init__(self, **condition: "tuple[Any, ...] | Not | Registry[Any]") -> None:
+        ((self.other, self.values),) = condition.items()
+
+    def allowed(self, setting: str) -> list[Any] | None:
+        """The values of the other setting for which this one is used; None if all but one."""
+        if isinstance(self.values, Not):
+            return None
+        return self.values.using(setting) if isinstance(self.values, Registry) else list(self.values)
+
+    def holds(self, setting: str, value: Any) -> bool:
+        if isinstance(self.values, Not):
+            return bool(value != self.values.value)
+        return value in (self.allowed(setting) or [])
+
+
 class Section(BaseModel):
-    """A table of a recipe: strict about types, closed to unknown names, never changed after loading."""
+    """A table of a recipe: strict about types, closed to unknown names and to settings that its other settings leave
+    unused, never changed after loading."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
     )
+
+    @model_validator(mode="after")
+    def _nothing_is_unused(self) -> Self:
+        for name in self.model_fields_set:
+            field = type(self).model_fields[name]
+            value = getattr(self, name)
+            for only in (each for each in field.metadata if isinstance(each, Only)):
+                other = getattr(self, only.other)
+                if value != field.default and not only.holds(name, other):
+                    ctx = {"setting": name, "other": only.other, "chosen": other, "used": only.allowed(name)}
+                    raise PydanticCustomError("unused_setting", "not used", {"given": value, **ctx})
+        return self

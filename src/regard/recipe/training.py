@@ -4,8 +4,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from regard.recipe.names import OptimizerName, ScheduleName
-from regard.recipe.section import Count, Positive, Section, Share
+from regard.recipe.names import OPTIMIZERS, SCHEDULES, OptimizerName, ScheduleName
+from regard.recipe.section import Count, FilePath, Only, Positive, Section, Share
 
 
 class Optimizer(Section):
@@ -18,13 +18,13 @@ class Optimizer(Section):
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
     """Weight decay of matrices, never of vectors (biases, gains): decoupled from the gradient (AdamW, SGD; Loshchilov
     and Hutter 2019), or a penalty on squared weights whose gradient is added to the clipped one (Adam)."""
-    beta1: Share = 0.9
+    beta1: Annotated[Share, Only(kind=OPTIMIZERS)] = 0.9
     """AdamW, Adam: decay of the first moment."""
-    beta2: Share = 0.98
+    beta2: Annotated[Share, Only(kind=OPTIMIZERS)] = 0.98
     """AdamW, Adam: decay of the second moment."""
-    epsilon: Annotated[float, Field(gt=0)] = 1e-9
+    epsilon: Annotated[float, Field(gt=0), Only(kind=OPTIMIZERS)] = 1e-9
     """AdamW, Adam: term in the denominator."""
-    momentum: Share = 0.0
+    momentum: Annotated[Share, Only(kind=OPTIMIZERS)] = 0.0
     """SGD: momentum."""
 
 
@@ -35,11 +35,11 @@ class Schedule(Section):
     """Shape after the warm-up; `plateau` lowers the rate when validation stops improving."""
     warmup: Count = 400
     """Steps over which the rate rises linearly from zero to its peak."""
-    floor: Share = 0.0
+    floor: Annotated[Share, Only(kind=SCHEDULES)] = 0.0
     """Least rate, as a share of the peak (cosine, plateau)."""
-    factor: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    factor: Annotated[float, Field(gt=0, lt=1), Only(kind=SCHEDULES)] = 0.5
     """Plateau: factor at each lowering."""
-    patience: Count = 2
+    patience: Annotated[Count, Only(kind=SCHEDULES)] = 2
     """Plateau: validations without improvement before a lowering."""
 
 
@@ -48,8 +48,8 @@ class Validation(Section):
 
     every: Positive = 500
     """Steps between validations; each one saves a checkpoint."""
-    metric: Literal["loss", "accuracy", "bleu", "chrf"] = "loss"
-    """What decides about the best checkpoint, early stopping and the plateau schedule; all but `loss` need decoding."""
+    metric: str = "loss"
+    """What decides about the best checkpoint, early stopping and the plateau schedule: a metric of the task."""
     decode: bool = False
     """Whether validation decodes as well when `metric` does not need it."""
     examples: Count = 0
@@ -121,7 +121,7 @@ class Training(Section):
     """Where to train; `auto` takes CUDA, then Apple's MPS, then the CPU."""
     threads: Count = 0
     """CPU threads of one process; 0 leaves it to torch. Small models are fastest with one."""
-    start_from: str = ""
+    start_from: FilePath = ""
     """Folder of a model whose weights this run begins with (fine-tuning), its tokenizers included."""
     keep: Positive = 3
     """Checkpoints kept on disk besides the best one."""

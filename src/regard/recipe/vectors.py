@@ -1,11 +1,13 @@
 """A recipe for word vectors: `[data]` is running text, `[vectors]` how vectors are learned from it."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from regard.recipe.names import TextCorpusName
-from regard.recipe.section import Count, Positive, Section
+from regard.recipe.recipe import AnyRecipe
+from regard.recipe.section import ChosenBy, Count, FilePath, Not, Only, Positive, Section
+from regard.registry import Entry, Registry
 
 Amount = Annotated[float, Field(ge=0)]
 
@@ -15,7 +17,7 @@ class VectorsData(Section):
 
     corpus: TextCorpusName = "files"
     """`files` reads the user's own text; `topics` is the text of Python's own help, which needs no download."""
-    train: list[str] = Field(default=[])
+    train: list[FilePath] = Field(default=[])
     """Running text, one file or several, read one after the other; each may end in `.gz`."""
     lowercase: bool = True
     """Whether text is lower-cased first."""
@@ -27,7 +29,7 @@ class VectorsData(Section):
     """Most words that get a vector, the most frequent ones; 0 for all that occur often enough."""
     phrases: Count = 0
     """Passes in which words that often stand together are joined by `_`; two passes join up to four words."""
-    phrase_score: Annotated[float, Field(gt=0)] = 100.0
+    phrase_score: Annotated[float, Field(gt=0), Only(phrases=Not(0))] = 100.0
     """Least (count of both − least) · words of the text ÷ the product of their counts, for two words to be joined."""
 
     @model_validator(mode="after")
@@ -71,11 +73,11 @@ class PredictingVectors(LearnedVectors):
     """Learning rate at the start; it falls linearly."""
     last_rate: Amount = 1e-4
     """Learning rate at the end."""
-    shortest: Positive = 3
+    shortest: Annotated[Positive, Only(longest=Not(0))] = 3
     """Characters of the shortest n-gram, with marks at both ends of the word counted."""
     longest: Count = 0
     """Characters of the longest n-gram whose vectors are averaged into that of a word (fastText); 0 for none."""
-    buckets: Positive = 200_000
+    buckets: Annotated[Positive, Only(longest=Not(0))] = 200_000
     """Vectors that all n-grams share, by a hash of their text."""
     device: str = "cpu"
     """`cpu`; `cuda`, where many words learn at once and bits differ from run to run; `auto`: CUDA, if there is one."""
@@ -124,9 +126,9 @@ class SvdVectors(CountingVectors):
     """How vectors are learned."""
     scaling: Literal["ppmi", "counts", "sqrt", "log"] = "ppmi"
     """What is factorized: positive pointwise mutual information, or counts, their square roots or logarithms."""
-    smoothing: Annotated[float, Field(gt=0, le=1)] = 0.75
+    smoothing: Annotated[float, Field(gt=0, le=1), Only(scaling=("ppmi",))] = 0.75
     """Power of the counts of contexts in PPMI, which keeps rare ones from weighing too much (Levy et al. 2015)."""
-    shift: Annotated[float, Field(gt=0)] = 1.0
+    shift: Annotated[float, Field(gt=0), Only(scaling=("ppmi",))] = 1.0
     """PPMI is lowered by the logarithm of this; k is what skip-gram with k negatives factorizes (Levy et al. 2015)."""
     power: Amount = 0.5
     """Vectors are left singular vectors times singular values to this power (Levy et al. 2015)."""
@@ -162,6 +164,28 @@ class GloveVectors(CountingVectors):
     """Power by which the weight of rarer pairs falls, α of the paper."""
 
 
+LEARNERS: Registry[Any] = Registry(
+    "way to learn vectors",
+    {
+        "skipgram": Entry("regard.vectors.predicting:predict", table=SkipgramVectors),
+        "cbow": Entry("regard.vectors.predicting:predict", table=CbowVectors),
+        "svd": Entry("regard.vectors.counting:factorize", table=SvdVectors),
+        "hellinger": Entry("regard.vectors.counting:factorize", table=HellingerVectors),
+        "glove": Entry("regard.vectors.counting:fit_glove", table=GloveVectors),
+    },
+)
+"""Learns vectors as a recipe's `[vectors]` table says, by its `kind`."""
+
 VectorsMethod = Annotated[
-    SkipgramVectors | CbowVectors | SvdVectors | HellingerVectors | GloveVectors, Field(discriminator="kind")
+    SkipgramVectors | CbowVectors | SvdVectors | HellingerVectors | GloveVectors, ChosenBy(LEARNERS)
 ]
+
+
+class VectorsRecipe(AnyRecipe):
+    """A recipe for word vectors."""
+
+    task: Literal["vectors"]
+    data: VectorsData
+    """Where text comes from."""
+    vectors: VectorsMethod
+    """How vectors are learned."""

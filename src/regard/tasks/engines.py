@@ -9,7 +9,7 @@ from typing import Literal, Protocol, get_args
 
 import torch
 
-from regard.decode import Hypothesis, decode_all
+from regard.decode import Hypothesis, Session, decode_all
 from regard.decode.corpus import Progress
 from regard.decode.ctranslate2 import CTranslate2
 from regard.decode.export import check_can_export, ctranslate2, export, longest_input
@@ -42,8 +42,8 @@ class Engine(Protocol):
 class OwnEngine:
     """Our own search, which runs every model, method and setting, on every device."""
 
-    def __init__(self, model: Generator) -> None:
-        self.model = model
+    def __init__(self, session: Session) -> None:
+        self.session = session
 
     def decode_all(
         self,
@@ -54,7 +54,7 @@ class OwnEngine:
         words: Sequence[Sequence[int]] | None = None,
         on_progress: Progress | None = None,
     ) -> list[list[Hypothesis]]:
-        return decode_all(self.model, sources, settings, prefixes=prefixes, words=words, on_progress=on_progress)
+        return decode_all(self.session, sources, settings, prefixes=prefixes, words=words, on_progress=on_progress)
 
 
 def check_engine(name: str, device: str) -> None:
@@ -67,10 +67,12 @@ def check_engine(name: str, device: str) -> None:
             raise UsageError(f"device {device!r}: CTranslate2 runs on the CPU here; use --device cpu or --engine own")
 
 
-def make_engine(name: str, model: Generator, settings: TransformerModel | RecurrentModel, folder: Path) -> Engine:
-    """The engine of that name for the model in a folder; it works with as many threads as torch does."""
+def make_engine(
+    name: str, model: Generator, settings: TransformerModel | RecurrentModel, folder: Path
+) -> Engine | None:
+    """The engine of that name for the model in a folder, with as many threads as torch has; None for our own."""
     if name == "own":
-        return OwnEngine(model)
+        return None
     check_can_export(settings)
     assert isinstance(model, TransformerTranslator)
     assert isinstance(settings, TransformerModel)

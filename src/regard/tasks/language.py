@@ -19,7 +19,7 @@ from regard.models import LanguageModel, build_language_model, start_from_vector
 from regard.objectives.language import segment_loss
 from regard.recipe import LanguageRecipe, NgramModel
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
-from regard.tasks.purpose import refuse_other_task
+from regard.tasks.loading import refuse_other_task
 from regard.tasks.ranks import gathered
 from regard.tasks.task import CountingTask, Task
 from regard.tokens import UNKNOWN, Tokenizer, load_tokenizer, save_tokenizer

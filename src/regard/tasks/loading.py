@@ -1,46 +1,57 @@
-"""A trained model in a folder, ready for use: a translator or a writer, by what it was trained for."""
+"""A trained model in a folder, ready for use."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from regard.errors import UsageError
-from regard.tasks.ensembles import load_ensemble
-from regard.tasks.purpose import refuse_other_task, task_of
-from regard.tasks.translator import Translator
-from regard.tasks.writer import Writer
+from regard.checkpoint import ModelFolder
+from regard.errors import ModelError, UsageError
+from regard.recipe import TASKS, Recipe
+from regard.registry import locate
+
+if TYPE_CHECKING:
+    from regard.tasks.translator import Translator
+    from regard.tasks.writer import Writer
+
+OF_ALL = ("evaluate", "look")
+"""Commands for the models of every task."""
+
+
+def task_of(folder: str | Path) -> str:
+    """The task that the model in a folder was trained for."""
+    return ModelFolder(Path(folder)).read_recipe(Recipe).task
+
+
+def refuse_other_task(folder: Path, wanted: str) -> None:
+    """Refuses a folder whose model is for another task, or that holds none."""
+    task = task_of(folder)
+    if task != wanted:
+        names = dict.fromkeys((*(verb.name for verb in TASKS[task].verbs), *OF_ALL))
+        *most, last = names
+        raise ModelError(
+            f"{folder}: this model is for {task}, and a model for {wanted} is needed here; it can "
+            f"{', '.join(most)} or {last}"
+        )
 
 
 def load(
-    folder: str | Path,
-    *others: str | Path,
-    device: str = "auto",
-    changes: Sequence[str] = (),
-    engine: str = "own",
-) -> Translator | Writer:
+    folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = (), **more: Any
+) -> Any:
     """The trained model in a folder, ready for use; `changes` are settings such as `decode.beam=10`.
 
-    A translation model is a Translator (`load_translator` says what the rest means), a language model a Writer."""
-    if task_of(folder) == "language":
-        if others or engine != "own":
-            raise UsageError(f"{folder}: is a language model, which runs alone, and by our own engine")
-        return load_writer(folder, device=device, changes=changes)
-    return load_translator(folder, *others, device=device, changes=changes, engine=engine)
+    What it is depends on what it was trained for: a translator is a `Translator` (with folders of `others` they write
+    together), a language model a `Writer`, a model of another package's task what that package says."""
+    return locate(TASKS[task_of(folder)].load)(folder, *others, device=device, changes=changes, **more)
 
 
 def load_translator(
-    folder: str | Path,
-    *others: str | Path,
-    device: str = "auto",
-    changes: Sequence[str] = (),
-    engine: str = "own",
-) -> Translator:
-    """The translator in a folder.
+    folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = (), engine: str = "own"
+) -> "Translator":
+    """The translator in a folder. With folders of `others` they write together, as an ensemble: the mean of their
+    probabilities."""
+    from regard.tasks.ensembles import load_ensemble
+    from regard.tasks.translator import Translator
 
-    With folders of `others` they write together, as an ensemble: the mean of their probabilities.
-
-    `engine` searches for outputs: our `own`, or `ctranslate2` or `ctranslate2:int8`, which are faster on a CPU, run
-    Transformers alone, and are seen by no tap.
-    """
     folders = [Path(each) for each in (folder, *others)]
     for each in folders:
         refuse_other_task(each, "translation")
@@ -49,7 +60,13 @@ def load_translator(
     return Translator.load(folders[0], device=device, changes=changes, engine=engine)
 
 
-def load_writer(folder: str | Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Writer:
+def load_writer(
+    folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()
+) -> "Writer":
     """The language model in a folder."""
+    from regard.tasks.writer import Writer
+
+    if others:
+        raise UsageError(f"{folder}: is a language model, which writes alone; name one folder")
     refuse_other_task(Path(folder), "language")
     return Writer.load(Path(folder), device=device, changes=changes)

@@ -63,6 +63,10 @@ class Task(ABC):
         takes of batches; 0 if the task does not know."""
         return 0
 
+    def sizes(self, *, decode: bool) -> Mapping[str, int]:
+        """The settings, by name, that decide how much memory a step takes, or a validation that decodes."""
+        return {"train.batch_tokens": self.recipe.train.batch_tokens}
+
     @abstractmethod
     def objective(self, model: nn.Module, batch: Any, carry: Any) -> tuple[Tensor, Any]:
         """The summed training loss of a batch, in float32, and what goes on into the next batch (None for most).

@@ -12,7 +12,7 @@ from regard.data import EncodedPairs, Pair, PairBatch, PairBatches, Position, ev
 from regard.data.cache import remove_other_caches
 from regard.data.copying import Copied, Copying, words_in
 from regard.data.tagging import encode_tagged
-from regard.decode import decode_all
+from regard.decode import Session, decode_all
 from regard.errors import DataError, ModelError
 from regard.metrics import accuracy, bleu, chrf
 from regard.models import build_model, start_from_vectors
@@ -20,7 +20,7 @@ from regard.models.generator import Generator
 from regard.objectives import cross_entropy, r_drop
 from regard.recipe import TranslationRecipe
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
-from regard.tasks.purpose import refuse_other_task
+from regard.tasks.loading import refuse_other_task
 from regard.tasks.ranks import gathered
 from regard.tasks.task import Task
 from regard.tasks.vocabularies import SIDES, load_tokenizers, tokenizer_file
@@ -50,6 +50,7 @@ class TranslationTask(Task):
         self._dev_sources = encode_tagged(source, [pair.source for pair in dev], [pair.tag for pair in dev])
         self._dev_targets = target.encode_all([pair.target for pair in dev])
         self._copying = Copying(source, target) if recipe.model.copying else None
+        self._session: Session | None = None
         self._dev_copied: list[Copied] | None = None
         if self._copying is not None:
             texts = [pair.source for pair in dev]
@@ -97,19 +98,20 @@ class TranslationTask(Task):
             return
         decodes = validation.decode or validation.metric != "loss"
         decoded = (validation.examples or len(self._dev)) if decodes else 0
-        few = f"but there are model.longest = {learned} learned positions"
+        setting = self.recipe.model.longest_setting
+        few = f"but there are {setting} = {learned} learned positions"
         for number, sides in enumerate(zip(self._dev_sources, self._dev_targets, strict=True), start=1):
             tokens = max(map(len, sides))
             if tokens + 1 > learned:
                 raise DataError(
                     f"data.dev: pair {number} has {tokens} tokens on a side and an end-of-sentence mark, {few}; "
-                    "shorten or remove it, or raise model.longest"
+                    f"shorten or remove it, or raise {setting}"
                 )
             most = self.recipe.decode.longest_output(len(sides[0]))
             if number <= decoded and most + 1 > learned:
                 raise DataError(
                     f"data.dev: validation decodes pair {number} into up to {most} tokens (decode.longest_factor and "
-                    f"decode.longest_extra) and an end-of-sentence mark, {few}; lower these, or raise model.longest"
+                    f"decode.longest_extra) and an end-of-sentence mark, {few}; lower these, or raise {setting}"
                 )
 
     def save(self, folder: Path) -> None:
@@ -133,6 +135,10 @@ class TranslationTask(Task):
     @property
     def tokens_in_pass(self) -> int:
         return self._batches.tokens
+
+    def sizes(self, *, decode: bool) -> Mapping[str, int]:
+        found = {"train.batch_tokens": self.recipe.train.batch_tokens}
+        return found | {"decode.batch_tokens": self.recipe.decode.batch_tokens} if decode else found
 
     def objective(self, model: nn.Module, batch: PairBatch, carry: None) -> tuple[Tensor, None]:
         assert isinstance(model, Generator)
@@ -187,7 +193,7 @@ class TranslationTask(Task):
         """Translations of the development text, its sentences shared between processes."""
         sources = self._dev_sources[: self.recipe.train.validation.examples or None]
         copied = None if self._dev_copied is None else self._dev_copied[: len(sources)][rank::world]
-        found = decode_all(model, sources[rank::world], self.recipe.decode, words=words_in(copied))
+        found = decode_all(self._session_of(model), sources[rank::world], self.recipe.decode, words=words_in(copied))
         beyond = [()] * len(found) if copied is None else [each.beyond for each in copied]
         texts = (self.target.decode(one[0].tokens, words) for one, words in zip(found, beyond, strict=True))
         parts = gathered(list(texts), world)
@@ -195,6 +201,14 @@ class TranslationTask(Task):
         for place, part in enumerate(parts):
             outputs[place::world] = part
         return outputs
+
+    def _session_of(self, model: Generator) -> Session:
+        """Kept from one validation to the next for its captured steps, which read the weights as they are now; copies
+        of the weights are made again, since training has changed them."""
+        if self._session is None or self._session.model is not model:
+            self._session = Session(model)
+        self._session.refresh()
+        return self._session
 
 
 def _tokenizers_of(start_from: str, folder: Path) -> tuple[Tokenizer, Tokenizer]:

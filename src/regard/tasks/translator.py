@@ -1,8 +1,8 @@
 """A trained translator: text in, text out, and what can be asked about it.
 
-    translator = regard.load("runs/mine")
-    best = translator.translate(["Das ist ein Haus ."])[0]
-    best.text, best.score, best.alignment
+translator = regard.load("runs/mine")
+best = translator.translate(["Das ist ein Haus ."])[0]
+best.text, best.score, best.alignment
 """
 
 import re
@@ -18,23 +18,23 @@ import numpy as np
 from torch import nn
 
 from regard.checkpoint import ModelFolder, load_weights, put_weights
-from regard.data import Pair, Span
+from regard.data import Span
+from regard.data.batch import PairBatch
 from regard.data.copying import Copied, Copying, with_new_words, words_in
 from regard.data.tagging import encode_tagged
-from regard.decode import Hypothesis, score_all
+from regard.decode import Hypothesis, Session, score_all
 from regard.decode.bayes import least_risk
-from regard.decode.captured import why_eager
-from regard.decode.corpus import device_of
 from regard.decode.forcing import check_can_force, decode_forced
-from regard.decode.precision import settle
-from regard.device import choose_device
+from regard.device import choose_device, device_of
 from regard.errors import UsageError, one_of
-from regard.inspect import END_LABEL, Links, Look, WordWeights, choose, fold, link, watch
+from regard.inspect import BEGIN_LABEL, Inspection, Links, WordWeights, choose, fold, link, watch, watch_writing
+from regard.metrics import Score
 from regard.models import build_model
 from regard.models.generator import Generator
-from regard.recipe import Decoding, TranslationRecipe, change_section
+from regard.recipe import Decoding, HeldOut, TranslationRecipe, change_section
 from regard.tasks.arguments import check_terms, check_texts
 from regard.tasks.engines import Engine, OwnEngine, check_engine, make_engine
+from regard.tasks.labels import labels_of, token_name, touched
 from regard.tasks.vocabularies import load_tokenizers
 from regard.tokens import END, UNKNOWN, Tokenizer
 from regard.tokens.subwords import Subwords
@@ -91,8 +91,9 @@ class Translator:
         engine: Engine | None = None,
     ) -> None:
         self.recipe = recipe
-        self.engine = engine or OwnEngine(model)
         self.model = model.eval()
+        self.session = Session(self.model)
+        self.engine = engine or OwnEngine(self.session)
         self.source_tokenizer = source
         self.target_tokenizer = target
         self._copying = Copying(source, target) if model.copies else None
@@ -134,8 +135,16 @@ class Translator:
     def only_writing(self) -> Self:
         """This translator, for whoever asks nothing of it but to write, in the recipe's `decode.precision`: a GPU then
         holds its weights in that format alone, and all that is asked of them later is answered in it."""
-        settle(self.model, self.recipe.decode.precision, device_of(self.model))
+        self.session.hold_only(self.recipe.decode.precision)
         return self
+
+    def evaluate(self, split: HeldOut) -> tuple[Score, ...]:
+        """How good it is on the development or test text of its recipe: the scores of `regard evaluate`, with the
+        alignment error rate where the corpus has true links."""
+        from regard.tasks.evaluation import evaluate, split_of
+
+        found = evaluate(self, split_of(self.recipe, split))
+        return (*found.scores, *([found.alignment] if found.alignment else []))
 
     def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
         """The parts of the model by name, so that `regard.record` and `regard.intervene` take a translator as it is."""
@@ -213,7 +222,7 @@ class Translator:
         read = self._read(some)
         rows, beyond = self._forced([[begin[place], *terms[place]] for place in chosen], read)
         found = decode_forced(
-            self.model,
+            self.session,
             read.tokens,
             decoding.search(),
             [row[1:] for row in rows],
@@ -239,7 +248,7 @@ class Translator:
         """What there is to say of speed on a CUDA device: why decoding steps are not captured; None if they are.
 
         `terms` says that some outputs must contain terms."""
-        return why_eager(self.model, self.recipe.decode, device_of(self.model), terms=terms)
+        return self.session.why_eager(self.recipe.decode, terms=terms)
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Scored]:
         """The log-probabilities of given translations."""
@@ -284,58 +293,68 @@ class Translator:
         # The weights of many pairs fill any memory.
         for start in range(0, len(sources), WATCHED_AT_ONCE):
             some = slice(start, start + WATCHED_AT_ONCE)
-            looks = self._watch(sources[some], targets[some])
-            for look, source, target in zip(looks, sources[some], targets[some], strict=True):
-                weights = choose(look, layer, head)
+            attention = self._attention(sources[some], targets[some])
+            for layers, source, target in zip(attention, sources[some], targets[some], strict=True):
+                weights = choose(layers, layer, head)
                 rows = _units(self.target_tokenizer, target, units)
                 columns = [*self._no_words, *_units(self.source_tokenizer, source, units)]
                 yield fold(weights, rows, columns)
 
-    def look(self, source: str, target: str | None = None, *, pattern: str | None = None) -> Look:
-        """Where the model looks while it writes `target`, or its own translation if none is given."""
+    def inspect(self, source: str, target: str | None = None, *, links: Sequence[tuple[Span, Span]] = ()) -> Inspection:
+        """What happens inside the model while it writes `target`, or its own translation if none is given: attention,
+        gates and states, probabilities and candidates. `links` are true ones between characters of source and target,
+        where they are known."""
+        check_texts("texts", [source] if target is None else [source, target])
+        for name, text in (("source", source), ("target", target)):
+            if text is not None and not text.strip():
+                raise UsageError(f"the {name} is empty: there is nothing to look at; give at least one word")
         if target is None:
             target = self.translate([source])[0].text
-        weights = self._watch([source], [target], pattern)[0]
-        return Look(
-            source=(*(f"<2{self._tag}>" for _ in self._no_words), *_labels(self.source_tokenizer, source)),
-            target=_labels(self.target_tokenizer, target),
-            weights=weights,
-            title=f"{source} → {target}",
+        read, first = self._read([source]), len(self._no_words)
+        batch = PairBatch.of(read.tokens, self._targets([target], read), [0], words=read.words).to(
+            device_of(self.model)
         )
-
-    def look_at(self, pair: Pair) -> Look:
-        """Where the model looks while it writes the target of a pair, with the pair's true links if they are known."""
-
-        def touched(tokenizer: Tokenizer, text: str, span: Span, first: int) -> list[int]:
-            pieces = enumerate(tokenizer.pieces(text), start=first)
-            return [place for place, piece in pieces if piece.start < span[1] and span[0] < piece.end]
-
-        first = len(self._no_words)
+        names = partial(token_name, self.target_tokenizer, read.beyond[0])
+        arrays = watch_writing(self.model, batch.source, batch.given.tokens, batch.wanted.tokens, names)
+        labels = {
+            "source": labels_of(self.source_tokenizer, source),
+            "target": labels_of(self.target_tokenizer, target),
+        }
+        labels["source"] = (*(f"<2{self._tag}>" for _ in self._no_words), *labels["source"])
+        sources, targets = (
+            _units(*side, None) for side in ((self.source_tokenizer, source), (self.target_tokenizer, target))
+        )
         gold = frozenset(
             both
-            for source, target in pair.links
+            for one, other in links
             for both in product(
-                touched(self.source_tokenizer, pair.source, source, first),
-                touched(self.target_tokenizer, pair.target, target, 0),
+                touched(self.source_tokenizer, source, one, first), touched(self.target_tokenizer, target, other, 0)
             )
         )
-        return replace(self.look(pair.source, pair.target), gold=gold or None)
+        return Inspection(
+            arrays,
+            labels | {"past": (BEGIN_LABEL, *labels["target"][:-1])},
+            title=f"{source} → {target}",
+            words={"source": (*self._no_words, *sources), "target": (*targets,), "past": (None, *targets[:-1])},
+            shown=self.model.cross_taps or ("surprisals", "candidates"),
+            gold=gold,
+        )
 
     @property
     def _no_words(self) -> list[None]:
         """What stands before the words of a source."""
         return [None] if self._tag else []
 
-    def _watch(
-        self, sources: Sequence[str], targets: Sequence[str], pattern: str | None = None
-    ) -> list[dict[str, np.ndarray]]:
-        if pattern is None and not self.model.cross_taps:
+    def _attention(self, sources: Sequence[str], targets: Sequence[str]) -> list[dict[str, np.ndarray]]:
+        """The attention to the source of every pair, by the names of its taps."""
+        if not self.model.cross_taps:
             raise UsageError(
-                "this model has no attention (model.attention.score = 'none'), so there is nothing to align or look at"
+                "this model has no attention (model.attention.score = 'none'), so there is nothing to align"
             )
         _check_pair_up(sources, targets)
         read = self._read(sources)
-        return watch(self.model, read.tokens, self._targets(targets, read), pattern=pattern, words=read.words)
+        found = watch(self.model, read.tokens, self._targets(targets, read), words=read.words)
+        return [{name: array.values for name, array in arrays.items()} for arrays in found]
 
     def _read(self, texts: Sequence[str]) -> "_Read":
         if self.tags and not self._tag:
@@ -450,9 +469,3 @@ def _units(tokenizer: Tokenizer, text: str, spans: Callable[[str], list[Span]] |
     # A subword may begin with the space before its word.
     places = ((place for place in range(piece.start, piece.end) if place in unit_of) for piece in pieces)
     return [*(unit_of.get(next(those, -1)) for those in places), None]
-
-
-def _labels(tokenizer: Tokenizer, text: str) -> tuple[str, ...]:
-    """What stands beside a token in a picture: the text it covers, or its name where it covers none."""
-    pieces = tokenizer.pieces(text)
-    return (*(text[piece.start : piece.end] or tokenizer.vocabulary[piece.token] for piece in pieces), END_LABEL)

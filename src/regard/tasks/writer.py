@@ -1,25 +1,28 @@
 """A trained language model: it writes on from a prompt, and says how likely it finds a text.
 
-    writer = regard.load("runs/mine")
-    for piece in writer.generate("the", tokens=50): print(piece, end="", flush=True)
-    writer.score(["a sentence", "another one"]).scores
-    writer.surprisal("a sentence")                     # (token, bits) of each
+writer = regard.load("runs/mine")
+for piece in writer.generate("the", tokens=50): print(piece, end="", flush=True)
+writer.score(["a sentence", "another one"]).scores
+writer.surprisal("a sentence")                     # (token, bits) of each
+writer.inspect("a sentence")                       # candidates, attention, gates and states
 """
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import nn
 
 from regard.checkpoint import ModelFolder, load_weights, put_weights
+from regard.data.batch import Padded
 from regard.data.segments import first_token, rows_cut
 from regard.data.slots import Slots, slotted
 from regard.data.stream import TokenText, encoded
@@ -27,12 +30,15 @@ from regard.data.text import Text
 from regard.decode.continuing import go_on
 from regard.device import choose_device
 from regard.errors import DataError, UsageError, counted, one_of
+from regard.inspect import BEGIN_LABEL, Inspection, watch_writing
 from regard.metrics import Score
 from regard.metrics.likelihood import Likelihood
 from regard.models import ContinuousCache, LanguageModel, build_language_model
 from regard.models.continuous_cache import SHARE, THETA
 from regard.models.ngram.generator import NgramLanguageModel
-from regard.recipe import LanguageDecoding, LanguageRecipe, TransformerLanguageModel
+from regard.recipe import HeldOut, LanguageDecoding, LanguageRecipe, TransformerLanguageModel
+from regard.tasks.arguments import check_texts
+from regard.tasks.labels import labels_of, token_name
 from regard.tasks.language import TOKENIZER
 from regard.tasks.reading import log_probs_of
 from regard.tokens import BEGIN, END, PAD, UNKNOWN, Tokenizer, load_tokenizer
@@ -98,6 +104,12 @@ class Writer:
             model.make_room(weights)
         put_weights(model, weights, folder)
         return cls(recipe, model.to(choose_device(device)), tokenizer)
+
+    def evaluate(self, split: HeldOut) -> tuple[Score, ...]:
+        """How likely it finds the development or test text of its recipe."""
+        if not self.recipe.data.has(split):
+            raise UsageError(f"the model's recipe names no {split} text (data.{split}); name the files to score")
+        return self.score_text(Text(split, self.recipe.data)).scores
 
     def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
         """The parts of the model by name, so that `regard.record` and `regard.intervene` take a writer as it is."""
@@ -220,6 +232,42 @@ class Writer:
     def surprisal(self, text: str) -> list[tuple[str, float]]:
         """Each token of a text with its surprisal in bits."""
         return [(token, bits) for _, token, bits in self.score(text).surprisals()]
+
+    def inspect(self, *texts: str) -> Inspection:
+        """What happens inside the model while it reads a text, as if to write it: the probability and the candidates of
+        each token, and attention, gates and states where the model has them."""
+        check_texts("texts", texts)
+        if len(texts) != 1:
+            raise UsageError(
+                f"a language model reads a single text, not {len(texts)}; put it between one pair of quotes"
+            )
+        (text,), data = texts, self.recipe.data
+        lines = text.split("\n")
+        if not text.strip():
+            raise UsageError("the text is empty: there is nothing to look at; give at least one word")
+        if data.context == "lines" and len(lines) > 1:
+            raise UsageError("this model reads each line by itself (data.context = 'lines'); give a text of one line")
+        tokens = [int(token) for token in self.tokens_of(Text("test", data, lines)).stream]
+        kept = [line for line in lines if line.strip() or data.empty != "drop"]
+        labels = tuple(
+            label for line in kept for label in labels_of(self.tokenizer, line)[: None if data.end_of_line else -1]
+        )
+        given = [first_token(data.context), *tokens[:-1]]
+        nothing = torch.zeros(1, 0, dtype=torch.long, device=self.model.like.device)
+        arrays = watch_writing(
+            self.model,
+            Padded(nothing, nothing.new_zeros(1)),
+            *(torch.tensor([row], device=nothing.device) for row in (given, tokens)),
+            name=partial(token_name, self.tokenizer, self.beyond),
+        )
+        attention = tuple(name for name, array in arrays.items() if "head" in array.axes)
+        return Inspection(
+            arrays,
+            {"target": labels, "past": (BEGIN_LABEL, *labels[:-1])},
+            title=text,
+            shown=("surprisals", "candidates", *attention),
+            note="" if len(arrays) > 3 else "this model has no attention, gates or states inside: only its candidates",
+        )
 
     def _shown(self, tokens: Iterator[int], before: Sequence[int]) -> Iterator[str]:
         stream = TextStream(self.tokenizer, before, self.beyond)

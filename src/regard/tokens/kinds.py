@@ -2,25 +2,15 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from regard import recipe
 from regard.errors import DataError, ModelError, one_of
-from regard.tokens.bpe import BPE
-from regard.tokens.bytes import Bytes
-from regard.tokens.characters import Characters
+from regard.recipe import names
 from regard.tokens.tokenizer import Tokenizer
-from regard.tokens.unigram import Unigram
-from regard.tokens.words import Words
 
-TOKENIZERS: dict[str, type[Tokenizer]] = {
-    "words": Words,
-    "characters": Characters,
-    "bytes": Bytes,
-    "bpe": BPE,
-    "unigram": Unigram,
-}
+TOKENIZERS: Mapping[str, type[Tokenizer]] = names.TOKENIZERS
 
 _FORMAT = 1
 _REPORT_EVERY = 10_000
@@ -73,7 +63,7 @@ def load_tokenizer(path: Path) -> Tokenizer:
         found = content.get("format") if isinstance(content, dict) else None
         raise ModelError(f"{path}: tokenizer format {found!r} is not known here; this version reads format {_FORMAT}")
     kind = content.get("kind")
-    if kind not in TOKENIZERS:
+    if not isinstance(kind, str) or kind not in TOKENIZERS:
         raise ModelError(f"{path}: tokenizer kind {kind!r} is not known; known are {one_of(TOKENIZERS, str(kind))}")
     try:
         settings = recipe.Tokenizer.model_validate(content["settings"])

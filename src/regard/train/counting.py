@@ -60,7 +60,7 @@ def count(
     progress.step, progress.seconds = 1, time.monotonic() - begun
     with torch.no_grad():
         metrics = task.validate(model.eval(), decode=False, rank=ranks.rank, world=ranks.world)
-    improved = judge(task.recipe.train, progress, metrics)
+    improved = judge(task.recipe, progress, metrics)
     if metrics:
         yield Validated(1, metrics, improved, progress.seconds)
     if ranks.leads:

@@ -5,17 +5,19 @@ from collections.abc import Mapping
 
 from regard.checkpoint import Best, Progress
 from regard.errors import RecipeError, one_of
-from regard.recipe import Training
+from regard.recipe import TASKS, Recipe, Training
 from regard.train.events import Reason
 
 
-def better(metric: str, value: float, than: float) -> bool:
-    """Whether a value of a metric is better than another; of the loss, less is better."""
-    return value < than if metric == "loss" else value > than
+def better(recipe: Recipe, value: float, than: float) -> bool:
+    """Whether a value of the recipe's metric is better than another."""
+    more_is_better = TASKS[recipe.task].metrics[recipe.train.validation.metric].more_is_better
+    return value > than if more_is_better else value < than
 
 
-def judge(settings: Training, progress: Progress, metrics: Mapping[str, float]) -> bool:
+def judge(recipe: Recipe, progress: Progress, metrics: Mapping[str, float]) -> bool:
     """Takes note of a validation in `progress`; True if it is the best so far."""
+    settings = recipe.train
     metric = settings.validation.metric
     if not metrics:
         return False
@@ -25,7 +27,7 @@ def judge(settings: Training, progress: Progress, metrics: Mapping[str, float]) 
             "choose one of these"
         )
     value = metrics[metric]
-    if math.isfinite(value) and (progress.best is None or better(metric, value, progress.best.value)):
+    if math.isfinite(value) and (progress.best is None or better(recipe, value, progress.best.value)):
         progress.best = Best(value, progress.step)
         progress.stale = progress.waited = 0
         return True
@@ -35,15 +37,16 @@ def judge(settings: Training, progress: Progress, metrics: Mapping[str, float]) 
         progress.lowerings += 1
         progress.waited = 0
     if settings.average.trigger and not progress.averaged_since and progress.stale >= settings.average.trigger:
-        # An average is another model, which must have the same time to get on.
+        # The averaged model starts with fresh patience.
         progress.averaged_since, progress.stale, progress.waited = progress.step, 0, 0
     return False
 
 
-def reason_to_end(settings: Training, progress: Progress) -> Reason | None:
+def reason_to_end(recipe: Recipe, progress: Progress) -> Reason | None:
     """Which of the recipe's limits has been reached, a function of the progress alone."""
+    settings = recipe.train
     validation, target, best = settings.validation, settings.validation.target, progress.best
-    if best is not None and target is not None and not better(validation.metric, target, than=best.value):
+    if best is not None and target is not None and not better(recipe, target, than=best.value):
         return "target"
     if validation.patience and progress.stale >= validation.patience:
         return "patience"

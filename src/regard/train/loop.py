@@ -165,7 +165,7 @@ class _Run:
         yield from (Noted(self.progress.step, line) for line in lines)
 
     def reason(self) -> Reason | None:
-        return reason_to_end(self.settings, self.progress)
+        return reason_to_end(self.task.recipe, self.progress)
 
     @property
     def is_regular(self) -> bool:
@@ -185,7 +185,7 @@ class _Run:
         count = sum(batch.count for batch in micro_batches)
         rate = rate_of(self.settings, progress)
         plan = Plan(progress.step, count, rate, self.interrupted(), self.clock())
-        with enough_memory(progress.step, self.settings):
+        with enough_memory(progress.step, self.task.sizes(decode=False)):
             outcome, self.learner.carry = self.learner.runner.run(micro_batches, plan, self.learner.carry)
         epoch = self.task.passes(progress.position)
         self.guard.watch(Unread(progress.step, before, len(micro_batches), epoch, rate, count, outcome, self.aside))
@@ -206,7 +206,7 @@ class _Run:
         self._settle()
         metrics = self._measure(self.learner.used)
         before = self.progress.averaged_since
-        improved = judge(self.settings, self.progress, metrics)
+        improved = judge(self.task.recipe, self.progress, metrics)
         if self.progress.streak == 0:
             self.progress.setbacks = 0
         if metrics:
@@ -240,10 +240,10 @@ class _Run:
 
     def _measure(self, model: nn.Module) -> Mapping[str, float]:
         """Metrics on the development text, the same on all ranks, and the time they took."""
-        decode = self.settings.validation.decode or self.settings.validation.metric != "loss"
+        decode = self.task.recipe.validates_by_decoding
         mode = model.training
         model.eval()
-        enough = enough_memory(self.progress.step, self.settings, self.task.recipe.decode if decode else None)
+        enough = enough_memory(self.progress.step, self.task.sizes(decode=decode))
         with self._aside(), enough, torch.no_grad(), precision(self.settings, self.device):
             metrics = self.task.validate(model, decode=decode, rank=self.ranks.rank, world=self.ranks.world)
         model.train(mode)

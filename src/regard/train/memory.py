@@ -1,28 +1,24 @@
 """A device whose memory does not suffice: what a user can do about it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 
 from regard.errors import TrainingError
-from regard.recipe import Decoding, Drawing, Training
 from regard.tasks.task import Batch
 
 
 @contextmanager
-def enough_memory(step: int, settings: Training, decoding: Drawing | None = None) -> Iterator[None]:
-    """Says in words that memory is full and which settings decide how much is needed; `decoding` are those of a
-    validation that decodes."""
+def enough_memory(step: int, sizes: Mapping[str, int]) -> Iterator[None]:
+    """Says in words that memory is full and which settings decide how much is needed (`Task.sizes`)."""
     try:
         yield
     except torch.OutOfMemoryError as error:
-        sizes = f"train.batch_tokens = {settings.batch_tokens}"
-        if isinstance(decoding, Decoding):
-            sizes += f" or decode.batch_tokens = {decoding.batch_tokens}"
+        said = " or ".join(f"{setting} = {size}" for setting, size in sizes.items())
         raise TrainingError(
-            f"step {step}: the device's memory is full; {sizes} is too large for this model on this device. Lower "
+            f"step {step}: the device's memory is full; {said} is too large for this model on this device. Lower "
             "it in a new run (and raise train.accumulate by as much, so that a step still sees as many tokens), or "
             "make the model smaller"
         ) from error

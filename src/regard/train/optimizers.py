@@ -5,7 +5,7 @@ optimizer's do is found out by trying (`obeys_found_inf`).
 """
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from regard.errors import ModelError
 from regard.recipe import Optimizer as Settings
+from regard.recipe import names
 
 Optimizer = torch.optim.Optimizer
 Groups = list[dict[str, Any]]
@@ -56,7 +57,7 @@ def sgd(groups: Groups, settings: Settings) -> Optimizer:
     return SGD(groups, settings.rate, settings.momentum)
 
 
-OPTIMIZERS: dict[str, Callable[[Groups, Settings], Optimizer]] = {"adamw": adamw, "adam": adam, "sgd": sgd}
+OPTIMIZERS: Mapping[str, Callable[[Groups, Settings], Optimizer]] = names.OPTIMIZERS
 
 
 def build_optimizer(model: nn.Module, settings: Settings) -> Optimizer:

@@ -16,10 +16,12 @@ from typing import Any
 
 from regard.disk import replace_file
 from regard.errors import ModelError, TrainingError, UsageError
+from regard.metrics import Score
 from regard.recipe import HeldOut, Recipe, change_section, read_recipe, write_recipe
 from regard.tasks.evaluation import versions
 from regard.tasks.fingerprints import FINGERPRINT
-from regard.tasks.splits import scores_of
+from regard.tasks.loading import load
+from regard.tasks.trained import Trained
 from regard.train.session import run
 from regard.train.starting import check_same_run
 from regard.written import Written
@@ -151,7 +153,7 @@ class Repeat:
 
     def _refuse_other_text(self, seed: int) -> None:
         """Scores of models that were trained on different files have no mean; generated corpora are the seed's own."""
-        if self.recipe.data.corpus != "files":
+        if self.recipe.data.is_generated:
             return
         texts = {other: self.folder(other) / FINGERPRINT for other in self.seeds if self._record(other)}
         mine = (self.folder(seed) / FINGERPRINT).read_bytes()
@@ -192,6 +194,12 @@ class Repeat:
         }
         _save(self.out / RESULTS, content)
         return results
+
+
+def scores_of(folder: Path, recipe: Recipe, split: HeldOut) -> tuple[Score, ...]:
+    """The scores of the model in a folder on the development or test text of its recipe."""
+    trained: Trained = load(folder, device=recipe.train.device)
+    return trained.evaluate(split)
 
 
 def _splits(recipe: Recipe, test: bool) -> tuple[HeldOut, ...]:

@@ -1,12 +1,12 @@
 """How the learning rate goes over the run, as a share of its peak: pure functions of where the run stands."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from regard.checkpoint import Progress
-from regard.recipe import Schedule, Training
+from regard.recipe import Schedule, Training, names
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,7 @@ def plateau(schedule: Schedule, moment: Moment) -> float:
     return max(schedule.factor**moment.lowerings, schedule.floor)
 
 
-SCHEDULES: dict[str, Callable[[Schedule, Moment], float]] = {
-    "constant": constant,
-    "inverse_square_root": inverse_square_root,
-    "cosine": cosine,
-    "plateau": plateau,
-}
+SCHEDULES: Mapping[str, Callable[[Schedule, Moment], float]] = names.SCHEDULES
 
 
 def share_of_peak(schedule: Schedule, moment: Moment) -> float:

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from regard.checkpoint import ModelFolder, cannot_write
 from regard.device import choose_device
-from regard.recipe import Recipe, read_recipe
-from regard.tasks import TASKS
+from regard.recipe import TASKS, Recipe, read_recipe
+from regard.registry import locate
 from regard.tasks.task import CountingTask, Task
 from regard.train.counting import count
 from regard.train.events import Ended
@@ -39,7 +39,8 @@ def run(recipe: Recipe, out: Path, *, resume: bool = False, reporter: Reporter |
                 console.print(line, soft_wrap=True, markup=False)
 
         _refuse_other_settings(recipe, ModelFolder(folder))
-        return TASKS[recipe.task](recipe, folder, say)
+        task: Task = locate(TASKS[recipe.task].prepare)(recipe, folder, say)
+        return task
 
     if recipe.train.threads:
         torch.set_num_threads(recipe.train.threads)

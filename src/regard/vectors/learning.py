@@ -1,24 +1,16 @@
-"""The ways to learn vectors, by the name a recipe calls them."""
+"""Learning the vectors of a recipe."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from regard.recipe import VectorsRecipe
+from regard.recipe import vectors as names
 from regard.vectors.checkpoints import Checkpoints
 from regard.vectors.corpus import Corpus
-from regard.vectors.counting import factorize, fit_glove
 from regard.vectors.learner import Advance, Learner
-from regard.vectors.predicting import predict
 from regard.vectors.vectors import Vectors
 
-LEARNERS: dict[str, Learner] = {
-    "skipgram": predict,
-    "cbow": predict,
-    "svd": factorize,
-    "hellinger": factorize,
-    "glove": fit_glove,
-}
-"""How vectors are learned, by the kind in a recipe."""
+LEARNERS: Mapping[str, Learner] = names.LEARNERS
 
 
 def learn(recipe: VectorsRecipe, corpus: Corpus, checkpoints: Checkpoints) -> Iterator[Advance | Vectors]:

@@ -143,7 +143,7 @@ class NgramLanguageModel(LanguageModel):
     def __init__(self, table: NgramTable) -> None:
         super().__init__()
         self.readout = NgramReadout(table)
-        self.contexts = Tap()
+        self.contexts = Tap("row", "past")
 
     @property
     def table(self) -> NgramTable:

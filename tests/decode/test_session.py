@@ -1,4 +1,5 @@
-"""Number formats: which model computes, that a copy is up to date, and that one can look at it."""
+"""Sessions: which model computes in which number format, that its copies are up to date, and that they can be looked
+at."""
 
 import gc
 import weakref
@@ -11,12 +12,11 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from regard.data.batch import Padded, padded_sources
-from regard.decode import decode, decode_all
+from regard.decode import Session, decode, decode_all
 from regard.decode.eight_bits import EightBits, has_eight_bits
 from regard.decode.modules import weights_of
 from regard.decode.multipliers import Multiplier
 from regard.decode.packed import Packed, can_pack
-from regard.decode.precision import _COPIES, computing_in, narrow, settle
 from regard.models import Generator, build_model
 from regard.recipe import Decoding
 from regard.tap import Tap, record
@@ -35,10 +35,15 @@ FORMATS = ["float32", "bfloat16", pytest.param("int8", marks=needs_eight_bits)]
 each_precision = pytest.mark.parametrize("precision", FORMATS)
 
 
-def copy_in(precision: str, model: Generator) -> Generator:
+def copy_in(precision: str, model: Generator | Session) -> Generator:
     """The model that computes on a CPU."""
-    with computing_in(precision, model, CPU) as computing:
+    with Session.of(model)._computing_in(precision) as computing:
         return computing
+
+
+def narrow(model: Generator) -> Generator:
+    """The model that computes in bfloat16 on a CUDA device."""
+    return Session(model)._in_bfloat16()
 
 
 def how_in(precision: str) -> Decoding:
@@ -60,8 +65,9 @@ def test_a_model_without_matrices_computes_on_a_cpu_as_it_is(precision: str) -> 
 @pytest.mark.parametrize("precision", ["float32", "tf32"])
 def test_on_a_cpu_matrices_are_multiplied_in_float32(precision: str) -> None:
     model = small_model()
-    copy = copy_in(precision, model)
-    assert copy is copy_in("float32", model)
+    held = Session(model)
+    copy = copy_in(precision, held)
+    assert copy is copy_in("float32", held)
     assert {weight.dtype for weight in weights_of(copy) if weight.is_floating_point()} == {torch.float32}
     assert multipliers_of(copy) == ({Packed} if can_pack(torch.float32) else set())
     how = how_in(precision)
@@ -96,36 +102,50 @@ def test_in_int8_every_matrix_but_those_of_gates_is_rounded_and_gates_are_packed
 
 
 @each_precision
-def test_a_copy_is_kept_until_weights_change_and_no_longer_than_its_model(precision: str) -> None:
+def test_a_copy_is_kept_until_weights_change_and_no_longer_than_its_session(precision: str) -> None:
     model, how = small_model("recurrent-additive-before"), how_in(precision)
-    first = copy_in(precision, model)
+    held = Session(model)
+    first = copy_in(precision, held)
     assert first is not model
-    assert copy_in(precision, model) is first
-    before = decode_all(model, SOURCES, how)
-    assert decode_all(model, SOURCES, how) == before
-    assert copy_in(precision, model) is first
+    assert copy_in(precision, held) is first
+    before = decode_all(held, SOURCES, how)
+    assert decode_all(held, SOURCES, how) == before == decode_all(model, SOURCES, how)
+    assert copy_in(precision, held) is first
     with torch.no_grad():
         model.readout.bias[5] += 9.0
-    last = copy_in(precision, model)
+    last = copy_in(precision, held)
     assert last is not first
-    assert decode_all(model, SOURCES, how) != before
-    assert 5 in decode_all(model, SOURCES, how)[0][0].tokens
-    gone = weakref.ref(model)
-    del model
+    assert decode_all(held, SOURCES, how) != before
+    assert 5 in decode_all(held, SOURCES, how)[0][0].tokens
+    gone = weakref.ref(last)
+    del held, last
     gc.collect()
     assert gone() is None
-    assert last.readout.size == TARGET_SIZE
+
+
+@each_precision
+def test_after_steps_of_a_fused_optimizer_a_refreshed_session_writes_with_the_new_weights(precision: str) -> None:
+    """Those raise no version."""
+    model, how = small_model("recurrent-additive-before").train(), how_in(precision)
+    held = Session(model)
+    before = decode_all(held, SOURCES, how)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.5, fused=True)
+    for parameter in model.parameters():
+        parameter.grad = torch.randn_like(parameter)
+    optimizer.step()
+    held.refresh()
+    assert decode_all(held, SOURCES, how) == decode_all(model, SOURCES, how) != before
 
 
 @each_precision
 def test_a_weight_that_comes_to_lie_where_another_lay_is_another(precision: str) -> None:
     model = small_model()
-    linear = model.decoder.layers[0].feedforward.inward
+    held, linear = Session(model), model.decoder.layers[0].feedforward.inward
     for _ in range(20):
-        copy_in(precision, model)
+        copy_in(precision, held)
         linear.weight = None
         linear.weight = nn.Parameter(torch.randn(linear.out_features, linear.in_features))
-        copied = copy_in(precision, model).decoder.layers[0].feedforward.inward.weight
+        copied = copy_in(precision, held).decoder.layers[0].feedforward.inward.weight
         off = {"float32": 0.0, "bfloat16": 0.02, "int8": 0.02}[precision]
         torch.testing.assert_close(copied.float(), linear.weight.detach(), rtol=0, atol=off)
 
@@ -163,9 +183,10 @@ def test_a_model_that_is_no_translator_is_copied_too(precision: str) -> None:
     assert len(decode_all(model, SOURCES, how_in(precision))) == len(SOURCES)
 
 
-def test_products_are_in_tf32_only_within() -> None:
+def test_products_are_in_tf32_only_within(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Session, "device", torch.device("cuda"))
     model, before = small_model(), torch.backends.cuda.matmul.allow_tf32
-    with computing_in("tf32", model, torch.device("cuda")) as computing:
+    with Session(model)._computing_in("tf32") as computing:
         assert computing is model
         assert torch.backends.cuda.matmul.allow_tf32
     assert torch.backends.cuda.matmul.allow_tf32 == before
@@ -173,29 +194,19 @@ def test_products_are_in_tf32_only_within() -> None:
 
 def test_the_copy_follows_the_weights_and_has_the_same_taps() -> None:
     model = small_model()
-    copy = narrow(model)
+    held = Session(model)
+    copy = held._in_bfloat16()
     assert {tensor.dtype for tensor in weights_of(copy) if tensor.is_floating_point()} == {torch.bfloat16}
     with torch.no_grad():
         model.start(Padded.of([[5] * 3000]), 1)  # more positions than there is a table for
         for parameter in model.parameters():
             parameter.add_(1.0)
-    with computing_in("bfloat16", model, torch.device("cuda")) as computing:
-        assert computing is copy
+    assert held._in_bfloat16() is copy
     for mine, theirs in zip(copy.parameters(), model.parameters(), strict=True):
         assert torch.equal(mine, theirs.bfloat16())
     with record(model, "decoder.output"):
         assert copy.get_submodule("decoder.output").watched
     assert [name for name, _ in copy.named_parameters()] == [name for name, _ in model.named_parameters()]
-
-
-def test_the_copy_goes_with_its_model() -> None:
-    gc.collect()  # those of other tests
-    model = small_model()
-    narrow(model)
-    before = len(_COPIES)
-    del model
-    gc.collect()
-    assert len(_COPIES) == before - 1
 
 
 @pytest.mark.parametrize("name", [kind for kind in TINY if "copying" not in kind][::6])
@@ -216,7 +227,7 @@ def test_models_compute_in_bfloat16_throughout(name: str) -> None:
 
 def test_a_model_whose_weights_are_in_bfloat16_needs_no_copy_in_it() -> None:
     model = small_model()
-    settle(model, "bfloat16", CPU)  # there it changes nothing
+    Session(model).hold_only("bfloat16")  # which changes nothing on a CPU
     assert narrow(model) is not model
     model.to(torch.bfloat16)
     assert narrow(model) is model
@@ -227,10 +238,11 @@ def test_a_model_whose_weights_are_in_bfloat16_needs_no_copy_in_it() -> None:
 def test_weights_in_the_format_of_writing_alone_write_the_same_in_less_memory() -> None:
     device, how = torch.device("cuda"), how_in("bfloat16")
     model = small_model().to(device)
-    before = decode_all(model, SOURCES, how)
+    held = Session(model)
+    before = decode_all(held, SOURCES, how)
     taken = sum(weight.nbytes for weight in weights_of(model))
-    settle(model, "float32", device)
+    held.hold_only("float32")
     assert sum(weight.nbytes for weight in weights_of(model)) == taken
-    settle(model, "bfloat16", device)
+    held.hold_only("bfloat16")
     assert sum(weight.nbytes for weight in weights_of(model) if weight.is_floating_point()) <= taken // 2
-    assert decode_all(model, SOURCES, how) == before
+    assert decode_all(held, SOURCES, how) == before

@@ -1,0 +1,122 @@
+"""The commands by name: our own, and the verbs of every task. None is imported before it is called."""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from regard.errors import UsageError
+from regard.recipe.kinds import TASKS, Verb, default_task
+from regard.registry import locate
+
+OWN = (
+    Verb("demo", "Train a model on built-in data, in about a minute, and show where it looks.", "regard.cli.demo:demo"),
+    Verb("recipes", "List the built-in recipes, print one, or list every setting.", "regard.cli.recipes:recipes"),
+    Verb("check", "Say what is wrong with a corpus, by file and line.", "regard.cli.check:check"),
+    Verb("train", "Train a model by a recipe; --resume goes on as if nothing had happened.", "regard.cli.train:train"),
+    Verb("repeat", "Train a recipe once for each seed: mean, deviation and range.", "regard.cli.repeat:repeat"),
+    Verb("evaluate", "Say how good a model is, every number with its signature.", "regard.cli.evaluate_split:evaluate"),
+    Verb("look", "Show what happens inside a model while it reads and writes.", "regard.cli.look:look"),
+    Verb("ladder", "Train language models from n-grams to Transformers on one text.", "regard.cli.ladder:ladder"),
+)
+"""Commands that do not depend on a task; a task may have one of the same name for its own models."""
+
+OPTIONS = {
+    "no_args_is_help": False,
+    "add_completion": False,
+    "rich_markup_mode": "rich",
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+
+
+@dataclass
+class Command:
+    """One name, and what it does for models of each task; without a task, for all others."""
+
+    help: str
+    of_task: dict[str, str]
+
+    def choose(self, task: str | None) -> str:
+        """Where its function is."""
+        return self.of_task.get(task or "") or self.of_task.get("") or next(iter(self.of_task.values()))
+
+
+def commands() -> dict[str, Command]:
+    """All of them, in the order of the help."""
+    found: dict[str, Command] = {}
+    for task, verbs in (("", OWN), *((name, TASKS[name].verbs) for name in TASKS)):
+        for verb in verbs:
+            found.setdefault(verb.name, Command(verb.help, {})).of_task[task] = verb.command
+    return found
+
+
+class Commands(TyperGroup):
+    """`regard` with all its commands."""
+
+    # The types of click are typer's own in some of its releases, so that none of them can be named here.
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(commands())
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """What the list of commands shows of one; to be called, it is made by `resolve_command`."""
+        known = commands()
+        return TyperCommand(cmd_name, help=known[cmd_name].help) if cmd_name in known else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, _, rest = super().resolve_command(ctx, args)
+        assert name is not None  # or it would have been refused
+        command = commands()[name]
+        model, task = _model_in(rest) if len(command.of_task) > 1 else (None, None)
+        if model is None and len(command.of_task) > 1 and {"-h", "--help"} & set(rest):
+            _show_all(name, command)
+            raise typer.Exit
+        chosen = made(command.choose(task))
+        for other, target in command.of_task.items():
+            _refuse_options_of(other, target, chosen, model, rest)
+        return name, chosen, rest
+
+
+def made(target: str) -> Any:
+    """A command of a function, or of a group of them."""
+    function = locate(target)
+    if isinstance(function, typer.Typer):
+        return typer.main.get_command(function)
+    app = typer.Typer(**OPTIONS)  # type: ignore[arg-type]
+    app.command()(function)
+    return typer.main.get_command(app)
+
+
+def _model_in(arguments: Sequence[str]) -> tuple[str | None, str | None]:
+    """The model folder among arguments, and its task; a recipe that cannot be read is refused where it is needed."""
+    for argument in arguments:
+        recipe = Path(argument) / "recipe.toml"
+        try:
+            return argument, tomllib.loads(recipe.read_text(encoding="utf-8")).get("task", default_task())
+        except (OSError, ValueError):
+            continue
+    return None, None
+
+
+def _show_all(name: str, command: Command) -> None:
+    for task, target in command.of_task.items():
+        typer.echo(f"For models of task {task!r}:" if task else "For all other models:")
+        made(target).main(["--help"], prog_name=f"regard {name}", standalone_mode=False)
+
+
+def _refuse_options_of(
+    task: str, target: str, chosen: Any, model: str | None, arguments: Sequence[str]
+) -> None:
+    """Refuses options of another task's command of the same name in words."""
+    given = [argument.partition("=")[0] for argument in arguments if argument.startswith("--") and argument != "--"]
+    unknown = [option for option in given if option not in _options(chosen)]
+    if unknown and model is not None and task and unknown[0] in _options(made(target)):
+        raise UsageError(f"{unknown[0]}: is for models of task {task!r}, and {model} is not one; leave it out")
+
+
+def _options(command: Any) -> set[str]:
+    return {"--help", *(option for each in command.params for option in (*each.opts, *each.secondary_opts))}

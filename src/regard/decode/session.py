@@ -1,0 +1,168 @@
+"""A model made ready to decode: copies of its weights in the formats it writes in, and its captured steps.
+
+They belong to the session and are dropped with it. A trained model holds one for as long as it lives; a function that
+is given a plain model makes one for a single use.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Self
+
+import torch
+
+from regard.decode.captured import FAILURES, CapturedStepping, why_not
+from regard.decode.copies import Version, copy_of
+from regard.decode.eight_bits import has_eight_bits, in_eight_bits
+from regard.decode.layout import has_matrices, laid_out
+from regard.decode.modules import evaluating, is_watched, weights_of
+from regard.decode.stepping import Stepping
+from regard.decode.workers import workers_on
+from regard.device import device_of, present
+from regard.errors import ModelWarning
+from regard.graphs import EAGER, CudaGraphs
+from regard.models.generator import Generator
+from regard.recipe import Decoding
+
+
+class Session:
+    """What decoding keeps of a model from one call to the next."""
+
+    def __init__(self, model: Generator) -> None:
+        self.model = model
+        self._copies: dict[str, tuple[Version, Generator]] = {}
+        self._narrow: Generator | None = None
+        """The bfloat16 copy on CUDA; its weights are updated in place, because captured steps read them there."""
+        self._captured: dict[tuple[tuple[int, ...], str, bool], CapturedStepping] = {}
+
+    @classmethod
+    def of(cls, model: "Generator | Session") -> Self:
+        """The session that was given, or one for a single use."""
+        return model if isinstance(model, cls) else cls(model)  # type: ignore[arg-type]
+
+    @property
+    def device(self) -> torch.device:
+        return device_of(self.model)
+
+    def refresh(self) -> None:
+        """Drops copies whose weights may be out of date. To be called after training steps: fused optimizers change
+        weights without raising their version, so that nothing else can tell."""
+        self._copies.clear()
+
+    @contextmanager
+    def writing(self, settings: Decoding) -> Iterator[Generator]:
+        """The model in the number format of `decode.precision`, laid out for speed, with dropout off. Its taps are the
+        model's own."""
+        with present(self.device), self._computing_in(settings.precision) as writer, evaluating(writer):
+            yield writer
+
+    def hold_only(self, precision: str) -> None:
+        """Keeps the weights in the format of `decode.precision` alone, for programs that only write: on a CUDA device,
+        where memory is scarce, there would otherwise be two copies."""
+        device = self.device
+        if precision == "bfloat16" and device.type == "cuda":
+            self._narrow = None
+            # By way of the host, or new weights would lie scattered among the old ones and no memory be freed.
+            self.model.to("cpu", torch.bfloat16)
+            torch.cuda.empty_cache()
+            self.model.to(device)
+
+    def steppings(self, writer: Generator, settings: Decoding, *, forced: bool) -> Sequence[Stepping]:
+        """The fastest way for searches of a writer to step: one for each worker."""
+        device, watched = self.device, is_watched(writer)
+        if why_not(settings, device, forced=forced, watched=watched) is not None:
+            # What is recorded of several threads at a time would be all mixed up.
+            workers = 1 if watched or settings.coverage_penalty else workers_on(device)
+            return [Stepping(device)] * workers
+        # Graphs read the weights where they were, and hold what stood in the settings.
+        weights = tuple(tensor.data_ptr() for tensor in weights_of(writer))
+        how = settings.model_dump_json(exclude={"batch_tokens", "seed"})
+        key = weights, how, torch.backends.cuda.matmul.allow_tf32
+        if key not in self._captured:
+            self._drop_graphs_of_moved_weights()
+            graphs = CudaGraphs(device)
+            self._captured[key] = CapturedStepping(device, graphs, trial=graphs.aside)
+        return [self._captured[key]]
+
+    def why_eager(self, settings: Decoding, *, terms: bool = False) -> str | None:
+        """What a user is told where steps on a CUDA device are not captured, in one line; None if they are. That
+        capturing fails is known when it has been tried."""
+        if self.device.type != "cuda":
+            return None
+        watched = is_watched(self.model)
+        failed = (one.reason for one in self._captured.values() if one.failures >= FAILURES)
+        reason = why_not(settings, self.device, forced=False, terms=terms, watched=watched) or next(failed, None)
+        return reason and f"decoding {EAGER}: {reason}"
+
+    def _drop_graphs_of_moved_weights(self) -> None:
+        formats = [self.model, *([self._narrow] if self._narrow is not None else [])]
+        present_ones = {tuple(tensor.data_ptr() for tensor in weights_of(each)) for each in formats}
+        self._captured = {key: stepping for key, stepping in self._captured.items() if key[0] in present_ones}
+
+    @contextmanager
+    def _computing_in(self, precision: str) -> Iterator[Generator]:
+        kind = self.device.type
+        if kind == "cpu":
+            yield self._on_cpu(precision)
+        elif precision == "bfloat16" and kind == "cuda":
+            yield self._in_bfloat16()
+        elif precision == "tf32" and kind == "cuda":
+            before = torch.backends.cuda.matmul.allow_tf32
+            torch.backends.cuda.matmul.allow_tf32 = True
+            try:
+                yield self.model
+            finally:
+                torch.backends.cuda.matmul.allow_tf32 = before
+        else:
+            yield self.model
+
+    @torch.no_grad()
+    def _on_cpu(self, precision: str) -> Generator:
+        """A copy with the weights that the model has now, as far as `Version` can tell; the model itself where a copy
+        would not be faster."""
+        if precision == "tf32" or (precision == "int8" and not _can_round()):
+            precision = "float32"
+        weights = weights_of(self.model)
+        # Weights of inference mode have no version, and in float32 a new copy for each text costs more than it saves.
+        unversioned = any(map(torch.is_inference, weights))
+        if precision == "float32" and (unversioned or not has_matrices(self.model)):
+            return self.model
+        if unversioned:
+            return _copied(self.model, precision)
+        known = self._copies.get(precision)
+        if known is None or not known[0].is_of(weights):
+            known = self._copies[precision] = Version(weights), _copied(self.model, precision)
+        return known[1]
+
+    @torch.no_grad()
+    def _in_bfloat16(self) -> Generator:
+        if all(tensor.dtype == torch.bfloat16 for tensor in weights_of(self.model) if tensor.is_floating_point()):
+            return self.model
+        if self._narrow is None:
+            self._narrow = copy_of(self.model).to(torch.bfloat16)
+        # Tables of positions grow in each by itself, and are no weights.
+        formats = self._narrow, self.model
+        mine, theirs = ([tensor for tensor in weights_of(each) if tensor.is_floating_point()] for each in formats)
+        torch._foreach_copy_(mine, theirs)
+        return self._narrow
+
+
+def _copied(model: Generator, precision: str) -> Generator:
+    """A copy for a CPU."""
+    if precision == "bfloat16":
+        return laid_out(copy_of(model).to(torch.bfloat16))
+    return laid_out(in_eight_bits(model) if precision == "int8" else model)
+
+
+@cache
+def _can_round() -> bool:
+    """Whether the processor has what int8 needs; if it has not, that is said once."""
+    if not has_eight_bits():
+        warnings.warn(
+            "decode.precision = 'int8': this processor, or torch on it, has no quick and exact products of such "
+            "numbers, so float32 is used instead; set it to bfloat16 or float32",
+            ModelWarning,
+            stacklevel=2,
+        )
+    return has_eight_bits()

@@ -1,0 +1,48 @@
+"""An inspection as a notebook shows it: its panels as small tables, and a list of what else there is. No script."""
+
+from html import escape
+
+from regard.inspect.inspection import Inspection
+from regard.inspect.panel import Panel, panels
+
+MOST = 64
+"""Rows and columns of a panel that are shown."""
+CELL = "padding:0;height:1.35em;min-width:1.35em;border:1px solid #e6ebf0;text-align:center;font-weight:normal"
+
+
+def cell(inspection: Inspection) -> str:
+    """The HTML of a notebook's output cell."""
+    found = panels(inspection) if len(inspection) else []
+    tables = "".join(_table(panel, name=len(found) > 1) for panel in found)
+    listed = "".join(
+        f"<li><code>{escape(name)}</code> {escape(repr(array))}</li>" for name, array in inspection.items()
+    )
+    note = f"<p>{escape(inspection.note)}</p>" if inspection.note else ""
+    count = f"<details><summary>{len(inspection)} arrays</summary><ul>{listed}</ul></details>"
+    return f"<div><b dir='auto'>{escape(inspection.heading)}</b>{note}{tables}{count}</div>"
+
+
+def _table(panel: Panel, *, name: bool) -> str:
+    columns, rows = panel.columns[:MOST], panel.rows[:MOST]
+    upright = "writing-mode:vertical-rl;transform:rotate(180deg);" if panel.texts is None else ""
+    head = "".join(f"<th style='{CELL}'><span style='{upright}'>{escape(label)}</span></th>" for label in columns)
+    body = "".join(
+        f"<tr><th style='{CELL};padding:0 .4em;text-align:right'>{escape(label)}</th>"
+        + "".join(_cell(panel, row, column) for column in range(len(columns)))
+        + "</tr>"
+        for row, label in enumerate(rows)
+    )
+    cut = "" if len(columns) == len(panel.columns) and len(rows) == len(panel.rows) else f", the first {MOST}"
+    caption = escape(f"{panel.name} ({panel.meaning}{cut})" if name or cut else panel.meaning)
+    table = f"<table style='border-collapse:collapse;font-size:12px'><tr><th></th>{head}</tr>{body}</table>"
+    return f"<p style='margin:.6em 0 .2em;opacity:.7'>{caption}</p>{table}"
+
+
+def _cell(panel: Panel, row: int, column: int) -> str:
+    value = float(panel.values[row, column])
+    share = min(abs(value) / panel.largest, 1.0) if value == value else 0.0
+    color, text = ("8,74,158" if value >= 0 else "166,58,18"), ""
+    if panel.texts is not None:
+        text = f"<span style='padding:0 .4em;color:{'#fff' if share > 0.55 else 'inherit'}'>"
+        text += f"{escape(str(panel.texts[row, column]))}</span>"
+    return f"<td title='{value:.3g}' style='{CELL};background:rgba({color},{share:.2f})'>{text}</td>"

@@ -1,0 +1,30 @@
+"""An inspection as a file: a picture, a page, or JSON."""
+
+from pathlib import Path
+
+from regard.inspect.figure import check_picture_name, write_text
+from regard.inspect.inspection import Inspection
+
+PAGES, DATA = (".html", ".htm"), ".json"
+
+
+def check_look_name(path: str | Path) -> None:
+    """Refuses a file whose suffix is nothing that an inspection is saved as; call it before anything takes long."""
+    if Path(path).suffix.lower() not in (*PAGES, DATA):
+        check_picture_name(path, others=(PAGES[0], DATA))
+
+
+def save(inspection: Inspection, path: str | Path, *, show: str | None = None, head: int | None = None) -> None:
+    """Writes an inspection as what the suffix of the file says."""
+    check_look_name(path)
+    suffix = Path(path).suffix.lower()
+    if suffix in PAGES:
+        from regard.inspect.page import save_page
+
+        save_page([inspection.only(show)], path)
+    elif suffix == DATA:
+        write_text(inspection.only(show).to_json() + "\n", path)
+    else:
+        from regard.inspect.heatmap import save_pictures
+
+        save_pictures([inspection], path, show=show, head=head)

@@ -1,0 +1,164 @@
+"""`[model.encoder]`: what reads a sequence, one table for each kind of encoder."""
+
+from typing import Any, Literal
+
+from regard.recipe.layers import LayerDropout, TransformerBlocks
+from regard.recipe.names import CellName, ConnectionName
+from regard.recipe.section import Count, Positive, Section, Share
+from regard.registry import Entry, Registry
+
+
+class EncoderTable(Section):
+    """What the table of every encoder tells the models that have one."""
+
+    kind: str
+    """Which encoder."""
+
+    @property
+    def input_width(self) -> int:
+        """Width of the vectors it reads."""
+        raise NotImplementedError
+
+    @property
+    def drops(self) -> bool:
+        """Whether anything is dropped in training, so that two passes differ."""
+        return False
+
+    @property
+    def learned_positions(self) -> int | None:
+        """Most positions a sequence may have, if a table of them is learned."""
+        return None
+
+    @property
+    def packs(self) -> bool:
+        """Whether it can read several sequences in a row without mixing them."""
+        return False
+
+
+class AveragingEncoding(EncoderTable):
+    """Means of word vectors: around each place, and of the whole (Ranzato et al. 2016, Iyyer et al. 2015)."""
+
+    kind: Literal["averaging"]
+    """Which encoder."""
+    embedding: Positive = 256
+    """Width of the word embeddings."""
+    reach: Count = 2
+    """Places to either side that are averaged with a place; 0 means the place alone."""
+    dropout: Share = 0.0
+    """Share of embedding features dropped."""
+
+    @property
+    def input_width(self) -> int:
+        return self.embedding
+
+    @property
+    def drops(self) -> bool:
+        return self.dropout > 0
+
+
+class WindowEncoding(EncoderTable):
+    """Layers that each see the places around a place (Collobert et al. 2011)."""
+
+    kind: Literal["window"]
+    """Which encoder."""
+    embedding: Positive = 256
+    """Width of the word embeddings."""
+    hidden: Positive = 256
+    """Width of the layers."""
+    layers: Positive = 1
+    """Layers; each sees `reach` places farther than the one below."""
+    reach: Positive = 2
+    """Places to either side that a layer sees."""
+    dropout: Share = 0.0
+    """Share of features dropped after embeddings and layers."""
+
+    @property
+    def input_width(self) -> int:
+        return self.embedding
+
+    @property
+    def drops(self) -> bool:
+        return self.dropout > 0
+
+
+class RecurrentEncoding(EncoderTable):
+    """Recurrent layers, in one direction or both."""
+
+    kind: Literal["recurrent"]
+    """Which encoder."""
+    cell: CellName = "lstm"
+    """Tanh RNN, GRU or LSTM."""
+    embedding: Positive = 256
+    """Width of the word embeddings."""
+    hidden: Positive = 256
+    """Width of a state; a bidirectional encoder has this width in each direction."""
+    layers: Positive = 1
+    """Layers."""
+    bidirectional: bool = True
+    """Whether it reads in both directions."""
+    connection: ConnectionName = "none"
+    """What goes around a layer from the second on: nothing, residual, highway or dense connections."""
+    dropout: LayerDropout = LayerDropout()
+    """Dropout of each kind."""
+
+    @property
+    def input_width(self) -> int:
+        return self.embedding
+
+    @property
+    def drops(self) -> bool:
+        return self.dropout.drops
+
+
+class TransformerEncoding(TransformerBlocks, EncoderTable):
+    """Transformer blocks (Vaswani et al. 2017)."""
+
+    kind: Literal["transformer"]
+    """Which encoder."""
+    layers: Positive = 3
+    """Blocks."""
+
+    @property
+    def input_width(self) -> int:
+        return self.width
+
+    @property
+    def packs(self) -> bool:
+        return True
+
+
+Encoding = AveragingEncoding | WindowEncoding | RecurrentEncoding | TransformerEncoding
+
+ENCODERS: Registry[Any] = Registry(
+    "encoder",
+    {
+        "averaging": Entry("regard.models.encoders.averaging:AveragingEncoder", table=AveragingEncoding),
+        "window": Entry("regard.models.encoders.window:WindowEncoder", table=WindowEncoding),
+        "recurrent": Entry("regard.models.encoders.recurrent:RecurrentEncoder", table=RecurrentEncoding),
+        "transformer": Entry("regard.models.encoders.transformer:TransformerEncoder", table=TransformerEncoding),
+    },
+)
+"""Builds the encoder of a recipe's table, by its `kind`, for a vocabulary of a given size (None: it reads vectors) and
+perhaps with the embedding of another module."""
+
+
+def refuse_two_encoders(model: Section, encoder: EncoderTable | None, *own: str) -> None:
+    """Refuses settings of the encoder that a model has by itself (`own`) beside a table of another one."""
+    for name in own:
+        value = getattr(model, name)
+        # A recipe that spells out every setting has the defaults too.
+        if encoder is not None and value != type(model).model_fields[name].default:
+            raise ValueError(
+                f"{name} = {str(value).lower()} is for models without a table [model.encoder], which this recipe has; "
+                f"leave {name} out, or the table"
+            )
+
+
+def refuse_tied_widths(encoder: EncoderTable | None, tie: str, name: str, width: int) -> None:
+    """Refuses to share one embedding between an encoder and a decoder (whose width is the setting `name`) of different
+    widths."""
+    if encoder is not None and tie == "all" and encoder.input_width != width:
+        raise ValueError(
+            f"tie = 'all' shares one embedding between both sides, but {name} = {width} and the encoder reads vectors "
+            f"of width {encoder.input_width}; make the widths equal, or set tie = 'target'"
+        )

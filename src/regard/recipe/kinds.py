@@ -1,0 +1,67 @@
+"""The registry of tasks: what is known of each before torch is imported, and where the rest is."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from regard.registry import Registry
+
+if TYPE_CHECKING:
+    from regard.recipe.recipe import AnyRecipe
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number by which validations judge a model."""
+
+    more_is_better: bool
+    decodes: bool = False
+    """Whether outputs must be decoded for it, which takes longer than the loss."""
+
+
+LOSS = Metric(more_is_better=False)
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A command for trained models of a task."""
+
+    name: str
+    help: str
+    """One line of `regard --help`."""
+    command: str
+    """Where its function is: `package.module:function`, with options as typer declares them. Its first argument is the
+    model's folder."""
+
+
+@dataclass(frozen=True)
+class TaskKind:
+    """A task. What is named as `package.module:function` is imported on first use and may import torch."""
+
+    help: str
+    """What its models do, in one sentence."""
+    recipe: "type[AnyRecipe]"
+    """The class of its recipes."""
+    corpus: "type[AnyRecipe]"
+    """The part of the recipe that reading and checking of its data needs."""
+    takes: Callable[[Sequence[str]], bool]
+    """Whether files that `regard check` is given without a recipe are data of this task, by their number and names."""
+    check: str
+    """(corpus: the recipe or its `corpus`) -> Report: what is wrong with the data."""
+    load: str
+    """(folder, *others, device, changes) -> Trained: the trained model in a folder."""
+    prepare: str = ""
+    """(recipe, folder, say) -> Task: the data made ready for the trainer; empty where `train` does without it."""
+    metrics: Mapping[str, Metric] = field(default_factory=lambda: {"loss": LOSS})
+    """What validations may be judged by."""
+    verbs: tuple[Verb, ...] = ()
+    is_default: bool = False
+    """Whether a recipe that names no task is one of these."""
+
+
+TASKS: Registry[TaskKind] = Registry("task")
+
+
+def default_task() -> str:
+    """The task of a recipe that names none."""
+    return next(name for name in TASKS if TASKS[name].is_default)

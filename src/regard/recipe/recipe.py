@@ -1,0 +1,72 @@
+"""What recipes of all tasks have in common."""
+
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from regard.errors import one_of
+from regard.recipe.kinds import TASKS
+from regard.recipe.section import Section, Seed
+from regard.recipe.training import Training
+
+HeldOut = Literal["dev", "test"]
+"""A part of a corpus that no model is trained on."""
+
+
+class AnyRecipe(Section):
+    """The whole truth of a run: what recipes of every task have in common."""
+
+    task: str
+    """What the model is for; it decides which settings there are."""
+    seed: Seed = 1
+    """Seed of everything that is random: data order, initial weights, dropout, generated corpora."""
+
+
+class Corpus(Section):
+    """`[data]`: where text comes from."""
+
+    def has(self, part: HeldOut) -> bool:
+        """Whether there is development or test text."""
+        return bool(getattr(self, part, None))
+
+    @property
+    def is_generated(self) -> bool:
+        """Whether it is made by rules, and not read from files."""
+        return False
+
+
+class Recipe(AnyRecipe):
+    """What recipes of all models have in common that the trainer trains."""
+
+    data: Corpus
+    """Where text comes from."""
+    train: Training
+    """The training loop."""
+
+    @model_validator(mode="after")
+    def _validation_is_possible(self) -> Self:
+        validation, known = self.train.validation, TASKS[self.task].metrics
+        if validation.metric not in known:
+            allowed = one_of(known, validation.metric)
+            raise ValueError(f"train.validation.metric = {validation.metric!r} is not allowed; allowed are {allowed}")
+        if validation.decode and not any(metric.decodes for metric in known.values()):
+            raise ValueError(
+                f"train.validation.decode = true, but task = {self.task!r} has no metric that decodes; leave it out"
+            )
+        wishes = {
+            "train.validation.patience": validation.patience > 0,
+            "train.validation.target": validation.target is not None,
+            f"train.validation.metric = {validation.metric!r}": validation.metric != "loss",
+            "train.validation.decode": validation.decode,
+            "train.schedule.kind = 'plateau'": self.train.schedule.kind == "plateau",
+        }
+        wish = next((name for name, wished in wishes.items() if wished), "")
+        if wish and not self.data.has("dev"):
+            raise ValueError(f"{wish} needs development text; set data.dev")
+        return self
+
+    @property
+    def validates_by_decoding(self) -> bool:
+        """Whether validations decode: because the metric needs it, or because they are told to."""
+        validation = self.train.validation
+        return validation.decode or TASKS[self.task].metrics[validation.metric].decodes

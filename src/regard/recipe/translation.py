@@ -1,0 +1,71 @@
+"""The recipe of a translator."""
+
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from regard.recipe.data import Data, Tokens
+from regard.recipe.decoding import Decoding
+from regard.recipe.model import Model
+from regard.recipe.recipe import AnyRecipe, Recipe
+
+
+class TranslationCorpus(AnyRecipe):
+    """What reading and checking of pairs needs."""
+
+    task: Literal["translation"] = "translation"
+    data: Data
+    """Where examples come from."""
+    tokens: Tokens = Tokens()
+    """How text becomes tokens."""
+
+
+class TranslationRecipe(TranslationCorpus, Recipe):
+    """A recipe for a translator."""
+
+    data: Data
+    """Where examples come from."""
+    model: Model
+    """The model."""
+    decode: Decoding = Decoding()
+    """How the model writes its output, unless a command says otherwise."""
+
+    @model_validator(mode="after")
+    def _parts_agree(self) -> Self:
+        if self.model.tie == "all" and not self.tokens.shared:
+            raise ValueError("model.tie = 'all' shares one embedding between both sides; it needs tokens.shared = true")
+        if self.model.tie == "all" and len(self.model.vectors.files) > 1:
+            raise ValueError(
+                "model.tie = 'all' shares one embedding between both sides, but model.vectors names a file for each; "
+                "leave one of them out"
+            )
+        if self.train.r_drop and not self.model.drops:
+            raise ValueError(
+                f"train.r_drop = {self.train.r_drop} compares two passes with different dropout, but [model] drops "
+                "nothing; set a dropout of the model, or train.r_drop = 0.0"
+            )
+        if self.train.pack and not self.model.packs:
+            raise ValueError(
+                "train.pack = true puts several pairs into a row, which only model.kind = 'transformer' without "
+                "copying, with a Transformer encoder, keeps apart; set train.pack = false"
+            )
+        if self.train.coverage and not self.model.covers:
+            raise ValueError(
+                f"train.coverage = {self.train.coverage} needs a recurrent model that knows where it has looked; set "
+                "model.attention.coverage = true, or train.coverage = 0.0"
+            )
+        source, target = self.tokens.source, self.tokens.source if self.tokens.shared else self.tokens.target
+        if self.model.copying and (source.kind, source.lowercase) != (target.kind, target.lowercase):
+            raise ValueError(
+                f"model.copying needs both sides split alike, but tokens.source has kind = {source.kind!r} and "
+                f"lowercase = {source.lowercase}, tokens.target {target.kind!r} and {target.lowercase}; "
+                "set tokens.shared"
+            )
+        learned, longest = self.model.learned_positions, self.data.longest
+        if learned is not None and longest + 1 > learned:
+            raise ValueError(
+                f"{self.model.longest_setting} = {learned} learned positions are too few for data.longest = {longest} "
+                f"tokens and the end-of-sentence mark; raise {self.model.longest_setting} to {longest + 1}, or lower "
+                "data.longest"
+            )
+        return self

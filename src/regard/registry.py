@@ -1,0 +1,133 @@
+"""Names and what they stand for. A name is known before its module is imported, so that recipes, help and checks need
+no torch; what it stands for is imported on first use."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import reduce
+from importlib import import_module
+from typing import Any, Generic, TypeVar
+
+from regard.errors import UsageError, one_of
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Package:
+    """Who registered a name."""
+
+    name: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}".strip()
+
+
+OWN = Package("regard", "")
+_registering: ContextVar[Package] = ContextVar("registering", default=OWN)
+
+
+@dataclass(frozen=True)
+class Entry(Generic[T]):
+    """What a name stands for."""
+
+    target: str | T
+    """The thing itself, or where it is: `package.module:attribute`."""
+    uses: Iterable[str] = ()
+    """Settings of its table that this one alone has, or shares with few others (see `recipe.section.Only`)."""
+    table: type[Any] | None = None
+    """The recipe table that describes it, where each has one of its own."""
+    package: Package = OWN
+
+    def load(self) -> T:
+        return locate(self.target) if isinstance(self.target, str) else self.target
+
+
+def locate(target: str) -> Any:
+    """What `package.module:attribute` names."""
+    module, _, attribute = target.partition(":")
+    return reduce(getattr, attribute.split("."), import_module(module))
+
+
+class Registry(Mapping[str, T]):
+    """A dictionary of things by name. Those of other packages are there as soon as it is asked (`regard.plugins`)."""
+
+    def __init__(self, noun: str, entries: Mapping[str, "str | Entry[T]"] | None = None) -> None:
+        self.noun = noun
+        """What it holds, for messages: `score`."""
+        self._entries: dict[str, Entry[T]] = {
+            name: Entry(each) if isinstance(each, str) else each for name, each in (entries or {}).items()
+        }
+        REGISTRIES.append(self)
+
+    def register(
+        self, name: str, target: str | T, *, uses: Iterable[str] = (), table: type[Any] | None = None
+    ) -> None:
+        """Adds a name; one that is taken is refused."""
+        if name in self._entries:
+            taken = self._entries[name].package
+            raise UsageError(f"the {self.noun} {name!r} is taken by {taken}; choose another name")
+        self._entries[name] = Entry(target, tuple(uses), table, _registering.get())
+
+    def entry(self, name: str) -> Entry[T]:
+        """What is known of a name before it is imported."""
+        self._complete()
+        if name not in self._entries:
+            raise KeyError(f"{self.noun} {name!r} is not known; known are {one_of(self._entries, name)}")
+        return self._entries[name]
+
+    def using(self, setting: str) -> list[str]:
+        """The names that use a setting of their table."""
+        return [name for name in self if setting in self._entries[name].uses]
+
+    def tables(self) -> dict[str, type[Any]]:
+        """The recipe tables of the names that are registered by now."""
+        return {name: entry.table for name, entry in self._entries.items() if entry.table is not None}
+
+    def __getitem__(self, name: str) -> T:
+        return self.entry(name).load()
+
+    def __iter__(self) -> Iterator[str]:
+        self._complete()
+        return iter(list(self._entries))
+
+    def __len__(self) -> int:
+        self._complete()
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        self._complete()
+        return name in self._entries
+
+    @property
+    def has_others(self) -> bool:
+        """Whether other packages have registered something."""
+        return any(entry.package != OWN for entry in self._entries.values())
+
+    def forget(self, package: Package) -> None:
+        """Removes what a package registered, because it failed halfway."""
+        self._entries = {name: entry for name, entry in self._entries.items() if entry.package != package}
+
+    def _complete(self) -> None:
+        from regard.plugins import load_plugins
+
+        load_plugins()
+
+
+REGISTRIES: list[Registry[Any]] = []
+
+
+@contextmanager
+def registering(package: Package) -> Iterator[None]:
+    """What is registered within is the package's; nothing of it, if it fails."""
+    token = _registering.set(package)
+    try:
+        yield
+    except BaseException:
+        for registry in REGISTRIES:
+            registry.forget(package)
+        raise
+    finally:
+        _registering.reset(token)

@@ -1,0 +1,31 @@
+"""Language models: running text in, how likely it goes on in which way out."""
+
+from collections.abc import Sequence
+
+from regard.recipe.kinds import LOSS, TASKS, Metric, TaskKind, Verb
+from regard.recipe.language import LanguageCorpus, LanguageRecipe
+
+
+def is_text(files: Sequence[str]) -> bool:
+    """Whether files are running text: any single file may be."""
+    return len(files) == 1
+
+
+def register() -> None:
+    verbs = (
+        Verb("generate", "Write on from a prompt, streamed as it is written.", "regard.cli.generate:generate"),
+        Verb("score", "Say how likely a model finds a given text.", "regard.cli.score:score_text"),
+        Verb("arpa", "Write an n-gram model as an ARPA file, or read one.", "regard.cli.arpa:arpa"),
+    )
+    kind = TaskKind(
+        help="Says how likely a text is and writes on from a prompt.",
+        recipe=LanguageRecipe,
+        corpus=LanguageCorpus,
+        takes=is_text,
+        check="regard.tasks.checking:check_running_text",
+        load="regard.tasks.loading:load_writer",
+        prepare="regard.tasks.language:prepare_language",
+        metrics={"loss": LOSS, "perplexity": Metric(more_is_better=False)},
+        verbs=verbs,
+    )
+    TASKS.register("language", kind)

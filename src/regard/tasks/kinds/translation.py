@@ -1,0 +1,42 @@
+"""Translation: text in, text out."""
+
+from collections.abc import Sequence
+
+from regard.recipe.kinds import LOSS, TASKS, Metric, TaskKind, Verb
+from regard.recipe.translation import TranslationCorpus, TranslationRecipe
+
+BOTH_SIDES = (".tsv", ".jsonl")
+"""Endings of files that hold source and target."""
+
+
+def are_pairs(files: Sequence[str]) -> bool:
+    """Whether files hold pairs, by their number and names: two of them, or one that holds both sides."""
+    return len(files) > 1 or files[0].removesuffix(".gz").endswith(BOTH_SIDES)
+
+
+def register() -> None:
+    verbs = (
+        Verb("translate", "Translate standard input, line for line.", "regard.cli.translate:translate"),
+        Verb("back-translate", "Make more training pairs out of text.", "regard.cli.backtranslate:back_translate"),
+        Verb("evaluate", "Say how good a model is, every number with its signature.", "regard.cli.evaluate:evaluate"),
+        Verb("score", "Say how likely a model finds given translations.", "regard.cli.score:score_pairs"),
+        Verb("align", "Print word alignments of given translations.", "regard.cli.align:align"),
+    )
+    kind = TaskKind(
+        help="Writes a text given another: translation, transliteration, normalization.",
+        recipe=TranslationRecipe,
+        corpus=TranslationCorpus,
+        takes=are_pairs,
+        check="regard.tasks.checking:check_pairs",
+        load="regard.tasks.loading:load_translator",
+        prepare="regard.tasks.translation:TranslationTask.prepare",
+        metrics={
+            "loss": LOSS,
+            "accuracy": Metric(more_is_better=True, decodes=True),
+            "bleu": Metric(more_is_better=True, decodes=True),
+            "chrf": Metric(more_is_better=True, decodes=True),
+        },
+        verbs=verbs,
+        is_default=True,
+    )
+    TASKS.register("translation", kind)

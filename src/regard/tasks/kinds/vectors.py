@@ -1,0 +1,18 @@
+"""Word vectors: running text in, a vector for each word out. They have a trainer of their own."""
+
+from regard.recipe.kinds import TASKS, TaskKind, Verb
+from regard.recipe.vectors import VectorsRecipe
+
+
+def register() -> None:
+    kind = TaskKind(
+        help="Learns a vector for each word.",
+        recipe=VectorsRecipe,
+        corpus=VectorsRecipe,
+        takes=lambda files: False,
+        check="regard.tasks.checking:check_running_text",
+        load="regard.vectors:Vectors.load",
+        metrics={},
+        verbs=(Verb("vectors", "Word vectors: learn, compare, evaluate, map, convert.", "regard.cli.vectors:vectors"),),
+    )
+    TASKS.register("vectors", kind)
