@@ -1,4 +1,4 @@
-"""Translation on a CPU, side by side: our own search, CTranslate2 through our engine and alone, Hugging Face's
+"""Translation on a CPU, side by side: our own search, CTranslate2 on what `regard export` writes, Hugging Face's
 `generate`, and JoeyNMT.
 
     python benchmarks/decode_cpu.py --out benchmarks/results/decode_cpu.json
@@ -45,14 +45,13 @@ from joeynmt_peer import JoeyNMT, recurrent_network, transformer_network
 from plain_marian import Outputs, Sources, System, computes_alike, generating, marian, marian_of
 from sacrebleu import corpus_bleu
 
-from regard.decode import Session
+from regard.decode import decode_all
 from regard.decode.eight_bits import has_eight_bits
-from regard.decode.export import check_can_export, ctranslate2
+from regard.decode.export import check_can_export, ctranslate2, export
 from regard.errors import RegardError, UsageError, counted
 from regard.models import build_model
 from regard.recipe import Attention, Decoding, RecurrentModel, TransformerModel
 from regard.tasks import Translator, load
-from regard.tasks.engines import Engine, OwnEngine, export_into, make_engine
 from regard.tokens import END
 
 SIZE, LENGTH, SURE, POSITIONS = 8000, 32, 12.0, 1024
@@ -60,11 +59,12 @@ MARIAN = "MarianMT generate"
 ALONE = {"CTranslate2 alone, float32": "float32", "CTranslate2 alone, int8": "int8"}
 FORMATS = {"own, bfloat16": "bfloat16", "own, int8": "int8"}
 """`decode.precision` of our own search, where it is not the default."""
-ENGINES = ("own", *FORMATS, "ctranslate2", "ctranslate2:int8", *ALONE)
+ONE_MODEL = ("own", *FORMATS, *ALONE)
+"""Those that run the weights of a Transformer, whatever its settings."""
 RECURRENT = {"own, recurrent": "before", "own, recurrent, fed": "feed"}
 """Where the attention of each is."""
 JOEYNMT = ("JoeyNMT, recurrent", "JoeyNMT, Transformer")
-SYSTEMS = (*ENGINES, *RECURRENT, MARIAN, *JOEYNMT)
+SYSTEMS = (*ONE_MODEL, *RECURRENT, MARIAN, *JOEYNMT)
 BATCH_TOKENS = "source tokens of a batch, beam not counted: each system at each size, of which its fastest counts"
 
 
@@ -81,11 +81,12 @@ def ending_model(settings: TransformerModel) -> torch.nn.Module:
     return model
 
 
-def searching(engine: Engine, how: Decoding) -> System:
-    """One of our engines."""
+def searching(model: Any, how: Decoding) -> System:
+    """Our own search, which keeps what it has made ready for decoding."""
+    session = Session.of(model)
 
     def translate(sources: Sources, batch_tokens: int) -> Outputs:
-        found = engine.decode_all(sources, how.model_copy(update={"batch_tokens": batch_tokens}))
+        found = decode_all(session, sources, how.model_copy(update={"batch_tokens": batch_tokens}))
         return [hypotheses[0].tokens for hypotheses in found]
 
     return translate
@@ -94,7 +95,7 @@ def searching(engine: Engine, how: Decoding) -> System:
 def random_systems(settings: TransformerModel, how: Decoding, folder: Path, names: Sequence[str]) -> dict[str, System]:
     """Our systems on a model of random weights."""
     torch.manual_seed(1)
-    return engines(ending_model(settings), settings, how, folder, names)
+    return systems_of(ending_model(settings), settings, how, folder, names)
 
 
 def recurrent_model(hidden: int, placement: str = "feed") -> RecurrentModel:
@@ -105,9 +106,8 @@ def recurrent_model(hidden: int, placement: str = "feed") -> RecurrentModel:
 def recurrent(settings: RecurrentModel, sizes: tuple[int, int], how: Decoding) -> System:
     """Our own search on a recurrent model of random weights; few of these end an output by themselves."""
     torch.manual_seed(1)
-    engine = OwnEngine(Session(build_model(settings, *sizes).eval()))
     as_long = how.model_copy(update={"longest_factor": 1.0, "longest_extra": 0})
-    return searching(engine, as_long)
+    return searching(build_model(settings, *sizes).eval(), as_long)
 
 
 def trained(option: str, folder: Path) -> Translator:
@@ -141,43 +141,43 @@ def read_lines(option: str, path: Path) -> list[str]:
 
 
 def able(wanted: Iterable[str], shapes: Sequence[TransformerModel]) -> list[str]:
-    """The engines among those wanted that can run models of all these shapes; of the others it is said why not."""
-    hindered = {name: next(filter(None, (hindrance(name, shape) for shape in shapes)), "") for name in ENGINES}
+    """Those wanted that can run models of all these shapes; of the others it is said why not."""
+    hindered = {name: next(filter(None, (hindrance(name, shape) for shape in shapes)), "") for name in ONE_MODEL}
     for name in wanted:
         if hindered.get(name):
             print(f"{name} takes no part: {hindered[name]}", file=sys.stderr)
-    return [name for name in ENGINES if name in wanted and not hindered[name]]
+    return [name for name in ONE_MODEL if name in wanted and not hindered[name]]
 
 
 def hindrance(name: str, shape: TransformerModel) -> str:
-    """What keeps an engine from running models of a shape; empty if nothing does."""
+    """What keeps a system from running models of a shape; empty if nothing does."""
     if FORMATS.get(name) == "int8" and not has_eight_bits():
         return "this processor, or torch on it, has no quick and exact products of such numbers"
-    if "ctranslate2" in name.lower():
+    if name in ALONE:
         try:
             ctranslate2()
             check_can_export(shape)
         except UsageError as error:
-            return str(error).partition(";")[0]  # what follows is advice for `regard translate`
+            return str(error).partition(";")[0]  # what follows is advice for `regard export`
     return ""
 
 
-def engines(
+def systems_of(
     model: Any, settings: TransformerModel, how: Decoding, folder: Path, names: Collection[str]
 ) -> dict[str, System]:
-    """A Transformer with our own engine, and those that are named; others are not even loaded."""
-    names = [name for name in ENGINES if name == "own" or name in names]
-    made = {name: make_engine(name.partition(",")[0], model, settings, folder) for name in names if name not in ALONE}
+    """A Transformer with our own search, and with those that are named; others are not even loaded."""
+    names = [name for name in ONE_MODEL if name == "own" or name in names]
     formats = {name: how.model_copy(update={"precision": FORMATS.get(name, how.precision)}) for name in names}
-    systems = {name: searching(engine, formats[name]) for name, engine in made.items()}
+    systems = {name: searching(model, formats[name]) for name in names if name not in ALONE}
     if set(names) & ALONE.keys():
-        exported = export_into(folder, model, settings)
+        exported = folder / "exported"
+        export(model, settings, exported)
         systems |= {name: alone(exported, compute, how) for name, compute in ALONE.items() if name in names}
     return systems
 
 
 def alone(folder: Path, compute: str, how: Decoding) -> System:
-    """CTranslate2 as its users call it, on what our engine exported."""
+    """CTranslate2 as its users call it, on what `regard export` writes."""
     import ctranslate2
 
     threads = torch.get_num_threads()
@@ -354,7 +354,7 @@ def plain(value: object) -> str | list[str]:
 
 def main() -> None:
     arguments = options()
-    used = {"ctranslate2": "translate2", "transformers": "MarianMT"}
+    used = {"ctranslate2": "CTranslate2", "transformers": "MarianMT"}
     peers = [package for package, name in used.items() if any(name in system for system in arguments.systems)]
     record = conditions(("regard", "torch", *peers, "numpy"), arguments.commit)
     torch.set_num_threads(arguments.threads)
@@ -367,7 +367,7 @@ def main() -> None:
             lines = read_lines("--text", arguments.text)
             references = read_references(arguments.reference, len(lines)) if arguments.reference else []
             sources = translator.source_tokenizer.encode_all(lines[: arguments.sentences])
-            systems = engines(translator.model, settings, how, Path(folder), able(arguments.systems, [settings]))
+            systems = systems_of(translator.model, settings, how, Path(folder), able(arguments.systems, [settings]))
         else:
             settings, sizes = TransformerModel(kind="transformer", position="learned"), (SIZE, SIZE)
             draw = Random(1)

@@ -1,9 +1,9 @@
-"""What number formats and engines do to translations on a CPU: BLEU, and the share of outputs that stay as they were.
+"""What number formats and runtimes do to translations on a CPU: BLEU, and the share of outputs that stay as they were.
 
     python benchmarks/decode_quality.py --models seed-1 seed-2 seed-3 --text test.en --reference test.de --out …
 
-Each system translates the text once with each model: our own search in float32, bfloat16 and int8, CTranslate2 by our
-engine in float32 and int8, and MarianMT's `generate` with our weights. What takes part and when, says `decode_cpu.py`;
+Each system translates the text once with each model: our own search in float32, bfloat16 and int8, CTranslate2
+in float32 and int8, and MarianMT's `generate` with our weights. What takes part and when, says `decode_cpu.py`;
 here it must run all of the models, and MarianMT takes part only where it can have their weights.
 
 Models of several seeds tell what a format does from what it happens to do to one of them. The difference from our own
@@ -26,15 +26,16 @@ import numpy.typing as npt
 import torch
 from conditions import conditions, installed
 from decode_cpu import (
+    ALONE,
     FORMATS,
     MARIAN,
     POSITIONS,
     able,
     check_positive,
-    engines,
     read_lines,
     read_references,
     same_share,
+    systems_of,
     texts_of,
     trained,
     write,
@@ -46,7 +47,7 @@ from regard.metrics.text import text_metrics
 from regard.recipe import Decoding, TransformerModel
 from regard.tasks import Translator
 
-SYSTEMS = ("own", *FORMATS, "ctranslate2", "ctranslate2:int8", MARIAN)
+SYSTEMS = ("own", *FORMATS, *ALONE, MARIAN)
 SEED = 12345
 """sacreBLEU's own."""
 Outputs = dict[str, list[tuple[int, ...]]]
@@ -71,7 +72,7 @@ def translated(translator: Translator, lines: Sequence[str], how: Decoding, name
     shape: Any = translator.recipe.model
     sources, outputs = translator.source_tokenizer.encode_all(lines), {}
     with tempfile.TemporaryDirectory() as folder:
-        systems = engines(model, shape, how, Path(folder), names)
+        systems = systems_of(model, shape, how, Path(folder), names)
         if MARIAN in names:
             systems[MARIAN] = generating(marian_of(model, shape, POSITIONS), how, None)
         for name, system in systems.items():

@@ -5,6 +5,8 @@ from markdown_tables import Record, Table, conditions, machine, markdown, spread
 
 MEASURES = {"allocated": "peak_gibibytes", "reserved": "reserved_gibibytes"}
 """GPU memory: allocated to tensors, and reserved for them by torch."""
+REMOVED = ("ctranslate2", "ctranslate2:int8")
+"""Systems of older results that no command runs any more."""
 
 
 def decode_cpu(record: Record) -> Table:
@@ -16,14 +18,16 @@ def decode_cpu(record: Record) -> Table:
             "–" if figure["bleu"] is None else f"{figure['bleu']:.2f}",
         ]
         for figure in record["figures"]
-        if figure["times_marian"] is not None and "recurrent" not in figure["system"]
+        if figure["times_marian"] is not None
+        and "recurrent" not in figure["system"]
+        and figure["system"] not in REMOVED
     ]
     titles = [*_rate_titles(record, "MarianMT"), "same outputs as own", "BLEU"]
     return Table(markdown(titles, rows), f"On {machine(record)}, {record['cpus']} processors.[^]", _note(record))
 
 
 def decode_quality(record: Record) -> Table:
-    """What number formats and engines do to quality: a row for each system, means over models."""
+    """What number formats and runtimes do to quality: a row for each system, means over models."""
     titles = ["system", "BLEU", "difference", "95 % interval", "same outputs as own", "lowest of a model"]
     rows = [
         [
@@ -32,6 +36,7 @@ def decode_quality(record: Record) -> Table:
             *(["–"] * 4 if figure["system"] == "own" else _beside_own(figure)),
         ]
         for figure in record["figures"]
+        if figure["system"] not in REMOVED
     ]
     seeds = [str(model["seed"]) for model in record["models"]]
     means = f"Means ± standard deviations over models of seeds {', '.join(seeds)}"

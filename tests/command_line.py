@@ -4,6 +4,7 @@ import hashlib
 import io
 import os
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -67,6 +68,20 @@ warmup = 10
 every = 150
 metric = "accuracy"
 """
+
+TRANSFORMER = """\
+[model]
+kind = "transformer"
+width = 16
+heads = 2
+feedforward = 32
+encoder_layers = 1
+decoder_layers = 1
+dropout = 0.0
+
+[train]
+"""
+"""Tables that make it a Transformer."""
 
 ALONE = {**os.environ, "OMP_NUM_THREADS": "1"}
 """The environment of a process that must not take the other tests' cores."""
@@ -166,3 +181,13 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trained]:
     assert outcome.code == 0, outcome.err
     with untouched(place):
         yield Trained(place / "model", recipe, outcome.err)
+
+
+def trained_transformer(place: Path, *changes: str) -> Path:
+    """The folder of a tiny Transformer, with some settings changed."""
+    write_corpus(place)
+    recipe = place / "my.toml"
+    recipe.write_text(re.sub(r"\[model\].*\[train\]\n", TRANSFORMER, RECIPE, flags=re.DOTALL), encoding="utf-8")
+    outcome = regard("train", recipe, "--out", place / "model", *(part for each in changes for part in ("--set", each)))
+    assert outcome.code == 0, outcome.err
+    return place / "model"

@@ -62,9 +62,7 @@ class Registry(Mapping[str, T]):
         }
         REGISTRIES.append(self)
 
-    def register(
-        self, name: str, target: str | T, *, uses: Iterable[str] = (), table: type[Any] | None = None
-    ) -> None:
+    def register(self, name: str, target: str | T, *, uses: Iterable[str] = (), table: type[Any] | None = None) -> None:
         """Adds a name; one that is taken is refused."""
         if name in self._entries:
             taken = self._entries[name].package
@@ -105,6 +103,13 @@ class Registry(Mapping[str, T]):
     def has_others(self) -> bool:
         """Whether other packages have registered something."""
         return any(entry.package != OWN for entry in self._entries.values())
+
+    # Two registries are the same only if they are one: it is used as a mark of settings.
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
 
     def forget(self, package: Package) -> None:
         """Removes what a package registered, because it failed halfway."""

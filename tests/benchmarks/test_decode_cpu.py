@@ -180,13 +180,12 @@ def test_a_folder_without_a_model_is_refused(decode_cpu: ModuleType, tmp_path: P
 
 
 def test_formats_of_our_own_search_are_settings_of_it(decode_cpu: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = mock.Mock()
-    engine.decode_all.return_value = []
-    monkeypatch.setattr(decode_cpu, "make_engine", lambda name, *_: {"own": engine}[name])
-    systems = decode_cpu.engines(None, None, Decoding(), Path(), ["own, int8", "own, bfloat16"])
+    search = mock.Mock(return_value=[])
+    monkeypatch.setattr(decode_cpu, "decode_all", search)
+    systems = decode_cpu.systems_of(None, None, Decoding(), Path(), ["own, int8", "own, bfloat16"])
     for system in systems.values():
         system([], 99)
-    settings = [call.args[1] for call in engine.decode_all.call_args_list]
+    settings = [call.args[2] for call in search.call_args_list]
     assert {how.batch_tokens for how in settings} == {99}
     formats = [how.precision for how in settings]
     assert dict(zip(systems, formats, strict=True)) == {
@@ -202,14 +201,15 @@ def test_what_cannot_run_a_model_takes_no_part(
     monkeypatch.setattr(decode_cpu, "ctranslate2", lambda: None)
     monkeypatch.setattr(decode_cpu, "has_eight_bits", lambda: True)
     shapes = [TransformerModel(kind="transformer"), TransformerModel(kind="transformer", window=4)]
-    wanted = ["own", "own, int8", "ctranslate2", decode_cpu.MARIAN]
-    assert decode_cpu.able(wanted, shapes[:1]) == wanted[:-1], "MarianMT is none of our engines"
+    wanted = ["own", "own, int8", "CTranslate2 alone, float32", decode_cpu.MARIAN]
+    assert decode_cpu.able(wanted, shapes[:1]) == wanted[:-1], "MarianMT is asked elsewhere"
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(decode_cpu, "has_eight_bits", lambda: False)
     assert decode_cpu.able(wanted, shapes) == ["own"]
     assert capsys.readouterr().err.splitlines() == [
         "own, int8 takes no part: this processor, or torch on it, has no quick and exact products of such numbers",
-        "ctranslate2 takes no part: model.window = 4: CTranslate2 cannot run such a model, only those with 0",
+        "CTranslate2 alone, float32 takes no part: model.window = 4: CTranslate2 cannot run such a model, only those "
+        "with 0",
     ]
 
 

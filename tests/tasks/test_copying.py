@@ -7,6 +7,7 @@ from copying_task import copying_recipe, corpus
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from regard.decode import decode_all
 from regard.decode.export import check_can_export
 from regard.errors import RecipeError, UsageError
 from regard.metrics import accuracy
@@ -121,7 +122,7 @@ def test_several_write_together_if_all_of_them_copy(folder: Path, translator: Tr
 def test_ctranslate2_refuses(tmp_path: Path) -> None:
     recipe = copying_recipe(tmp_path, "transformer", steps=1)
     with pytest.raises(
-        UsageError, match=r"^model\.copying = True: CTranslate2 cannot run such a model, only those with False; use --"
+        UsageError, match=r"^model\.copying = True: CTranslate2 cannot run such a model, only those with False; use it"
     ):
         check_can_export(recipe.model)
 
@@ -132,7 +133,7 @@ def test_a_model_that_copies_must_know_the_words(translator: Translator) -> None
         match=r"^this model copies words of its source \(model\.copying\), so it must be given a source that knows its "
         r"words: regard\.data\.batch\.Worded$",
     ):
-        translator.engine.decode_all([[4, 5]], Decoding())
+        decode_all(translator.model, [[4, 5]], Decoding())
 
 
 RECIPE = {"data": {"corpus": "copy"}, "train": {"steps": 1}}

@@ -8,7 +8,6 @@ import pytest
 from command_line import Trained, regard, untouched
 
 import regard as library
-from regard.errors import UsageError
 from regard.tasks import Translator
 
 TEXTS = ["eins zwei", "Haus", "rot und blau"]
@@ -92,8 +91,6 @@ def test_other_tokenizers_are_refused(trained: Trained, tmp_path: Path, side: st
 
 
 def test_what_cannot_work_is_refused(trained: Trained, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"^engine 'ctranslate2' runs one model at a time; use --engine own for an en"):
-        library.load(trained.folder, trained.folder, engine="ctranslate2")
     told = regard("translate", trained.folder, "--ensemble", tmp_path / "no", stdin=b"eins\n")
     assert told.code == 2
     assert str(tmp_path / "no") in told.err

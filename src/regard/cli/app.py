@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from regard.cli.commands import OPTIONS, Commands
-from regard.errors import RegardError, RegardWarning
+from regard.errors import RegardError, RegardWarning, UsageError
 
 app = typer.Typer(
     cls=Commands,
@@ -66,6 +66,11 @@ def main() -> None:
     if debug:
         arguments.remove("--debug")
     try:
+        if any(option.partition("=")[0] == "--engine" for option in options):
+            raise UsageError(
+                "--engine was removed: translation is by Regard itself; `regard export MODEL OUT` writes a folder for "
+                "CTranslate2"
+            )
         with _warnings_in_words():
             app(arguments, prog_name="regard")
     except RegardError as error:

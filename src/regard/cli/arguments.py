@@ -34,10 +34,6 @@ DecodingChanges = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Change how the model decodes, such as decode.method=sample."),
 ]
 Beam = Annotated[int | None, typer.Option(help="Hypotheses kept at each step. (default: the recipe's)")]
-Engine = Annotated[
-    str,
-    typer.Option(help="own; or ctranslate2 or ctranslate2:int8, on a CPU, for Transformers (extra: export)."),
-]
 To = Annotated[
     str | None,
     typer.Option(help="Language to write, a tag of a model that writes several (data.tags).", show_default=False),

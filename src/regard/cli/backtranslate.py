@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.arguments import DecodingChanges, Device, Engine, ModelFolder, To
+from regard.cli.arguments import DecodingChanges, Device, ModelFolder, To
 from regard.cli.progress import progress_of
 from regard.cli.repeat import INTERRUPTED
 from regard.cli.steps import told_if_eager
@@ -27,7 +27,6 @@ def back_translate(
     resume: Annotated[bool, typer.Option("--resume", help="Go on where it was stopped or killed.")] = False,
     settings: DecodingChanges = None,
     to: To = None,
-    engine: Engine = "own",
     device: Device = "auto",
 ) -> None:
     """Translate text of the target language back, by a model of the reverse direction, into pairs to train on.
@@ -52,7 +51,7 @@ def back_translate(
     from regard.tasks import load_translator
     from regard.tasks.backtranslation import BackTranslation
 
-    translator = load_translator(model, device=device, changes=settings or [], engine=engine).into(to)
+    translator = load_translator(model, device=device, changes=settings or []).into(to)
     task = BackTranslation(translator, text, out, tag=tag)
     translator.only_writing()
     try:

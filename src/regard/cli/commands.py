@@ -108,9 +108,7 @@ def _show_all(name: str, command: Command) -> None:
         made(target).main(["--help"], prog_name=f"regard {name}", standalone_mode=False)
 
 
-def _refuse_options_of(
-    task: str, target: str, chosen: Any, model: str | None, arguments: Sequence[str]
-) -> None:
+def _refuse_options_of(task: str, target: str, chosen: Any, model: str | None, arguments: Sequence[str]) -> None:
     """Refuses options of another task's command of the same name in words."""
     given = [argument.partition("=")[0] for argument in arguments if argument.startswith("--") and argument != "--"]
     unknown = [option for option in given if option not in _options(chosen)]

@@ -11,7 +11,6 @@ from regard.cli.arguments import (
     Beam,
     DecodingChanges,
     Device,
-    Engine,
     Ensemble,
     ModelFolder,
     To,
@@ -68,7 +67,6 @@ def evaluate(
     settings: DecodingChanges = None,
     ensemble: Ensemble = None,
     to: To = None,
-    engine: Engine = "own",
     device: Device = "auto",
 ) -> None:
     """Translate held-out text and score the outputs: exact match, BLEU, chrF, TER, each with its signature; in total
@@ -96,7 +94,7 @@ def evaluate(
     refuse_less_than_one({"--beam": beam})
     changes = [] if beam is None else ["decode.method=beam", f"decode.beam={beam}"]
     folders = [model, *(ensemble or [])]
-    translator = load_translator(*folders, device=device, changes=[*changes, *(settings or [])], engine=engine)
+    translator = load_translator(*folders, device=device, changes=[*changes, *(settings or [])])
     translator.into(to)  # refuses a tag that it does not know
     pairs = tagged(held_out(translator, part, data or []), to, bool(data))
     if not any(pair.links for pair in pairs):  # with which the attention is compared

@@ -40,9 +40,7 @@ Context = Annotated[
     str | None,
     typer.Option(help="What a word may depend on, stream, documents or lines (default: recipe)."),
 ]
-Rows = Annotated[
-    int, typer.Option(help="Stretches read side by side; more is faster, each without its past.")
-]
+Rows = Annotated[int, typer.Option(help="Stretches read side by side; more is faster, each without its past.")]
 Cache = Annotated[int, typer.Option(help="Last words kept in a cache; 0 means none.")]
 Theta = Annotated[
     float | None, typer.Option(help="With --cache: how much it prefers words after like states. (default: 0.66)")

@@ -12,7 +12,6 @@ from regard.cli.arguments import (
     Beam,
     DecodingChanges,
     Device,
-    Engine,
     Ensemble,
     ModelFolder,
     To,
@@ -71,7 +70,6 @@ def translate(
     ignore_case: IgnoreCase = False,
     markup: Markup = False,
     to: To = None,
-    engine: Engine = "own",
     device: Device = "auto",
 ) -> None:
     """Translate standard input to standard output, line for line.
@@ -87,7 +85,7 @@ def translate(
 
       regard translate runs/mine --alignments < new.de | cut -f 2 > new.links
 
-      regard translate runs/mine --engine ctranslate2:int8 < new.de > new.en
+      regard translate runs/mine --set decode.precision=int8 < new.de > new.en
 
       regard translate runs/mine --set decode.risk=chrf --set decode.candidates=16 < new.de
 
@@ -106,7 +104,7 @@ def translate(
     refuse_less_than_one({"--beam": beam, "--n-best": n_best})
     _refuse_contradictions(markup, alignments, rescore, weight)
     terms = _terms(glossary, ignore_case)
-    translator = load_translator(model, *ensemble or [], device=device, changes=settings or [], engine=engine).into(to)
+    translator = load_translator(model, *ensemble or [], device=device, changes=settings or []).into(to)
     if not (alignments or markup):  # which look at the attention
         translator.only_writing()
     rescoring = None if rescore is None else _rescoring(translator, rescore, weight, n_best, device, to)

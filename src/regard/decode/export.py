@@ -1,9 +1,8 @@
-"""A Transformer in the terms of CTranslate2, a fast runtime for CPUs, through its public model specification.
+"""A Transformer as a model of CTranslate2, a fast runtime for CPUs, through its public model specification.
 
 Tokens go by their numbers: a vocabulary of "0", "1", … needs no agreement on how tokens are written.
 """
 
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,10 @@ from torch import Tensor, nn
 
 from regard.attention import Heads
 from regard.attention.positions import Learned, Position
+from regard.data.cache import new_folder
+from regard.disk import reason
 from regard.errors import UsageError
-from regard.models import LinearReadout, TransformerTranslator
+from regard.models import Generator, LinearReadout, TransformerTranslator
 from regard.models.encoders import TransformerEncoder
 from regard.nn.blocks import DecoderBlock, EncoderBlock
 from regard.nn.feedforward import FeedForward
@@ -44,14 +45,11 @@ def ctranslate2(part: str = "") -> Any:
     try:
         version: str = import_module("ctranslate2").__version__
     except ImportError:
-        raise UsageError(
-            "--engine ctranslate2 needs a package that is not installed: pip install 'regard[export]', or use "
-            "--engine own"
-        ) from None
+        raise UsageError("exporting needs CTranslate2, which is not installed: pip install 'regard[export]'") from None
     if tuple(map(int, version.split(".")[:2])) < OLDEST:
         raise UsageError(
-            f"--engine ctranslate2: version {version} of it is too old; pip install --upgrade 'regard[export]', or use "
-            "--engine own"
+            f"CTranslate2 {version} is too old, it must be {'.'.join(map(str, OLDEST))} or newer: "
+            "pip install --upgrade 'regard[export]'"
         )
     return import_module(f"ctranslate2{part}")
 
@@ -60,33 +58,32 @@ def check_can_export(settings: TransformerModel | RecurrentModel) -> None:
     """Refuses models that CTranslate2 has no terms for."""
     if settings.encoder is not None:
         raise UsageError(
-            "[model.encoder]: CTranslate2 cannot run such a model, only those without this table; use --engine own"
+            "[model.encoder]: CTranslate2 cannot run such a model, only those without this table; translate with Regard itself"
         )
     for name, allowed in ALLOWED.items():
         value = getattr(settings, name)
         if value not in allowed:
             raise UsageError(
                 f"model.{name} = {value!r}: CTranslate2 cannot run such a model, only those with "
-                f"{' or '.join(map(repr, allowed))}; use --engine own"
+                f"{' or '.join(map(repr, allowed))}; use it by `regard translate`"
             )
 
 
-def longest_input(model: TransformerTranslator, settings: TransformerModel) -> int:
-    """Most positions that an exported model has, in its source and in its output, begin and end counted."""
-    if settings.position == "rotary":
-        return sys.maxsize  # angles are computed, not looked up
-    assert isinstance(model.encoder, TransformerEncoder)
-    position = model.encoder.input.position
-    return position.weight.shape[0] if isinstance(position, Learned) else POSITIONS
-
-
-def export(model: TransformerTranslator, settings: TransformerModel, folder: Path) -> None:
-    """Writes a model into an existing, empty folder."""
+def export(model: Generator, settings: TransformerModel | RecurrentModel, folder: Path) -> None:
+    """Writes a model into a new folder, which appears when it is whole."""
     check_can_export(settings)
+    assert isinstance(model, TransformerTranslator)
+    assert isinstance(settings, TransformerModel)
+    if folder.exists():
+        raise UsageError(f"{folder}: exists already; name a new folder, or delete this one")
     spec = specification(model, settings)
     spec.validate()
     spec.optimize(quantization=None)
-    spec.save(str(folder))
+    try:
+        with new_folder(folder) as unfinished:
+            spec.save(str(unfinished))
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be written: {reason(error)}; name a folder where you may write") from None
 
 
 def specification(model: TransformerTranslator, settings: TransformerModel) -> Any:

@@ -5,9 +5,7 @@ from typing import no_type_check
 import numpy as np
 import torch
 from jaxtyping import Float
-from llvmlite import ir
-from numba import float32, njit, types
-from numba.extending import intrinsic
+from numba import float32, njit
 from torch import Tensor
 
 from regard.attention.loops import SUMS, TOGETHER, floats
@@ -18,9 +16,6 @@ be more before that is found out."""
 
 FEW = 16
 """Rows of which a product is not sooner done by several threads. Of more it is, while this loop has one."""
-
-LANES = 16
-"""Numbers that are looked at together."""
 
 
 def times_few(
@@ -47,33 +42,6 @@ def times_few(
     return made if done else None
 
 
-@intrinsic
-@no_type_check
-def _which(typing, numbers, begin):
-    """Of LANES numbers from a place on, those that are not zero, each a bit."""
-
-    def generate(context, builder, signature, arguments):
-        several = ir.VectorType(ir.FloatType(), LANES)
-        address = builder.bitcast(builder.gep(arguments[0], [arguments[1]]), several.as_pointer())
-        loaded = builder.load(address, align=4)
-        # What is no number is not zero.
-        bits = builder.fcmp_unordered("!=", loaded, ir.Constant(several, [0.0] * LANES))
-        return builder.zext(builder.bitcast(bits, ir.IntType(LANES)), ir.IntType(64))
-
-    return types.int64(types.CPointer(types.float32), types.int64), generate
-
-
-@intrinsic
-@no_type_check
-def _lowest(typing, bits):
-    """The place of the lowest bit; there must be one."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(types.int64), generate
-
-
 @njit(nogil=True, cache=True, fastmath=SUMS, error_model="numpy")
 @no_type_check
 def _times_few(features, columns, bias, made, count, inputs, width, share):
@@ -82,17 +50,11 @@ def _times_few(features, columns, bias, made, count, inputs, width, share):
     # Numbers that are not zero, and where their columns begin.
     numbers, places = np.empty(inputs + TOGETHER, dtype=np.float32), np.empty(inputs + TOGETHER, dtype=np.int64)
     sums = np.empty(width, dtype=np.float32)
-    active, whole = 0, inputs // LANES * LANES
+    active = 0
     for row in range(count):
         begin, found = row * inputs, 0
-        for first in range(0, whole, LANES):
-            bits = _which(given, begin + first)
-            while bits:
-                place = first + _lowest(bits)
-                numbers[found], places[found] = given[begin + place], place * width
-                found += 1
-                bits &= bits - 1
-        for place in range(whole, inputs):
+        # Without a branch: each number is written, and counted if it is not zero, as NaN is not.
+        for place in range(inputs):
             numbers[found], places[found] = given[begin + place], place * width
             found += given[begin + place] != 0
         active += found

@@ -67,7 +67,7 @@ class Decoding(Drawing):
     hardware has them they are faster, and now and then they write another output."""
     batch_tokens: Positive = 8192
     """Source tokens decoded together, padding included, the beam not counted. On a CPU each worker has as many, but at
-    most 128 sentences; CTranslate2 is given at most 2,048 tokens."""
+    most 128 sentences."""
 
     def longest_output(self, words: int) -> int:
         """Most tokens of the output for a source of so many tokens, END not counted on either side."""

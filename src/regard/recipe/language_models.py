@@ -189,11 +189,6 @@ LANGUAGE_MODELS: Registry[Any] = Registry(
 """Builds the language model of a recipe's `[model]` table, by its `kind`, for a vocabulary of a given size."""
 
 LanguageModel = Annotated[
-    NgramModel
-    | WindowModel
-    | RecurrentLanguageModel
-    | AttentiveModel
-    | CopyingModel
-    | TransformerLanguageModel,
+    NgramModel | WindowModel | RecurrentLanguageModel | AttentiveModel | CopyingModel | TransformerLanguageModel,
     ChosenBy(LANGUAGE_MODELS),
 ]

@@ -10,13 +10,9 @@ from regard.tasks.vocabularies import SIDES
 from regard.tokens import Tokenizer
 
 
-def load_ensemble(
-    folders: Sequence[Path], *, device: str = "auto", changes: Sequence[str] = (), engine: str = "own"
-) -> Translator:
+def load_ensemble(folders: Sequence[Path], *, device: str = "auto", changes: Sequence[str] = ()) -> Translator:
     """The models in several folders, which must tokenize alike on both sides; the first one's recipe says how they
     decode, and on what text they are evaluated."""
-    if engine != "own":
-        raise UsageError(f"engine {engine!r} runs one model at a time; use --engine own for an ensemble")
     first = Translator.load(folders[0], device=device, changes=changes)
     others = [Translator.load(folder, device=device) for folder in folders[1:]]
     for folder, other in zip(folders[1:], others, strict=True):

@@ -34,18 +34,16 @@ def refuse_other_task(folder: Path, wanted: str) -> None:
         )
 
 
-def load(
-    folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = (), **more: Any
-) -> Any:
+def load(folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()) -> Any:
     """The trained model in a folder, ready for use; `changes` are settings such as `decode.beam=10`.
 
     What it is depends on what it was trained for: a translator is a `Translator` (with folders of `others` they write
     together), a language model a `Writer`, a model of another package's task what that package says."""
-    return locate(TASKS[task_of(folder)].load)(folder, *others, device=device, changes=changes, **more)
+    return locate(TASKS[task_of(folder)].load)(folder, *others, device=device, changes=changes)
 
 
 def load_translator(
-    folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = (), engine: str = "own"
+    folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()
 ) -> "Translator":
     """The translator in a folder. With folders of `others` they write together, as an ensemble: the mean of their
     probabilities."""
@@ -56,13 +54,11 @@ def load_translator(
     for each in folders:
         refuse_other_task(each, "translation")
     if others:
-        return load_ensemble(folders, device=device, changes=changes, engine=engine)
-    return Translator.load(folders[0], device=device, changes=changes, engine=engine)
+        return load_ensemble(folders, device=device, changes=changes)
+    return Translator.load(folders[0], device=device, changes=changes)
 
 
-def load_writer(
-    folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()
-) -> "Writer":
+def load_writer(folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()) -> "Writer":
     """The language model in a folder."""
     from regard.tasks.writer import Writer
 

@@ -22,7 +22,7 @@ from regard.data import Span
 from regard.data.batch import PairBatch
 from regard.data.copying import Copied, Copying, with_new_words, words_in
 from regard.data.tagging import encode_tagged
-from regard.decode import Hypothesis, Session, score_all
+from regard.decode import Hypothesis, Session, decode_all, score_all
 from regard.decode.bayes import least_risk
 from regard.decode.forcing import check_can_force, decode_forced
 from regard.device import choose_device, device_of
@@ -33,7 +33,6 @@ from regard.models import build_model
 from regard.models.generator import Generator
 from regard.recipe import Decoding, HeldOut, TranslationRecipe, change_section
 from regard.tasks.arguments import check_terms, check_texts
-from regard.tasks.engines import Engine, OwnEngine, check_engine, make_engine
 from regard.tasks.labels import labels_of, token_name, touched
 from regard.tasks.vocabularies import load_tokenizers
 from regard.tokens import END, UNKNOWN, Tokenizer
@@ -82,27 +81,18 @@ class Scored:
 class Translator:
     """A model with its tokenizers, ready for use."""
 
-    def __init__(
-        self,
-        recipe: TranslationRecipe,
-        model: Generator,
-        source: Tokenizer,
-        target: Tokenizer,
-        engine: Engine | None = None,
-    ) -> None:
+    def __init__(self, recipe: TranslationRecipe, model: Generator, source: Tokenizer, target: Tokenizer) -> None:
         self.recipe = recipe
         self.model = model.eval()
         self.session = Session(self.model)
-        self.engine = engine or OwnEngine(self.session)
         self.source_tokenizer = source
         self.target_tokenizer = target
         self._copying = Copying(source, target) if model.copies else None
         self._tag = ""
 
     @classmethod
-    def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = (), engine: str = "own") -> Self:
-        """The model in a folder, with `key=value` changes to how it decodes, and what searches for its outputs."""
-        check_engine(engine, device)
+    def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Self:
+        """The model in a folder, with `key=value` changes to how it decodes."""
         for change in changes:
             if not change.strip().startswith("decode."):
                 raise UsageError(f"--set {change!r}: a trained model stays as it is; only decode.* can be changed")
@@ -110,8 +100,8 @@ class Translator:
         source, target = load_tokenizers(folder)
         model = build_model(recipe.model, source.size, target.size)
         put_weights(model, load_weights(folder), folder)
-        model.to(choose_device(device if engine == "own" else "cpu"))
-        return cls(recipe, model, source, target, make_engine(engine, model, recipe.model, folder))
+        model.to(choose_device(device))
+        return cls(recipe, model, source, target)
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -180,7 +170,7 @@ class Translator:
         if terms is not None:
             return self._translate_forced(texts, terms, decoding, prefixes, on_progress)
         read = self._read(texts)
-        search = partial(self.engine.decode_all, read.tokens, decoding.search(), words=read.words)
+        search = partial(decode_all, self.session, read.tokens, decoding.search(), words=read.words)
         if prefixes is None:
             return self._translations(texts, search(on_progress=on_progress), read.beyond, decoding)
         rows, beyond = self._forced([[prefix] for prefix in prefixes], read)

@@ -21,6 +21,7 @@ def register() -> None:
         Verb("evaluate", "Say how good a model is, every number with its signature.", "regard.cli.evaluate:evaluate"),
         Verb("score", "Say how likely a model finds given translations.", "regard.cli.score:score_pairs"),
         Verb("align", "Print word alignments of given translations.", "regard.cli.align:align"),
+        Verb("export", "Write a Transformer as a model folder for CTranslate2.", "regard.cli.export:export"),
     )
     kind = TaskKind(
         help="Writes a text given another: translation, transliteration, normalization.",
