@@ -2,7 +2,8 @@
 
     model = regard.load("runs/mine")
     best = model.translate(["Das ist ein Haus ."])[0]        # best.text, best.score, best.alignment
-    with regard.record(model, "decoder.*.weights") as seen: ...
+    model.inspect("Das ist ein Haus .").save("look.html")     # attention, gates, states, candidates
+    with regard.record(model, "encoder.*.output") as seen: ...
     regard.Vectors.load("runs/vectors").most_similar("hotel")
 
 Names are found when they are first used, so that `import regard` takes no time.

@@ -227,6 +227,7 @@ def test_an_inspection_says_what_scoring_says(writers: dict[str, Writer], kind: 
     seen = writer.inspect(text)
     assert seen.labels["target"] == (*text.replace("\n", " ∎ ").split(" "), "∎")
     assert seen.labels["past"] == ("▸", *seen.labels["target"][:-1])
+    assert seen.words["target"] == ((0, 1, 2, 3, 4, None) if kind == "ngram" else (0, 1, None, 2, 3, 4, None))
     bits = [value for _, value in writer.surprisal(text)]
     np.testing.assert_allclose(seen["surprisals"].values, bits, rtol=1e-4)
     assert seen.shown[:2] == ("surprisals", "candidates")

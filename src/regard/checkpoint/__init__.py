@@ -12,7 +12,7 @@ from regard.checkpoint.checkpoints import (
 )
 from regard.checkpoint.folder import ModelFolder
 from regard.checkpoint.progress import Best, Progress
-from regard.checkpoint.weights import load_weights, put_weights, weights_of
+from regard.checkpoint.weights import load_weights, put_part, put_weights, weights_of
 
 __all__ = [
     "Best",
@@ -24,6 +24,7 @@ __all__ = [
     "load_checkpoint",
     "load_weights",
     "prune",
+    "put_part",
     "put_weights",
     "read_tensors",
     "save_average",

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.checkpoint.checkpoints import read_tensors
 from regard.checkpoint.folder import MODEL, ModelFolder
-from regard.errors import ModelError, nearest
+from regard.errors import ModelError, nearest, one_of
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
@@ -22,10 +22,29 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
     return found
 
 
-@torch.no_grad()
 def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: Path | str) -> None:
     """Copies weights into a model of the same shape; `where` they come from is for the message if they do not fit."""
-    wanted = weights_of(model)
+    _put(weights_of(model), weights, where)
+
+
+def put_part(model: nn.Module, part: str, weights: Mapping[str, Tensor], other: str, where: Path | str) -> None:
+    """The same for one part of a model, taken from the part `other` of another one: each of its weights is there, with
+    the same shape, and no more. A part is what the names of its weights begin with."""
+    wanted, given = _part(weights_of(model), part), _part(weights, other)
+    for name, found, every in ((part, wanted, weights_of(model)), (other, given, weights)):
+        if not found:
+            whose = "this model" if found is wanted else f"{where}: the model"
+            known = one_of(dict.fromkeys(each.split(".")[0] for each in every), name)
+            raise ModelError(f"{whose} has no part {name!r}; its parts are {known}, and what is inside of these")
+    _put(wanted, {part + name.removeprefix(other): tensor for name, tensor in given.items()}, where)
+
+
+def _part(weights: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
+    return {name: tensor for name, tensor in weights.items() if name == part or name.startswith(f"{part}.")}
+
+
+@torch.no_grad()
+def _put(wanted: Mapping[str, Tensor], weights: Mapping[str, Tensor], where: Path | str) -> None:
     for name, tensor in wanted.items():
         if name not in weights:
             raise ModelError(f"{where}: {name!r} is missing, so these weights belong to another kind of model")

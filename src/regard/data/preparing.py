@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from itertools import compress
 from pathlib import Path
@@ -41,6 +42,9 @@ _FORMAT = 1
 _FILES = {"train", "dev", "test"}
 _NAMES = ("source", "target")
 
+GivenTokenizers = tuple[Tokenizer | None, Tokenizer | None]
+"""Those of source and target that another model brings."""
+
 OnProgress = Callable[[str, int], None]
 """Told what is being done, and how many texts it was done to so far."""
 
@@ -67,33 +71,33 @@ class Prepared:
 def prepare(
     recipe: TranslationRecipe,
     folder: Path,
-    tokenizers: Tokenizers | None = None,
+    given: GivenTokenizers = (None, None),
     on_progress: OnProgress = lambda what, count: None,
 ) -> Prepared:
-    """Checks the corpus of a recipe, trains tokenizers unless they are given, and writes tokens into a cache.
+    """Checks the corpus of a recipe, trains the tokenizers that are not given, and writes tokens into a cache.
 
     The cache is a folder inside `folder`, named after everything that its content depends on, and is used again when
     nothing of that has changed. DataError for what the settings refuse. Several processes may call this at once.
     Given tokenizers keep what they learned; BPE dropout is what the recipe says.
     """
-    if tokenizers is not None:
-        _refuse_other_tags(recipe.data.tags, tokenizers[0].vocabulary.tags)
-        tokenizers = _with_dropout(recipe, tokenizers)
-        recipe = _stating(recipe, tokenizers)
+    if given[0] is not None:
+        _refuse_other_tags(recipe.data.tags, given[0].vocabulary.tags)
+    given = _with_dropout(recipe, given)
+    recipe = _stating(recipe, given)
     corpora = load_corpus(recipe.data, recipe.seed)
     try:
         sweep(folder)
         with _made(corpora, folder) as made:
-            fingerprint = _fingerprint(recipe, made, tokenizers)
+            fingerprint = _fingerprint(recipe, made, given)
             # The report in the cache names files, so that files which moved are prepared anew, though the batches are
             # the same.
             cache = folder / digest_of([fingerprint, recipe.data.model_dump(include=_FILES)])
             if not is_whole(cache):
                 shutil.rmtree(cache, ignore_errors=True)
                 with new_folder(cache) as unfinished:
-                    _build(unfinished, recipe, made, tokenizers, on_progress)
+                    _build(unfinished, recipe, made, given, on_progress)
         report = Report.from_json(json.loads((cache / "report.json").read_text(encoding="utf-8")))
-        tokenizers = tokenizers or _load_tokenizers(cache, recipe)
+        tokenizers = _whole(given) or _load_tokenizers(cache, recipe)
         return Prepared(TokenPairs(cache), corpora, tokenizers, report, fingerprint, recipe, cache)
     except OSError as error:
         what = "the data cache cannot be written or read"
@@ -122,23 +126,31 @@ def _made(corpora: Corpora, folder: Path) -> Iterator[Corpora]:
         yield Corpora(_Written(TextPairs(place)), tuple(corpora.dev), tuple(corpora.test))
 
 
-def _stating(recipe: TranslationRecipe, tokenizers: Tokenizers) -> TranslationRecipe:
+def _whole(given: GivenTokenizers) -> Tokenizers | None:
+    """Those of both sides, if both are given."""
+    source, target = given
+    return None if source is None or target is None else (source, target)
+
+
+def _stating(recipe: TranslationRecipe, given: GivenTokenizers) -> TranslationRecipe:
     """The recipe with the settings of given tokenizers, so that it tells the truth about the run."""
-    source, target = (one.settings for one in tokenizers)
-    shared = tokenizers[0] is tokenizers[1]
-    tokens = Tokens(source=source, shared=True) if shared else Tokens(source=source, target=target)
-    if tokens == recipe.tokens:
+    source, target = given
+    own = recipe.tokens.source, recipe.tokens.target
+    stated = [each if one is None else one.settings for one, each in zip(given, own, strict=True)]
+    shared = source is target if source or target else recipe.tokens.shared
+    tokens = Tokens(source=stated[0], shared=True) if shared else Tokens(source=stated[0], target=stated[1])
+    if tokens == recipe.tokens or not (source or target):
         return recipe
     tables = recipe.model_dump() | {"tokens": tokens.model_dump()}
     return parse_recipe(tables, "[tokens] of the model to start from", kind=TranslationRecipe)
 
 
-def _with_dropout(recipe: TranslationRecipe, tokenizers: Tokenizers) -> Tokenizers:
-    source, target = tokenizers
-    changed = _dropping(source, recipe.tokens.source)
+def _with_dropout(recipe: TranslationRecipe, given: GivenTokenizers) -> GivenTokenizers:
+    source, target = given
+    changed = source and _dropping(source, recipe.tokens.source)
     if target is source:
         return changed, changed
-    return changed, _dropping(target, recipe.tokens.source if recipe.tokens.shared else recipe.tokens.target)
+    return changed, target and _dropping(target, recipe.tokens.source if recipe.tokens.shared else recipe.tokens.target)
 
 
 def _dropping(tokenizer: Tokenizer, settings: Settings) -> Tokenizer:
@@ -149,10 +161,10 @@ def _dropping(tokenizer: Tokenizer, settings: Settings) -> Tokenizer:
     return changed.with_tags(tokenizer.vocabulary.tags)
 
 
-def _fingerprint(recipe: TranslationRecipe, corpora: Corpora, tokenizers: Tokenizers | None) -> str:
+def _fingerprint(recipe: TranslationRecipe, corpora: Corpora, given: GivenTokenizers) -> str:
     """A name for everything that batches depend on: settings, the content of all text, and given tokenizers."""
-    given = tokenizers or ()
-    learned = [[one.settings.model_dump(), one.state(), *one.vocabulary.tags] for one in given] or None
+    states = [one and [one.settings.model_dump(), one.state(), *one.vocabulary.tags] for one in given]
+    learned = states if any(states) else None
     facts = [_FORMAT, recipe.data.model_dump(exclude=_FILES), recipe.tokens.model_dump()]
     facts += [recipe.train.batch_tokens, learned]
     facts += [_digest(examples) for examples in (corpora.train, corpora.dev, corpora.test)]
@@ -169,7 +181,7 @@ def _digest(examples: Examples) -> list[str]:
 
 
 def _build(
-    folder: Path, recipe: TranslationRecipe, corpora: Corpora, tokenizers: Tokenizers | None, on_progress: OnProgress
+    folder: Path, recipe: TranslationRecipe, corpora: Corpora, given: GivenTokenizers, on_progress: OnProgress
 ) -> None:
     checked = check_corpora(corpora, recipe.data, recipe.tokens)
     checked.report.raise_if_refused()
@@ -178,8 +190,11 @@ def _build(
     write_texts(folder, _noting_tags(compress(records(corpora.train), kept), tags))
     texts = TextPairs(folder)
     _refuse_nothing(len(texts), checked.report)
+    tokenizers = _whole(given)
     if tokenizers is None:
-        tokenizers = _tagged(_train_tokenizers(recipe, texts, on_progress), recipe.data.tags)
+        tokenizers = _train_tokenizers(recipe, texts, given, on_progress)
+        if given[0] is None:
+            tokenizers = _tagged(tokenizers, recipe.data.tags)
         for name, tokenizer in zip(_NAMES, tokenizers, strict=True):
             save_tokenizer(tokenizer, folder / f"{name}.json")
     longest, remedy = recipe.data.longest, recipe.data.over_long
@@ -222,13 +237,19 @@ def _refuse_nothing(pairs: int, report: Report) -> None:
         raise DataError("\n".join([*report.lines(), "train: no pair is left to train on; change what is dropped"]))
 
 
-def _train_tokenizers(recipe: TranslationRecipe, texts: TextPairs, on_progress: OnProgress) -> Tokenizers:
+def _train_tokenizers(
+    recipe: TranslationRecipe, texts: TextPairs, given: GivenTokenizers, on_progress: OnProgress
+) -> Tokenizers:
+    """Tokenizers of both sides, of which those that are not given are trained."""
     tokens = recipe.tokens
     if tokens.shared:
         both = train_tokenizer(tokens.source, Side(texts, 0, 1), lambda count: on_progress("learning tokens", count))
         return both, both
-    source = train_tokenizer(tokens.source, Side(texts, 0), lambda count: on_progress("learning source tokens", count))
-    target = train_tokenizer(tokens.target, Side(texts, 1), lambda count: on_progress("learning target tokens", count))
+    sides = zip(_NAMES, (tokens.source, tokens.target), given, strict=True)
+    source, target = (
+        one or train_tokenizer(settings, Side(texts, side), partial(on_progress, f"learning {name} tokens"))
+        for side, (name, settings, one) in enumerate(sides)
+    )
     return source, target
 
 

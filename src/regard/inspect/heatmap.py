@@ -156,8 +156,8 @@ def _write_texts(panel: "Axes", drawn: Drawn, families: list[str], missing: set[
     for row, column in product(*map(range, shown.texts.shape)):
         dark = abs(shown.values[row, column]) > 0.55 * drawn.largest
         text = without(str(shown.texts[row, column]), missing)
-        place = {"ha": "center", "va": "center", "family": families, "parse_math": False}
-        panel.text(column + 0.5, row + 0.5, text, fontsize=size, color="white" if dark else INK, **place)
+        written = panel.text(column + 0.5, row + 0.5, text, fontsize=size, color="white" if dark else INK)
+        written.set(ha="center", va="center", family=families, parse_math=False)
 
 
 def _write_labels(panel: "Axes", drawn: Drawn, families: list[str], missing: set[str]) -> None:

@@ -12,6 +12,7 @@ axis without labels is counted from 0.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -27,6 +28,8 @@ from regard.inspect.labels import readable
 Links = frozenset[tuple[int, int]]
 """Pairs (source position, target position), counted from 0."""
 
+LONE = re.compile("[\ud800-\udfff]")
+"""Surrogates, which no file in UTF-8 can hold."""
 FORMAT = 1
 """Counted up when older versions could not read the JSON."""
 
@@ -165,14 +168,11 @@ class Inspection(Mapping[str, Array]):
 
     def to_json(self) -> str:
         """Compact JSON, from which `from_json` makes the same inspection."""
-        # Lone surrogates can be written as escapes only.
-        texts = (
-            *self.labels.values(),
-            (self.title,),
-            *(array.texts.flat for array in self.values() if array.texts is not None),
-        )
-        lone = any("\ud800" <= character <= "\udfff" for each in texts for text in each for character in str(text))
-        return json.dumps(self.plain(), ensure_ascii=lone, separators=(",", ":"), allow_nan=False)
+        plain = self.plain()
+        text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        if LONE.search(text):  # these can only be written as escapes
+            return json.dumps(plain, separators=(",", ":"), allow_nan=False)
+        return text
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:

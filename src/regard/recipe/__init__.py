@@ -39,7 +39,7 @@ from regard.recipe.model import Attention, RecurrentModel, TransformerModel
 from regard.recipe.pretrained import PairVectors, PretrainedVectors, TextVectors
 from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
 from regard.recipe.settings import Setting, settings
-from regard.recipe.training import Averaging, Optimizer, Schedule, Training, Validation
+from regard.recipe.training import Averaging, Optimizer, Schedule, Starting, Training, Validation
 from regard.recipe.translation import TranslationCorpus, TranslationRecipe
 from regard.recipe.vectors import (
     CbowVectors,
@@ -99,6 +99,7 @@ __all__ = [
     "Schedule",
     "Setting",
     "SkipgramVectors",
+    "Starting",
     "SvdVectors",
     "TaskKind",
     "TextVectors",

@@ -81,6 +81,31 @@ class Averaging(Section):
         return self
 
 
+class Starting(Section):
+    """Parts of another model to begin with, exactly as they are, with the tokenizers they need."""
+
+    model: FilePath = ""
+    """Folder of the other model, of any task."""
+    parts: list[str] = Field(default=[])
+    """Parts by what the names of their weights begin with, such as "encoder", "decoder" or "encoder.input.embedding";
+    "encoder.layers=layers" for one that the other model has under another name."""
+
+    @model_validator(mode="after")
+    def _names_both(self) -> Self:
+        if bool(self.model) != bool(self.parts):
+            there, missing = ("model", "parts") if self.model else ("parts", "model")
+            raise ValueError(f"{there} needs {missing} too: which parts of which model to begin with")
+        for part in self.parts:
+            if not all(part.split("=")) or part.count("=") > 1:
+                raise ValueError(f'parts: {part!r} names no part; write "encoder", or "encoder.layers=layers"')
+        return self
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Each part, and what the other model calls it."""
+        return [(part, other or part) for part, _, other in (each.partition("=") for each in self.parts)]
+
+
 class Training(Section):
     """The training loop."""
 
@@ -123,6 +148,8 @@ class Training(Section):
     """CPU threads of one process; 0 leaves it to torch. Small models are fastest with one."""
     start_from: FilePath = ""
     """Folder of a model whose weights this run begins with (fine-tuning), its tokenizers included."""
+    start: Starting = Starting()
+    """Parts of another model, perhaps of another task, that this run begins with; all else is new."""
     keep: Positive = 3
     """Checkpoints kept on disk besides the best one."""
     log_every: Positive = 50
@@ -148,6 +175,8 @@ class Training(Section):
         stops_by_itself = self.validation.patience or self.validation.target is not None
         if not (self.steps or self.epochs or self.minutes or stops_by_itself):
             raise ValueError("nothing ends this run; set steps, epochs, minutes, validation.patience or .target")
+        if self.start.model and self.start_from:
+            raise ValueError("start_from takes all of a model, start.parts some of one; leave one of them out")
         if self.schedule.kind == "cosine" and not (self.steps or self.epochs):
             raise ValueError("a cosine schedule must know its end; set steps or epochs, or another schedule.kind")
         return self

@@ -24,3 +24,9 @@ def check_terms(given: object) -> None:
         raise UsageError(f"terms = {given!r:.60}, but {what} is needed")
     for place, terms in enumerate(given):
         check_texts(f"terms[{place}]", terms, what)
+
+
+def check_not_empty(name: str, text: str) -> None:
+    """Refuses a text to look at that has no word."""
+    if not text.strip():
+        raise UsageError(f"the {name} is empty: there is nothing to look at; give at least one word")

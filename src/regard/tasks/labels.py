@@ -14,6 +14,11 @@ def labels_of(tokenizer: Tokenizer, text: str) -> tuple[str, ...]:
     return (*(text[piece.start : piece.end] or tokenizer.vocabulary[piece.token] for piece in pieces), END_LABEL)
 
 
+def words_of(tokenizer: Tokenizer, text: str, first: int = 0) -> tuple[int | None, ...]:
+    """The white-space word that every token is a piece of, counted from `first`, and None for END."""
+    return (*(first + piece.word for piece in tokenizer.pieces(text)), None)
+
+
 def token_name(tokenizer: Tokenizer, beyond: Sequence[str], token: int) -> str:
     """The label of a token by itself; `beyond` are the words of those beyond the vocabulary."""
     if token == END:

@@ -22,13 +22,11 @@ from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.loading import refuse_other_task
 from regard.tasks.ranks import gathered
 from regard.tasks.task import CountingTask, Task
+from regard.tasks.vocabularies import TOKENIZER, covers, tokenizer_of_part
 from regard.tokens import UNKNOWN, Tokenizer, load_tokenizer, save_tokenizer
 
 SAY_EVERY = 500_000
 """Lines between two lines that say how far a long preparation has come."""
-
-TOKENIZER = "tokenizer.json"
-"""File of a model folder that holds its tokenizer."""
 
 VALIDATION_ROWS = 10
 """Most rows in which development text is read side by side; each begins without what stands before it."""
@@ -55,7 +53,7 @@ class LanguageTask(Task):
     def prepare(cls, recipe: LanguageRecipe, folder: Path, say: Callable[[str], None]) -> Self:
         """Checks the text and says what it found, learns the tokens (or takes those of the model to start from), and
         lays the text out for quick access in the folder's cache."""
-        begun = _tokenizer_of(recipe.train.start_from, folder) if recipe.train.start_from else None
+        begun = _given_tokenizer(recipe, folder)
 
         def on_progress(what: str, lines: int) -> None:
             if lines % SAY_EVERY == 0:
@@ -151,6 +149,21 @@ def prepare_language(recipe: LanguageRecipe, folder: Path, say: Callable[[str], 
     """The task of a recipe, ready to be trained or counted."""
     kind = NgramTask if isinstance(recipe.model, NgramModel) else LanguageTask
     return kind.prepare(recipe, folder, say)
+
+
+PARTS = ("input.embedding", "embedding", "readout")
+"""Parts of a language model that know its tokens."""
+
+
+def _given_tokenizer(recipe: LanguageRecipe, folder: Path) -> Tokenizer | None:
+    """The tokenizer that comes with another model's weights."""
+    start = recipe.train.start
+    if recipe.train.start_from:
+        return _tokenizer_of(recipe.train.start_from, folder)
+    of_tokens = [other for part, other in start.pairs if any(covers(part, each) for each in PARTS)]
+    if of_tokens and ModelFolder(folder).is_begun:
+        return load_tokenizer(folder / TOKENIZER)
+    return tokenizer_of_part(start.model, of_tokens[0]) if of_tokens else None
 
 
 def _tokenizer_of(start_from: str, folder: Path) -> Tokenizer:

@@ -11,6 +11,7 @@ from regard.checkpoint import ModelFolder
 from regard.data import EncodedPairs, Pair, PairBatch, PairBatches, Position, evaluation_batches, prepare
 from regard.data.cache import remove_other_caches
 from regard.data.copying import Copied, Copying, words_in
+from regard.data.preparing import GivenTokenizers
 from regard.data.tagging import encode_tagged
 from regard.decode import Session, decode_all
 from regard.errors import DataError, ModelError
@@ -23,8 +24,8 @@ from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.loading import refuse_other_task
 from regard.tasks.ranks import gathered
 from regard.tasks.task import Task
-from regard.tasks.vocabularies import SIDES, load_tokenizers, tokenizer_file
-from regard.tokens import UNKNOWN, Tokenizer, save_tokenizer
+from regard.tasks.vocabularies import SIDES, covers, load_tokenizers, tokenizer_file, tokenizer_of_part
+from regard.tokens import UNKNOWN, Tokenizer, load_tokenizer, save_tokenizer
 
 SAY_EVERY = 100_000
 """Texts between two lines that say how far a long preparation has come."""
@@ -73,7 +74,7 @@ class TranslationTask(Task):
     def prepare(cls, recipe: TranslationRecipe, folder: Path, say: Callable[[str], None]) -> Self:
         """Checks the corpus and says what it found, trains the tokenizers (or takes those of the model to start from),
         and lays the training text out for quick access in the folder's cache."""
-        begun = _tokenizers_of(recipe.train.start_from, folder) if recipe.train.start_from else None
+        begun = _given_tokenizers(recipe, folder)
 
         def on_progress(what: str, count: int) -> None:
             if count % SAY_EVERY == 0:
@@ -83,7 +84,8 @@ class TranslationTask(Task):
         for line in prepared.report.lines():
             say(line)
         if prepared.recipe.tokens != recipe.tokens:
-            say(f"tokens: those of {recipe.train.start_from} are kept; of this recipe's [tokens], only dropout counts")
+            other = recipe.train.start_from or recipe.train.start.model
+            say(f"tokens: those of {other} are kept; of this recipe's [tokens], only dropout counts")
         refuse_other_text(folder, prepared.fingerprint)
         remove_other_caches(prepared.cache)
         dev = list(prepared.corpora.dev)
@@ -209,6 +211,33 @@ class TranslationTask(Task):
             self._session = Session(model)
         self._session.refresh()
         return self._session
+
+
+PARTS = {"source": ("encoder.input.embedding",), "target": ("decoder.input.embedding", "readout")}
+"""Parts of a translator that know the tokens of a side."""
+
+
+def _given_tokenizers(recipe: TranslationRecipe, folder: Path) -> GivenTokenizers:
+    """The tokenizers that come with another model's weights, of each side."""
+    start = recipe.train.start
+    if recipe.train.start_from:
+        return _tokenizers_of(recipe.train.start_from, folder)
+    found: list[Tokenizer | None] = []
+    for side in SIDES:
+        of_side = [other for part, other in start.pairs if any(covers(part, each) for each in PARTS[side])]
+        if ModelFolder(folder).is_begun and of_side:
+            found.append(load_tokenizer(tokenizer_file(folder, side)))
+        else:
+            found.append(tokenizer_of_part(start.model, of_side[0]) if of_side else None)
+    source, target = found
+    if not recipe.tokens.shared:
+        return source, target
+    if source and target and (source.kind, source.state()) != (target.kind, target.state()):
+        raise ModelError(
+            f"train.start: tokens.shared = true, but the parts of {start.model} have different tokenizers; set "
+            "tokens.shared = false"
+        )
+    return source or target, source or target
 
 
 def _tokenizers_of(start_from: str, folder: Path) -> tuple[Tokenizer, Tokenizer]:

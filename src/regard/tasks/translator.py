@@ -32,8 +32,8 @@ from regard.metrics import Score
 from regard.models import build_model
 from regard.models.generator import Generator
 from regard.recipe import Decoding, HeldOut, TranslationRecipe, change_section
-from regard.tasks.arguments import check_terms, check_texts
-from regard.tasks.labels import labels_of, token_name, touched
+from regard.tasks.arguments import check_not_empty, check_terms, check_texts
+from regard.tasks.labels import labels_of, token_name, touched, words_of
 from regard.tasks.vocabularies import load_tokenizers
 from regard.tokens import END, UNKNOWN, Tokenizer
 from regard.tokens.subwords import Subwords
@@ -295,39 +295,34 @@ class Translator:
         gates and states, probabilities and candidates. `links` are true ones between characters of source and target,
         where they are known."""
         check_texts("texts", [source] if target is None else [source, target])
-        for name, text in (("source", source), ("target", target)):
-            if text is not None and not text.strip():
-                raise UsageError(f"the {name} is empty: there is nothing to look at; give at least one word")
+        check_not_empty("source", source)
         if target is None:
             target = self.translate([source])[0].text
-        read, first = self._read([source]), len(self._no_words)
-        batch = PairBatch.of(read.tokens, self._targets([target], read), [0], words=read.words).to(
-            device_of(self.model)
-        )
-        names = partial(token_name, self.target_tokenizer, read.beyond[0])
-        arrays = watch_writing(self.model, batch.source, batch.given.tokens, batch.wanted.tokens, names)
-        labels = {
-            "source": labels_of(self.source_tokenizer, source),
-            "target": labels_of(self.target_tokenizer, target),
-        }
-        labels["source"] = (*(f"<2{self._tag}>" for _ in self._no_words), *labels["source"])
-        sources, targets = (
-            _units(*side, None) for side in ((self.source_tokenizer, source), (self.target_tokenizer, target))
-        )
-        gold = frozenset(
-            both
-            for one, other in links
-            for both in product(
-                touched(self.source_tokenizer, source, one, first), touched(self.target_tokenizer, target, other, 0)
-            )
-        )
+        else:
+            check_not_empty("target", target)
+        reader, writer, read = self.source_tokenizer, self.target_tokenizer, self._read([source])
+        batch = PairBatch.of(read.tokens, self._targets([target], read), [0], words=read.words)
+        batch, name = batch.to(device_of(self.model)), partial(token_name, writer, read.beyond[0])
+        first, labels, words = len(self._no_words), labels_of(writer, target), words_of(writer, target)
         return Inspection(
-            arrays,
-            labels | {"past": (BEGIN_LABEL, *labels["target"][:-1])},
+            watch_writing(self.model, batch.source, batch.given.tokens, batch.wanted.tokens, name),
+            {
+                "source": (*(f"<2{self._tag}>" for _ in self._no_words), *labels_of(reader, source)),
+                "target": labels,
+                "past": (BEGIN_LABEL, *labels[:-1]),
+            },
             title=f"{source} → {target}",
-            words={"source": (*self._no_words, *sources), "target": (*targets,), "past": (None, *targets[:-1])},
+            words={
+                "source": (*self._no_words, *words_of(reader, source)),
+                "target": words,
+                "past": (None, *words[:-1]),
+            },
             shown=self.model.cross_taps or ("surprisals", "candidates"),
-            gold=gold,
+            gold=frozenset(
+                both
+                for one, other in links
+                for both in product(touched(reader, source, one, first), touched(writer, target, other, 0))
+            ),
         )
 
     @property
@@ -452,9 +447,9 @@ def _changed(decoding: Decoding, beam: int | None, n_best: int | None) -> Decodi
 
 def _units(tokenizer: Tokenizer, text: str, spans: Callable[[str], list[Span]] | None) -> list[int | None]:
     """For each token of a text the unit it belongs to, and none for END."""
-    pieces = tokenizer.pieces(text)
     if spans is None:
-        return [*(piece.word for piece in pieces), None]
+        return [*words_of(tokenizer, text)]
+    pieces = tokenizer.pieces(text)
     unit_of = {place: unit for unit, (start, end) in enumerate(spans(text)) for place in range(start, end)}
     # A subword may begin with the space before its word.
     places = ((place for place in range(piece.start, piece.end) if place in unit_of) for piece in pieces)

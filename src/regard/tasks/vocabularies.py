@@ -2,14 +2,35 @@
 
 from pathlib import Path
 
+from regard.errors import ModelError
+from regard.tasks.loading import task_of
 from regard.tokens import Tokenizer, load_tokenizer
 
 SIDES = ("source", "target")
+TOKENIZER = "tokenizer.json"
+"""The file of a model that has one tokenizer."""
 
 
 def tokenizer_file(folder: Path, side: str) -> Path:
     """The file of a side's tokenizer."""
     return folder / f"tokenizer.{side}.json"
+
+
+def tokenizer_of_part(model: str, part: str) -> Tokenizer:
+    """The tokenizer of the text that a part of the model to start from reads or writes: that of the source for an
+    encoder, if the model has one for each side."""
+    folder, side = Path(model), "source" if part.split(".")[0] == "encoder" else "target"
+    try:
+        task_of(folder)  # says in words if there is no model
+        file = tokenizer_file(folder, side)
+        return load_tokenizer(file if file.exists() else folder / TOKENIZER)
+    except ModelError as error:
+        raise ModelError(f"train.start: {error}") from None
+
+
+def covers(part: str, other: str) -> bool:
+    """Whether one part of a model is inside of another."""
+    return f"{part}.".startswith(f"{other}.") or f"{other}.".startswith(f"{part}.")
 
 
 def load_tokenizers(folder: Path) -> tuple[Tokenizer, Tokenizer]:

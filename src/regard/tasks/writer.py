@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property, partial
 from importlib.metadata import version
+from itertools import accumulate
 from pathlib import Path
 from typing import Self
 
@@ -37,10 +38,10 @@ from regard.models import ContinuousCache, LanguageModel, build_language_model
 from regard.models.continuous_cache import SHARE, THETA
 from regard.models.ngram.generator import NgramLanguageModel
 from regard.recipe import HeldOut, LanguageDecoding, LanguageRecipe, TransformerLanguageModel
-from regard.tasks.arguments import check_texts
-from regard.tasks.labels import labels_of, token_name
-from regard.tasks.language import TOKENIZER
+from regard.tasks.arguments import check_not_empty, check_texts
+from regard.tasks.labels import labels_of, token_name, words_of
 from regard.tasks.reading import log_probs_of
+from regard.tasks.vocabularies import TOKENIZER
 from regard.tokens import BEGIN, END, PAD, UNKNOWN, Tokenizer, load_tokenizer
 from regard.tokens.streaming import TextStream
 
@@ -243,28 +244,30 @@ class Writer:
             )
         (text,), data = texts, self.recipe.data
         lines = text.split("\n")
-        if not text.strip():
-            raise UsageError("the text is empty: there is nothing to look at; give at least one word")
+        check_not_empty("text", text)
         if data.context == "lines" and len(lines) > 1:
             raise UsageError("this model reads each line by itself (data.context = 'lines'); give a text of one line")
         tokens = [int(token) for token in self.tokens_of(Text("test", data, lines)).stream]
         kept = [line for line in lines if line.strip() or data.empty != "drop"]
-        labels = tuple(
-            label for line in kept for label in labels_of(self.tokenizer, line)[: None if data.end_of_line else -1]
+        ends = None if data.end_of_line else -1
+        labels = tuple(label for line in kept for label in labels_of(self.tokenizer, line)[:ends])
+        before = accumulate((len(line.split()) for line in kept), initial=0)
+        words = tuple(
+            word
+            for first, line in zip(before, kept, strict=False)
+            for word in words_of(self.tokenizer, line, first)[:ends]
         )
-        given = [first_token(data.context), *tokens[:-1]]
-        nothing = torch.zeros(1, 0, dtype=torch.long, device=self.model.like.device)
-        arrays = watch_writing(
-            self.model,
-            Padded(nothing, nothing.new_zeros(1)),
-            *(torch.tensor([row], device=nothing.device) for row in (given, tokens)),
-            name=partial(token_name, self.tokenizer, self.beyond),
-        )
+        wanted = torch.tensor([tokens], device=self.model.like.device)
+        given = torch.tensor([[first_token(data.context), *tokens[:-1]]], device=wanted.device)
+        nothing = Padded(wanted[:, :0], wanted.new_zeros(1))
+        name = partial(token_name, self.tokenizer, self.beyond)
+        arrays = watch_writing(self.model, nothing, given, wanted, name)
         attention = tuple(name for name, array in arrays.items() if "head" in array.axes)
         return Inspection(
             arrays,
             {"target": labels, "past": (BEGIN_LABEL, *labels[:-1])},
             title=text,
+            words={"target": words, "past": (None, *words[:-1])},
             shown=("surprisals", "candidates", *attention),
             note="" if len(arrays) > 3 else "this model has no attention, gates or states inside: only its candidates",
         )

@@ -7,7 +7,7 @@ from regard.errors import ModelError
 from regard.models.ngram.generator import NgramLanguageModel
 from regard.recipe import LanguageRecipe, parse_recipe
 from regard.tasks import Writer
-from regard.tasks.language import TOKENIZER
+from regard.tasks.vocabularies import TOKENIZER
 from regard.tokens import save_tokenizer
 from regard.tokens.vocabulary import SPECIAL_NAMES
 from regard.tokens.words import Words

@@ -5,8 +5,9 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from regard.checkpoint import Checkpoint, Progress, load_weights, put_weights, weights_of
+from regard.checkpoint import Checkpoint, Progress, load_weights, put_part, put_weights, weights_of
 from regard.errors import UsageError
+from regard.recipe import Starting
 from regard.tasks.task import Task
 from regard.train.averaging import build_average
 from regard.train.captured import build_runner
@@ -45,6 +46,13 @@ class Learner:
         weights = load_weights(folder)
         for model in {self.model, self.used}:
             put_weights(model, weights, folder)
+
+    def start_from_parts(self, start: Starting) -> None:
+        """Takes over parts of another model."""
+        weights = load_weights(start.model)
+        for model in {self.model, self.used}:
+            for part, other in start.pairs:
+                put_part(model, part, weights, other, start.model)
 
     def start_new(self, task: Task) -> list[str]:
         """Takes over what a new model of the task starts from; says in lines what that is."""

@@ -100,7 +100,7 @@ def _refuse_other_settings(recipe: Recipe, folder: ModelFolder) -> None:
     """Before the data is prepared, where a changed setting would look like changed text."""
     if folder.goes_on:
         # A model to start from brings its own tokens, whatever the recipe says of them.
-        free = (*FREE, "tokens.") if recipe.train.start_from else FREE
+        free = (*FREE, "tokens.") if recipe.train.start_from or recipe.train.start.model else FREE
         check_same_run(read_recipe(folder.recipe), recipe, folder.path, free)
 
 

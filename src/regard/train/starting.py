@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from regard.checkpoint import Progress
-from regard.errors import UsageError
-from regard.recipe import AnyRecipe, settings
+from regard.checkpoint import ModelFolder, Progress
+from regard.errors import ModelError, UsageError
+from regard.recipe import AnyRecipe, Recipe, Starting, settings
 from regard.tasks.task import Task
 from regard.train.keeper import Keeper
 from regard.train.learner import Learner
@@ -30,7 +30,32 @@ def begin(task: Task, learner: Learner, keeper: Keeper) -> tuple[Progress, str, 
     if other:
         learner.start_from(Path(other))
         return progress, f"begins with the weights of {other}", True
-    return progress, "\n".join([*learner.start_new(task), "begins with new weights"]), True
+    said, start = learner.start_new(task), task.recipe.train.start
+    if start.model:
+        _start_from_parts(learner, task.recipe, start)
+        said.append(f"begins with {', '.join(start.parts)} of {start.model}; all else is new")
+        return progress, "\n".join(said), True
+    return progress, "\n".join([*said, "begins with new weights"]), True
+
+
+def _start_from_parts(learner: Learner, recipe: Recipe, start: Starting) -> None:
+    differ: list[str] = []
+    try:
+        differ = _differences(recipe, ModelFolder(Path(start.model)).read_recipe(AnyRecipe), start.parts)
+        learner.start_from_parts(start)
+    except ModelError as error:
+        settings = f"; settings that differ: {', '.join(differ)}" if differ else ""
+        raise ModelError(f"train.start: {error}{settings}") from None
+
+
+def _differences(ours: Recipe, theirs: AnyRecipe, parts: list[str]) -> list[str]:
+    """Settings of both models that differ: of their encoders, if nothing else is taken over."""
+    tables = [getattr(recipe, "model", None) for recipe in (ours, theirs)]
+    if all(part.startswith("encoder") for part in parts):
+        tables = [getattr(table, "source_encoder", table) for table in tables]
+    mine, other = ({} if table is None else table.model_dump() for table in tables)
+    names = [name for name in mine if name in other and mine[name] != other[name] and not isinstance(mine[name], dict)]
+    return [f"{name} = {mine[name]!r}, there {other[name]!r}" for name in names]
 
 
 def check_same_run(before: AnyRecipe, now: AnyRecipe, where: Path, free: tuple[str, ...] = FREE) -> None:

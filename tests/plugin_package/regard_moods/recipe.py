@@ -1,0 +1,56 @@
+"""The recipe of a judge of moods, and the table of an encoder."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from regard.recipe import AnyRecipe, Corpus, EncoderTable, Recipe
+from regard.recipe.section import FilePath, Positive, Section
+
+
+class MoodsData(Corpus):
+    """Files of lines `mood ~ sentence`."""
+
+    train: list[FilePath] = Field(default=[])
+    """Training text."""
+    dev: list[FilePath] = Field(default=[])
+    """Development text."""
+    test: list[FilePath] = Field(default=[])
+    """Test text."""
+
+
+class MoodsModel(Section):
+    """A weighted mean of word vectors."""
+
+    width: Positive = 8
+    """Width of the word vectors."""
+
+
+class MoodsCorpus(AnyRecipe):
+    """What reading the data needs."""
+
+    task: Literal["moods"]
+    data: MoodsData
+    """Where sentences come from."""
+
+
+class MoodsRecipe(MoodsCorpus, Recipe):
+    """A recipe for a judge of moods."""
+
+    data: MoodsData
+    """Where sentences come from."""
+    model: MoodsModel = MoodsModel()
+    """The model."""
+
+
+class ReversedEncoding(EncoderTable):
+    """Word vectors, and the mean of them, mapped once."""
+
+    kind: Literal["reversed"]
+    """Which encoder."""
+    width: Positive = 8
+    """Width of the word vectors and of the features."""
+
+    @property
+    def input_width(self) -> int:
+        return self.width

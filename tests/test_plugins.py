@@ -1,0 +1,237 @@
+"""What another package brings works in every command, without a line about it in ours."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from safetensors.numpy import load_file
+
+PACKAGE = Path(__file__).parent / "plugin_package"
+OURS = Path(__file__).parent.parent / "src"
+MOODS = """\
+task = "moods"
+
+[data]
+train = ["train.moods"]
+dev = ["dev.moods"]
+test = ["dev.moods"]
+
+[train]
+steps = 240
+log_every = 1
+device = "cpu"
+
+[train.optimizer]
+rate = 0.05
+
+[train.schedule]
+kind = "constant"
+warmup = 0
+
+[train.validation]
+every = 40
+metric = "misses"
+"""
+TRANSLATOR = [
+    *("data.corpus=copy", "data.examples=40", "tokens.source.kind=characters", "tokens.target.kind=characters"),
+    *("model.kind=recurrent", "model.embedding=8", "model.hidden=8", "model.attention.score=taxicab"),
+    *("model.encoder.kind=reversed", "model.encoder.width=8", "train.steps=3", "train.device=cpu"),
+]
+# One process for many commands: torch is imported once.
+DRIVER = """
+import json, sys
+from command_line import regard
+for arguments, stdin in json.load(sys.stdin):
+    told = regard(*arguments, stdin=stdin.encode())
+    print(json.dumps([told.code, told.out, told.err]))
+"""
+
+
+@dataclass(frozen=True)
+class Told:
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder to work in, and where packages are installed."""
+
+    folder: Path
+    packages: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        paths = (self.packages, OURS, Path(__file__).parent)
+        return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), "OMP_NUM_THREADS": "1"}
+
+    def regard(self, *commands: list[str], stdin: str = "") -> list[Told]:
+        """What each command tells."""
+        given = json.dumps([(command, stdin) for command in commands])
+        python = [sys.executable, "-c", DRIVER]
+        options = {"cwd": self.folder, "env": self.environment, "timeout": 300}
+        ended = subprocess.run(python, input=given, capture_output=True, text=True, check=False, **options)
+        assert ended.returncode == 0, ended.stderr
+        return [Told(*json.loads(line)) for line in ended.stdout.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The stranger's package, installed as any other."""
+    target = tmp_path_factory.mktemp("packages")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps"]
+    subprocess.run([*pip, "--no-build-isolation", "--no-index", "--target", str(target), str(PACKAGE)], check=True)
+    return target
+
+
+@pytest.fixture
+def place(tmp_path: Path, packages: Path) -> Place:
+    glad = [f"glad ~ {word} is fine" for word in ("spring", "summer", "music", "bread")]
+    sad = [f"sad ~ {word} is lost" for word in ("autumn", "winter", "money", "rain")]
+    (tmp_path / "train.moods").write_text("\n".join([*glad, *sad]) + "\n")
+    (tmp_path / "dev.moods").write_text("glad ~ winter is fine\nsad ~ music is lost\n")
+    (tmp_path / "bad.moods").write_text("glad ~ it is spring\nit is autumn\n")
+    (tmp_path / "my.toml").write_text(MOODS)
+    return Place(tmp_path, packages)
+
+
+def test_a_task_of_another_package_does_all_that_ours_do(place: Place) -> None:
+    told = place.regard(
+        ["--help"],
+        ["check", "train.moods", "--dev", "dev.moods"],
+        ["check", "bad.moods"],
+        ["train", "my.toml", "--out", "whole", "--set", "train.validation.metric=mises"],
+        ["train", "my.toml", "--out", "whole", "--set", "model.wdth=3"],
+        ["train", "my.toml", "--out", "whole"],
+        ["evaluate", "whole"],
+        ["look", "whole", "winter is fine", "--list"],
+        ["look", "whole", "winter is fine"],
+        ["look", "whole", "winter is fine", "-o", "look.png"],
+        ["judge", "whole"],
+        ["translate", "whole"],
+        ["recipes", "--settings"],
+        stdin="winter is fine\nmusic is lost\n",
+    )
+    helped, good, bad, metric, setting, trained, evaluated, listed, looked, drawn, judged, other, settings = told
+    assert "judge" in helped.out
+    assert "Tell the mood of each line" in helped.out
+    assert (good.code, good.out) == (0, "train: 8 sentences\ndev: 2 sentences\nnothing doubtful was found\n")
+    assert bad.code == 2
+    assert re.search(r"bad\.moods:2: 'it is autumn' has no mood; write it before ' ~ '", bad.err)
+    assert "train.validation.metric = 'mises' is not allowed; allowed are 'misses' or 'loss'" in metric.err
+    assert "unknown setting 'model.wdth'; nearest known: 'model.width'" in setting.err
+    assert trained.code == 0, trained.err
+    assert evaluated.out == "misses 0 (of:2|moods:2.5)\n"
+    assert listed.out == "weights  source 3\nmoods    mood 2\n"
+    assert "winter is fine → glad" in looked.out
+    assert drawn.code == 0
+    assert (place.folder / "look.png").stat().st_size > 1000
+    assert judged.out == "glad\nsad\n"
+    assert "this model is for moods, and a model for translation is needed here; it can judge" in other.err
+    assert "model.width = 8  [moods only]" in settings.out
+
+
+def test_a_killed_run_of_another_package_s_task_ends_in_the_same_bits(place: Place) -> None:
+    command = [sys.executable, "-m", "regard", "train", "my.toml", "--out", "killed"]
+    with subprocess.Popen(
+        command, cwd=place.folder, env=place.environment, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("step 60:"):
+                process.send_signal(signal.SIGKILL)
+                break
+    assert process.returncode == -signal.SIGKILL
+    resumed, whole = place.regard(
+        ["train", "my.toml", "--out", "killed", "--resume"], ["train", "my.toml", "--out", "whole"]
+    )
+    assert (resumed.code, whole.code) == (0, 0)
+    assert "goes on from step-000000" in resumed.err
+    folders = (place.folder / name / "checkpoints/step-00000240" for name in ("killed", "whole"))
+    weights, others = (load_file(folder / "model.safetensors") for folder in folders)
+    assert all((weights[name] == others[name]).all() for name in others)
+
+
+def test_a_score_and_an_encoder_of_another_package_in_a_translator(place: Place, tmp_path: Path) -> None:
+    changes = [part for change in TRANSLATOR for part in ("--set", change)]
+    (tmp_path / "translator.toml").write_text("")
+    trained, evaluated, looked = place.regard(
+        ["train", "translator.toml", "--out", "mine", *changes],
+        ["evaluate", "mine"],
+        ["look", "mine", "a b", "--show", "encoder.output"],
+    )
+    assert trained.code == 0, trained.err
+    assert evaluated.out.startswith("accuracy")
+    assert "encoder.output" in looked.out
+    assert json.loads((tmp_path / "mine/format.json").read_text())["packages"] == {"regard-moods": "2.5"}
+    # Somewhere else, without the package:
+    elsewhere = Place(tmp_path, tmp_path / "nothing")
+    loaded, listed, again = elsewhere.regard(
+        ["evaluate", "mine"], ["recipes"], ["train", "translator.toml", "--out", "again", *changes]
+    )
+    assert (loaded.code, listed.code, again.code) == (2, 0, 2)
+    assert loaded.err == (
+        "regard: mine: this model needs the package regard-moods (it was made with 2.5), but it is not installed; "
+        "install it: pip install regard-moods\n"
+    )
+    assert "model.attention.score = 'taxicab' is not allowed; allowed are " in again.err
+
+
+def faulty(folder: Path, body: str) -> Place:
+    """A package that does something wrong, laid down as an installer would."""
+    packages = folder / "packages"
+    about = packages / "faulty-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: faulty\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[regard.plugins]\nfaulty = faulty:register\n")
+    (packages / "faulty.py").write_text(body)
+    return Place(folder, packages)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("import nowhere", "ModuleNotFoundError: No module named 'nowhere'"),
+        (
+            "from regard.recipe.names import SCORES\n"
+            "def register():\n"
+            "    SCORES.register('mine', 'faulty:mine')\n"
+            "    SCORES.register('dot', 'faulty:dot')\n",
+            "the score 'dot' is taken by regard; choose another name",
+        ),
+    ],
+)
+def test_a_package_that_fails_is_named_and_all_else_works(tmp_path: Path, body: str, reason: str) -> None:
+    place = faulty(tmp_path, body)
+    listed, wanted = place.regard(["recipes"], ["recipes", "dates"])
+    assert listed.code == 0
+    assert listed.out.startswith("dates")
+    assert listed.err == (
+        f"regard: warning: the package faulty 1.0 adds to Regard, but failed: {reason}; what it brings is missing "
+        "here. Upgrade it, or remove it: pip uninstall faulty\n"
+    )
+    assert wanted.code == 0
+    (tmp_path / "empty.toml").write_text("")
+    changes = ["--set", "data.corpus=copy", "--set", "model.kind=recurrent", "--set", "train.steps=1"]
+    (refused,) = place.regard(["check", "empty.toml", *changes, "--set", "model.attention.score=mine"])
+    assert f"not loaded: faulty 1.0 ({reason})" in refused.err
+
+
+def test_help_without_packages_imports_neither_torch_nor_a_command(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.argv = ['regard', '--help']\n"
+        "from regard.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'torch', 'numpy', 'regard.cli.translate'} & set(sys.modules)\n"
+        "sys.exit(', '.join(sorted(heavy)))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
