@@ -26,6 +26,9 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 """One of each kind."""
 
+CARRYING = [kind for kind in MODELS if kind not in ("ngram", "transformer")]
+"""Models that learn and carry all that they know from one segment into the next; a Transformer forgets."""
+
 
 def write_text(folder: Path, sizes: dict[str, int] | None = None) -> dict[str, list[str]]:
     """Files of lines of a few words, and empty ones between documents; their names by part."""

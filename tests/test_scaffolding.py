@@ -1,5 +1,6 @@
-"""The documents name files, headings and figures that exist, and the lock file pins what the project asks for."""
+"""Documents name files, headings and figures that exist, the lock pins what the project asks for, code stays small."""
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -101,3 +102,40 @@ def test_the_lock_pins_what_the_project_asks_for(wanted: str) -> None:
 def test_the_lock_is_of_no_one_machine() -> None:
     assert str(pins()["torch"]) == "2.13.0"
     assert [name for name, version in pins().items() if version.local or name.startswith(("nvidia", "cuda"))] == []
+
+
+MOST_LINES, MOST_LINES_OF_A_FUNCTION, MOST_PARAMETERS = 600, 90, 10
+SOURCES = sorted((ROOT / "src" / "regard").rglob("*.py"))
+
+
+def _functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def _is_compiled(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """By numba or Triton, which take arrays and sizes apart."""
+    return any(re.search(r"\b(njit|jit|vectorize)\b", ast.unparse(each)) for each in function.decorator_list)
+
+
+def test_files_fit_into_the_budget() -> None:
+    assert len(SOURCES) > 200
+    sizes = {str(path): len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCES}
+    assert {name: size for name, size in sizes.items() if size > MOST_LINES} == {}
+
+
+def test_functions_fit_into_the_budget() -> None:
+    """Commands have a parameter for each option."""
+    long, many = [], []
+    for path in SOURCES:
+        is_command = path.is_relative_to(ROOT / "src" / "regard" / "cli")
+        for function in _functions(path):
+            name = f"{path.relative_to(ROOT)}: {function.name}"
+            if (function.end_lineno or 0) - function.lineno + 1 > MOST_LINES_OF_A_FUNCTION:
+                long.append(name)
+            given = function.args
+            parameters = [each for each in (*given.posonlyargs, *given.args, *given.kwonlyargs) if each.arg != "self"]
+            if len(parameters) > MOST_PARAMETERS and not is_command and not _is_compiled(function):
+                many.append(name)
+    assert long == []
+    assert many == []

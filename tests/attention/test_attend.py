@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from regard.attention import NORMALIZERS, SCORES, Additive, Attention, ScaledDot, attend, causal, combine
+from regard.attention import NORMALIZERS, SCORES, Additive, Attention, DotScore, ScaledDot, attend, causal, combine
 from regard.errors import UsageError
 from regard.tap import intervene, record
 
@@ -98,7 +98,7 @@ def test_weights_shown_are_those_of_the_fast_kernel(seed: int, queries: int, key
     torch.testing.assert_close(context, F.scaled_dot_product_attention(query, key, values))
 
 
-@pytest.mark.parametrize("score", ["dot", "scaled_dot", "multiplicative", "cosine"])
+@pytest.mark.parametrize("score", [name for name in SCORES if isinstance(build(name).score, DotScore)])
 def test_unwatched_dot_products_run_in_the_fused_kernel(score: str, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[bool] = []
     kernel = F.scaled_dot_product_attention
@@ -175,7 +175,7 @@ def test_intervened_scores_stay_masked() -> None:
     assert (seen.last("weights")[..., 2:] == 0).all()
 
 
-@pytest.mark.parametrize("score", ["scaled_dot", "additive"])
+@each_score
 def test_dropout_falls_on_the_weights_in_training_only(score: str) -> None:
     attention, (query, key, value) = build(score, dropout=0.5), parts(keys=64)
     with record(attention, "weights") as seen:

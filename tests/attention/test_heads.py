@@ -1,5 +1,6 @@
 """Heads against torch's own, against loops, and under the law that no cut of a sequence changes the outcome."""
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -267,17 +268,21 @@ def test_half_precision_stays_half() -> None:
         ({"heads": 3}, "width = 8 cannot be divided among heads = 3; choose a divisor of 8"),
         ({"heads": 0}, "width = 8 cannot be divided among heads = 0; choose a divisor of 8"),
         ({"heads": 4, "groups": 3}, "heads = 4 cannot be divided among groups = 3; choose a divisor of 4"),
-        (
-            {"heads": 4, "score": "scaled"},
-            "score 'scaled' is not known; known are 'scaled_dot', 'dot', 'multiplicative', 'additive', "
-            "'concatenation', 'cosine', 'inverse_distance' or 'gaussian', or a score or function",
-        ),
     ],
 )
 def test_heads_that_cannot_be_built_say_why(arguments: dict[str, int | str], message: str) -> None:
     with pytest.raises(UsageError) as error:
         Heads(8, **arguments)
     assert str(error.value) == message
+
+
+def test_an_unknown_score_is_refused_with_every_known_one_the_nearest_first() -> None:
+    with pytest.raises(UsageError) as error:
+        Heads(8, 4, score="scaled")
+    said = str(error.value)
+    assert said.startswith("score 'scaled' is not known; known are 'scaled_dot', ")
+    assert said.endswith(", or a score or function")
+    assert sorted(re.findall(r"'(\w+)'", said)) == sorted(["scaled", *SCORES])
 
 
 def test_heads_for_another_source_cannot_look_at_their_queries() -> None:

@@ -14,6 +14,7 @@ from command_line import ALONE, regard
 from regard.recipe import VectorsRecipe, read_recipe
 from regard.train.vectors import Learned, Pace
 from regard.vectors import Vectors
+from regard.vectors.learning import LEARNERS
 
 SMALL = [f"vectors.{change}" for change in ("dimension=6", "negatives=2", "window=2", "epochs=2", "sample=0.1")]
 OPTIONS = [part for change in SMALL for part in ("--set", change)]
@@ -27,7 +28,7 @@ def text(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", ["skipgram", "cbow", "svd", "hellinger", "glove"])
+@pytest.mark.parametrize("kind", LEARNERS)
 def test_every_way_to_learn_learns(text: Path, tmp_path: Path, kind: str) -> None:
     changes = OPTIONS if kind in ("skipgram", "cbow") else ["--set", "vectors.dimension=6"]
     told = regard(

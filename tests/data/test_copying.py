@@ -9,7 +9,7 @@ from regard import recipe
 from regard.data.batch import PairBatch, Worded
 from regard.data.batches import PairBatches, Position, evaluation_batches
 from regard.data.copying import Copying
-from regard.tokens import END, UNKNOWN, Tokenizer, train_tokenizer
+from regard.tokens import END, TOKENIZERS, UNKNOWN, Tokenizer, train_tokenizer
 from regard.tokens.rows import Rows
 
 KNOWN_SOURCE = ["the cat sat on a mat", "the dog sat", "a cat a dog"]
@@ -25,7 +25,7 @@ def text_of(copied_words: list[int], beyond: tuple[str, ...], target: Tokenizer)
     return target.decode(copied_words, beyond)
 
 
-@pytest.mark.parametrize("kind", ["words", "characters", "bpe", "unigram"])
+@pytest.mark.parametrize("kind", [kind for kind in TOKENIZERS if kind != "bytes"])
 @given(source=words, target=words)
 def test_the_words_of_a_source_read_as_the_source(kind: str, source: list[str], target: list[str]) -> None:
     left, right = tokenizer(KNOWN_SOURCE, kind), tokenizer(KNOWN_TARGET, kind)

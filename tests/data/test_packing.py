@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pair_strategies import ListedPairs, TokenPair, token_pairs
 from torch import Tensor
 
+from regard.attention import POSITIONS
 from regard.data import PairBatch, PairBatches, Position, evaluation_batches
 from regard.data.filling import WIDTH, Packing, first_fit
 from regard.data.packing import Packed, PackedBatch, PackedRows
@@ -155,7 +156,7 @@ def loss_and_gradients(model: Generator, batch: PairBatch) -> list[Tensor]:
 SOURCES, TARGETS = [[4, 5, 6], [5], [], [6, 6, 4, 5, 7], [7]], [[5, 6, 7, 8], [], [4, 4], [8], [6, 7]]
 
 
-@pytest.mark.parametrize("position", ["sinusoidal", "learned", "rotary", "relative", "alibi"])
+@pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("changes", [{}, {"window": 2}, {"norm": "post"}])
 def test_packed_pairs_give_the_loss_and_the_gradient_of_padded_ones(position: str, changes: dict[str, Any]) -> None:
     sizes = {"width": 8, "heads": 2, "feedforward": 12, "encoder_layers": 2, "decoder_layers": 2, "clip": 2}

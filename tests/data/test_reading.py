@@ -77,7 +77,6 @@ def test_parts_that_are_not_named_are_empty(tmp_path: Path) -> None:
 
 
 def test_every_corpus_of_a_recipe_loads() -> None:
-    assert set(CORPORA) == {"files", "dates", "copy", "reverse"}
     for name in set(CORPORA) - {"files"}:
         corpora = load_corpus(Data.model_validate({"corpus": name, "examples": 3}), seed=1)
         assert len(list(corpora.train)) == 3

@@ -10,9 +10,10 @@ from sacrebleu.metrics.chrf import CHRF
 
 from regard.decode import Hypothesis
 from regard.decode.bayes import least_risk
+from regard.metrics.pairwise import UTILITIES
 
 SINGLE = {"chrf": CHRF(), "bleu": BLEU(effective_order=True, force=True)}
-utilities = st.sampled_from(["chrf", "bleu"])
+utilities = st.sampled_from(sorted(UTILITIES))
 texts = st.lists(st.sampled_from("abc"), max_size=6).map(" ".join)
 candidates = st.lists(st.tuples(texts, st.floats(-2000, 0)), min_size=1, max_size=6)
 
@@ -47,7 +48,7 @@ def test_of_identical_candidates_the_first_is_left(text: str, count: int, utilit
     assert only.score == pytest.approx(100)
 
 
-@pytest.mark.parametrize("utility", ["chrf", "bleu"])
+@pytest.mark.parametrize("utility", UTILITIES)
 def test_a_consensus_beats_a_likelier_outlier(utility: str) -> None:
     alike = ["the house is small .", "the house is tiny .", "a house is small ."]
     log_probs = [-1.2, -1.6, -1.6, -1.6]
@@ -58,7 +59,7 @@ def test_a_consensus_beats_a_likelier_outlier(utility: str) -> None:
     assert found[0].log_prob == -1.6
 
 
-@pytest.mark.parametrize("utility", ["chrf", "bleu"])
+@pytest.mark.parametrize("utility", UTILITIES)
 def test_what_is_drawn_more_often_counts_more(utility: str) -> None:
     drawn = ["on on no", "fire hill", "fire hill"]
     found = least_risk([hypothesis(place) for place in range(3)], drawn, utility, drawn=True)

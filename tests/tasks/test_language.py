@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from language_runs import MODELS, language_recipe, write_text
+from language_runs import CARRYING, MODELS, language_recipe, write_text
 
 from regard.checkpoint import ModelFolder, load_weights
 from regard.data import Position
@@ -75,7 +75,7 @@ def plain_loss(task: LanguageTask, model: LanguageModel, rows: int) -> float:
     return total / len(stream)
 
 
-@pytest.mark.parametrize("kind", ["window", "recurrent", "attentive", "copying"])
+@pytest.mark.parametrize("kind", CARRYING)
 def test_validation_carries_state_from_segment_to_segment(tmp_path: Path, kind: str) -> None:
     task = prepared(tmp_path, kind)
     model = task.build_model().eval()

@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from language_runs import MODELS, language_recipe
+from language_runs import CARRYING, MODELS, language_recipe
 
 import regard
 from regard.data.segments import reading_segments
@@ -53,7 +53,7 @@ def token_by_token(model: LanguageModel, tokens: list[int], first: int) -> list[
     return found
 
 
-@pytest.mark.parametrize("kind", ["window", "recurrent", "attentive", "copying"])
+@pytest.mark.parametrize("kind", CARRYING)
 def test_a_score_is_that_of_one_token_after_another(writers: dict[str, Writer], kind: str) -> None:
     writer = writers[kind]
     scored = writer.score(LINES)

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 import torch
-from captured_tasks import assert_same_bits, outcomes, state_of, steps_of, translation
+from captured_tasks import MODELS, assert_same_bits, outcomes, state_of, steps_of, translation
 from rich.console import Console
 from torch import Tensor
 from train_tasks import Classify, Points, recipe_for
 
+from regard import models
 from regard.checkpoint import Progress
 from regard.data.batches import Position
 from regard.tap import record
@@ -47,7 +48,11 @@ def learner_with(task: Task, capture: Callable[[Work], Work]) -> Learner:
     return learner
 
 
-@pytest.mark.parametrize("kind", ["transformer", "recurrent", "copying-transformer", "copying-recurrent"])
+def test_every_kind_of_translator_is_among_them() -> None:
+    assert {table.get("kind", name) for name, table in MODELS.items()} == set(models.MODELS)
+
+
+@pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("accumulate", [1, 2])
 def test_captured_equals_eager(kind: str, accumulate: int) -> None:
     task, graphs = translation(kind, accumulate=accumulate), Remembered()

@@ -8,7 +8,7 @@ from train_tasks import Classify, Points, recipe_for
 
 from regard.checkpoint import ModelFolder, load_weights
 from regard.data.batches import Position
-from regard.train import Ended, Step, train
+from regard.train import OPTIMIZERS, Ended, Step, train
 from regard.train.learner import Learner
 from regard.train.ranks import Ranks
 from regard.train.runtime import Plan, precision
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(),
 
 
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode:UserWarning")
-@pytest.mark.parametrize("kind", ["adamw", "adam", "sgd"])
+@pytest.mark.parametrize("kind", OPTIMIZERS)
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_a_step_never_waits_for_the_device_and_bad_ones_are_skipped_there(kind: str, precision: str) -> None:
     optimizer = {"kind": kind, "weight_decay": 0.1, "momentum": 0.5 if kind == "sgd" else 0.0}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from captured_tasks import assert_same_bits, outcomes, steps_of, translation
+from captured_tasks import MODELS, assert_same_bits, outcomes, steps_of, translation
 from torch import Tensor
 from train_tasks import Classify, Points, recipe_for
 
@@ -15,7 +15,7 @@ from regard.checkpoint import ModelFolder, load_weights
 from regard.data.batches import Position
 from regard.tap import record
 from regard.tasks.translation import TranslationTask
-from regard.train import Ended, Noted, train
+from regard.train import OPTIMIZERS, Ended, Noted, train
 from regard.train.learner import Learner
 from regard.train.ranks import Ranks
 from regard.train.runtime import Plan
@@ -31,10 +31,10 @@ def learners(kind: str = "transformer", **train: Any) -> tuple[TranslationTask, 
     return task, Learner(task, CUDA, Ranks()), Learner(translation(kind, capture=False, **train), CUDA, Ranks())
 
 
-@pytest.mark.parametrize("kind", ["transformer", "recurrent", "copying-transformer", "copying-recurrent"])
+@pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("accumulate", [1, 2])
-@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_captured_equals_eager_bit_for_bit(kind: str, precision: str, accumulate: int, optimizer: str) -> None:
     settings = {"kind": optimizer, "weight_decay": 0.1}
     task, captured, eager = learners(kind, precision=precision, accumulate=accumulate, optimizer=settings)

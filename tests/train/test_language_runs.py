@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 import torch
-from language_runs import MODELS, language_recipe
+from language_runs import language_recipe
 from train_processes import train_together
 
 from regard.checkpoint import ModelFolder, load_checkpoint, load_weights
+from regard.models import LANGUAGE_MODELS
 from regard.tasks.language import LanguageTask
 from regard.train import Event, Saved, Step, run, run_task, train
 
-TRAINED = [kind for kind in MODELS if kind != "ngram"]
+TRAINED = [kind for kind in LANGUAGE_MODELS if kind != "ngram"]
 
 
 def run_to(folder: Path, recipe: Any, **options: bool) -> None:
@@ -34,7 +35,7 @@ def test_stopped_and_resumed_equals_never_stopped(tmp_path: Path, kind: str, con
     assert all(torch.equal(whole[name], pieces[name]) for name in whole)
 
 
-@pytest.mark.parametrize("kind", ["window", "recurrent", "attentive", "copying", "transformer"])
+@pytest.mark.parametrize("kind", TRAINED)
 def test_what_is_carried_is_saved(tmp_path: Path, kind: str) -> None:
     recipe = language_recipe(tmp_path, kind, train={"steps": 3})
     run_to(tmp_path / "model", recipe)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,24 +103,6 @@ def test_the_norm_of_millions_of_gradients_is_exact_but_for_rounding() -> None:
         place.copy_(torch.randn(place.shape, generator=torch.Generator().manual_seed(1)))
     exact = torch.linalg.vector_norm(gradients.flat.double())
     torch.testing.assert_close(gradients.norm().double(), exact, rtol=1e-6, atol=0.0)
-
-
-@pytest.mark.parametrize("value", [torch.nan, torch.inf])
-@pytest.mark.parametrize("kind", ["adamw", "adam", "sgd"])
-def test_a_non_finite_step_never_reaches_the_weights(kind: str, value: float) -> None:
-    learner = learner_for(torch.float32, optimizer={"kind": kind, "weight_decay": 0.1}, average={"decay": 0.5})
-    good, bad = points(4, dtype=torch.float32), points(4, dtype=torch.float32)
-    bad.features[1, 2] = value
-    learner.runner.run([good], plan_for([good]), None)
-    before = [tensor.clone() for tensor in learner.model.state_dict().values()]
-    outcome, _ = learner.runner.run([good, bad], plan_for([good, bad], step=2), None)
-    assert outcome[-1] == 1
-    assert all(torch.equal(*pair) for pair in zip(before, learner.model.state_dict().values(), strict=True))
-    assert all(tensor.isfinite().all() for tensor in learner.used.state_dict().values())
-    outcome, _ = learner.runner.run([good], plan_for([good], step=3), None)
-    assert outcome[-1] == 0
-    assert outcome.isfinite().all()
-    assert not all(torch.equal(*pair) for pair in zip(before, learner.model.state_dict().values(), strict=True))
 
 
 def test_a_gradient_that_is_not_finite_under_a_finite_loss_is_skipped_too() -> None:
