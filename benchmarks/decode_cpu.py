@@ -45,7 +45,7 @@ from joeynmt_peer import JoeyNMT, recurrent_network, transformer_network
 from plain_marian import Outputs, Sources, System, computes_alike, generating, marian, marian_of
 from sacrebleu import corpus_bleu
 
-from regard.decode import decode_all
+from regard.decode import Session, decode_all
 from regard.decode.eight_bits import has_eight_bits
 from regard.decode.export import check_can_export, ctranslate2, export
 from regard.errors import RegardError, UsageError, counted
