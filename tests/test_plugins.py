@@ -96,7 +96,7 @@ def place(tmp_path: Path, packages: Path) -> Place:
     glad = [f"glad ~ {word} is fine" for word in ("spring", "summer", "music", "bread")]
     sad = [f"sad ~ {word} is lost" for word in ("autumn", "winter", "money", "rain")]
     (tmp_path / "train.moods").write_text("\n".join([*glad, *sad]) + "\n")
-    (tmp_path / "dev.moods").write_text("glad ~ winter is fine\nsad ~ music is lost\n")
+    (tmp_path / "dev.moods").write_text("glad ~ spring is fine\nsad ~ rain is lost\n")
     (tmp_path / "bad.moods").write_text("glad ~ it is spring\nit is autumn\n")
     (tmp_path / "my.toml").write_text(MOODS)
     return Place(tmp_path, packages)
@@ -111,13 +111,13 @@ def test_a_task_of_another_package_does_all_that_ours_do(place: Place) -> None:
         ["train", "my.toml", "--out", "whole", "--set", "model.wdth=3"],
         ["train", "my.toml", "--out", "whole"],
         ["evaluate", "whole"],
-        ["look", "whole", "winter is fine", "--list"],
-        ["look", "whole", "winter is fine"],
-        ["look", "whole", "winter is fine", "-o", "look.png"],
+        ["look", "whole", "spring is fine", "--list"],
+        ["look", "whole", "spring is fine"],
+        ["look", "whole", "spring is fine", "-o", "look.png"],
         ["judge", "whole"],
         ["translate", "whole"],
         ["recipes", "--settings"],
-        stdin="winter is fine\nmusic is lost\n",
+        stdin="spring is fine\nrain is lost\n",
     )
     helped, good, bad, metric, setting, trained, evaluated, listed, looked, drawn, judged, other, settings = told
     assert "judge" in helped.out
@@ -130,7 +130,7 @@ def test_a_task_of_another_package_does_all_that_ours_do(place: Place) -> None:
     assert trained.code == 0, trained.err
     assert evaluated.out == "misses 0 (of:2|moods:2.5)\n"
     assert listed.out == "weights  source 3\nmoods    mood 2\n"
-    assert "winter is fine → glad" in looked.out
+    assert "spring is fine → glad" in looked.out
     assert drawn.code == 0
     assert (place.folder / "look.png").stat().st_size > 1000
     assert judged.out == "glad\nsad\n"

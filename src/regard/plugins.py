@@ -41,7 +41,8 @@ def load_plugins() -> None:
         locate(f"{module}:register")()
     for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
         _load(point)
-    _rebuild_recipes()
+    if any(registry.has_others for registry in REGISTRIES):
+        locate("regard.recipe.settings:rebuild")()  # of a room above this one
 
 
 def failures() -> dict[Package, str]:
@@ -64,13 +65,6 @@ def _load(point: EntryPoint) -> None:
             RegardWarning,
             stacklevel=2,
         )
-
-
-def _rebuild_recipes() -> None:
-    """Tables of a recipe that are chosen by name know the names of other packages from now on."""
-    if any(registry.has_others for registry in REGISTRIES):
-        for kind in locate("regard.recipe.kinds:TASKS").values():  # of a room above this one
-            kind.recipe.model_rebuild(force=True)
 
 
 def missing(package: str) -> str | None:

@@ -102,6 +102,21 @@ def tables_of(field: FieldInfo) -> dict[str, type[BaseModel]]:
     return {get_args(table.model_fields["kind"].annotation)[0] if len(tables) > 1 else "": table for table in tables}
 
 
+def rebuild() -> None:
+    """Lets tables that are chosen by name know the names of other packages."""
+    done: set[type[BaseModel]] = set()
+
+    def of(section: type[BaseModel]) -> None:
+        for table in (table for field in section.model_fields.values() for table in tables_of(field).values()):
+            if table not in done:
+                of(table)
+        section.model_rebuild(force=True)  # after the tables in it, whose schemas it takes over
+        done.add(section)
+
+    for name in TASKS:
+        of(TASKS[name].recipe)
+
+
 def _marks(field: FieldInfo) -> Iterator[Any]:
     """What is said of a setting, or of the parts of its type."""
     yield from field.metadata
