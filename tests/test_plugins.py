@@ -109,6 +109,7 @@ def test_a_task_of_another_package_does_all_that_ours_do(place: Place) -> None:
         ["check", "bad.moods"],
         ["train", "my.toml", "--out", "whole", "--set", "train.validation.metric=mises"],
         ["train", "my.toml", "--out", "whole", "--set", "model.wdth=3"],
+        ["train", "my.toml", "--out", "whole", "--set", "train.r_drop=5.0"],
         ["train", "my.toml", "--out", "whole"],
         ["evaluate", "whole"],
         ["look", "whole", "spring is fine", "--list"],
@@ -119,7 +120,9 @@ def test_a_task_of_another_package_does_all_that_ours_do(place: Place) -> None:
         ["recipes", "--settings"],
         stdin="spring is fine\nrain is lost\n",
     )
-    helped, good, bad, metric, setting, trained, evaluated, listed, looked, drawn, judged, other, settings = told
+    helped, good, bad, metric, setting, unused, trained, evaluated, listed, looked, drawn, judged, other, settings = (
+        told
+    )
     assert "judge" in helped.out
     assert "Tell the mood of each line" in helped.out
     assert (good.code, good.out) == (0, "train: 8 sentences\ndev: 2 sentences\nnothing doubtful was found\n")
@@ -127,6 +130,7 @@ def test_a_task_of_another_package_does_all_that_ours_do(place: Place) -> None:
     assert re.search(r"bad\.moods:2: 'it is autumn' has no mood; write it before ' ~ '", bad.err)
     assert "train.validation.metric = 'mises' is not allowed; allowed are 'misses' or 'loss'" in metric.err
     assert "unknown setting 'model.wdth'; nearest known: 'model.width'" in setting.err
+    assert "train.r_drop = 5.0 is not used by task = 'moods'; leave it out" in unused.err
     assert trained.code == 0, trained.err
     assert evaluated.out == "misses 0 (of:2|moods:2.5)\n"
     assert listed.out == "weights  source 3\nmoods    mood 2\n"

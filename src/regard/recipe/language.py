@@ -125,10 +125,10 @@ class LanguageRecipe(LanguageCorpus, Recipe):
     @model_validator(mode="after")
     def _parts_agree(self) -> Self:
         train = self.train
-        others = {f"train.{name}": getattr(train, name) for name in ("r_drop", "coverage", "pack")}
-        for name, value in (others | {"tokens.dropout": self.tokens.dropout}).items():
-            if value:
-                raise ValueError(f"{name} = {str(value).lower()} is for translation alone; leave it out")
+        if self.tokens.dropout:
+            raise ValueError(
+                f"tokens.dropout = {self.tokens.dropout} is not used by task = {self.task!r}; leave it out"
+            )
         if isinstance(self.model, NgramModel) and self.data.context != "lines":
             raise ValueError("an n-gram model is counted line by line; set data.context = 'lines'")
         learned = self.model.learned_positions if isinstance(self.model, TransformerLanguageModel) else None

@@ -26,6 +26,7 @@ def register() -> None:
         load="regard.tasks.loading:load_writer",
         prepare="regard.tasks.language:prepare_language",
         metrics={"loss": LOSS, "perplexity": Metric(more_is_better=False)},
+        uses=("batch_tokens", "shapes", "label_smoothing"),
         verbs=verbs,
     )
     TASKS.register("language", kind)

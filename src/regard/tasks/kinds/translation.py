@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from regard.recipe.kinds import LOSS, TASKS, Metric, TaskKind, Verb
+from regard.recipe.kinds import LOSS, OF_TASKS, TASKS, Metric, TaskKind, Verb
 from regard.recipe.translation import TranslationCorpus, TranslationRecipe
 
 BOTH_SIDES = (".tsv", ".jsonl")
@@ -37,6 +37,7 @@ def register() -> None:
             "bleu": Metric(more_is_better=True, decodes=True),
             "chrf": Metric(more_is_better=True, decodes=True),
         },
+        uses=OF_TASKS,
         verbs=verbs,
         is_default=True,
     )
