@@ -144,7 +144,7 @@ RECIPES = {
         instead="train = 3\n" + RECIPE.split("[train]")[0],
     ),
     "a list for a table": recipe("data = [] is not a table", instead="data = []\n" + RECIPE[RECIPE.index("[model]") :]),
-    "unknown model": change("model.kind = 'transfomer' is not a model; allowed are", "model.kind=transfomer"),
+    "unknown model": change("model.kind = 'transfomer' is not allowed; allowed are", "model.kind=transfomer"),
     "unknown corpus": change("data.corpus = 'date' is not allowed; allowed are 'dates'", "data.corpus=date"),
     "unknown language": change("'xx'", "data.corpus=dates", "data.train=[]", 'data.languages=["xx"]'),
     "unknown tokenizer": change(

@@ -188,15 +188,15 @@ def test_score_of_every_token(model: Path, tmp_path: Path) -> None:
         (
             b"a\n",
             ["--cache-theta", 0.5],
-            "regard: --cache-theta 0.5 is said of a cache, but there is none; ask for one with --cache 500\n",
+            "regard: --cache-theta 0.5 needs a cache; ask for one with --cache 500\n",
         ),
         (
             b"a\n",
             ["--cache", 0, "--cache-share", 0.5],
-            "regard: --cache-share 0.5 is said of a cache, but there is none; ask for one with --cache 500\n",
+            "regard: --cache-share 0.5 needs a cache; ask for one with --cache 500\n",
         ),
         (b"a\n", ["--rows", 0], "regard: --rows 0: a text is read in at least one\n"),
-        (b"a\n", ["--to", "fr"], "model: is a language model, and --to is for translators; leave it out\n"),
+        (b"a\n", ["--to", "fr"], "regard: --to: is for models of task 'translation', and "),
     ],
 )
 def test_score_refuses_in_words(
@@ -229,7 +229,7 @@ def test_impossible_options_are_refused_before_the_model_is_loaded(
 def test_commands_say_which_model_they_need(model: Path, trained: Trained, tmp_path: Path) -> None:
     told = regard("translate", model, stdin=b"eins\n")
     assert told.code == 2
-    assert "this model is for language, and a model for translation is needed here; it can generate or" in told.err
+    assert "this model is for language, and a model for translation is needed here; it can generate, score" in told.err
     told = regard("generate", trained.folder)
     assert "this model is for translation, and a model for language is needed here; it can translate" in told.err
     told = regard("score", trained.folder, tmp_path / "one.txt")
@@ -239,7 +239,8 @@ def test_commands_say_which_model_they_need(model: Path, trained: Trained, tmp_p
     for option in (["--json"], ["--context", "lines"], ["--rows", 2], *caching):
         refused = regard("score", trained.folder, *option)
         assert refused.code == 2
-        assert f"is a translator, and {option[0]} is for language models; leave it out\n" in refused.err
+        said = f"regard: {option[0]}: is for models of task 'language', and {trained.folder} is not one; leave it out\n"
+        assert refused.err == said
     recipe = language_recipe(tmp_path, data={"test": [], "documents": "none"})
     (tmp_path / "my.toml").write_text(write_recipe(recipe), encoding="utf-8")
     regard("train", tmp_path / "my.toml", "--out", tmp_path / "model", "--set", "train.steps=1")

@@ -74,7 +74,7 @@ def test_without_recipe_and_text_pythons_own_help_is_read(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ("vectors.kind=word2vec", "vectors.kind = 'word2vec' is not a way to learn vectors; allowed are 'skipgram'"),
+        ("vectors.kind=word2vec", "vectors.kind = 'word2vec' is not allowed; allowed are 'skipgram'"),
         ("vectors.dimensions=5", "unknown setting 'vectors.dimensions'; nearest known: 'vectors.dimension'"),
         ("vectors.dimension=many", "vectors.dimension = 'many': must be a whole number"),
         ("vectors.longest=2", "n-grams of at least 3 and at most 2 characters: there are none; raise longest"),

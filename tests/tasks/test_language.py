@@ -181,7 +181,7 @@ def test_a_model_to_start_from_brings_its_words(tmp_path: Path) -> None:
         ({"tokens": {"kind": "bpe", "dropout": 0.1}}, "tokens.dropout = 0.1 is not used by task = 'language'"),
         ({"data": {"segment": 100}}, "has no room for a row of data.segment = 100; raise train.batch_tokens"),
         ({"data": {"dev": []}, "train": {"steps": 1, "validation": {"patience": 1}}}, "needs development text"),
-        ({"train": {"steps": 1, "validation": {"metric": "bleu"}}}, "train.validation.metric = 'bleu' is not allowed; allowed are 'loss' or"),
+        ({"train": {"steps": 1, "validation": {"metric": "bleu"}}}, "train.validation.metric = 'bleu' is not allowed"),
         ({"train": {"steps": 1, "pack": True}}, "train.pack = true is not used by task = 'language'; leave it out"),
         ({"train": {"steps": 1, "r_drop": 1.0}}, "train.r_drop = 1.0 is not used by task = 'language'; leave it out"),
         ({"tokens": {"kind": "bpe", "unknown": "<unk>"}}, "unknown = '<unk>' must be one word, and kind 'words'"),
