@@ -116,6 +116,6 @@ def test_in_a_browser(tmp_path: Path) -> None:
         "signed": True,
         "state": f"∎, 1: {looks[0]['encoder.state'].values[2, 1]:.3f}",
         "meaning": "Rows: source, columns: units.",
-        "text": texts[0, 1],
+        "text": f"{texts[0, 1]} {looks[0]['candidates'].values[0, 1]:.2f}",
         "surprisal": f"{looks[0]['surprisals'].values[1]:.3f}",
     }

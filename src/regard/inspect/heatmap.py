@@ -108,11 +108,13 @@ def _scaled(found: list[tuple[Inspection, Panel]]) -> list[Drawn]:
     for _, panel in found:
         largest[panel.axes] = max(largest.get(panel.axes, 0.0), panel.largest)
     several = len(found) > len({id(one) for one, _ in found})
+    alike = len({panel.meaning for _, panel in found}) == 1  # else the legend cannot say it
     drawn: list[Drawn] = []
     for place, (one, panel) in enumerate(found):
         first = not place or found[place - 1][0] is not one
         lines = [one.heading] if first and one.heading else []
-        lines += [panel.name] if several and panel.axes[1] else []  # a single column has its name above it
+        if several and panel.axes[1]:  # a single column has its name above it
+            lines.append(panel.name if alike else f"{panel.name} ({panel.meaning})")
         drawn.append(Drawn(panel, "\n".join(lines), largest[panel.axes]))
     return drawn
 

@@ -142,7 +142,8 @@ class InspectionView {
   }
 
   cell(r, c, framed) {
-    const text = this.texts ? this.texts[r][c] : this.columnAxis ? "" : this.matrix[r][c].toFixed(3);
+    const number = this.matrix[r][c].toFixed(this.texts ? 2 : 3);
+    const text = this.texts ? `${this.texts[r][c]} ${number}` : this.columnAxis ? "" : number;
     const cell = make("td", { tabindex: r || c ? -1 : 0, "data-r": r, "data-c": c,
       class: `${framed ? "gold" : ""} ${text ? "text" : ""}`.trim(),
       "aria-label": `${this.rows[r]}, ${text || this.columns[c] || c}: ${this.matrix[r][c].toFixed(3)}` }, text);

@@ -33,8 +33,8 @@ class Panel:
     @property
     def meaning(self) -> str:
         """What rows and columns are."""
-        rows, columns = (MEANINGS.get(axis.partition("+")[0], axis) for axis in self.axes)
-        return f"rows: {rows}, columns: {columns}"
+        sides = zip(("rows", "columns"), self.axes, strict=True)
+        return ", ".join(f"{side}: {MEANINGS.get(axis.partition('+')[0], axis)}" for side, axis in sides if axis)
 
     @property
     def leftward(self) -> bool:
