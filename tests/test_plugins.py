@@ -169,11 +169,11 @@ def test_a_score_and_an_encoder_of_another_package_in_a_translator(place: Place,
     trained, evaluated, looked = place.regard(
         ["train", "translator.toml", "--out", "mine", *changes],
         ["evaluate", "mine"],
-        ["look", "mine", "a b", "--show", "encoder.output"],
+        ["look", "mine", "a b", "--show", "decoder.attention.weights"],
     )
     assert trained.code == 0, trained.err
     assert evaluated.out.startswith("accuracy")
-    assert "encoder.output" in looked.out
+    assert "decoder.attention.weights" in looked.out
     assert json.loads((tmp_path / "mine/format.json").read_text())["packages"] == {"regard-moods": "2.5"}
     # Somewhere else, without the package:
     elsewhere = Place(tmp_path, tmp_path / "nothing")
