@@ -174,6 +174,7 @@ def test_what_cannot_be_drawn_is_said() -> None:
     solid = Inspection({"solid": Array(("a", "b", "c"), np.zeros((1, 1, 1)))}, {})
     with pytest.raises(UsageError, match="'solid' cannot be drawn: it has the axes a, b, c, and a picture has two"):
         panels(solid)
+    assert [panel.name for panel in panels(SEEN, "*", 1)] == list(SEEN.shown)  # what has no heads is left out
     with pytest.raises(UsageError, match=r"'encoder\.state' has no heads, so that head 1 cannot be chosen"):
         panels(SEEN, "encoder.state", 1)
     with pytest.raises(UsageError, match="there is nothing to draw; this inspection has no arrays"):

@@ -52,11 +52,12 @@ class Panel:
 
 
 def panels(inspection: Inspection, show: str | None = None, head: int | None = None) -> list[Panel]:
-    """A panel for each matching array, the mean of its heads unless one is chosen.
+    """A panel for each matching array, the mean of its heads unless one is chosen; then of those that have heads.
 
     Where nothing is chosen, arrays of attention over the same axes are one panel, their mean.
     """
-    found = inspection.matching(show)
+    every = inspection.matching(show)
+    found = {name: array for name, array in every.items() if head is None or "head" in array.axes} or every
     if not found:
         raise UsageError("there is nothing to draw; this inspection has no arrays")
     groups: dict[object, dict[str, Array]] = {}

@@ -70,7 +70,9 @@ class LanguageTask(Task):
             )
         refuse_other_text(folder, prepared.fingerprint)
         remove_other_caches(prepared.cache)
-        return cls(recipe, prepared.tokenizer, prepared.parts["train"], prepared.parts.get("dev"), prepared.fingerprint)
+        return cls(
+            recipe, prepared.tokenizer, prepared.parts["train"], prepared.parts.get("dev"), prepared.fingerprint
+        )
 
     def save(self, folder: Path) -> None:
         save_tokenizer(self.tokenizer, folder / TOKENIZER)
