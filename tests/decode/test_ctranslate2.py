@@ -208,6 +208,10 @@ def _equal(one: object, other: object) -> bool:
             "'sinusoidal' or 'learned' or 'rotary' or 'none'; use --engine own",
         ),
         ({"window": 3}, "model.window = 3: CTranslate2 cannot run such a model, only those with 0; use --engine own"),
+        (
+            {"encoder": {"kind": "window"}},
+            "[model.encoder]: CTranslate2 cannot run such a model, only those without this table; use --engine own",
+        ),
     ],
 )
 def test_models_that_cannot_be_expressed_are_refused(change: dict[str, object], message: str) -> None:
