@@ -193,6 +193,11 @@ def _equal(one: object, other: object) -> bool:
             {"window": 3},
             "model.window = 3: CTranslate2 cannot run such a model, only those with 0; use it by `regard translate`",
         ),
+        (
+            {"encoder": {"kind": "window"}},
+            "[model.encoder]: CTranslate2 cannot run such a model, only those without this table; use it by "
+            "`regard translate`",
+        ),
     ],
 )
 def test_models_that_cannot_be_expressed_are_refused(change: dict[str, object], message: str) -> None:

@@ -58,8 +58,8 @@ def check_can_export(settings: TransformerModel | RecurrentModel) -> None:
     """Refuses models that CTranslate2 has no terms for."""
     if settings.encoder is not None:
         raise UsageError(
-            "[model.encoder]: CTranslate2 cannot run such a model, only those without this table; translate with "
-            "Regard itself"
+            "[model.encoder]: CTranslate2 cannot run such a model, only those without this table; use it by "
+            "`regard translate`"
         )
     for name, allowed in ALLOWED.items():
         value = getattr(settings, name)
