@@ -2,7 +2,6 @@
 
 import cmath
 import math
-from typing import get_args
 
 import pytest
 import torch
@@ -22,7 +21,6 @@ from regard.attention import (
     tree_distances,
 )
 from regard.errors import UsageError
-from regard.recipe.names import PositionName
 
 each = pytest.mark.parametrize("name", POSITIONS)
 offsets = st.integers(0, 7)
@@ -30,10 +28,6 @@ offsets = st.integers(0, 7)
 
 def build(name: str) -> Position:
     return POSITIONS[name](8, 2, longest=32, clip=3).double()
-
-
-def test_the_names_are_those_a_recipe_may_use() -> None:
-    assert tuple(POSITIONS) == get_args(PositionName)
 
 
 @each

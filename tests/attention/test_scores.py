@@ -3,7 +3,6 @@
 import doctest
 import math
 from collections.abc import Callable
-from typing import get_args
 
 import pytest
 import torch
@@ -32,7 +31,6 @@ from regard.attention import (
 from regard.attention import scores as module
 from regard.attention.tanh_energy import tanh_energy
 from regard.errors import UsageError
-from regard.recipe.names import ScoreName
 
 each = pytest.mark.parametrize("name", SCORES)
 
@@ -44,10 +42,6 @@ def build(name: str, width: int = 4, heads: int = 1) -> Score:
 @torch.no_grad()
 def by_loops(score: Callable[[Tensor, Tensor], Tensor | float], query: Tensor, key: Tensor) -> Tensor:
     return torch.tensor([[float(score(q, k)) for k in key] for q in query], dtype=torch.float64)
-
-
-def test_the_names_are_those_a_recipe_may_use() -> None:
-    assert tuple(SCORES) == get_args(ScoreName)
 
 
 EQUATIONS: dict[str, tuple[Score, Callable[[Tensor, Tensor], Tensor | float]]] = {

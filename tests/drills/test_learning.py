@@ -6,21 +6,23 @@ so reversing must fail: if it did not, the task would not test what it is meant 
 
 from itertools import product
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from regard.data import load_corpus
 from regard.metrics import accuracy
-from regard.recipe import names, parse_recipe
+from regard.models.recurrent import PLACEMENTS
+from regard.recipe import parse_recipe
+from regard.recipe.names import POSITIONS, SCORES
 from regard.tasks import load
 from regard.train import run
 
 RECURRENT = {
-    f"{score}-{placement}": {"score": score, "placement": placement, "hidden": 48}
-    for score, placement in product(get_args(names.ScoreName), get_args(names.PlacementName))
+    f"{score}-{placement}": {"score": score, "placement": placement}
+    | ({"hidden": 48} if score in SCORES.using("hidden") else {})
+    for score, placement in product(SCORES, PLACEMENTS)
 }
-POSITIONS = get_args(names.PositionName)
 EVERY_DAY = {
     ("copy", "additive-before"),
     ("reverse", "multiplicative-after"),

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import get_args
 
 import pytest
 import torch
@@ -31,7 +30,6 @@ from regard.models.generator import Readout
 from regard.models.language import cleared
 from regard.objectives import segment_loss
 from regard.recipe import Penalty
-from regard.recipe.language_models import LanguageModel as Tables
 from regard.tap import record
 from regard.tokens.vocabulary import UNKNOWN
 
@@ -51,8 +49,7 @@ def cuts_of(data: st.DataObject, length: int) -> Sequence[tuple[int, int]]:
 
 
 def test_every_kind_is_held_to_the_laws() -> None:
-    in_recipes = {get_args(table.model_fields["kind"].annotation)[0] for table in get_args(get_args(Tables)[0])}
-    assert {model.kind for model in (TINY | COUNTED).values()} == set(LANGUAGE_MODELS) == in_recipes
+    assert {model.kind for model in (TINY | COUNTED).values()} == set(LANGUAGE_MODELS)
 
 
 @pytest.mark.parametrize("name", [name for name in TINY if name.startswith("transformer")])

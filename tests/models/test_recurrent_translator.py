@@ -10,28 +10,31 @@ from torch import Tensor
 from regard.data.batch import Padded
 from regard.models import RecurrentTranslator, build_model
 from regard.models.recurrent import PLACEMENTS
-from regard.nn import Cell
+from regard.nn import CELLS, Cell
 from regard.recipe import RecurrentModel
-from regard.recipe.names import CellName, PlacementName, ScoreName
+from regard.recipe.model import Attention
+from regard.recipe.names import SCORES
 from regard.tap import intervene, record
 
 SOURCE = Padded(torch.tensor([[4, 5, 6, 3], [5, 3, 1, 2], [6, 6, 3, 0]]), torch.tensor([4, 2, 3]))
 TARGET = torch.tensor([[2, 5, 6], [2, 7, 4], [2, 8, 8]])
 ROWS, STEPS = TARGET.shape
 
-EVERY = [*product(get_args(CellName), get_args(ScoreName), get_args(PlacementName))]
-EVERY += [(cell, "none", "before") for cell in get_args(CellName)]
+EVERY = [*product(CELLS, SCORES, PLACEMENTS)]
+EVERY += [(cell, "none", "before") for cell in CELLS]
 every_combination = pytest.mark.parametrize(("cell", "score", "placement"), EVERY)
 
 
 def translator(cell: str, score: str, placement: str, **others: object) -> RecurrentTranslator:
     torch.manual_seed(7)
+    attention = {"score": score} if score == "none" else {"score": score, "placement": placement}
+    attention |= {"hidden": 5} if score in SCORES.using("hidden") else {}
     settings = RecurrentModel(
         kind="recurrent",
         cell=cell,
         embedding=3,
         hidden=4,
-        attention={"score": score, "placement": placement, "hidden": 5},
+        attention=attention,
         **others,
     )
     model = build_model(settings, 7, 9).double().eval()
@@ -121,7 +124,7 @@ def by_the_papers(model: RecurrentTranslator, placement: str, row: int) -> Tenso
     return torch.stack(found)
 
 
-@pytest.mark.parametrize("cell", get_args(CellName))
+@pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("score", ["additive", "multiplicative", "none"])
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_equals_the_equations_of_the_papers(cell: str, score: str, placement: str) -> None:
@@ -185,7 +188,7 @@ def test_laws_hold_for_every_cell_score_and_placement(cell: str, score: str, pla
 
 
 def test_placements_in_recipes_are_those_built_here() -> None:
-    assert set(PLACEMENTS) == set(get_args(PlacementName))
+    assert set(PLACEMENTS) == set(get_args(Attention.model_fields["placement"].annotation))
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)

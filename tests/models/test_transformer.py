@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from itertools import product
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import torch
@@ -19,7 +19,6 @@ from regard.models.encoders import TransformerEncoder
 from regard.models.encoders import transformer as transformer_encoder
 from regard.models.transformer import build
 from regard.recipe import TransformerModel
-from regard.recipe.names import PositionName
 from regard.tap import intervene, record, taps
 
 SOURCE = Padded(torch.tensor([[4, 5, 6, 3], [7, 3, 0, 0]]), torch.tensor([4, 2]))
@@ -85,9 +84,9 @@ def test_weights_begin_as_large_as_the_recipe_says_and_each_of_them_once(how: di
         assert torch.equal(small[name], parameter * (0.25 if scaled(name) else 1.0)), name
 
 
-@pytest.mark.parametrize("position", get_args(PositionName))
+@pytest.mark.parametrize("position", POSITIONS)
 def test_every_kind_of_position_but_none_knows_the_order_of_the_source(position: str) -> None:
-    model = translator(position=position, clip=2).double().eval()
+    model = translator(position=position, **{"clip": 2} if position in POSITIONS.using("clip") else {}).double().eval()
     randomize(model)
     turned = Padded(SOURCE.tokens[:1, [2, 0, 3, 1]], SOURCE.lengths[:1])
     both = logits(model, SOURCE.select(torch.tensor([0])), TARGET[:1]), logits(model, turned, TARGET[:1])

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 from itertools import pairwise
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 
 from regard import recipe
 from regard.errors import DataError, RecipeError
-from regard.recipe.names import TokenizerName
 from regard.tokens import (
     BEGIN,
     END,
@@ -51,8 +49,7 @@ known_text = st.text(st.sampled_from(ALPHABET), max_size=40)
 any_text = st.text(max_size=40)
 
 
-def test_recipes_and_dictionary_name_the_same_kinds() -> None:
-    assert set(TOKENIZERS) == set(get_args(TokenizerName))
+def test_every_tokenizer_knows_its_name() -> None:
     assert all(tokenizer.kind == name for name, tokenizer in TOKENIZERS.items())
 
 

@@ -10,10 +10,10 @@ from train_tasks import PASS, Classify, recipe_for
 from regard.checkpoint import ModelFolder, Progress, load_checkpoint, load_weights, weights_of
 from regard.data.batches import Position
 from regard.errors import TrainingError
-from regard.train import Ended, Event, Ranks, Saved, Step, WentBack, runtime, train
+from regard.train import OPTIMIZERS, Ended, Event, Ranks, Saved, Step, WentBack, optimizers, runtime, train
 from regard.train.guard import Guard, Unread
 from regard.train.learner import Learner
-from regard.train.optimizers import OPTIMIZERS, optimizer_state
+from regard.train.optimizers import optimizer_state
 
 
 class Ignoring(torch.optim.SGD):
@@ -171,7 +171,8 @@ def test_no_optimizer_lets_a_non_finite_step_through(
     kind: str | type[torch.optim.Optimizer], value: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not isinstance(kind, str):
-        monkeypatch.setitem(OPTIMIZERS, "adam", lambda groups, settings: kind(groups, lr=settings.rate))
+        plain = {"adam": lambda groups, settings: kind(groups, lr=settings.rate)}
+        monkeypatch.setattr(optimizers, "OPTIMIZERS", plain)
     optimizer = {"kind": kind if isinstance(kind, str) else "adam", "weight_decay": 0.1}
     task = Classify(recipe_for(optimizer=optimizer, average={"decay": 0.5}), bad={Position(batch=1): value})
     learner = Learner(task, torch.device("cpu"), Ranks())

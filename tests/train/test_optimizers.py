@@ -1,6 +1,6 @@
 """Optimizers against the equations, and that they can be told to skip a step."""
 
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import torch
@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from regard.errors import ModelError
 from regard.recipe import Optimizer as Settings
-from regard.recipe.names import OptimizerName
 from regard.train.optimizers import (
     OPTIMIZERS,
     build_optimizer,
@@ -76,10 +75,6 @@ def optimizer_for(model: nn.Module, settings: Settings) -> Any:
     optimizer: Any = build_optimizer(model, settings)
     optimizer.found_inf = torch.zeros(())
     return optimizer
-
-
-def test_every_name_of_a_recipe_has_an_optimizer() -> None:
-    assert set(OPTIMIZERS) == set(get_args(OptimizerName))
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)

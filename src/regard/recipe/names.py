@@ -60,7 +60,7 @@ TOKENIZERS: Registry[Any] = Registry(
         "characters": Entry("regard.tokens.characters:Characters", uses=("least",)),
         "bytes": "regard.tokens.bytes:Bytes",
         "bpe": Entry("regard.tokens.bpe:BPE", uses=("least",)),
-        "unigram": "regard.tokens.unigram:Unigram",
+        "unigram": Entry("regard.tokens.unigram:Unigram", uses=("least",)),
     },
 )
 CORPORA: Registry[Any] = Registry(
