@@ -1,9 +1,10 @@
-"""Learning the merges of BPE from how often each unit of a text occurs: ours (`regard.tokens.merging`), and the trainer of
-`tokenizers`, which cannot be given counts and reads every unit as often as it occurs.
+"""Learning the merges of BPE from how often each unit of a text occurs: ours (`regard.tokens.merging`), and the trainer
+of `tokenizers`, which cannot be given counts and reads every unit as often as it occurs.
 
     python benchmarks/bpe.py --text train.de.gz train.en.gz --lines 150000 --out benchmarks/results/bpe.json
 
-Both must learn the same merges. They take turns; the median of the rounds counts, by the clock and by processor seconds.
+Both must learn the same merges. They take turns; the median of the rounds counts, by the clock and by processor
+seconds.
 """
 
 import argparse
