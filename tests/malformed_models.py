@@ -260,7 +260,7 @@ MODELS = {
     ),
     "recipe binary, resumed": damaged(put("recipe.toml", b"\xff"), "recipe.toml: not UTF-8 text", command=RESUME),
     "resumed with another text": damaged(
-        put("corpus.sha256", b"\xff\x00"), "text has changed since this run was begun", command=RESUME
+        put("corpus.sha256", b"\xff\x00"), "has changed since this run was begun", command=RESUME
     ),
     "trained over": damaged(
         lambda folder: None, "there is a model here already", "--resume", command="train RECIPE --out MODEL"

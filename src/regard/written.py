@@ -17,7 +17,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from regard.errors import ModelError, ModelWarning
 from regard.plugins import missing
 
-FORMAT = 1
+FORMAT = 2
 """What is written now. Counted up by every change after which an older version could not read a model (a new setting or
 file) or would get other numbers out of the same weights and settings; rounding does not count."""
 

@@ -52,6 +52,10 @@ def test_a_run_goes_on(name: str, tmp_path: Path) -> None:
     shutil.copytree(HERE / "text", tmp_path / "text")
     folder = shutil.copytree(HERE / name, tmp_path / name)
     outcome = regard("train", folder / "recipe.toml", "--out", folder, "--resume", "--set", "train.steps=160")
+    if name == "recurrent-none":  # its recipe has settings that 0.1 ignored, and that count no more
+        assert outcome.code == 2
+        assert "has changed since this run was begun; bring the old one back, or begin another run" in outcome.err
+        return
     assert outcome.code == 0, outcome.err
     assert "step-00000150" in outcome.err
     assert (folder / "checkpoints" / "step-00000160").is_dir()

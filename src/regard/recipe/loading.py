@@ -17,6 +17,7 @@ from regard.recipe.kinds import TASKS, default_task
 from regard.recipe.recipe import AnyRecipe, Recipe
 from regard.recipe.section import Section
 from regard.recipe.settings import in_order, settings
+from regard.written import FILE as FORMAT_FILE
 from regard.written import written_elsewhere
 
 S = TypeVar("S", bound=Section)
@@ -49,7 +50,7 @@ def read_recipe(name: str | Path | None, changes: Sequence[str] = (), *, kind: t
     for change in changes:
         _apply(tables, change)
     _anchor_paths(tables, Path())
-    return _parsed(tables, where, kind, changes)
+    return _parsed(tables, where, kind, changes, saved=name is not None and (folder / FORMAT_FILE).exists())
 
 
 @overload
@@ -61,7 +62,9 @@ def parse_recipe(tables: Mapping[str, Any], where: str = "recipe", *, kind: type
     return _parsed(tables, where, kind)
 
 
-def _parsed(tables: Mapping[str, Any], where: str, kind: type[AnyRecipe], changes: Sequence[str] = ()) -> AnyRecipe:
+def _parsed(
+    tables: Mapping[str, Any], where: str, kind: type[AnyRecipe], changes: Sequence[str] = (), *, saved: bool = False
+) -> AnyRecipe:
     task = _task_of(tables)
     if not isinstance(task, str) or task not in TASKS:
         said = f"task = {task!r} is not known; known are {one_of(TASKS, str(task))}{_broken_plugins()}"
@@ -71,10 +74,31 @@ def _parsed(tables: Mapping[str, Any], where: str, kind: type[AnyRecipe], change
         wanted = one_of([name for name in TASKS if issubclass(TASKS[name].recipe, kind)])
         said = f"task = {task!r}, but a recipe with task = {wanted} is needed here"
         raise RecipeError(f"{_blamed(where, 'task', changes)}: {said}")
-    try:
-        return recipe.model_validate({"task": task, **tables})
-    except ValidationError as error:
-        raise RecipeError("\n".join(_in_words(where, task, detail, changes) for detail in _details(error))) from None
+    given = {"task": task, **tables}
+    while True:
+        try:
+            return recipe.model_validate(given)
+        except ValidationError as error:
+            if not (saved and _drop_unused(given, task, error, changes)):
+                said = (_in_words(where, task, detail, changes) for detail in _details(error))
+                raise RecipeError("\n".join(said)) from None
+
+
+def _drop_unused(tables: dict[str, Any], task: str, error: ValidationError, changes: Sequence[str]) -> bool:
+    """Removes the settings that a saved recipe spells out and does not use: version 0.1 accepted such ones, and a
+    change such as `decode.method=sample` leaves the settings of the other method unused. Those that a change itself
+    names stay and are refused. Whether there were any."""
+    changed = {change.partition("=")[0].strip() for change in changes}
+    dropped = False
+    for detail in (each for each in error.errors() if each["type"] == "unused_setting"):
+        location, _ = _location(task, detail)
+        if ".".join(location) not in changed:
+            table: Any = tables
+            for name in location[:-1]:
+                table = table[name]
+            del table[location[-1]]
+            dropped = True
+    return dropped
 
 
 def parse_corpus(corpus: type[R], tables: Mapping[str, Any], changes: Sequence[str] = ()) -> R:
@@ -233,7 +257,8 @@ def _details(error: ValidationError) -> Iterator[Any]:
         yield {"type": "literal_error", "loc": place, "input": branches[0]["input"], "ctx": ctx}
 
 
-def _in_words(where: str, task: str, detail: Any, changes: Sequence[str] = ()) -> str:
+def _location(task: str, detail: Any) -> tuple[list[str], str]:
+    """The tables and the setting that an error is about, and the kind of the innermost table that has kinds."""
     location: list[str] = []
     only_for = ""
     for part in map(str, detail["loc"]):
@@ -244,6 +269,11 @@ def _in_words(where: str, task: str, detail: Any, changes: Sequence[str] = ()) -
             location.append(part)
     if detail["type"] == "unused_setting":
         location.append(detail["ctx"]["setting"])
+    return location, only_for
+
+
+def _in_words(where: str, task: str, detail: Any, changes: Sequence[str] = ()) -> str:
+    location, only_for = _location(task, detail)
     dotted = ".".join(location)
     given = detail.get("input")
     where = _blamed(where, f"{dotted}.kind" if detail["type"] == "union_tag_invalid" else dotted, changes)

@@ -20,6 +20,6 @@ def refuse_other_text(folder: Path, fingerprint: str) -> None:
     before = folder / FINGERPRINT
     if ModelFolder(folder).is_begun and before.exists() and before.read_bytes().strip() != fingerprint.encode():
         raise DataError(
-            f"{folder}: the training, development or test text has changed since this run was begun; "
-            "bring the old text back, or begin another run (train.start_from can take over its weights)"
+            f"{folder}: the training, development or test text, or a setting of [data], has changed since this run was "
+            "begun; bring the old one back, or begin another run (train.start_from can take over its weights)"
         )
