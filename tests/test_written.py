@@ -109,10 +109,10 @@ def test_what_does_not_say_is_read_and_resumed_with_a_warning(tmp_path: Path) ->
     with pytest.warns(ModelWarning) as told:
         assert folder.read_recipe(Recipe).task == "language"
     assert [str(each.message) for each in told] == [
-        f"{tmp_path}: written before Regard counted formats, so its numbers may be others today; compare them with "
-        "what they were, or make it anew"
+        f"{tmp_path}: predates format versions, so this release may compute different results from it; re-evaluate it, "
+        "or train it again"
     ]
-    with pytest.warns(ModelWarning, match="this run was begun by a Regard that counted no formats and goes on by"):
+    with pytest.warns(ModelWarning, match="this run was begun by an unversioned release of Regard and goes on by"):
         folder.check_may_train(resume=True)
     assert Written.read(tmp_path) == BEFORE
 

@@ -21,7 +21,7 @@ from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points
 from importlib.metadata import version as version_of
 
 from regard.errors import RegardError, RegardWarning
-from regard.registry import REGISTRIES, Package, locate, registering
+from regard.registry import Package, locate, registering
 
 GROUP = "regard.plugins"
 BUILT_IN = ("regard.tasks.kinds.translation", "regard.tasks.kinds.language", "regard.tasks.kinds.vectors")
@@ -41,8 +41,6 @@ def load_plugins() -> None:
         locate(f"{module}:register")()
     for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
         _load(point)
-    if any(registry.has_others for registry in REGISTRIES):
-        locate("regard.recipe.settings:rebuild")()  # of a room above this one
 
 
 def failures() -> dict[Package, str]:
@@ -56,9 +54,11 @@ def _load(point: EntryPoint) -> None:
     try:
         with registering(package):
             point.load()()
+            locate("regard.recipe.settings:rebuild")()  # of a room above this one; refuses tables that are none
     except Exception as error:  # whatever a stranger's package does must not stop what does not need it
         reason = str(error) if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
         _failures[package] = reason
+        locate("regard.recipe.settings:rebuild")()
         warnings.warn(
             f"the package {package} adds to Regard, but failed: {reason}; what it brings is missing here. Upgrade it, "
             f"or remove it: pip uninstall {package.name}",
@@ -68,12 +68,12 @@ def _load(point: EntryPoint) -> None:
 
 
 def missing(package: str) -> str | None:
-    """Why what a package brings is not there; None if it is."""
+    """Why what a package brings is not there, and what to do; None if it is."""
     for failed, reason in failures().items():
         if failed.name == package:
-            return f"{failed} is installed, but failed: {reason}"
+            return f"it failed: {reason}; upgrade it or mend it"
     try:
         version_of(package)
     except PackageNotFoundError:
-        return "it is not installed"
+        return f"it is not installed; install it: pip install {package}"
     return None

@@ -63,10 +63,14 @@ class Registry(Mapping[str, T]):
         REGISTRIES.append(self)
 
     def register(self, name: str, target: str | T, *, uses: Iterable[str] = (), table: type[Any] | None = None) -> None:
-        """Adds a name; one that is taken is refused."""
+        """Adds a name; one that is taken is refused. Names with tables of their own are added by packages alone
+        (`regard.plugins`), before recipes are read."""
         if name in self._entries:
             taken = self._entries[name].package
             raise UsageError(f"the {self.noun} {name!r} is taken by {taken}; choose another name")
+        if (table is None) == bool(self.tables()):
+            wants = "needs a table of settings (table=…)" if table is None else "has no table of its own"
+            raise UsageError(f"the {self.noun} {name!r} {wants}")
         self._entries[name] = Entry(target, tuple(uses), table, _registering.get())
 
     def entry(self, name: str) -> Entry[T]:

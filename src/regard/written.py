@@ -68,15 +68,15 @@ class Written:
         return dumps(content).encode() + b"\n"
 
     def __str__(self) -> str:
-        return f"Regard {self.version} in format {self.format}" if self.format else "a Regard that counted no formats"
+        return f"Regard {self.version} in format {self.format}" if self.format else "an unversioned release of Regard"
 
     def check_readable(self, where: Path, newest: int = FORMAT, oldest: int = OLDEST) -> None:
         """Refuses what this version cannot read or would take for other numbers; warns where nobody can tell."""
         self._refuse_newer(where, newest)
         if self == BEFORE:
             warnings.warn(
-                f"{where}: written before Regard counted formats, so its numbers may be others today; compare them "
-                "with what they were, or make it anew",
+                f"{where}: predates format versions, so this release may compute different results from it; "
+                "re-evaluate it, or train it again",
                 ModelWarning,
                 stacklevel=1,
             )
@@ -91,8 +91,7 @@ class Written:
         for package, version in self.packages.items():
             if problem := missing(package):
                 raise ModelError(
-                    f"{where}: this model needs the package {package} (it was made with {version}), but {problem}; "
-                    f"install it: pip install {package}"
+                    f"{where}: this model needs the package {package} (it was made with {version}), but {problem}"
                 )
 
     def check_resumable(self, where: Path) -> None:

@@ -229,9 +229,10 @@ def test_impossible_options_are_refused_before_the_model_is_loaded(
 def test_commands_say_which_model_they_need(model: Path, trained: Trained, tmp_path: Path) -> None:
     told = regard("translate", model, stdin=b"eins\n")
     assert told.code == 2
-    assert "this model is for language, and a model for translation is needed here; it can generate, score" in told.err
+    said = "this model is for language, and a model for translation is needed here; its commands are generate, score"
+    assert said in told.err
     told = regard("generate", trained.folder)
-    assert "this model is for translation, and a model for language is needed here; it can translate" in told.err
+    assert "this model is for translation, and a model for language is needed here; its commands are" in told.err
     told = regard("score", trained.folder, tmp_path / "one.txt")
     assert (told.code, told.out) == (2, "")
     assert told.err.endswith("model: is a translator; give two files, source and target, or none, not 1\n")

@@ -65,7 +65,7 @@ def test_invalid_text_is_named_by_line(trained: Trained) -> None:
     told = regard("translate", trained.folder, stdin="eins\n".encode("utf-16-le"))
     assert told.code == 2
     assert told.err == (
-        "regard: standard input, line 1: a NUL byte at byte 2 of the line, so this is no text; "
+        "regard: standard input, line 1: contains a NUL byte (byte 2), so this is not a text file; "
         "convert the text first, for example with iconv (is it UTF-16?)\n"
     )
 

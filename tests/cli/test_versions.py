@@ -43,8 +43,8 @@ def of_the_future(newest: int = FORMAT) -> str:
 
 def warned(folder: Path | str) -> str:
     return (
-        f"regard: warning: {folder}: written before Regard counted formats, so its numbers may be others today; "
-        "compare them with what they were, or make it anew\n"
+        f"regard: warning: {folder}: predates format versions, so this release may compute different results from it; "
+        "re-evaluate it, or train it again\n"
     )
 
 
@@ -92,7 +92,7 @@ def test_a_model_from_before_is_used_with_one_line_of_warning(model: Path, train
         alone = regard_alone("translate", model, input=b"eins zwei\n")
     assert (told.code, told.out, told.err) == (0, expected.out, warned(model) + expected.err)
     assert (alone.returncode, alone.stdout.decode(), alone.stderr.decode()) == (0, expected.out, warned(model))
-    with pytest.warns(ModelWarning, match="written before Regard counted formats"):
+    with pytest.warns(ModelWarning, match="predates format versions"):
         library.load(model)
 
 
@@ -208,7 +208,7 @@ def test_vectors_say_it_and_are_checked(tmp_path: Path, monkeypatch: pytest.Monk
     assert (about["format"], about["version"]) == (1, NOW)
     from_before(Path("vectors"))
     told = regard(*train, "--resume")
-    assert (told.code, "this run was begun by a Regard that counted no formats" in told.err) == (0, True)
+    assert (told.code, "this run was begun by an unversioned release of Regard" in told.err) == (0, True)
     assert ModelFolder(Path("vectors")).is_begun
     Path("vectors/vectors.json").write_text(json.dumps({**about, "format": 2, "version": "9.0"}))
     told = regard("vectors", "info", "vectors")

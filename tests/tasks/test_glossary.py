@@ -174,7 +174,7 @@ def test_the_command(trained: Trained, tmp_path: Path) -> None:
     )
     told = regard("translate", trained.folder, "--ignore-case", stdin=stdin)
     assert told.code == 2
-    assert told.err == "regard: --ignore-case is said of a glossary, but there is none; name one with --glossary FILE\n"
+    assert told.err == "regard: --ignore-case needs --glossary FILE\n"
     path.write_text("haus\n", encoding="utf-8")
     told = regard("translate", trained.folder, "--glossary", path, stdin=stdin)
     assert told.code == 2

@@ -145,7 +145,7 @@ class ModelFolder:
         written = Written.read(self.path)
         written.check_readable(self.path)
         written.check_packages(self.path)
-        return read_recipe(self.recipe, changes, kind=kind)
+        return read_recipe(self.recipe, changes, kind=kind, saved=True)
 
     def write_recipe(self, recipe: AnyRecipe) -> None:
         """Writes by whom the model was begun, and its recipe. That comes last: where it is, the rest is whole."""

@@ -66,7 +66,8 @@ def main() -> None:
     if debug:
         arguments.remove("--debug")
     try:
-        if any(option.partition("=")[0] == "--engine" for option in options):
+        had_engines = arguments[:1] in (["translate"], ["evaluate"], ["back-translate"])
+        if had_engines and any(option.partition("=")[0] == "--engine" for option in options):
             raise UsageError(
                 "--engine was removed: translation is by Regard itself; `regard export MODEL OUT` writes a folder for "
                 "CTranslate2"

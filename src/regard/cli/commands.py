@@ -75,7 +75,7 @@ class Commands(TyperGroup):
         if model is None and len(command.of_task) > 1 and {"-h", "--help"} & set(rest):
             _show_all(name, command)
             raise typer.Exit
-        chosen = made(command.choose(task))
+        chosen = made(command.choose(task) if model else _knowing(command, rest))
         for other, target in command.of_task.items():
             _refuse_options_of(other, target, chosen, model, rest)
         return name, chosen, rest
@@ -92,26 +92,40 @@ def made(target: str) -> Any:
 
 
 def _model_in(arguments: Sequence[str]) -> tuple[str | None, str | None]:
-    """The model folder among arguments, and its task; a recipe that cannot be read is refused where it is needed."""
-    for argument in arguments:
-        recipe = Path(argument) / "recipe.toml"
+    """The model folder among arguments, and its task: the first that is not the value of an option, if there is one. A
+    recipe that cannot be read is refused where it is needed."""
+    found: list[tuple[bool, str, str]] = []
+    for before, argument in zip(["", *arguments], arguments, strict=False):
         try:
-            return argument, tomllib.loads(recipe.read_text(encoding="utf-8")).get("task", default_task())
+            recipe = tomllib.loads((Path(argument) / "recipe.toml").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
-    return None, None
+        task = recipe.get("task", default_task())
+        found += [(before.startswith("-"), argument, task)] if isinstance(task, str) else []
+    return min(found, key=lambda each: each[0])[1:] if found else (None, None)
+
+
+def _knowing(command: Command, arguments: Sequence[str]) -> str:
+    """Where no model tells which function is meant: the first that has all the options."""
+    given = set(_given(arguments))
+    targets = list(command.of_task.values())
+    return next((target for target in targets if given <= _options(made(target))), targets[0])
+
+
+def _given(arguments: Sequence[str]) -> list[str]:
+    """The long options among arguments."""
+    return [argument.partition("=")[0] for argument in arguments if argument.startswith("--") and argument != "--"]
 
 
 def _show_all(name: str, command: Command) -> None:
     for task, target in command.of_task.items():
-        typer.echo(f"For models of task {task!r}:" if task else "For all other models:")
+        typer.echo(f"For models of task {task!r}. {TASKS[task].help}" if task else "For all other models:")
         made(target).main(["--help"], prog_name=f"regard {name}", standalone_mode=False)
 
 
 def _refuse_options_of(task: str, target: str, chosen: Any, model: str | None, arguments: Sequence[str]) -> None:
     """Refuses options of another task's command of the same name in words."""
-    given = [argument.partition("=")[0] for argument in arguments if argument.startswith("--") and argument != "--"]
-    unknown = [option for option in given if option not in _options(chosen)]
+    unknown = [option for option in _given(arguments) if option not in _options(chosen)]
     if unknown and model is not None and task and unknown[0] in _options(made(target)):
         raise UsageError(f"{unknown[0]}: is for models of task {task!r}, and {model} is not one; leave it out")
 

@@ -24,12 +24,14 @@ def corpus_of(
     """The recipe that was named, or what reading the files needs that were named; by their number and names a task
     knows its own, those of other packages first."""
     from regard.recipe import TASKS, AnyRecipe, built_in_recipes, parse_corpus, read_recipe, toml
+    from regard.registry import OWN
 
     held_out = {part: list(paths) for part, paths in {"dev": dev, "test": test}.items() if paths}
     if len(named) == 1 and (named[0].endswith(".toml") or named[0] in built_in_recipes()):
         files = (f"data.{part}={toml(paths)}" for part, paths in held_out.items())
         return read_recipe(named[0], [*files, *changes], kind=AnyRecipe)
-    task = next((name for name in reversed(list(TASKS)) if TASKS[name].takes(named)), None)
+    others_first = sorted(TASKS, key=lambda name: TASKS.entry(name).package == OWN)
+    task = next((name for name in others_first if TASKS[name].takes(named)), None)
     if task is None:
         raise UsageError(f"{', '.join(named)}: no task reads such files; name a recipe that says what they are")
     return parse_corpus(TASKS[task].corpus, {"data": {"train": list(named), **held_out}}, changes)

@@ -32,6 +32,7 @@ def recipes(
             default = none if setting.default is None else f"= {recipe.toml(setting.default)}"
             belongs = ", ".join(filter(None, (setting.task, setting.only_for)))
             only = f"  [{belongs} only]" if belongs else ""
+            only += f"  [if {setting.used_if}]" if setting.used_if else ""
             typer.echo(f"{setting.name} {default}{only}\n    {setting.sentence} ({setting.kind})")
     elif name is not None:
         typer.echo(recipe.spelled_out(name), nl=False)

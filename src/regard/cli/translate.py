@@ -132,7 +132,7 @@ def _terms(glossary: Path | None, ignore_case: bool) -> "Glossary | None":
     from regard.tasks.glossary import Glossary
 
     if ignore_case and glossary is None:
-        raise UsageError("--ignore-case is said of a glossary, but there is none; name one with --glossary FILE")
+        raise UsageError("--ignore-case needs --glossary FILE")
     return None if glossary is None else Glossary.read(glossary, ignore_case=ignore_case)
 
 
@@ -161,7 +161,7 @@ def read_lines(stream: BinaryIO) -> Iterator[str]:
     for number, line in enumerate(stream, start=1):
         if (place := line.find(b"\0")) >= 0:
             raise DataError(
-                f"standard input, line {number}: a NUL byte at byte {place + 1} of the line, so this is no text; "
+                f"standard input, line {number}: contains a NUL byte (byte {place + 1}), so this is not a text file; "
                 f"{CONVERT} (is it UTF-16?)"
             )
         try:
@@ -183,7 +183,7 @@ def _refuse_contradictions(markup: bool, alignments: bool, rescore: Path | None,
     if weight is None:
         return
     if rescore is None:
-        raise UsageError(f"--weight {weight:g} is said of another model, but there is none; name one with --rescore")
+        raise UsageError("--weight needs --rescore MODEL")
     if not 0 <= weight <= 1:
         raise UsageError(f"--weight {weight:g}: the other model's share of the score; give a number from 0 to 1")
 

@@ -21,9 +21,6 @@ class Metric:
 
 LOSS = Metric(more_is_better=False)
 
-OF_TASKS = ("batch_tokens", "shapes", "pack", "label_smoothing", "r_drop", "coverage")
-"""Settings of `[train]` that the loop does not read, but batches or objectives of some tasks do."""
-
 
 @dataclass(frozen=True)
 class Verb:
@@ -57,8 +54,6 @@ class TaskKind:
     """(recipe, folder, say) -> Task: the data made ready for the trainer; empty where `train` does without it."""
     metrics: Mapping[str, Metric] = field(default_factory=lambda: {"loss": LOSS})
     """What validations may be judged by."""
-    uses: tuple[str, ...] = ()
-    """Those of `OF_TASKS` that it reads."""
     verbs: tuple[Verb, ...] = ()
     is_default: bool = False
     """Whether a recipe that names no task is one of these."""

@@ -10,7 +10,7 @@ from regard.recipe.language_models import LanguageModel, NgramModel, Transformer
 from regard.recipe.names import TextCorpusName, TokenizerName
 from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
 from regard.recipe.section import FilePath, Positive, Share
-from regard.recipe.training import Training
+from regard.recipe.training import TokenTraining
 
 
 class LanguageData(Corpus):
@@ -75,7 +75,7 @@ class LanguageData(Corpus):
         return self
 
 
-class LanguageTraining(Training):
+class LanguageTraining(TokenTraining):
     """The training loop of a language model."""
 
     label_smoothing: Share = 0.0

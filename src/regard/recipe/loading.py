@@ -4,6 +4,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from importlib import resources
 from itertools import groupby
 from pathlib import Path
@@ -34,23 +35,30 @@ def built_in_recipes() -> dict[str, str]:
 
 
 @overload
-def read_recipe(name: str | Path | None, changes: Sequence[str] = ()) -> Recipe: ...
+def read_recipe(name: str | Path | None, changes: Sequence[str] = (), *, saved: bool = False) -> Recipe: ...
 @overload
-def read_recipe(name: str | Path | None, changes: Sequence[str] = (), *, kind: type[R]) -> R: ...
-def read_recipe(name: str | Path | None, changes: Sequence[str] = (), *, kind: type[AnyRecipe] = Recipe) -> AnyRecipe:
+def read_recipe(
+    name: str | Path | None, changes: Sequence[str] = (), *, kind: type[R], saved: bool = False
+) -> R: ...
+def read_recipe(
+    name: str | Path | None, changes: Sequence[str] = (), *, kind: type[AnyRecipe] = Recipe, saved: bool = False
+) -> AnyRecipe:
     """The recipe in a TOML file, or a built-in one by its name, or an empty one, with `key=value` changes applied.
 
     Its class is that of its task; one that is not of the `kind` asked for is refused, unless that kind is a part of it.
 
     Relative paths in a recipe file start from the folder of that file, so that a recipe means the same wherever it is
     run from; those in a change start from where the command is run. The recipe that is returned has absolute paths.
+
+    One that was `saved` with a model spells out every setting; those that it does not use are no mistake.
     """
     tables, where, folder = _tables(name)
     _anchor_paths(tables, folder)
     for change in changes:
         _apply(tables, change)
     _anchor_paths(tables, Path())
-    return _parsed(tables, where, kind, changes, saved=name is not None and (folder / FORMAT_FILE).exists())
+    saved = saved or (name is not None and (folder / FORMAT_FILE).exists())
+    return _parsed(tables, where, kind, changes, saved=saved)
 
 
 @overload
@@ -74,30 +82,49 @@ def _parsed(
         wanted = one_of([name for name in TASKS if issubclass(TASKS[name].recipe, kind)])
         said = f"task = {task!r}, but a recipe with task = {wanted} is needed here"
         raise RecipeError(f"{_blamed(where, 'task', changes)}: {said}")
-    given = {"task": task, **tables}
+    changed = [change.partition("=")[0].strip() for change in changes]
+    try:
+        return _validated(recipe, {"task": task, **tables}, task, changed, saved=saved)
+    except ValidationError as error:
+        raise RecipeError("\n".join(_in_words(where, task, detail, changes) for detail in _details(error))) from None
+
+
+def _validated(
+    section: type[S], tables: dict[str, Any], task: str, changed: Sequence[str], *, saved: bool = False
+) -> S:
+    """The section, without settings that what was changed leaves unused."""
+    tables = deepcopy(tables)
     while True:
         try:
-            return recipe.model_validate(given)
+            return section.model_validate(tables)
         except ValidationError as error:
-            if not (saved and _drop_unused(given, task, error, changes)):
-                said = (_in_words(where, task, detail, changes) for detail in _details(error))
-                raise RecipeError("\n".join(said)) from None
+            if not _drop_unused(tables, task, error, changed, saved):
+                raise
 
 
-def _drop_unused(tables: dict[str, Any], task: str, error: ValidationError, changes: Sequence[str]) -> bool:
-    """Removes the settings that a saved recipe spells out and does not use: version 0.1 accepted such ones, and a
-    change such as `decode.method=sample` leaves the settings of the other method unused. Those that a change itself
-    names stay and are refused. Whether there were any."""
-    changed = {change.partition("=")[0].strip() for change in changes}
+OF_OTHER_TASKS = ("train.pack", "train.r_drop", "train.coverage")
+"""What 0.1 wrote into every recipe, and now only translators have."""
+
+
+def _drop_unused(
+    tables: dict[str, Any], task: str, error: ValidationError, changed: Sequence[str], saved: bool
+) -> bool:
+    """Removes settings that nobody asked for: those that a change of another one leaves unused (of the beam, with
+    `decode.method=sample`), and of a saved recipe, which spells out every setting, all that are unused. What a change
+    names itself stays and is refused. Whether there were any."""
     dropped = False
-    for detail in (each for each in error.errors() if each["type"] == "unused_setting"):
+    for detail in error.errors():
         location, _ = _location(task, detail)
-        if ".".join(location) not in changed:
-            table: Any = tables
+        dotted, table = ".".join(location), ".".join(location[:-1])
+        if detail["type"] == "unused_setting":
+            is_left_over = saved or f"{table}.{detail['ctx']['other']}".lstrip(".") in changed
+        else:
+            is_left_over = saved and detail["type"] == "extra_forbidden" and dotted in OF_OTHER_TASKS
+        if is_left_over and dotted not in changed:
+            of_it: Any = tables
             for name in location[:-1]:
-                table = table[name]
-            del table[location[-1]]
-            dropped = True
+                of_it = of_it[name]
+            dropped = of_it.pop(location[-1], None) is not None or dropped
     return dropped
 
 
@@ -130,7 +157,7 @@ def _broken_plugins() -> str:
 def change_section(section: S, changes: Mapping[str, Any]) -> S:
     """A section of a recipe with some of its settings changed, checked as if it had been written so."""
     try:
-        return type(section).model_validate(section.model_dump() | dict(changes))
+        return _validated(type(section), section.model_dump() | dict(changes), "", list(changes))
     except ValidationError as error:
         name = re.findall("[A-Z][a-z]*", type(section).__name__)[-1].lower()
         raise RecipeError("\n".join(_in_words(name, "", detail) for detail in _details(error))) from None
@@ -205,7 +232,7 @@ def _anchor_paths(tables: dict[str, Any], folder: Path) -> None:
         table: Any = tables
         for name in path:
             table = table.get(name) if isinstance(table, dict) else None
-        if setting.is_path and isinstance(table, dict) and isinstance(table.get(last), type(setting.default)):
+        if setting.is_path and isinstance(table, dict) and isinstance(table.get(last), setting.holds):
             table[last] = anchored(table[last])
 
 

@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from regard.recipe.kinds import TASKS
 from regard.recipe.recipe import AnyRecipe
 from regard.recipe.section import ChosenBy, Named
+from regard.recipe.settings import marks_of
 from regard.registry import Package
 
 
@@ -19,10 +20,10 @@ def packages_of(recipe: AnyRecipe) -> dict[str, str]:
 def _packages(section: BaseModel) -> Iterator[Package]:
     for name, field in type(section).model_fields.items():
         value = getattr(section, name)
-        for mark in field.metadata:
+        for mark in marks_of(field):
             if isinstance(mark, Named) and value in mark.registry:
                 yield mark.registry.entry(value).package
-            if isinstance(mark, ChosenBy):
+            if isinstance(mark, ChosenBy) and value is not None:
                 yield mark.registry.entry(value.kind).package
         if isinstance(value, BaseModel):
             yield from _packages(value)

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from regard.errors import one_of
-from regard.recipe.kinds import OF_TASKS, TASKS
+from regard.recipe.kinds import TASKS
 from regard.recipe.section import Section, Seed
 from regard.recipe.training import Training
 
@@ -46,11 +46,6 @@ class Recipe(AnyRecipe):
     @model_validator(mode="after")
     def _training_fits_the_task(self) -> Self:
         validation, known = self.train.validation, TASKS[self.task].metrics
-        for name in (name for name in OF_TASKS if name not in TASKS[self.task].uses):
-            value = getattr(self.train, name)
-            if value != type(self.train).model_fields[name].default:
-                said = f"train.{name} = {str(value).lower()} is not used by task = {self.task!r}"
-                raise ValueError(f"{said}; leave it out")
         if validation.metric not in known:
             allowed = one_of(known, validation.metric)
             raise ValueError(f"train.validation.metric = {validation.metric!r} is not allowed; allowed are {allowed}")

@@ -34,6 +34,8 @@ class Setting:
     """The task it belongs to; empty for all."""
     is_path: bool = False
     """Whether it names files or folders."""
+    holds: type = str
+    """Of paths: `str` for one, `list` for several."""
     used_if: str = ""
     """In words, when it is used; empty if it always is."""
 
@@ -79,7 +81,7 @@ def _settings(section: type[BaseModel], prefix: str, only_for: str) -> Iterator[
         for variant, table in tables.items():
             yield from _settings(table, f"{prefix}{name}.", variant or only_for)
         if not tables:
-            default = None if field.is_required() else field.default
+            default = None if field.is_required() else field.get_default(call_default_factory=True)
             sentence = " ".join((field.description or "").split())
             yield Setting(
                 prefix + name,
@@ -89,13 +91,14 @@ def _settings(section: type[BaseModel], prefix: str, only_for: str) -> Iterator[
                 sentence,
                 only_for,
                 is_path=_is_path(field),
+                holds=list if get_origin(field.annotation) is list else str,
                 used_if="; ".join(_used_if(name, each) for each in field.metadata if isinstance(each, Only)),
             )
 
 
 def tables_of(field: FieldInfo) -> dict[str, type[BaseModel]]:
     """The tables that a setting may be, by their kind, which is empty if there is one; none if it is a value."""
-    for chosen in (each for each in _marks(field) if isinstance(each, ChosenBy)):
+    for chosen in (each for each in marks_of(field) if isinstance(each, ChosenBy)):
         return chosen.registry.tables()
     parts = get_args(field.annotation) or (field.annotation,)
     tables = [part for part in parts if isinstance(part, type) and issubclass(part, BaseModel)]
@@ -117,7 +120,7 @@ def rebuild() -> None:
         of(TASKS[name].recipe)
 
 
-def _marks(field: FieldInfo) -> Iterator[Any]:
+def marks_of(field: FieldInfo) -> Iterator[Any]:
     """What is said of a setting, or of the parts of its type."""
     yield from field.metadata
     for part in get_args(field.annotation):
@@ -125,7 +128,7 @@ def _marks(field: FieldInfo) -> Iterator[Any]:
 
 
 def _is_path(field: FieldInfo) -> bool:
-    return any(isinstance(each, IsPath) for each in _marks(field))
+    return any(isinstance(each, IsPath) for each in marks_of(field))
 
 
 def _used_if(name: str, only: Only) -> str:
@@ -138,12 +141,14 @@ def _kind(field: FieldInfo) -> str:
         if get_origin(annotation) is Literal:
             return ", ".join(map(str, get_args(annotation)))
         if get_origin(annotation) is list:
-            inner = get_args(annotation)[0]
-            return "list of text" if str in (inner, *get_args(inner)) else "list of whole numbers"
+            return f"list of {words(get_args(annotation)[0])}s".replace("texts", "text")
+        if hasattr(annotation, "__metadata__"):
+            return words(annotation.__origin__)
         parts = [part for part in get_args(annotation) if part is not type(None)]
         if parts:
             return ", ".join(map(words, parts))
-        return {int: "whole number", float: "number", bool: "true, false", str: "text"}[annotation]
+        names = {int: "whole number", float: "number", bool: "true, false", str: "text"}
+        return names.get(annotation, getattr(annotation, "__name__", str(annotation)))
 
     for named in (each for each in field.metadata if isinstance(each, Named)):
         return ", ".join(named.names())

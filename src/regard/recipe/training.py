@@ -109,14 +109,6 @@ class Starting(Section):
 class Training(Section):
     """The training loop."""
 
-    batch_tokens: Positive = 4096
-    """Tokens in a micro-batch, padding included, on the longer side."""
-    shapes: Count = 0
-    """Most shapes that batches may have, padded at some expense, so that on CUDA a step is captured once for each and
-    then replayed; 0 pads a batch to its longest row."""
-    pack: bool = False
-    """Whether several short pairs share a row instead of being padded, nearly all rows of a width (Transformers only):
-    hardly anything is padding then, and nearly all batches have one shape, whatever `shapes` says."""
     capture: bool = True
     """Whether steps are captured on CUDA if `shapes` are few; the numbers are the same, the time is not."""
     compile: bool | Literal["auto"] = "auto"
@@ -132,14 +124,6 @@ class Training(Section):
     """Minutes of training after which it ends, validation included; 0 means no limit."""
     clip: Annotated[float, Field(ge=0)] = 1.0
     """Norm at which gradients are clipped; 0 means off."""
-    label_smoothing: Share = 0.1
-    """Share of probability spread evenly over the vocabulary."""
-    r_drop: Annotated[float, Field(ge=0)] = 0.0
-    """Weight of how far two passes with different dropout are apart (R-Drop, Liang et al. 2021); 0 means one pass, and
-    more than 0 twice the time and memory of a micro-batch."""
-    coverage: Annotated[float, Field(ge=0)] = 0.0
-    """Weight of attention that goes to where attention was before (See et al. 2017, with 1); for recurrent translators
-    with `model.attention.coverage`."""
     precision: Literal["float32", "bfloat16", "auto"] = "float32"
     """Number format of the matrix products (`auto`: bfloat16 on CUDA alone); weights and sums stay in float32."""
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
@@ -166,9 +150,19 @@ class Training(Section):
     """Averages of weights."""
 
     @property
+    def tokens_in_batch(self) -> int:
+        """Tokens of a micro-batch; 0 if the task does not count them."""
+        return 0
+
+    @property
     def few_shapes(self) -> bool:
         """Whether batches have so few shapes that steps can be captured."""
-        return self.shapes > 0 or self.pack
+        return False
+
+    @property
+    def mostly_one_shape(self) -> bool:
+        """Whether nearly all batches have the same shape."""
+        return False
 
     @model_validator(mode="after")
     def _ends(self) -> Self:
@@ -180,3 +174,22 @@ class Training(Section):
         if self.schedule.kind == "cosine" and not (self.steps or self.epochs):
             raise ValueError("a cosine schedule must know its end; set steps or epochs, or another schedule.kind")
         return self
+
+
+class TokenTraining(Training):
+    """The training loop of tasks whose batches are counted in tokens."""
+
+    batch_tokens: Positive = 4096
+    """Tokens in a micro-batch, padding included, on the longer side."""
+    shapes: Count = 0
+    """Most shapes that batches may have, padded at some expense, so that on CUDA a step is captured once for each and
+    then replayed; 0 pads a batch to its longest row. Of running text all batches have one shape, and any number but 0
+    lets steps be captured."""
+
+    @property
+    def tokens_in_batch(self) -> int:
+        return self.batch_tokens
+
+    @property
+    def few_shapes(self) -> bool:
+        return self.shapes > 0

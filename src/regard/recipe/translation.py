@@ -1,13 +1,15 @@
 """The recipe of a translator."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from regard.recipe.data import Data, Tokens
 from regard.recipe.decoding import Decoding
 from regard.recipe.model import Model
 from regard.recipe.recipe import AnyRecipe, Recipe
+from regard.recipe.section import Share
+from regard.recipe.training import TokenTraining
 
 
 class TranslationCorpus(AnyRecipe):
@@ -20,11 +22,37 @@ class TranslationCorpus(AnyRecipe):
     """How text becomes tokens."""
 
 
+class TranslationTraining(TokenTraining):
+    """The training loop of a translator."""
+
+    pack: bool = False
+    """Whether several short pairs share a row instead of being padded, nearly all rows of a width (Transformers only):
+    hardly anything is padding then, and nearly all batches have one shape, whatever `shapes` says."""
+    label_smoothing: Share = 0.1
+    """Share of probability spread evenly over the vocabulary."""
+    r_drop: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of how far two passes with different dropout are apart (R-Drop, Liang et al. 2021); 0 means one pass, and
+    more than 0 twice the time and memory of a micro-batch."""
+    coverage: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of attention that goes to where attention was before (See et al. 2017, with 1); for recurrent translators
+    with `model.attention.coverage`."""
+
+    @property
+    def few_shapes(self) -> bool:
+        return self.shapes > 0 or self.pack
+
+    @property
+    def mostly_one_shape(self) -> bool:
+        return self.pack
+
+
 class TranslationRecipe(TranslationCorpus, Recipe):
     """A recipe for a translator."""
 
     data: Data
     """Where examples come from."""
+    train: TranslationTraining
+    """The training loop."""
     model: Model
     """The model."""
     decode: Decoding = Decoding()

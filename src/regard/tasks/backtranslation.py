@@ -66,7 +66,7 @@ class BackTranslation:
         self._made_by = self._fingerprint()
 
     def run(self, *, resume: bool = False, on_progress: Callable[[int, int], None] | None = None) -> Counts:
-        """Writes all pairs. With `resume` it goes on where it was stopped or killed, on the same device and engine to
+        """Writes all pairs. With `resume` it goes on where it was stopped or killed, on the same device to
         the same bytes."""
         self._refuse_to_write_over(resume)
         # What is wrong with the text is said before hours of translating.
@@ -119,7 +119,9 @@ class BackTranslation:
         """Translates some lines, and lets nobody lose them."""
         texts = [line for line in piece if line.strip()]
         # Sampling is a function of the seed and the place in a piece; equal lines are to become different sources.
-        decoding = change_section(self.decoding, {"seed": (self.decoding.seed + self.counts.lines) % 2**63})
+        decoding = self.decoding
+        if decoding.method == "sample":
+            decoding = change_section(decoding, {"seed": (decoding.seed + self.counts.lines) % 2**63})
         added = Counts(
             lines=len(piece), blank=len(piece) - len(texts), tabs=sum(_one_line(line) != line for line in texts)
         )

@@ -6,31 +6,26 @@ from typing import TYPE_CHECKING, Any
 
 from regard.checkpoint import ModelFolder
 from regard.errors import ModelError, UsageError
-from regard.recipe import TASKS, Recipe
+from regard.recipe import TASKS, AnyRecipe
 from regard.registry import locate
 
 if TYPE_CHECKING:
     from regard.tasks.translator import Translator
     from regard.tasks.writer import Writer
-
-OF_ALL = ("evaluate", "look")
-"""Commands for the models of every task."""
-
+    from regard.vectors import Vectors
 
 def task_of(folder: str | Path) -> str:
     """The task that the model in a folder was trained for."""
-    return ModelFolder(Path(folder)).read_recipe(Recipe).task
+    return ModelFolder(Path(folder)).read_recipe(AnyRecipe).task
 
 
 def refuse_other_task(folder: Path, wanted: str) -> None:
     """Refuses a folder whose model is for another task, or that holds none."""
     task = task_of(folder)
     if task != wanted:
-        names = dict.fromkeys((*(verb.name for verb in TASKS[task].verbs), *OF_ALL))
-        *most, last = names
+        verbs = ", ".join(verb.name for verb in TASKS[task].verbs)
         raise ModelError(
-            f"{folder}: this model is for {task}, and a model for {wanted} is needed here; it can "
-            f"{', '.join(most)} or {last}"
+            f"{folder}: this model is for {task}, and a model for {wanted} is needed here; its commands are {verbs}"
         )
 
 
@@ -66,3 +61,14 @@ def load_writer(folder: str | Path, *others: str | Path, device: str = "auto", c
         raise UsageError(f"{folder}: is a language model, which writes alone; name one folder")
     refuse_other_task(Path(folder), "language")
     return Writer.load(Path(folder), device=device, changes=changes)
+
+
+def load_vectors(
+    folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()
+) -> "Vectors":
+    """The word vectors in a folder."""
+    from regard.vectors import Vectors
+
+    if others or changes:
+        raise UsageError(f"{folder}: holds word vectors, which are read one folder at a time and as they are")
+    return Vectors.load(folder)

@@ -65,7 +65,8 @@ class Task(ABC):
 
     def sizes(self, *, decode: bool) -> Mapping[str, int]:
         """The settings, by name, that decide how much memory a step takes, or a validation that decodes."""
-        return {"train.batch_tokens": self.recipe.train.batch_tokens}
+        tokens = self.recipe.train.tokens_in_batch
+        return {"train.batch_tokens": tokens} if tokens else {}
 
     @abstractmethod
     def objective(self, model: nn.Module, batch: Any, carry: Any) -> tuple[Tensor, Any]:
@@ -75,8 +76,9 @@ class Task(ABC):
 
     @abstractmethod
     def validate(self, model: nn.Module, *, decode: bool, rank: int, world: int) -> Mapping[str, float]:
-        """Metrics on the development text, equal on all ranks: `loss` (per target, without label smoothing) and, with
-        `decode`, also `accuracy`, `bleu`, `chrf`. Empty if there is no development text. The model is in eval mode."""
+        """Metrics on the development text, equal on all ranks: `loss` (per target, without label smoothing) and the
+        others of `TaskKind.metrics`, those that decode only with `decode`. Empty if there is no development text. The
+        model is in eval mode."""
 
     @abstractmethod
     def describe_batch(self, batch: Any) -> Any:

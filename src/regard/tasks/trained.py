@@ -5,6 +5,7 @@ from typing import Protocol
 
 from torch import nn
 
+from regard.inspect import Inspection
 from regard.metrics import Score
 from regard.recipe import HeldOut, Recipe
 
@@ -21,4 +22,8 @@ class Trained(Protocol):
 
     def evaluate(self, split: HeldOut) -> tuple[Score, ...]:
         """How good it is on the development or test text of its recipe."""
+        ...
+
+    def inspect(self, *texts: str) -> Inspection:
+        """What happens inside while it reads or writes one example."""
         ...

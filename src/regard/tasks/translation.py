@@ -98,7 +98,7 @@ class TranslationTask(Task):
         learned, validation = self.recipe.model.learned_positions, self.recipe.train.validation
         if learned is None:
             return
-        decodes = validation.decode or validation.metric != "loss"
+        decodes = self.recipe.validates_by_decoding
         decoded = (validation.examples or len(self._dev)) if decodes else 0
         setting = self.recipe.model.longest_setting
         few = f"but there are {setting} = {learned} learned positions"
@@ -139,8 +139,8 @@ class TranslationTask(Task):
         return self._batches.tokens
 
     def sizes(self, *, decode: bool) -> Mapping[str, int]:
-        found = {"train.batch_tokens": self.recipe.train.batch_tokens}
-        return found | {"decode.batch_tokens": self.recipe.decode.batch_tokens} if decode else found
+        found = super().sizes(decode=decode)
+        return {**found, "decode.batch_tokens": self.recipe.decode.batch_tokens} if decode else found
 
     def objective(self, model: nn.Module, batch: PairBatch, carry: None) -> tuple[Tensor, None]:
         assert isinstance(model, Generator)

@@ -437,11 +437,9 @@ def _changed(decoding: Decoding, beam: int | None, n_best: int | None) -> Decodi
     beam is wide makes it as wide."""
     changes: dict[str, int | str] = {}
     if n_best is not None:
-        changes |= {"n_best": n_best, "beam": max(n_best, decoding.beam)}
-    if beam is not None:
-        changes |= {"beam": beam}
-    if changes and decoding.method == "greedy":
-        changes |= {"method": "beam"}
+        changes |= {"n_best": n_best}
+    if beam is not None or (changes and decoding.method != "sample"):
+        changes |= {"method": "beam", "beam": max(n_best or 1, decoding.beam) if beam is None else beam}
     return change_section(decoding, changes)
 
 

@@ -109,7 +109,8 @@ class Writer:
     def evaluate(self, split: HeldOut) -> tuple[Score, ...]:
         """How likely it finds the development or test text of its recipe."""
         if not self.recipe.data.has(split):
-            raise UsageError(f"the model's recipe names no {split} text (data.{split}); name the files to score")
+            remedy = "score files with `regard score`"
+            raise UsageError(f"the model's recipe names no {split} text (data.{split}); {remedy}")
         return self.score_text(Text(split, self.recipe.data)).scores
 
     def named_modules(self) -> Iterator[tuple[str, nn.Module]]:

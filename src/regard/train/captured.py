@@ -128,7 +128,7 @@ class CapturedRunner(StepRunner):
     def _make_room(self) -> None:
         """A step that is executed eagerly needs as much memory as graphs hold. Where shapes are few, as those of packed
         batches mostly are, graphs rather give theirs back for it and are made again."""
-        if self.settings.pack and self._captures and len(self._seen) <= FEW:
+        if self.settings.mostly_one_shape and self._captures and len(self._seen) <= FEW:
             self._give_back()
 
     def _give_back(self) -> None:
@@ -190,7 +190,7 @@ def build_runner(
             runner.news.append(obstacle)
     decision = decide(settings, device, task.tokens_in_pass, captured=captured)
     if decision.compiles:
-        runner.parts = CompiledParts(model, varied=not settings.pack)
+        runner.parts = CompiledParts(model, varied=not settings.mostly_one_shape)
     if decision.line:
         runner.news.append(decision.line)
     return runner

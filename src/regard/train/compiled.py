@@ -127,7 +127,7 @@ def decide(settings: Training, device: torch.device, tokens_in_pass: int, *, cap
 
 def _worthwhile(settings: Training, tokens_in_pass: int) -> tuple[bool, str]:
     """Whether a run is long enough for compiling to pay, by the nearest of its limits, and how long it is in words."""
-    tokens = [settings.steps * settings.accumulate * settings.batch_tokens] if settings.steps else []
+    tokens = [settings.steps * settings.accumulate * settings.tokens_in_batch] if settings.steps else []
     if settings.epochs and tokens_in_pass:
         tokens.append(settings.epochs * tokens_in_pass)
     if settings.minutes and (settings.minutes < MINUTES or not tokens):

@@ -66,7 +66,7 @@ def in_words(reason: Reason, settings: Training, progress: Progress) -> str:
     if progress.step < (warmup := settings.schedule.warmup):
         so_far += (
             f"; the rate was still rising, because the run had {progress.step} steps and train.schedule.warmup is "
-            f"{warmup}: lower that or train.batch_tokens, or train longer"
+            f"{warmup}: lower that, make batches smaller, or train longer"
         )
     return {
         "target": f"{metric} reached train.validation.target = {validation.target}; {so_far}",

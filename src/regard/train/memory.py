@@ -16,7 +16,7 @@ def enough_memory(step: int, sizes: Mapping[str, int]) -> Iterator[None]:
     try:
         yield
     except torch.OutOfMemoryError as error:
-        said = " or ".join(f"{setting} = {size}" for setting, size in sizes.items())
+        said = " or ".join(f"{setting} = {size}" for setting, size in sizes.items()) or "a batch"
         raise TrainingError(
             f"step {step}: the device's memory is full; {said} is too large for this model on this device. Lower "
             "it in a new run (and raise train.accumulate by as much, so that a step still sees as many tokens), or "

@@ -120,7 +120,7 @@ class Repeat:
                 "go on with it by --resume, choose another --out, or delete the folder"
             )
         if before.exists():
-            check_same_run(read_recipe(before), self.recipe, self.out, FREE)
+            check_same_run(read_recipe(before, saved=True), self.recipe, self.out, FREE)
             for folder in map(self.folder, filter(self._record, self.seeds)):
                 Written.read(folder).check_readable(folder)
             return

@@ -108,9 +108,9 @@ class StepRunner:
                 if carry is not None or self._carries or not self.pieces.lower(self._trying):
                     raise
                 self._say(
-                    f"the device's memory does not hold a micro-batch with {self._trying.count:,} targets at once "
-                    f"(train.batch_tokens = {self.settings.batch_tokens}); from step {plan.step} on such ones are done "
-                    "in halves: the gradient is the same, it takes longer"
+                    f"the device's memory does not hold a micro-batch with {self._trying.count:,} targets at once"
+                    f"{self._sizes()}; from step {plan.step} on such ones are done in halves: the gradient is the "
+                    "same, it takes longer"
                 )
             except RuntimeError as error:
                 if self.parts is None:
@@ -134,6 +134,10 @@ class StepRunner:
                 if self._carries and len(pieces) > 1:
                     raise torch.OutOfMemoryError("a batch whose state is carried on is not done in halves")
         return carry
+
+    def _sizes(self) -> str:
+        sizes = ", ".join(f"{setting} = {size}" for setting, size in self.task.sizes(decode=False).items())
+        return f" ({sizes})" if sizes else ""
 
     def recover(self) -> None:
         """Makes room for another attempt."""

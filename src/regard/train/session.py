@@ -101,13 +101,13 @@ def _refuse_other_settings(recipe: Recipe, folder: ModelFolder) -> None:
     if folder.goes_on:
         # A model to start from brings its own tokens, whatever the recipe says of them.
         free = (*FREE, "tokens.") if recipe.train.start_from or recipe.train.start.model else FREE
-        check_same_run(read_recipe(folder.recipe), recipe, folder.path, free)
+        check_same_run(read_recipe(folder.recipe, saved=True), recipe, folder.path, free)
 
 
 def _write_down(task: Task, folder: ModelFolder) -> None:
     """Writes what a model needs besides weights."""
     if folder.goes_on:
-        check_same_run(read_recipe(folder.recipe), task.recipe, folder.path)
+        check_same_run(read_recipe(folder.recipe, saved=True), task.recipe, folder.path)
     try:
         if not folder.goes_on:
             task.save(folder.path)

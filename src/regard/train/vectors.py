@@ -78,7 +78,7 @@ def learn_vectors(
     folder.check_may_train(resume)
     with folder.locked():
         if folder.goes_on:
-            check_same_run(read_recipe(folder.recipe, kind=VectorsRecipe), recipe, folder.path, FREE)
+            check_same_run(read_recipe(folder.recipe, kind=VectorsRecipe, saved=True), recipe, folder.path, FREE)
             if is_native(folder.path) and not any(folder.checkpoints.iterdir()):
                 return Learned(Vectors.load(folder.path), None)
         try:

@@ -14,7 +14,7 @@ def is_text(files: Sequence[str]) -> bool:
 def register() -> None:
     verbs = (
         Verb("generate", "Write on from a prompt, streamed as it is written.", "regard.cli.generate:generate"),
-        Verb("score", "Say how likely a model finds a given text.", "regard.cli.score:score_text"),
+        Verb("score", "Say how likely a model finds a given text or translation.", "regard.cli.score:score_text"),
         Verb("arpa", "Write an n-gram model as an ARPA file, or read one.", "regard.cli.arpa:arpa"),
     )
     kind = TaskKind(
@@ -26,7 +26,6 @@ def register() -> None:
         load="regard.tasks.loading:load_writer",
         prepare="regard.tasks.language:prepare_language",
         metrics={"loss": LOSS, "perplexity": Metric(more_is_better=False)},
-        uses=("batch_tokens", "shapes", "label_smoothing"),
         verbs=verbs,
     )
     TASKS.register("language", kind)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from regard.recipe.kinds import LOSS, OF_TASKS, TASKS, Metric, TaskKind, Verb
+from regard.recipe.kinds import LOSS, TASKS, Metric, TaskKind, Verb
 from regard.recipe.translation import TranslationCorpus, TranslationRecipe
 
 BOTH_SIDES = (".tsv", ".jsonl")
@@ -19,7 +19,7 @@ def register() -> None:
         Verb("translate", "Translate standard input, line for line.", "regard.cli.translate:translate"),
         Verb("back-translate", "Make more training pairs out of text.", "regard.cli.backtranslate:back_translate"),
         Verb("evaluate", "Say how good a model is, every number with its signature.", "regard.cli.evaluate:evaluate"),
-        Verb("score", "Say how likely a model finds given translations.", "regard.cli.score:score_pairs"),
+        Verb("score", "Say how likely a model finds a given text or translation.", "regard.cli.score:score_pairs"),
         Verb("align", "Print word alignments of given translations.", "regard.cli.align:align"),
         Verb("export", "Write a Transformer as a model folder for CTranslate2.", "regard.cli.export:export"),
     )
@@ -37,7 +37,6 @@ def register() -> None:
             "bleu": Metric(more_is_better=True, decodes=True),
             "chrf": Metric(more_is_better=True, decodes=True),
         },
-        uses=OF_TASKS,
         verbs=verbs,
         is_default=True,
     )

@@ -10,8 +10,8 @@ def register() -> None:
         recipe=VectorsRecipe,
         corpus=VectorsRecipe,
         takes=lambda files: False,
-        check="regard.tasks.checking:check_running_text",
-        load="regard.vectors:Vectors.load",
+        check="regard.tasks.checking:check_text_of_vectors",
+        load="regard.tasks.loading:load_vectors",
         metrics={},
         verbs=(Verb("vectors", "Word vectors: learn, compare, evaluate, map, convert.", "regard.cli.vectors:vectors"),),
     )
