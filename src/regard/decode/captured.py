@@ -23,6 +23,7 @@ from regard.decode.modules import is_watched, weights_of
 from regard.decode.precision import formats_of
 from regard.decode.stepping import Given, Made, Stepping
 from regard.decode.workers import workers_on
+from regard.device import captures
 from regard.graphs import EAGER, CudaGraphs, Work
 from regard.models.generator import Generator
 from regard.recipe import Decoding
@@ -346,7 +347,7 @@ def steppings_of(model: Generator, settings: Decoding, device: torch.device, *, 
 def why_eager(model: Generator, settings: Decoding, device: torch.device, *, terms: bool = False) -> str | None:
     """What a user is told where steps on a CUDA device are not captured, in one line; None if they are. That capturing
     fails is known when it has been tried."""
-    if device.type != "cuda":
+    if not captures(device):
         return None
     reason = why_not(settings, device, forced=False, terms=terms, watched=is_watched(model)) or _failure(model)
     return reason and f"decoding {EAGER}: {reason}"
@@ -364,7 +365,7 @@ def why_not(
 ) -> str | None:
     """Why steps are not captured; None if they are. `forced` says that outputs begin with given tokens, `terms` that
     they must contain some."""
-    if device.type != "cuda":
+    if not captures(device):
         return f"on {device.type} there are no CUDA graphs"
     if settings.coverage_penalty:
         return "the coverage penalty looks at the attention"

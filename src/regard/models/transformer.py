@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from regard.attention import POSITIONS, Heads, KeyValueCache, Lineage, Memory, Position, SharedCache, Unprepared, masks
 from regard.data.batch import Padded
 from regard.data.packing import Layout, Packed
-from regard.device import has_kernels
+from regard.device import has_kernels, has_scarce_memory
 from regard.models.copying import CopyGate, CopyReadout, Pointer, known_tokens, words_of
 from regard.models.generator import Generator, Readout, State
 from regard.models.readout import LinearReadout
@@ -162,9 +162,9 @@ class Encoder(nn.Module):
 
     def _rows_at_once(self, source: Padded) -> int:
         rows, width = source.tokens.shape
-        is_scarce = source.tokens.is_cuda and not torch.is_grad_enabled() and not isinstance(source, Packed)
+        scarce = has_scarce_memory(source.tokens.device) and not isinstance(source, Packed)
         watched = (module.watched for module in self.modules() if isinstance(module, Tap))
-        return max(AT_ONCE // max(width, 1), 1) if is_scarce and not any(watched) else rows
+        return max(AT_ONCE // max(width, 1), 1) if scarce and not torch.is_grad_enabled() and not any(watched) else rows
 
     def _encode(self, source: Padded) -> Float[Tensor, "B S E"]:
         width = source.tokens.shape[1]

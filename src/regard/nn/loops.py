@@ -8,7 +8,7 @@ from jaxtyping import Float
 from numba import float32, njit
 from torch import Tensor
 
-from regard.attention.loops import SUMS, floats
+from regard.kernels.cpu_attention import SUMS, floats
 
 
 def add_norm(
