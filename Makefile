@@ -8,6 +8,8 @@
 # Each of them sets up what it needs in .venv; PYTHON=… chooses another interpreter.
 
 TORCH := 2.13.0
+# What this version of torch asks for where it is built for CUDA; the tests interpret kernels with it.
+TRITON := 3.7.1
 SUITS := -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))'
 NAMES := python3.11 python3 python3.14 python3.13 python3.12 python
 # The first that runs and is new enough: a name may exist on the path and still not start (pyenv's shims).
@@ -52,12 +54,14 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 # Local versions (+cpu) and the libraries of one accelerator's build of torch belong to a machine, not to the lock.
+# Triton is there for Linux alone.
 lock: DIR := $(shell mktemp -d)
 lock:
 	$(PYTHON) -m venv $(DIR)
 	$(DIR)/bin/python -m pip --disable-pip-version-check install --quiet 'torch==$(TORCH)' hatchling editables '.[dev]'
 	{ echo '# What CI and `make` install; made by `make lock` from pyproject.toml, not by hand.'; \
 	  $(DIR)/bin/python -m pip freeze --exclude regard | sed 's/+.*//' | grep -Eiv '^(nvidia|cuda|triton)'; \
+	  echo "triton==$(TRITON); sys_platform == 'linux'"; \
 	} > requirements.lock.new
 	mv requirements.lock.new requirements.lock
 	rm -rf $(DIR)

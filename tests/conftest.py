@@ -7,10 +7,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
 
-CHECKED = ["attention", "nn", "models", "objectives", "decode", "data.batch"]
+CHECKED = ["kernels", "attention", "nn", "models", "objectives", "decode", "data.batch"]
 install_import_hook([f"regard.{room}" for room in CHECKED], "shape_checks.check")
 
 import torch  # noqa: E402
+
+if not torch.cuda.is_available():
+    # Kernels written in Triton are interpreted (`triton_device.py`), which it must know when it is first imported.
+    os.environ["TRITON_INTERPRET"] = "1"
 
 pytest_plugins = ["command_line"]
 

@@ -61,6 +61,66 @@ def present(device: torch.device) -> AbstractContextManager[object]:
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
+def is_asynchronous(device: torch.device) -> bool:
+    """Whether the host goes on while the device works, and must wait for it to read a result."""
+    return device.type != "cpu"
+
+
+def captures(device: torch.device) -> bool:
+    """Whether steps can be captured as graphs there."""
+    return device.type == "cuda"
+
+
+def has_scarce_memory(device: torch.device) -> bool:
+    """Whether it has memory of its own, of which there is less than time."""
+    return device.type == "cuda"
+
+
+def prefers_bfloat16(device: torch.device) -> bool:
+    """Whether products in bfloat16 are faster there, whatever its model."""
+    return device.type == "cuda"
+
+
+def lacks_compiler(device: torch.device) -> bool:
+    """Whether torch.compile would have to do without Triton, which it needs there."""
+    return device.type == "cuda" and find_spec("triton") is None
+
+
+def in_transit(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """A tensor of the host in pinned memory, from where CUDA fetches it while the host goes on."""
+    return tensor.pin_memory() if device.type == "cuda" and tensor.device.type == "cpu" else tensor
+
+
+def sent(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """A tensor on the device, without waiting for it where that is safe."""
+    return in_transit(tensor, device).to(device, non_blocking=device.type == "cuda")
+
+
+def synchronize(device: torch.device) -> None:
+    """Waits until a CUDA device has done all it was given."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def release_memory(device: torch.device) -> None:
+    """Gives memory of a CUDA device that no tensor has back to it."""
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+def autocast_dtype(tensor: torch.Tensor) -> torch.dtype | None:
+    """The number format in which autocast multiplies on a tensor's device; None where it is off."""
+    kind = tensor.device.type
+    # Some devices, such as torch's `meta`, know nothing of it and would refuse the question.
+    active = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    return torch.get_autocast_dtype(kind) if active else None
+
+
+def without_autocast(tensor: torch.Tensor) -> AbstractContextManager[None]:
+    """Number formats as they are on a tensor's device while the block runs."""
+    return torch.autocast(tensor.device.type, enabled=False)
+
+
 def fast_multiple(x: torch.Tensor) -> int:
     """What widths should be multiples of where something is computed from a tensor, in the format that autocast says;
     1 if all are alike."""

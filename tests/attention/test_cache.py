@@ -1,9 +1,7 @@
 """Caches: what comes out is what went in, by rows, independent of copies, with gradients and without."""
 
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from types import ModuleType
 
 import pytest
 import torch
@@ -173,14 +171,15 @@ in_parts = pytest.mark.parametrize("in_parts", [False, True], ids=["moved", "in 
 @contextmanager
 def growing(in_parts: bool, *, quick: bool = False) -> Iterator[None]:
     """`quick` writes single positions as the kernel does."""
-    kernels = ModuleType("kernels")
-    kernels.write = write  # type: ignore[attr-defined]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cache_room, "grows_in_parts", lambda tensor: in_parts)
         if quick:
-            patch.setattr(cache_room, "_is_quick", lambda keys, values: keys.shape[2] == 1)
-            patch.setitem(sys.modules, "regard.attention.kernels", kernels)
+            patch.setattr(cache_room, "pick", one_position)
         yield
+
+
+def one_position(operation: str, *tensors: Tensor) -> Callable[..., None] | None:
+    return write if operation == "write_position" and tensors[0].shape[2] == 1 else None
 
 
 def write(

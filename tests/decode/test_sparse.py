@@ -15,7 +15,7 @@ from regard.decode.eight_bits import in_eight_bits
 from regard.decode.layout import laid_out
 from regard.decode.packed import Packed, can_pack
 from regard.decode.sparse import Sparse
-from regard.decode.sparse_loops import FEW, FIRST, SHARE, times_few
+from regard.kernels.cpu_sparse import FEW, FIRST, SHARE, times_few
 from regard.models import Generator, build_model
 from regard.nn.feedforward import FeedForward
 from regard.recipe import Decoding, TransformerModel
@@ -170,11 +170,11 @@ def test_a_model_writes_what_it_writes_without(monkeypatch: pytest.MonkeyPatch) 
     with torch.no_grad():
         for layer in (each for each in model.modules() if isinstance(each, FeedForward)):
             layer.inward.bias -= 1.5  # so that few are active, as they are after training
-    monkeypatch.setattr("regard.decode.sparse_loops.times_few", counted)
+    monkeypatch.setattr("regard.kernels.cpu_sparse.times_few", counted)
     found = decode_all(model, sources, how)
     assert counts
     assert all(counts)
-    monkeypatch.setattr("regard.decode.sparse_loops.times_few", lambda *_: None)
+    monkeypatch.setattr("regard.kernels.cpu_sparse.times_few", lambda *_: None)
     expected = decode_all(model, sources, how)
     assert [row[0].tokens for row in found] == [row[0].tokens for row in expected]
     assert [row[0].score for row in found] == pytest.approx([row[0].score for row in expected], abs=1e-5)

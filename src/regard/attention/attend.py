@@ -7,8 +7,6 @@
 taps to look at scores, weights and context; which kernel ran is nobody's business.
 """
 
-from collections.abc import Callable
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
@@ -19,7 +17,7 @@ from regard.attention.cache import Memory
 from regard.attention.grouping import grouped_matmul
 from regard.attention.normalizers import Normalizer, as_normalizer, softmax
 from regard.attention.scores import DotScore, ScaledDot, Score, ScoreFunction, as_score
-from regard.device import has_kernels, has_loops
+from regard.kernels import pick
 from regard.tap import Tap
 
 SCALED_DOT = ScaledDot()
@@ -154,9 +152,10 @@ class Attention(nn.Module):
         elif mask is not None:
             bias = bias.masked_fill(~mask, -torch.inf)
         drops = self.training and self.dropout > 0
-        few = None if triangle or drops else _few_queries(query, key, value)
+        few = None if triangle or drops else pick("few_queries", query, key, value)
         if few is not None:
-            return few(query, key, value, bias, query.shape[-1] ** -0.5 if scale is None else scale)
+            context: Tensor = few(query, key, value, bias, query.shape[-1] ** -0.5 if scale is None else scale)
+            return context
         return F.scaled_dot_product_attention(
             query,
             key,
@@ -172,34 +171,6 @@ class Attention(nn.Module):
 def _scores(score: Score, query: Tensor, key: Tensor, bias: Tensor | None, prepared: bool) -> Tensor:
     scores = score.compare(query, key if prepared else score.prepare(key))
     return scores if bias is None else scores + bias
-
-
-FEW, WIDTHS = 16, (16, 32, 64, 128, 256)
-
-
-def _few_queries(query: Tensor, key: Tensor, value: Tensor) -> Callable[..., Tensor] | None:
-    """A kernel of our own for steps of decoding, if there is one: on CUDA devices, where Triton is, and on CPUs."""
-    if torch.is_grad_enabled() or query.ndim != 4 or query.shape[-2] > FEW:
-        return None
-    # They take memory as it lies: what torch would broadcast or refuse is left to it.
-    if key.ndim != 4 or value.ndim != 4 or not len(query) == len(key) == len(value):
-        return None
-    if key.shape[1:3] != value.shape[1:3] or query.shape[1] % key.shape[1] or query.shape[3] != key.shape[3]:
-        return None
-    if not query.dtype == key.dtype == value.dtype or not query.device == key.device == value.device:
-        return None
-    if not query.stride(-1) == key.stride(-1) == value.stride(-1) == 1:
-        return None
-    if has_kernels(query) and query.dtype in (torch.float32, torch.bfloat16):
-        if query.shape[-1] in WIDTHS and value.shape[-1] in WIDTHS:
-            from regard.attention import kernels
-
-            return kernels.few_queries
-    elif query.dtype == torch.float32 and has_loops(query, key, value):
-        from regard.attention import loops
-
-        return loops.few_queries
-    return None
 
 
 def _visible(mask: Tensor | None, bias: Tensor | None) -> Tensor | None:

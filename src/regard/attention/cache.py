@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import torch
 from jaxtyping import Float, Int
@@ -9,8 +10,9 @@ from torch import Tensor
 
 from regard.attention.kept import NOTHING, Kept, Parts, grows_in_parts, has_places, taken, taken_for
 from regard.attention.masks import additive
-from regard.device import has_kernels
+from regard.device import is_asynchronous
 from regard.errors import UsageError
+from regard.kernels import pick
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,10 @@ class KeyValueCache(Kept):
     ) -> tuple[Float[Tensor, "N Gk K D"], Float[Tensor, "N G K Dv"]]:
         """Takes n more positions; gives keys and values of all K so far."""
         end = _end(self, keys.shape[-2])
-        if _is_quick(keys, values) and min(self.keys.kept.room, self.values.kept.room) >= end:
-            _write(keys, values, self.keys.kept.map(_alone), self.values.kept.map(_alone), self.length)
+        write = pick("write_position", keys, values)
+        if write is not None and min(self.keys.kept.room, self.values.kept.room) >= end:
+            held = (rows.kept.map(_alone).place(self.length) for rows in (self.keys, self.values))
+            write(keys, values, *chain.from_iterable(held))
         else:
             self.keys, self.values = self.keys.join(keys, self), self.values.join(values, self)
         self.length = end
@@ -147,7 +151,7 @@ class Buffer(Kept):
     def select(self, rows: Int[Tensor, " M"], length: int) -> "Buffer":
         if not self.kept.held:
             return self if self.is_empty else Buffer(self.filled(length).index_select(0, rows))
-        if len(rows) < len(self.kept.held[0]) and not self.kept.held[0].is_cpu:
+        if len(rows) < len(self.kept.held[0]) and is_asynchronous(self.kept.held[0].device):
             return Buffer(kept=self.kept.map(lambda part: _fewer(part, rows)))
         if len(self.kept.held) > 1:
             return Buffer(kept=self.kept.map(lambda part: part.index_select(0, rows)))
@@ -184,9 +188,8 @@ class Lineage:
         """After place j was given to what continues the hypothesis at place rows[i, j] modulo their number; all are
         `length` long. This lineage is consumed."""
         places = rows.shape[1]
-        if has_kernels(self.writers):
-            from regard.attention.kernels import branch_
-
+        branch_ = pick("branch_lineage", self.writers)
+        if branch_ is not None:
             branch_(self.writers, rows.contiguous(), length)
             return self
         writers = self.writers.gather(1, (rows % places)[..., None].expand(self.writers.shape))
@@ -202,11 +205,11 @@ class Lineage:
     def bias(self, length: int, dtype: torch.dtype) -> Float[Tensor, "B 1 places K"]:
         """What hides from each hypothesis those of the length × places positions in a cache that it has not read."""
         places = self.writers.shape[1]
-        if has_kernels(self.writers):
-            from regard.attention.kernels import lineage_bias
-
+        kernel = pick("lineage_bias", self.writers)
+        if kernel is not None:
             # More of it than is asked for, as below.
-            return lineage_bias(self.writers, _rounded(length), dtype)[:, None, :, : length * places]
+            bias: Tensor = kernel(self.writers, _rounded(length), dtype)
+            return bias[:, None, :, : length * places]
         some = torch.arange(places, dtype=self.writers.dtype, device=self.writers.device)
         # More of it than is asked for, and then cut: kernels want rows that begin at round addresses.
         read = (self.writers[..., : _rounded(length), None] == some).flatten(2)
@@ -244,8 +247,10 @@ class SharedCache(Kept):
         """Takes n more positions of each hypothesis; gives all keys and values of each source."""
         end = _end(self, keys.shape[-2])
         self.keys, self.values = self._grown(self.keys, keys, end), self._grown(self.values, values, end)
-        if _is_quick(keys, values):
-            _write(keys, values, self.keys, self.values, self.length)
+        write = pick("write_position", keys, values)
+        if write is not None:
+            # There may be room for more of one than of the other, and their parts end elsewhere then.
+            write(keys, values, *self.keys.place(self.length), *self.values.place(self.length))
         else:
             for piece, kept in ((keys, self.keys), (values, self.values)):
                 rows, heads, count, width = piece.shape
@@ -290,7 +295,7 @@ class SharedCache(Kept):
         sources = rows // self.places
 
         def make(room: int, most: int) -> Tensor:
-            if piece.device.type == "cpu":
+            if not is_asynchronous(piece.device):
                 # The heads of a position lie side by side: of all that is kept, a hypothesis reads one place for each,
                 # and a processor is quick only with what it finds in one piece.
                 return taken_for(piece, room, most, (sources,), (self.places, heads, width)).permute(0, 3, 1, 2, 4)
@@ -301,7 +306,7 @@ class SharedCache(Kept):
     def _of(self, kept: Float[Tensor, "B G room places D"], sources: Int[Tensor, " M"]) -> Tensor:
         if len(sources) > len(kept):
             return kept.index_select(0, sources)
-        if kept.device.type != "cpu":
+        if is_asynchronous(kept.device):
             return _fewer(kept, sources)
         # Most of those that stay may stay where they are; elsewhere it would take longer to ask which. The memory of
         # those that leave is kept until the whole batch is done.
@@ -320,19 +325,6 @@ def _fewer(kept: Tensor, rows: Int[Tensor, " M"]) -> Tensor:
     """Some rows of what is kept, in the same memory: there captured steps have a place for them."""
     chosen = kept[: len(rows)]
     return chosen.copy_(kept.index_select(0, rows))
-
-
-def _is_quick(keys: Tensor, values: Tensor) -> bool:
-    """Whether there is a kernel of our own for what is written: for one more position there is."""
-    return has_kernels(keys) and keys.shape[2] == 1 and keys.stride(-1) == values.stride(-1) == 1
-
-
-def _write(keys: Tensor, values: Tensor, kept_keys: Parts, kept_values: Parts, position: int) -> None:
-    """Writes both to a position of what is kept, of parts that are "B G room places D"."""
-    from regard.attention.kernels import write
-
-    # There may be room for more of one than of the other, and their parts end elsewhere then.
-    write(keys, values, *kept_keys.place(position), *kept_values.place(position))
 
 
 def _alone(part: Float[Tensor, "N G room D"]) -> Float[Tensor, "N G room 1 D"]:

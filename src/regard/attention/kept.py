@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.device import has_scarce_memory
+
 ROOM = 32
 """Memory that is moved when it is filled is taken for so many positions at first."""
 PART, SHARE = 8, 8
@@ -64,7 +66,7 @@ def _memory(like: Tensor, size: int) -> Tensor:
 
 def grows_in_parts(tensor: Tensor) -> bool:
     """Whether memory such as a tensor's grows part by part."""
-    return tensor.is_cuda
+    return has_scarce_memory(tensor.device)
 
 
 @dataclass(frozen=True)

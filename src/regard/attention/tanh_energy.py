@@ -1,5 +1,6 @@
 """v · tanh(q + k) for every pair of a query and a key, in as little memory as its gradient allows."""
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -8,7 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from regard.device import has_loops
+from regard.device import has_scarce_memory
+from regard.kernels import pick
 
 
 def tanh_energy(
@@ -25,27 +27,21 @@ def tanh_energy(
     decoder; unless it is said, a GPU does, for which it takes no time to speak of. On a CPU, if nobody asks for
     gradients, there is a loop of our own, which keeps nothing.
     """
-    if _has_loop(query, key, energy):
-        return _looped(query, key, energy)
-    again = query.is_cuda if again is None else again
+    energies = pick("additive_scores", query, key, energy)
+    if energies is not None:
+        return _looped(energies, query, key, energy)
+    again = has_scarce_memory(query.device) if again is None else again
     scores: Tensor = _TanhEnergy.apply(query, key, energy.to(query.dtype), again)  # type: ignore[no-untyped-call]
     return scores
 
 
-def _has_loop(query: Tensor, key: Tensor, energy: Tensor) -> bool:
-    """Whether our own loop can compute these scores. Widths that differ, which torch broadcasts or refuses, are left to
-    it, as are vectors that stand alone."""
-    known = query.dtype == key.dtype and query.dtype in (torch.float32, torch.bfloat16) and energy.is_floating_point()
-    several = query.ndim > 1 and key.ndim > 1 and energy.ndim == 1
-    fits = several and query.shape[-1] == key.shape[-1] == len(energy)
-    return known and fits and has_loops(query, key, energy)
-
-
 def _looped(
-    query: Float[Tensor, "... Q D"], key: Float[Tensor, "... K D"], energy: Float[Tensor, " D"]
+    energies: Callable[..., Tensor],
+    query: Float[Tensor, "... Q D"],
+    key: Float[Tensor, "... K D"],
+    energy: Float[Tensor, " D"],
 ) -> Float[Tensor, "... Q K"]:
-    from regard.attention.tanh_loops import energies
-
+    """What the kernel for rows of queries and keys in float32 makes of any."""
     leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])  # type: ignore[no-untyped-call]
     rows = [each.expand(*leading, -1, -1).reshape(prod(leading), *each.shape[-2:]).float() for each in (query, key)]
     scores = energies(rows[0], rows[1], energy.float())

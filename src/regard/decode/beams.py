@@ -10,6 +10,7 @@ from torch import Tensor
 from regard.decode.choosing import Candidates, Choice
 from regard.decode.constraints import Constraints
 from regard.decode.ranking import Finished, Hypothesis, Ranking
+from regard.device import is_asynchronous
 from regard.models.generator import State
 from regard.tokens.vocabulary import BEGIN
 
@@ -68,7 +69,7 @@ class Live:
 
     def finish(self, ending: Candidates, ranking: Ranking, keep: Bool[Tensor, "B S"], finished: Finished) -> None:
         """Adds the hypotheses that are continued with END to the finished ones."""
-        if ending.totals.device.type == "cpu" and ending.totals.isneginf().all():
+        if not is_asynchronous(ending.totals.device) and ending.totals.isneginf().all():
             return  # as in most steps; elsewhere it would take longer to ask
         parents = ending.parents[..., None]
         tokens = self.written.gather(1, parents.expand(-1, -1, self.length))

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from regard.attention.kept import Kept, Taker, taking
 from regard.decode.stepping import Given, Made, Stepping
+from regard.device import captures
 from regard.graphs import Work
 from regard.recipe import Decoding
 
@@ -320,7 +321,7 @@ def why_not(
 ) -> str | None:
     """Why steps are not captured; None if they are. `forced` says that outputs begin with given tokens, `terms` that
     they must contain some."""
-    if device.type != "cuda":
+    if not captures(device):
         return f"on {device.type} there are no CUDA graphs"
     if settings.coverage_penalty:
         return "the coverage penalty looks at the attention"

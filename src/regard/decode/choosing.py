@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.device import has_kernels
+from regard.kernels import pick
 from regard.tokens.vocabulary import END
 
 
@@ -113,8 +113,6 @@ class Likeliest:
 
 RUN = 64
 """Tokens that are looked at together for the likeliest ones."""
-SIZE, COUNT = 65536, 17
-"""Most tokens, and most of the likeliest, for which there is a kernel of our own."""
 
 
 def likeliest(
@@ -128,14 +126,10 @@ def likeliest(
     if count == 1:
         return log_probs.max(-1, keepdim=True)
     size = log_probs.shape[-1]
-    if has_kernels(log_probs) and size <= SIZE and count <= COUNT:
-        from regard.decode.kernels import highest
-
-        return highest(log_probs, count)
-    if log_probs.device.type == "cpu" and log_probs.dtype == torch.float32 and log_probs.is_contiguous():
-        from regard.decode import loops
-
-        return loops.highest(log_probs, count)
+    highest = pick("highest", log_probs, count=count)
+    if highest is not None:
+        best, tokens = highest(log_probs, count)
+        return best, tokens
     runs = size // RUN
     if runs < 4 * count:
         return log_probs.topk(count)

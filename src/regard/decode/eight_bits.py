@@ -30,7 +30,7 @@ class EightBits(Multiplier):
     @classmethod
     def of(cls, matrix: Float[Tensor, "V E"]) -> "EightBits":
         """The nearest to a matrix. A row with something that is no number, or infinite, has no numbers at all."""
-        from regard.decode.eight_bit_loops import rounded
+        from regard.kernels.cpu_int8 import rounded
 
         return cls(*rounded(matrix.float().contiguous()))
 
@@ -44,7 +44,7 @@ class EightBits(Multiplier):
         self, features: Float[Tensor, "*rows E"], bias: Float[Tensor, " V"] | None = None
     ) -> Float[Tensor, "*rows V"]:
         """As `F.linear`, of features that are rounded too."""
-        from regard.decode.eight_bit_loops import rounded, scaled_
+        from regard.kernels.cpu_int8 import rounded, scaled_
 
         if self.numbers.shape[1] == 1:  # such products torch gets wrong
             return F.linear(features, self.full().to(features.dtype), bias)

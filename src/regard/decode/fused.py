@@ -11,15 +11,16 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.decode.beams import Searches
-from regard.decode.choosing import COUNT, SIZE, Likeliest
+from regard.decode.choosing import Likeliest
 from regard.decode.ranking import Ranking
-from regard.device import has_kernels
+from regard.kernels import pick
+from regard.kernels.picking import COUNT, SIZE
 from regard.tokens.vocabulary import END
 
 
 def is_fused(searches: Searches, logits: Float[Tensor, " B #beam V"]) -> bool:
     """Whether the next step of these searches is done here, if nobody asks for the attention."""
-    return has_kernels(logits) and fits(searches, logits.shape[-1])
+    return fits(searches, logits.shape[-1]) and pick("beam_step", logits, count=searches.live.beam + 1) is not None
 
 
 def fits(searches: Searches, size: int) -> bool:
@@ -33,15 +34,15 @@ def fused_step(
 ) -> tuple[Searches, Int[Tensor, "B beam"]]:
     """The searches, one token further, written into the same memory; and the row whose state each place goes on with.
     The state is as it was."""
-    from regard.decode import kernels
+    from regard.kernels import cuda_beam
 
     live, finished, rules = searches.live, searches.finished, searches.rules
     count = Likeliest().count(live.beam, logits.shape[2])
     every = logits.expand(*live.totals.shape, -1)
-    best, tokens = kernels.likeliest(every, count, rules.forbidden(live.length))
+    best, tokens = cuda_beam.likeliest(every, count, rules.forbidden(live.length))
     worth = ranking.worth(live.length + 1)
     assert isinstance(worth, float)
-    rows = kernels.advance_(
+    rows = cuda_beam.advance_(
         (best, tokens),
         (live.totals, live.tokens, live.lengths),
         (finished.scores, finished.log_probs, finished.lengths, finished.tokens, finished.count),

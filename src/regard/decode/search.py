@@ -39,6 +39,7 @@ from regard.decode.ranking import Finished, Hypothesis, Ranking
 from regard.decode.sampling import Sampling, uniform_numbers
 from regard.decode.stepping import Stepping
 from regard.errors import ModelError, UsageError
+from regard.kernels import pick
 from regard.models.generator import Generator, State
 from regard.recipe import Decoding
 from regard.tokens.vocabulary import BEGIN
@@ -267,16 +268,15 @@ def search(
 def _candidates(searches: Searches, logits: Float[Tensor, " B #beam V"], last: Bool[Tensor, " B"]) -> Candidates:
     """The best continuations, of those that the rules allow; the logits are consumed."""
     live, rules, choice = searches.live, searches.rules, searches.choice
-    if logits.device.type == "cpu" and logits.dtype == torch.float32 and logits.is_contiguous():
-        from regard.decode import loops
-
-        if isinstance(choice, Likeliest) and rules.are_fixed(live.length):
+    if isinstance(choice, Likeliest) and rules.are_fixed(live.length):
+        likeliest_ = pick("likeliest_", logits)
+        if likeliest_ is not None:
             # Nobody looks at the others, so that they need not be written.
             count = choice.count(live.beam, logits.shape[2])
-            return choice.among(*loops.likeliest_(logits, count, rules.forbidden(live.length)), live.totals, last)
-        log_probs = loops.log_softmax_(logits)
-    else:
-        log_probs = logits.log_softmax(-1, dtype=torch.float32)
+            best, tokens = likeliest_(logits, count, rules.forbidden(live.length))
+            return choice.among(best, tokens, live.totals, last)
+    log_softmax_ = pick("log_softmax_", logits)
+    log_probs = logits.log_softmax(-1, dtype=torch.float32) if log_softmax_ is None else log_softmax_(logits)
     rules.forbid_(log_probs, live.written[:, : log_probs.shape[1]])
     return choice.choose(log_probs, live.totals, live.length, last)
 

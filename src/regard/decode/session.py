@@ -19,7 +19,7 @@ from regard.decode.layout import has_matrices, laid_out
 from regard.decode.modules import evaluating, is_watched, weights_of
 from regard.decode.stepping import Stepping
 from regard.decode.workers import workers_on
-from regard.device import device_of, present
+from regard.device import captures, device_of, has_scarce_memory, present, release_memory
 from regard.errors import ModelWarning
 from regard.graphs import EAGER, CudaGraphs
 from regard.models.generator import Generator
@@ -61,11 +61,11 @@ class Session:
         """Keeps the weights in the format of `decode.precision` alone, for programs that only write: on a CUDA device,
         where memory is scarce, there would otherwise be two copies."""
         device = self.device
-        if precision == "bfloat16" and device.type == "cuda":
+        if precision == "bfloat16" and has_scarce_memory(device):
             self._narrow = None
             # By way of the host, or new weights would lie scattered among the old ones and no memory be freed.
             self.model.to("cpu", torch.bfloat16)
-            torch.cuda.empty_cache()
+            release_memory(device)
             self.model.to(device)
 
     def steppings(self, writer: Generator, settings: Decoding, *, forced: bool) -> Sequence[Stepping]:
@@ -88,7 +88,7 @@ class Session:
     def why_eager(self, settings: Decoding, *, terms: bool = False) -> str | None:
         """What a user is told where steps on a CUDA device are not captured, in one line; None if they are. That
         capturing fails is known when it has been tried."""
-        if self.device.type != "cuda":
+        if not captures(self.device):
             return None
         watched = is_watched(self.model)
         failed = (one.reason for one in self._captured.values() if one.failures >= FAILURES)

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.decode.packed import Packed
+from regard.kernels import pick
 
 
 class Sparse(Packed):
@@ -19,10 +20,9 @@ class Sparse(Packed):
     def linear(
         self, features: Float[Tensor, "*rows E"], bias: Float[Tensor, " V"] | None = None
     ) -> Float[Tensor, "*rows V"]:
-        from regard.decode.sparse_loops import times_few
-
-        found = None
-        if self._fits(features, bias):
+        found: Tensor | None = None
+        times_few = pick("sparse_linear", features)
+        if times_few is not None and self._fits(features, bias):
             if self._columns is None:
                 self._columns = self.matrix.t().contiguous()
             found = times_few(features, self._columns, bias)

@@ -5,6 +5,8 @@ from typing import TypeVar
 
 import torch
 
+from regard.device import is_asynchronous
+
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 
@@ -20,8 +22,8 @@ class Stepping:
     """Does each step when it is asked to, in the shapes that are asked for."""
 
     def __init__(self, device: torch.device) -> None:
-        self.most = ROWS if device.type == "cpu" else None
-        self.every = 1 if device.type == "cpu" else 4
+        self.most = None if is_asynchronous(device) else ROWS
+        self.every = 4 if is_asynchronous(device) else 1
         """So many steps are done between two times that the host waits for the device."""
 
     def width(self, tokens: int) -> int:

@@ -12,6 +12,8 @@ from typing import TypeVar
 
 import torch
 
+from regard.device import is_asynchronous
+
 Job = TypeVar("Job")
 Made = TypeVar("Made")
 
@@ -21,7 +23,7 @@ THREADS = 8
 
 def workers_on(device: torch.device) -> int:
     """How many workers a device has."""
-    return min(torch.get_num_threads(), THREADS) if device.type == "cpu" else 1
+    return 1 if is_asynchronous(device) else min(torch.get_num_threads(), THREADS)
 
 
 def each_done(function: Callable[[int, Job], Made], jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, Made]]:

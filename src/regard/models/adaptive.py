@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.device import without_autocast
 from regard.errors import UsageError
 from regard.models.generator import Readout
 from regard.models.readout import LARGEST, LinearReadout
@@ -81,7 +82,7 @@ class AdaptiveReadout(Readout):
         """Log-probability of each part: that of an entry which is known, and what the logits differ by."""
         weight, bias = self.head.weight.to(chosen.dtype), self.head.bias
         assert bias is not None
-        with torch.autocast(features.device.type, enabled=False):
+        with without_autocast(features):
             features = features.to(chosen.dtype)
             logits = F.linear(features, weight[self.ends[0] :], bias[self.ends[0] :].to(chosen.dtype))
             known = (features * F.embedding(entry, weight)).sum(-1) + bias[entry]

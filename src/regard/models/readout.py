@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from regard.device import fast_multiple
+from regard.device import autocast_dtype, fast_multiple, is_asynchronous
 from regard.models.generator import Readout
 from regard.nn.embedding import TokenVectors
 
@@ -35,7 +35,7 @@ class LinearReadout(TokenVectors, Readout):
 
     def logits(self, features: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows V"]:
         weight = self.weight
-        if features.dtype != weight.dtype and not torch.is_autocast_enabled(features.device.type):
+        if features.dtype != weight.dtype and autocast_dtype(features) is None:
             features = features.to(weight.dtype)  # whoever joins features with others may have made them wider
         return F.linear(features, weight, self.bias)
 
@@ -55,7 +55,7 @@ class LinearReadout(TokenVectors, Readout):
         label_smoothing: float,
     ) -> Float[Tensor, ""]:
         # Elsewhere the host would have to wait for the number of rows that are kept.
-        if features.device.type != "cpu" or not torch.is_grad_enabled():
+        if is_asynchronous(features.device) or not torch.is_grad_enabled():
             return super().cost(features, targets, keep, label_smoothing)
         given = features.reshape(-1, self.width), self.weight, self.bias, targets.reshape(-1), keep.reshape(-1)
         found: Tensor = _Cost.apply(*given, label_smoothing)  # type: ignore[no-untyped-call]
@@ -347,6 +347,5 @@ def _rounded(
 
 def _formats(features: Tensor) -> tuple[torch.dtype, torch.dtype]:
     """The number formats of products and of sums."""
-    kind = features.device.type
-    narrow = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else features.dtype
+    narrow = autocast_dtype(features) or features.dtype
     return narrow, torch.promote_types(narrow, torch.float32)

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.kernels import pick
 from regard.tap import Tap
 
 
@@ -29,10 +30,8 @@ class FeedForward(nn.Module):
 
     def forward(self, features: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows E"]:
         match self.kind:
-            case "relu" if self._is_one_kernel(features):
-                rows = features.reshape(-1, features.shape[-1])
-                hidden = torch._addmm_activation(self.inward.bias, rows, self.inward.weight.t())
-                hidden = hidden.view(*features.shape[:-1], hidden.shape[-1])
+            case "relu" if (linear_relu := pick("linear_relu", features)) is not None:
+                hidden = linear_relu(features, self.inward.weight, self.inward.bias)
             case "relu":
                 hidden = F.relu(self.inward(features), inplace=not torch.is_grad_enabled())
             case "gelu":
@@ -42,9 +41,3 @@ class FeedForward(nn.Module):
                 hidden = F.silu(gate) * value
         result: Tensor = self.outward(self.activation(hidden))
         return result
-
-    def _is_one_kernel(self, features: Tensor) -> bool:
-        """Whether torch has one for the map and the activation: on CUDA devices, without gradients. It is no public
-        function of torch, and what autocast does to maps it does not do to it."""
-        other = torch.is_grad_enabled() or torch.compiler.is_compiling() or torch.is_autocast_enabled("cuda")
-        return features.is_cuda and not other and hasattr(torch, "_addmm_activation")

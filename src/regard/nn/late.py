@@ -12,6 +12,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from regard.device import autocast_dtype
+
 Kept = list[tuple[Tensor, int]]
 """Inputs of steps, and how often each had been changed in place when it was used."""
 
@@ -19,10 +21,8 @@ Kept = list[tuple[Tensor, int]]
 def narrowed(tensor: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """A tensor in the number format in which autocast multiplies; as it is, where there is none, or if it is one of
     float64, which autocast leaves alone."""
-    kind = tensor.device.type
-    # Some devices, such as torch's `meta`, know nothing of it and would refuse the question.
-    active = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
-    return tensor.to(torch.get_autocast_dtype(kind)) if active and tensor.dtype != torch.float64 else tensor
+    narrow = autocast_dtype(tensor)
+    return tensor if narrow is None or tensor.dtype == torch.float64 else tensor.to(narrow)
 
 
 class LateSums:

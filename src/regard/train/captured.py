@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from regard.device import captures, in_transit, synchronize
 from regard.graphs import EAGER, CudaGraphs, Work
 from regard.recipe import Training
 from regard.tasks.task import Batch, Task
@@ -25,7 +26,7 @@ from regard.train.averaging import Average
 from regard.train.compiled import CompiledParts, decide
 from regard.train.optimizers import Optimizer
 from regard.train.ranks import Ranks
-from regard.train.runtime import Carry, StepRunner, first_line, in_transit
+from regard.train.runtime import Carry, StepRunner, first_line
 
 Shape = tuple[tuple[int, ...], ...]
 FEW = 4
@@ -133,8 +134,7 @@ class CapturedRunner(StepRunner):
 
     def _give_back(self) -> None:
         """All memory of graphs: as long as there is one, torch keeps that of all."""
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)  # some may not have ended yet
+        synchronize(self.device)  # some may not have ended yet
         self._captures.clear()
         self._update = None
         super().recover()
@@ -198,7 +198,7 @@ def build_runner(
 
 def why_eager(settings: Training, device: torch.device, ranks: Ranks) -> str | None:
     """Why steps cannot be captured, in words; none, if they can, and no words, if nobody expects them to be."""
-    if device.type != "cuda":
+    if not captures(device):
         return f"{EAGER}: on {device.type} there are none" if settings.few_shapes else ""
     if not settings.few_shapes:
         return "steps are executed eagerly; with train.shapes (16, say) they are captured as CUDA graphs"

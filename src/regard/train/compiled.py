@@ -6,7 +6,6 @@ training steps alone, while nobody looks: a tap that is watched wants the code a
 those of the code by rounding, and dropout draws others.
 """
 
-import importlib.util
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from torch import Tensor, nn
 
 from regard.attention import Memory, Unprepared
 from regard.data.packing import PackedBatch
+from regard.device import lacks_compiler
 from regard.models.readout import Apart, ApartSlopes, LogitSlopes, LogitTotals
 from regard.nn.blocks import DecoderBlock, EncoderBlock
 from regard.recipe import Training
@@ -120,7 +120,7 @@ def decide(settings: Training, device: torch.device, tokens_in_pass: int, *, cap
         line = f"parts of the model are compiled: {why}"
     elif not settings.compile:
         return Decision(False)
-    if device.type == "cuda" and importlib.util.find_spec("triton") is None:
+    if lacks_compiler(device):
         return Decision(False, f"{PLAIN}: triton is not installed")
     return Decision(True, line)
 

@@ -15,7 +15,7 @@ from torch import nn
 from regard.checkpoint import ModelFolder, load_weights, put_weights
 from regard.data.batches import Position
 from regard.data.prefetching import Prefetched
-from regard.device import choose_device
+from regard.device import choose_device, in_transit, is_asynchronous
 from regard.errors import TrainingError
 from regard.recipe import Training
 from regard.tasks.task import Batch, Task
@@ -26,7 +26,7 @@ from regard.train.keeper import Keeper
 from regard.train.learner import Learner
 from regard.train.memory import enough_memory
 from regard.train.ranks import Ranks
-from regard.train.runtime import Plan, in_transit, precision
+from regard.train.runtime import Plan, precision
 from regard.train.schedules import rate_of
 from regard.train.starting import begin
 
@@ -102,7 +102,7 @@ class _Run:
         self.settings = task.recipe.train
         self.learner = Learner(task, device, ranks)
         self.keeper = Keeper(folder, self.settings, ranks, beside=writes_beside(device))
-        most = 1 if device.type == "cpu" else READ_EVERY
+        most = READ_EVERY if is_asynchronous(device) else 1
         self.summary = ""
         self.prefetched: Prefetched[tuple[Batch, Position]] | None = None
         self.aside = 0.0
@@ -122,7 +122,7 @@ class _Run:
         """Batches from where the run stands; for an accelerator they are made ahead, ready to be sent there."""
         self._drop_fetched()
         self.batches = self.task.batches(self.progress.position)
-        if self.device.type != "cpu":
+        if is_asynchronous(self.device):
 
             def prepare(item: tuple[Batch, Position]) -> tuple[Batch, Position]:
                 return item[0].map(partial(in_transit, device=self.device)), item[1]
@@ -260,7 +260,7 @@ class _Run:
 
 def writes_beside(device: torch.device) -> bool:
     """Whether checkpoints are written while steps go on: a device does those, and the processor has time."""
-    return device.type != "cpu"
+    return is_asynchronous(device)
 
 
 def _take(

@@ -75,9 +75,10 @@ def joined_ranks(device: torch.device) -> Iterator[tuple[Ranks, torch.device]]:
     if world == 1:
         yield Ranks(), device
         return
-    if device.type not in ("cpu", "cuda"):
-        raise UsageError(f"several processes cannot train on {device.type!r}; set train.device to 'cpu' or 'cuda'")
-    if device.type == "cuda":
+    kind = device.type
+    if kind not in ("cpu", "cuda"):
+        raise UsageError(f"several processes cannot train on {kind!r}; set train.device to 'cpu' or 'cuda'")
+    if kind == "cuda":
         device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
         if device.index >= torch.cuda.device_count():
             raise UsageError(
@@ -85,7 +86,7 @@ def joined_ranks(device: torch.device) -> Iterator[tuple[Ranks, torch.device]]:
                 f"{torch.cuda.device_count()}; start as many processes as there are GPUs, or set train.device to 'cpu'"
             )
         torch.cuda.set_device(device)
-    backend, own = ("nccl", device) if device.type == "cuda" else ("gloo", None)
+    backend, own = ("nccl", device) if kind == "cuda" else ("gloo", None)
     # The others wait while the leader prepares a corpus, which may take hours.
     dist.init_process_group(backend, device_id=own, timeout=timedelta(days=1))
     try:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from regard.device import captures, prefers_bfloat16, release_memory, sent
 from regard.recipe import Training
 from regard.tap import Tap
 from regard.tasks.task import Batch, Task
@@ -141,8 +142,7 @@ class StepRunner:
 
     def recover(self) -> None:
         """Makes room for another attempt."""
-        if self.device.type == "cuda":
-            torch.cuda.empty_cache()
+        release_memory(self.device)
 
     def learn(self, batch: Batch, carry: Carry) -> Carry:
         """Adds the loss and the gradient of a micro-batch to what there is."""
@@ -179,7 +179,7 @@ class StepRunner:
 
     def sent(self, tensor: Tensor) -> Tensor:
         """A tensor on the device, without waiting for it where that is safe."""
-        return in_transit(tensor, self.device).to(self.device, non_blocking=self.device.type == "cuda")
+        return sent(tensor, self.device)
 
     def _say(self, line: str) -> None:
         """Once is enough."""
@@ -195,12 +195,7 @@ class StepRunner:
         self.known.copy_(self.sent(numbers))
         self.gradients.extras[1:].copy_(self.known[1:3])
         # A captured update reads the rate from the device; the CPU's kernels and plain optimizers want a number.
-        set_rate(self.optimizer, self.known[3] if self.device.type == "cuda" and self.skips else plan.rate)
-
-
-def in_transit(tensor: Tensor, device: torch.device) -> Tensor:
-    """A tensor of the host from where CUDA can fetch it by itself, while the host goes on."""
-    return tensor.pin_memory() if device.type == "cuda" and tensor.device.type == "cpu" else tensor
+        set_rate(self.optimizer, self.known[3] if captures(self.device) and self.skips else plan.rate)
 
 
 def first_line(error: Exception) -> str:
@@ -209,5 +204,5 @@ def first_line(error: Exception) -> str:
 
 def precision(settings: Training, device: torch.device) -> AbstractContextManager[None]:
     """Matrix products in the recipe's number format; weights and sums stay in float32."""
-    mixed = settings.precision == "bfloat16" or (settings.precision == "auto" and device.type == "cuda")
+    mixed = settings.precision == "bfloat16" or (settings.precision == "auto" and prefers_bfloat16(device))
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=mixed)

@@ -13,6 +13,7 @@ import triton
 import triton.language as tl
 from jaxtyping import Float32
 
+from regard.device import synchronize
 from regard.recipe import PredictingVectors
 from regard.vectors.corpus import Corpus
 from regard.vectors.sampling import keeping, negatives, start
@@ -144,8 +145,7 @@ class CudaEngine:
             # The vectors of a window and their changes take 64 registers of each thread.
             num_warps=min(16, max(1, slots * columns // 1024)),
         )  # fmt: skip
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
+        synchronize(self.device)
 
     def _kept(self, tokens: torch.Tensor, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
         """A span without the words that are skipped, and the line of each word."""

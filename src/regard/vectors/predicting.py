@@ -116,9 +116,9 @@ def make_engine(settings: PredictingVectors, corpus: Corpus, seed: int) -> Engin
     from regard.device import choose_device
 
     device = choose_device(settings.device)
-    if settings.device == "auto" and device.type != "cuda":
-        return CpuEngine(settings, corpus, seed)
     if device.type != "cuda":
+        if settings.device == "auto":
+            return CpuEngine(settings, corpus, seed)
         raise UsageError(f"vectors.device = {settings.device!r}: vectors are learned on 'cpu' or 'cuda'")
     if find_spec("triton") is None:
         raise UsageError("learning vectors on a GPU needs Triton, which is not installed; install the extra 'gpu'")

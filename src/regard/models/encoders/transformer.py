@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from regard.attention import POSITIONS, Heads, Position, masks
 from regard.data.batch import Padded
 from regard.data.packing import Layout, Packed
+from regard.device import has_scarce_memory
 from regard.models.encoders.encoder import Encoded, Encoder, Input, real_places
 from regard.nn.blocks import EncoderBlock
 from regard.nn.dropout import Dropout, LayerDrop
@@ -82,9 +83,9 @@ class TransformerEncoder(Encoder):
 
     def _rows_at_once(self, source: Padded) -> int:
         rows, width = source.tokens.shape
-        is_scarce = source.tokens.is_cuda and not torch.is_grad_enabled() and not isinstance(source, Packed)
+        is_scarce = has_scarce_memory(source.tokens.device) and not torch.is_grad_enabled()
         watched = (module.watched for module in self.modules() if isinstance(module, Tap))
-        return max(AT_ONCE // max(width, 1), 1) if is_scarce and not any(watched) else rows
+        return max(AT_ONCE // max(width, 1), 1) if is_scarce and not isinstance(source, Packed) and not any(watched) else rows
 
     def encode(
         self, vectors: Float[Tensor, "B S I"], lengths: Int[Tensor, " B"], layout: Layout | None = None

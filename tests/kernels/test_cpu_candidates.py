@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from regard.decode import decode_all, loops
+from regard.decode import decode_all
 from regard.decode.choosing import likeliest
-from regard.decode.loops import LANES, highest, likeliest_, log_softmax_
+from regard.kernels import cpu_candidates
+from regard.kernels.cpu_candidates import LANES, highest, likeliest_, log_softmax_
 from regard.recipe import Decoding
 
 SIZES = st.sampled_from([1, 2, LANES - 1, LANES, LANES + 1, 3 * LANES + 7])
@@ -125,9 +126,9 @@ def test_outputs_are_those_of_the_plain_search(method: str, monkeypatch: pytest.
         best, places = log_probs.topk(count)
         return best, places
 
-    monkeypatch.setattr(loops, "likeliest_", plainly)
-    monkeypatch.setattr(loops, "log_softmax_", lambda logits: used.add("softmax") or logits.log_softmax(-1))
-    monkeypatch.setattr(loops, "highest", lambda numbers, count: numbers.topk(count))
+    monkeypatch.setattr(cpu_candidates, "likeliest_", plainly)
+    monkeypatch.setattr(cpu_candidates, "log_softmax_", lambda logits: used.add("softmax") or logits.log_softmax(-1))
+    monkeypatch.setattr(cpu_candidates, "highest", lambda numbers, count: numbers.topk(count))
     plain = [best for [best] in decode_all(model, sources, how)]
     assert used == ({"softmax"} if method == "sample" else {"likeliest", "softmax"})
     same = [one.tokens == other.tokens for one, other in zip(quick, plain, strict=True)]

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from regard.attention import tanh_loops
-from regard.attention.tanh_energy import _has_loop, tanh_energy
-from regard.attention.tanh_loops import FAR, energies
+from regard.attention.tanh_energy import tanh_energy
+from regard.kernels import cpu_additive, pick
+from regard.kernels.cpu_additive import FAR, energies
 
 ROUNDING = 5e-7
 """So far each tanh may be from the true one, in float32."""
@@ -102,7 +102,7 @@ def test_steps_of_decoding_are_left_to_it_however_they_are_broadcast(
 ) -> None:
     tensors = random(*query).to(dtype), random(*key, seed=1).to(dtype), random(4, seed=2).to(of_energy)
     expected, called = definition(*tensors), []
-    monkeypatch.setattr(tanh_loops, "energies", lambda *each: called.append(each) or energies(*each))
+    monkeypatch.setattr(cpu_additive, "energies", lambda *each: called.append(each) or energies(*each))
     found = tanh_energy(*tensors)
     assert called
     assert (found.dtype, found.shape) == (dtype, expected.shape)
@@ -124,7 +124,7 @@ def _refusing(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Tensor) -> Tensor:
         raise AssertionError("not for this loop")
 
-    monkeypatch.setattr(tanh_loops, "energies", refuse)
+    monkeypatch.setattr(cpu_additive, "energies", refuse)
 
 
 @pytest.mark.usefixtures("_refusing")
@@ -176,8 +176,8 @@ def test_what_is_compiled_or_traced_is_left_to_torch(
     ],
 )
 def test_what_torch_would_convert_broadcast_or_refuse_is_left_to_it(tensors: tuple[Tensor, Tensor, Tensor]) -> None:
-    assert _has_loop(QUERY, KEY, nn.Parameter(ENERGY))
-    assert not _has_loop(*tensors)
+    assert pick("additive_scores", QUERY, KEY, nn.Parameter(ENERGY)) is energies
+    assert pick("additive_scores", *tensors) is None
 
 
 def test_what_only_pretends_to_have_memory_is_left_to_torch() -> None:
@@ -186,4 +186,4 @@ def test_what_only_pretends_to_have_memory_is_left_to_torch() -> None:
     for place, one in enumerate(pretended):
         tensors = [QUERY, KEY, ENERGY]
         tensors[place] = one
-        assert not _has_loop(*tensors)
+        assert pick("additive_scores", *tensors) is None

@@ -1,4 +1,4 @@
-"""A loop compiled by numba that multiplies by what is not zero; imported when it is first needed."""
+"""Products with features most of which are zero, on CPUs; compiled by numba."""
 
 from typing import no_type_check
 
@@ -8,7 +8,7 @@ from jaxtyping import Float
 from numba import float32, njit
 from torch import Tensor
 
-from regard.attention.loops import SUMS, TOGETHER, floats
+from regard.kernels.cpu_attention import SUMS, TOGETHER, floats
 
 SHARE, FIRST = 5, 4
 """Where more than one number in so many is not zero, a product with all of them takes less time; of so many rows it may

@@ -1,4 +1,4 @@
-"""Loops compiled by numba, for CPUs; imported when the first of them is needed."""
+"""Attention of few queries on CPUs, compiled by numba; and parts that other loops share."""
 
 from typing import Any, no_type_check
 

@@ -1,4 +1,4 @@
-"""Triton kernels. This module is imported where there is a CUDA device and Triton, and nowhere else."""
+"""Attention of few queries and its caches on CUDA devices, in Triton."""
 
 from typing import no_type_check
 

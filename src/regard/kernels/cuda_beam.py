@@ -1,4 +1,4 @@
-"""Triton kernels. This module is imported where there is a CUDA device and Triton, and nowhere else."""
+"""What follows the model in a step of greedy or beam search, on CUDA devices, in Triton."""
 
 from typing import no_type_check
 

@@ -5,8 +5,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.attention import Attention, Heads, ScaledDot, attend, loops
-from regard.attention.loops import TOGETHER, few_queries
+from regard.attention import Attention, Heads, ScaledDot, attend
+from regard.kernels import cpu_attention
+from regard.kernels.cpu_attention import TOGETHER, few_queries
 
 SHAPES = st.tuples(st.integers(1, 3), st.integers(1, 5), st.integers(1, 2 * TOGETHER + 1))
 BIASES = st.none() | st.tuples(st.booleans(), st.booleans(), st.booleans())
@@ -70,7 +71,7 @@ def test_what_is_no_number_stays_none() -> None:
 
 def test_steps_of_decoding_take_them_and_training_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = []
-    monkeypatch.setattr(loops, "few_queries", lambda *given: counted.append(given) or few_queries(*given))
+    monkeypatch.setattr(cpu_attention, "few_queries", lambda *given: counted.append(given) or few_queries(*given))
     heads, x = Heads(8, 2), torch.randn(3, 4, 8)
     trained = heads(x)
     assert not counted

@@ -1,19 +1,19 @@
-"""On a CUDA device with Triton: our own kernels find what torch finds."""
+"""Kernels of a search in Triton find what torch finds."""
 
 import pytest
 import torch
-from triton_device import DEVICE, INTERPRETED, needs_triton
+from triton_device import DEVICE, fewer, needs_triton
 
-from regard.decode.choosing import COUNT, SIZE
+from regard.kernels.picking import COUNT, SIZE
 
 pytest.importorskip("triton")
 pytestmark = needs_triton
 
 
-@pytest.mark.parametrize("size", [5, 1000, 10_000, *([] if INTERPRETED else [SIZE])])
-@pytest.mark.parametrize("count", [2, 5, COUNT])
+@pytest.mark.parametrize("size", fewer([5, 1030], [5, 1000, 10_000, SIZE]))
+@pytest.mark.parametrize("count", fewer([5], [2, 5, COUNT]))
 def test_the_likeliest_are_those_of_topk(size: int, count: int) -> None:
-    from regard.decode.kernels import highest
+    from regard.kernels.cuda_beam import highest
 
     numbers = torch.randn(3, 4, size, device=DEVICE)
     count = min(count, size)

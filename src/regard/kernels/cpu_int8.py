@@ -1,4 +1,4 @@
-"""Loops compiled by numba on both sides of a product of whole numbers; imported when the first is needed."""
+"""Rounding to int8 and back, on both sides of a product of whole numbers, on CPUs; compiled by numba."""
 
 from typing import no_type_check
 

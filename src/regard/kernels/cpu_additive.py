@@ -1,4 +1,4 @@
-"""A loop compiled by numba for the scores of additive attention on a CPU; imported when it is first needed."""
+"""Scores of additive attention on CPUs, compiled by numba."""
 
 from typing import Any, no_type_check
 
@@ -6,7 +6,7 @@ from jaxtyping import Float
 from numba import float32, njit
 from torch import Tensor
 
-from regard.attention.loops import SUMS, floats
+from regard.kernels.cpu_attention import SUMS, floats
 
 FAR = float32(7.90531110763549805)
 """From here on the quotient stays what it is, within 3e-7 of 1."""

@@ -1,4 +1,4 @@
-"""Loops compiled by numba over rows as long as a vocabulary, for CPUs; imported when the first of them is needed."""
+"""Log-probabilities and candidates of a search on CPUs: loops over rows as long as a vocabulary, compiled by numba."""
 
 from typing import Any, no_type_check
 
@@ -8,7 +8,7 @@ from jaxtyping import Float, Float32, Int, Int64
 from numba import float32, int64, njit
 from torch import Tensor
 
-from regard.attention.loops import SUMS, exponential
+from regard.kernels.cpu_attention import SUMS, exponential
 
 LANES = 128
 """So many maxima are kept side by side, each of every so-manyth number of a row: a processor does several at once."""
