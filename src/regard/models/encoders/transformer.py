@@ -83,9 +83,11 @@ class TransformerEncoder(Encoder):
 
     def _rows_at_once(self, source: Padded) -> int:
         rows, width = source.tokens.shape
-        is_scarce = has_scarce_memory(source.tokens.device) and not torch.is_grad_enabled()
+        is_scarce = has_scarce_memory(source.tokens.device) and not isinstance(source, Packed)
         watched = (module.watched for module in self.modules() if isinstance(module, Tap))
-        return max(AT_ONCE // max(width, 1), 1) if is_scarce and not isinstance(source, Packed) and not any(watched) else rows
+        if is_scarce and not torch.is_grad_enabled() and not any(watched):
+            return max(AT_ONCE // max(width, 1), 1)
+        return rows
 
     def encode(
         self, vectors: Float[Tensor, "B S I"], lengths: Int[Tensor, " B"], layout: Layout | None = None
