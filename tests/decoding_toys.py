@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from regard.data.batch import Padded
 from regard.models.generator import Generator, Readout, State
+from regard.recipe import Decoding
 from regard.tap import Tap
 from regard.tokens.vocabulary import BEGIN, END, PAD
 
@@ -244,3 +245,8 @@ def apart(tokens: Sequence[Any], wanted: list[tuple[Any, ...]], continuing: Coll
             if tuple(tokens[place : place + len(term)]) == term and ended and apart(after, rest, continuing):
                 return True
     return False
+
+
+def decoding_by(method: str, beam: int = 3, **settings: Any) -> Decoding:
+    """Settings of a method; only those of a beam search have a beam."""
+    return Decoding.model_validate({"method": method, **({"beam": beam} if method == "beam" else {}), **settings})

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from decoding_toys import SmallGenerator, TableGenerator, UniformGenerator, random_table
+from decoding_toys import SmallGenerator, TableGenerator, UniformGenerator, decoding_by, random_table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY
@@ -58,7 +58,7 @@ def model_of(name: str) -> Generator:
 
 def how_of(method: str, beam: int, n_best: int, **changes: object) -> Decoding:
     limits = {"longest_factor": 1.0, "longest_extra": 3, "batch_tokens": 64}
-    return Decoding.model_validate({"method": method, "beam": beam, "n_best": n_best, **limits, **changes})
+    return decoding_by(method, beam, n_best=n_best, **limits, **changes)
 
 
 def repeating(

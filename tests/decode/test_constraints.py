@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from decoding_toys import TableGenerator, UniformGenerator, plain_log_prob, random_table
+from decoding_toys import TableGenerator, UniformGenerator, decoding_by, plain_log_prob, random_table
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,7 +26,7 @@ def source_of(rows: int) -> Padded:
 @given(seeds, methods, st.lists(st.lists(written_tokens, max_size=4), min_size=1, max_size=4), st.integers(0, 2))
 def test_outputs_begin_with_their_prefix(seed: int, method: str, prefixes: list[list[int]], no_repeat: int) -> None:
     model = TableGenerator(random_table(seed, SIZE))
-    how = Decoding.model_validate({"method": method, "beam": 3, "longest_extra": 6, "least": 2, "no_repeat": no_repeat})
+    how = decoding_by(method, longest_extra=6, least=2, no_repeat=no_repeat)
     for row, hypotheses in enumerate(decode(model, source_of(len(prefixes)), how, prefixes=prefixes)):
         for hypothesis in hypotheses:
             assert list(hypothesis.tokens[: len(prefixes[row])]) == prefixes[row]
@@ -43,7 +43,7 @@ def test_a_prefix_may_be_as_long_as_the_limit() -> None:
 @given(seeds, methods, st.integers(1, 4), st.integers(1, 4))
 def test_no_n_gram_comes_twice(seed: int, method: str, n: int, rows: int) -> None:
     model = TableGenerator(random_table(seed, SIZE, spread=4.0))
-    how = Decoding.model_validate({"method": method, "beam": 3, "longest_extra": 12, "no_repeat": n})
+    how = decoding_by(method, longest_extra=12, no_repeat=n)
     for hypotheses in decode(model, source_of(rows), how):
         for hypothesis in hypotheses:
             grams = list(zip(*(hypothesis.tokens[place:] for place in range(n)), strict=False))

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from decoding_toys import SmallGenerator, TableGenerator, UniformGenerator, random_table
+from decoding_toys import SmallGenerator, TableGenerator, UniformGenerator, decoding_by, random_table
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +21,7 @@ def test_order_and_batches_change_nothing(sources: list[list[int]], budget: int,
     torch.manual_seed(seed)
     model = SmallGenerator(31)
     limits = {"batch_tokens": budget, "longest_factor": 0.5, "longest_extra": 2}
-    how = Decoding.model_validate({"method": method, "n_best": 2, "beam": 3, **limits})
+    how = decoding_by(method, n_best=2, **limits)
     prefixes = [source[:1] for source in sources]
     found = decode_all(model, sources, how, prefixes=prefixes)
     assert len(found) == len(sources)

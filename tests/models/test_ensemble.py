@@ -5,6 +5,7 @@ from copy import deepcopy
 
 import pytest
 import torch
+from decoding_toys import decoding_by
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_strategies import ENSEMBLE, SOURCE_SIZE, TARGET_SIZE, TINY, Case, cases, tiny_model
@@ -80,7 +81,7 @@ def test_every_search_works_and_what_is_written_is_what_is_scored(method: str) -
     model = Ensemble([in_float32(RECURRENT), in_float32(TRANSFORMER)])
     n_best = 1 if method == "greedy" else 2
     limits = {"longest_factor": 1.0, "longest_extra": 2, "coverage_penalty": 0.3}
-    settings = Decoding.model_validate({"method": method, "beam": 3, "n_best": n_best, **limits})
+    settings = decoding_by(method, n_best=n_best, **limits)
     found = decode_all(model, SOURCES, settings, prefixes=[[], [5], [], [4, 8], []])
     best = [hypotheses[0] for hypotheses in found]
     for one, log_probs in zip(best, score_all(model, SOURCES, [one.tokens for one in best]), strict=True):
