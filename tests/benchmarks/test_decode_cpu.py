@@ -13,6 +13,7 @@ from unittest import mock
 import pytest
 import torch
 from command_line import regard, write_corpus
+from decoding_toys import UniformGenerator
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -182,7 +183,7 @@ def test_a_folder_without_a_model_is_refused(decode_cpu: ModuleType, tmp_path: P
 def test_formats_of_our_own_search_are_settings_of_it(decode_cpu: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     search = mock.Mock(return_value=[])
     monkeypatch.setattr(decode_cpu, "decode_all", search)
-    systems = decode_cpu.systems_of(None, None, Decoding(), Path(), ["own, int8", "own, bfloat16"])
+    systems = decode_cpu.systems_of(UniformGenerator(6), None, Decoding(), Path(), ["own, int8", "own, bfloat16"])
     for system in systems.values():
         system([], 99)
     settings = [call.args[2] for call in search.call_args_list]
