@@ -189,9 +189,9 @@ def test_the_command(
         if figure["system"] in ("own", quality.MARIAN):  # all but ties
             assert min(figure["same_outputs_as_own"]) >= (1.0 if figure["system"] == "own" else 0.8)
     made = decoding_tables.decode_quality(record)
-    assert made[0].startswith("| system | BLEU | difference | 95 % interval |")
-    assert [line.split(" | ")[0] for line in made[2 : 2 + len(systems)]] == [f"| {name}" for name in systems]
-    assert made[-1].startswith("10 sentences; models of seeds 1, 2, means ± standard deviations.")
+    assert made.lines[0].startswith("| system | BLEU | difference | 95 % interval |")
+    assert [line.split(" | ")[0] for line in made.lines[2 : 2 + len(systems)]] == [f"| {name}" for name in systems]
+    assert made.caption.startswith("10 sentences. Means ± standard deviations over models of seeds 1, 2.")
 
 
 def test_the_table(decoding_tables: ModuleType) -> None:
@@ -207,17 +207,17 @@ def test_the_table(decoding_tables: ModuleType) -> None:
     record |= {"versions": {"python": "3.12"}, "uncommitted_changes": False, "load_average_before": 0.1}
     record |= {"date": "2026-01-01", "commit": "0123456789abc", "processor": "P", "cpus": 2, "command": "c"}
     made = decoding_tables.decode_quality(record)
-    assert made[2:4] == [
+    assert made.lines[2:4] == [
         "| own | 40.50 ± 0.71 | – | – | – | – |",
         "| own, int8 | 40.40 ± 0.71 | −0.10 | −0.30 to +0.00 | 92.5 % | 90.0 % |",
     ]
-    assert made[-1] == (
-        "1,000 sentences; models of seeds 1, 2, means ± standard deviations. Differences are from our own search in "
-        "float32, intervals by the paired bootstrap over sentences (tok:13a|bs:1000). Measured 2026-01-01 at "
-        "0123456789 on P (2 processors; load before 0.1) with python 3.12: `c`"
+    assert made.caption == (
+        "1,000 sentences. Means ± standard deviations over models of seeds 1, 2. Differences and equal outputs are "
+        "relative to our own search in float32, with intervals by the paired bootstrap over sentences.[^]"
     )
+    assert made.notes[""].startswith("BLEU: tok:13a|bs:1000. P (2 processors; load 0.1 before")
     made = decoding_tables.decode_quality(record | {"models": [{"seed": 3}]})
-    assert made[-1].startswith("1,000 sentences; the model of seed 3. Differences are from our own search in float32")
+    assert made.caption.startswith("1,000 sentences. The model of seed 3. Differences and equal outputs are relative")
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,8 @@ smoothings = st.sampled_from(list(SMOOTHINGS))
 
 
 def settings_of(order: int, smoothing: str = "kneser_ney") -> NgramModel:
-    return NgramModel(kind="ngram", order=order, smoothing=smoothing, k=0.3, backoff=0.4)
+    own = {"k": 0.3} if smoothing == "add_k" else {}
+    return NgramModel(kind="ngram", order=order, smoothing=smoothing, **own)
 
 
 def model_of(lines: Sequence[Text], order: int, smoothing: str = "kneser_ney") -> NgramLanguageModel:

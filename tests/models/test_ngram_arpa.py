@@ -50,7 +50,8 @@ def same(one: NgramTable, other: NgramTable) -> bool:
 
 
 def counted(lines: list[list[int]], order: int, smoothing: str = "kneser_ney") -> NgramTable:
-    return count(lines, NgramModel(kind="ngram", order=order, smoothing=smoothing, k=0.3), SIZE).table
+    own = {"k": 0.3} if smoothing == "add_k" else {}
+    return count(lines, NgramModel(kind="ngram", order=order, smoothing=smoothing, **own), SIZE).table
 
 
 @pytest.fixture

@@ -153,7 +153,7 @@ def test_paths_are_relative_to_the_recipe(tmp_path: Path) -> None:
         ("tokens.source.dropout=0.1", "skips BPE merges; kind = 'characters' has none"),
         ('data.train=["a", "b"]', "train names files, but corpus is 'dates'"),
         ('data.train=["a", "b", "c"]', "train names 3 files; give two (source, target) or one (.tsv, .jsonl)"),
-        ("data.corpus=files", "data.examples = 60000 is not used with data.corpus = 'files'"),
+        ("data.corpus=files", "train is missing: name two files"),
         ("decode.n_best=9", "greedy decoding gives one output, not n_best = 9; use 'beam' or 'sample'"),
     ],
 )
