@@ -74,7 +74,7 @@ def test_a_prompt_that_is_no_text(model: Path) -> None:
     told = regard("generate", model, "--prompt", "-", stdin=b"the\n\xff\n")
     assert told.code == 2
     assert "standard input, line 2: not valid UTF-8" in told.err
-    for given, where in ((b"the\ncat\0 sees\n", "line 2: a NUL byte at byte 4 of the line"), (b"\0", "line 1: ")):
+    for given, where in ((b"the\ncat\0 sees\n", "line 2: contains a NUL byte (byte 4)"), (b"\0", "line 1: ")):
         told = regard("generate", model, "--prompt", "-", stdin=given)
         assert (told.code, told.out) == (2, "")
         assert told.err.startswith(f"regard: standard input, {where}")

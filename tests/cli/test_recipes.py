@@ -34,10 +34,10 @@ def test_a_printed_recipe_can_be_given_to_others(tmp_path: Path, monkeypatch: py
     copy = theirs / "copy.toml"
     copy.write_text(printed, encoding="utf-8")
     assert read_recipe(copy).data.train == [str(theirs / "train.en"), str(theirs / "train.de")]
-    copy.write_text(printed + "\n[train.start]\n", encoding="utf-8")
+    copy.write_text(printed + "\n[train.begin]\n", encoding="utf-8")
     told = regard("recipes", copy)
     assert (told.code, told.out) == (2, "")
-    assert told.err.startswith(f"regard: {copy}: unknown setting 'train.start'; ")
+    assert told.err.startswith(f"regard: {copy}: unknown setting 'train.begin'; ")
 
 
 def test_every_setting_is_listed_with_its_default_and_a_sentence() -> None:

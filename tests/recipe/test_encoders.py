@@ -38,7 +38,7 @@ TWO = "is for models without a table [model.encoder], which this recipe has; lea
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown kind": (
         {"encoder": {"kind": "windows"}},
-        "model.encoder.kind = 'windows' is not allowed; allowed are 'averaging', 'window', 'recurrent' or "
+        "model.encoder.kind = 'windows' is not allowed; allowed are 'window', 'averaging', 'recurrent' or "
         "'transformer'",
     ),
     "no kind": (
