@@ -159,7 +159,7 @@ def decided(device: torch.device, tokens_in_pass: int = 0, processes: int = 1, *
 
 @pytest.fixture
 def with_triton(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    monkeypatch.setattr("regard.device.find_spec", lambda name: object())
 
 
 @pytest.mark.usefixtures("with_triton")
@@ -217,7 +217,7 @@ def test_where_only_time_ends_a_run_minutes_count() -> None:
 
 
 def test_without_triton_a_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("regard.device.find_spec", lambda name: None)
     missing = Decision(False, "the model is not compiled: triton is not installed")
     assert decided(CUDA, shapes=2, steps=10_000, batch_tokens=5_000) == missing
     assert decided(CUDA, compile=True) == missing
