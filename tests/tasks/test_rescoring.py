@@ -84,7 +84,7 @@ def test_what_cannot_work_is_refused(trained: Trained, translator: Translator) -
     for given, words in (
         (["--rescore", trained.folder, "--weight", 7], "7: the other model's share of the score; give a number "),
         (["--rescore", trained.folder, "--weight", "nan"], "nan: the other model's share of the score; give a number "),
-        (["--weight", 0.3], "--weight needs --rescore MODEL\n"),
+        (["--weight", 0.3], "needs --rescore MODEL\n"),
     ):
         told = regard("translate", trained.folder, "--n-best", 2, *given, stdin=STDIN)
         assert (told.code, told.out) == (2, "")
