@@ -204,7 +204,7 @@ def test_a_model_is_loaded_as_what_it_is_for(folders: dict[str, Path]) -> None:
     assert isinstance(regard.load(folders["recurrent"], device="cpu"), Writer)
     with pytest.raises(ModelError, match="this model is for language, and a model for translation is needed here"):
         load_translator(folders["recurrent"])
-    with pytest.raises(UsageError, match="is a language model; only translation models write together"):
+    with pytest.raises(UsageError, match="is a language model, which writes alone; name one folder"):
         regard.load(folders["recurrent"], folders["window"])
     with pytest.raises(UsageError, match=r"a trained model stays as it is; only decode\.\* can be changed"):
         load_writer(folders["recurrent"], changes=["seed=2"])
