@@ -16,7 +16,7 @@ from regard.kernels.picking import QUERIES
 
 ROOT = Path(__file__).parents[2]
 ENTRIES = [(operation, device) for operation, kernels in KERNELS.items() for device in kernels]
-MOST_BRANCHES = 43
+MOST_BRANCHES = 32
 """Occurrences of what asks for a device or a mode outside of `kernels` and `device.py`: this number may only fall."""
 BRANCH = r"is_cuda|is_cpu|device\.type|has_kernels|has_loops|learns_on_cpu|is_grad_enabled|is_compiling"
 
