@@ -58,7 +58,7 @@ def model_of(name: str) -> Generator:
 
 def how_of(method: str, beam: int, n_best: int, **changes: object) -> Decoding:
     limits = {"longest_factor": 1.0, "longest_extra": 3, "batch_tokens": 64}
-    return decoding_by(method, beam, n_best=n_best, **limits, **changes)
+    return decoding_by(method, beam, n_best=n_best, **{**limits, **changes})
 
 
 def repeating(

@@ -195,7 +195,7 @@ def test_terms_are_told_apart_however_they_overlap() -> None:
 def test_the_beam_is_as_wide_as_the_terms_need() -> None:
     assert ForcedSearch.of(0, decoding(beam=2), [[4, 5], [6, 6, 6]], 9, ()).width == 6
     assert ForcedSearch.of(0, decoding(beam=8), [[4]], 9, ()).width == 8
-    assert ForcedSearch.of(0, decoding(method="greedy", beam=8), [[4]], 9, ()).width == 2
+    assert ForcedSearch.of(0, decoding(method="greedy"), [[4]], 9, ()).width == 2
     assert ForcedSearch.of(0, decoding(), [[4, 5], [6, 6, 6]], 3, ()).longest == 10
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+from decoding_toys import decoding_by
 from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY, every_model
 
 from regard.decode import decode_all, score_all
 from regard.models import Generator, build_model
-from regard.recipe import Decoding
 
 SOURCES = [[4, 5, 6, 4], [], [6, 6], [5, 4, 4], [6]]
 WORDS = [[9, 5, 10, 9], [], [9, 9], [5, 4, 4], [9]]
@@ -27,11 +27,11 @@ def test_outputs_are_scored_alike_and_do_not_depend_on_the_batch(name: str) -> N
     method = "sample" if len(name) % 3 == 0 else "beam"
     limits = {"longest_factor": 1.0, "longest_extra": 2, "no_repeat": 2}
     coverage_penalty = 0.3 if model.cross_taps else 0.0
-    how = {"method": method, "beam": 3, "n_best": 2, "coverage_penalty": coverage_penalty, **limits}
+    how = {"n_best": 2, "coverage_penalty": coverage_penalty, **limits}
     words = WORDS if model.copies else None
     prefixes = [[], [5], [], [4, 8], []] if words is None else [[10], [5], [], [4, 8], []]
-    found = decode_all(model, SOURCES, Decoding.model_validate(how), prefixes=prefixes, words=words)
-    one_by_one = Decoding.model_validate({**how, "batch_tokens": 1})
+    found = decode_all(model, SOURCES, decoding_by(method, **how), prefixes=prefixes, words=words)
+    one_by_one = decoding_by(method, **how, batch_tokens=1)
     alone = decode_all(model, SOURCES, one_by_one, prefixes=prefixes, words=words)
     best = [hypotheses[0] for hypotheses in found]
     assert [one.tokens for one in best] == [hypotheses[0].tokens for hypotheses in alone]

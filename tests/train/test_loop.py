@@ -241,7 +241,7 @@ def test_a_run_that_never_reached_its_rate_says_so(tmp_path: Path) -> None:
     assert isinstance(ended, Ended)
     assert ended.message == (
         "train.steps = 6 are done; nothing was validated; the rate was still rising, because the run had 6 steps and "
-        "train.schedule.warmup is 7: lower that or train.batch_tokens, or train longer"
+        "train.schedule.warmup is 7: lower that, make batches smaller, or train longer"
     )
 
 
@@ -358,7 +358,7 @@ class Hungry(Classify):
         (
             True,
             {"every": 4, "decode": True},
-            "step 4: the device's memory is full; train.batch_tokens = 4096 or decode.batch_tokens = 8192 is too large",
+            "step 4: the device's memory is full; train.batch_tokens = 4096 is too large for this",
         ),
     ],
 )

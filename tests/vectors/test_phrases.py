@@ -42,7 +42,7 @@ def plainly(numbers: list[int], least: int, score: float) -> list[str]:
 def test_joining_agrees_with_a_plain_loop(
     tmp_path_factory: pytest.TempPathFactory, numbers: np.ndarray, least: int, score: float
 ) -> None:
-    data = VectorsData(corpus="topics", least=least, phrase_score=score)
+    data = VectorsData(corpus="topics", least=least, phrases=1, phrase_score=score)
     counts = np.bincount(numbers, minlength=len(WORDS))
     path = tmp_path_factory.mktemp("joined") / "joined"
     stream_made, words, made_counts = join_phrases(numbers, WORDS, counts, data, path)
