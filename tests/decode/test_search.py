@@ -11,6 +11,7 @@ from decoding_toys import (
     TableGenerator,
     UniformGenerator,
     alternating_table,
+    decoding_by,
     every_output,
     plain_beam,
     plain_log_prob,
@@ -107,14 +108,14 @@ def test_what_else_is_in_the_batch_changes_nothing(
 ) -> None:
     torch.manual_seed(seed)
     model = SmallGenerator(31)
-    how = Decoding(
-        method=method,  # type: ignore[arg-type]
+    how = decoding_by(
+        method,
         beam=4,
         n_best=1 if method == "greedy" else 3,
         longest_factor=1.0,
         longest_extra=4,
         no_repeat=data.draw(st.integers(0, 2)),
-        top_p=0.9,
+        **({"top_p": 0.9} if method == "sample" else {}),
     )
     prefixes = [data.draw(st.lists(tokens, max_size=2)) for _ in sources]
     together = decode(model, padded(sources), how, prefixes=prefixes)

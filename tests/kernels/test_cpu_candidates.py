@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from decoding_toys import SmallGenerator
+from decoding_toys import SmallGenerator, decoding_by
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
@@ -11,7 +11,6 @@ from regard.decode import decode_all
 from regard.decode.choosing import likeliest
 from regard.kernels import cpu_candidates
 from regard.kernels.cpu_candidates import LANES, highest, likeliest_, log_softmax_
-from regard.recipe import Decoding
 
 SIZES = st.sampled_from([1, 2, LANES - 1, LANES, LANES + 1, 3 * LANES + 7])
 
@@ -113,9 +112,7 @@ def test_outputs_are_those_of_the_plain_search(method: str, monkeypatch: pytest.
     torch.manual_seed(3)
     model = SmallGenerator(3 * LANES + 7)
     sources = [[4 + (7 * place + row) % 200 for place in range(row % 5)] for row in range(120)]
-    how = Decoding.model_validate(
-        {"method": method, "beam": 4, "n_best": 1, "longest_factor": 1.0, "longest_extra": 4, "no_repeat": 2}
-    )
+    how = decoding_by(method, beam=4, n_best=1, longest_factor=1.0, longest_extra=4, no_repeat=2)
     quick = [best for [best] in decode_all(model, sources, how)]
     used = set()
 
