@@ -23,7 +23,7 @@ from conditions import conditions
 from tokenizers import models, trainers
 
 from regard.disk import Lines
-from regard.recipe import Tokenizer
+from regard.recipe import TokenizerSettings
 from regard.tokens.merging import learn_merges
 from regard.tokens.tokenizer import normal
 from regard.tokens.units import count_units
@@ -77,7 +77,7 @@ def main() -> None:
     read = chain.from_iterable(islice(Lines(path), arguments.lines) for path in arguments.text)
     lines = [line.decode() for line in read]
     begin = time.process_time()
-    units = count_units(normal(line, Tokenizer(kind="bpe")) for line in lines)
+    units = count_units(normal(line, TokenizerSettings(kind="bpe")) for line in lines)
     record |= {"lines": len(lines), "units": units.total(), "different_units": len(units), "size": arguments.size}
     record["processor_seconds_of_counting"] = round(time.process_time() - begin, 2)
     record["figures"] = figures(units, arguments.size, arguments.rounds)

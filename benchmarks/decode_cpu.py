@@ -46,11 +46,11 @@ from plain_marian import Outputs, Sources, System, computes_alike, generating, m
 from sacrebleu import corpus_bleu
 
 from regard.decode import Session, decode_all
-from regard.decode.eight_bits import has_eight_bits
 from regard.decode.export import check_can_export, ctranslate2, export
+from regard.decode.int8 import has_int8
 from regard.errors import RegardError, UsageError, counted
 from regard.models import build_model
-from regard.recipe import Attention, Decoding, RecurrentModel, TransformerModel
+from regard.recipe import AttentionSettings, Decoding, RecurrentModel, TransformerModel
 from regard.tasks import Translator, load
 from regard.tokens import END
 
@@ -99,7 +99,7 @@ def random_systems(settings: TransformerModel, how: Decoding, folder: Path, name
 
 
 def recurrent_model(hidden: int, placement: str = "feed") -> RecurrentModel:
-    attention = Attention(placement=placement, hidden=hidden)
+    attention = AttentionSettings(placement=placement, hidden=hidden)
     return RecurrentModel(kind="recurrent", hidden=hidden, attention=attention)
 
 
@@ -151,7 +151,7 @@ def able(wanted: Iterable[str], shapes: Sequence[TransformerModel]) -> list[str]
 
 def hindrance(name: str, shape: TransformerModel) -> str:
     """What keeps a system from running models of a shape; empty if nothing does."""
-    if FORMATS.get(name) == "int8" and not has_eight_bits():
+    if FORMATS.get(name) == "int8" and not has_int8():
         return "this processor, or torch on it, has no quick and exact products of such numbers"
     if name in ALONE:
         try:

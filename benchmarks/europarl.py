@@ -47,7 +47,7 @@ from conditions import conditions
 from plain_marian import Marian, plain_step
 from torch import Tensor
 
-from regard.data import PairBatch, Position
+from regard.data import CorpusPosition, PairBatch
 from regard.data.batch import Padded
 from regard.device import choose_device
 from regard.metrics import bleu, compare
@@ -316,7 +316,7 @@ def _shapes(batches: Sequence[PairBatch]) -> set[tuple[int, ...]]:
 
 
 def _one_pass(task: TranslationTask) -> Iterator[PairBatch]:
-    for batch, after in task.batches(Position()):
+    for batch, after in task.batches(CorpusPosition()):
         yield batch
         if after.epoch:
             return

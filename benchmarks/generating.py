@@ -18,7 +18,7 @@ import torch
 from conditions import conditions
 
 from regard.data.text import Text
-from regard.decode.continuing import go_on
+from regard.decode.generate import go_on
 from regard.models import LanguageModel, build_language_model
 from regard.models.ngram.building import count
 from regard.recipe import LanguageData, LanguageDecoding, LanguageRecipe, NgramModel, read_recipe

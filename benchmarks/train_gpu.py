@@ -29,7 +29,7 @@ from plain_marian import Marian, plain_step
 from plain_recurrent import PlainRecurrent
 from torch import Tensor, nn
 
-from regard.data import PairBatch, PairBatches, Position
+from regard.data import CorpusPosition, PairBatch, PairBatches
 from regard.models import build_model
 from regard.objectives import cross_entropy
 from regard.recipe import TransformerModel, parse_recipe
@@ -122,7 +122,7 @@ class Synthetic(Task):
     def build_model(self) -> nn.Module:
         return build_model(self.recipe.model, VOCABULARY, VOCABULARY)
 
-    def batches(self, position: Position) -> Iterator[tuple[PairBatch, Position]]:
+    def batches(self, position: CorpusPosition) -> Iterator[tuple[PairBatch, CorpusPosition]]:
         settings = self.recipe.train
         how = {"batch_tokens": settings.batch_tokens, "shapes": settings.shapes, "packed": settings.pack}
         return PairBatches(self.pairs, seed=1, **how).from_position(position)
@@ -140,7 +140,7 @@ class Synthetic(Task):
     def first(self, count: int) -> list[PairBatch]:
         """The first batches of a pass, as many as are wanted or as there are."""
         found = []
-        for batch, after in self.batches(Position()):
+        for batch, after in self.batches(CorpusPosition()):
             found.append(batch)
             if len(found) == count or after.epoch:
                 return found

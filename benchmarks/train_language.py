@@ -28,7 +28,7 @@ import torch
 from conditions import conditions
 from plain_language import PlainLanguageModel, plain_step
 
-from regard.data.batches import Position
+from regard.data.batches import CorpusPosition
 from regard.data.stream import TokenText
 from regard.recipe import LanguageRecipe, RecurrentLanguageModel, read_recipe
 from regard.tasks.language import LanguageTask
@@ -180,7 +180,7 @@ def own_step(shape: Shape, precision: str, device: torch.device, compiled: bool)
     stream = np.random.default_rng(1).integers(4, SIZE, TOKENS)
     text = TokenText(stream, np.array([TOKENS]), np.zeros(1, dtype=np.uint32))
     task = LanguageTask(read_recipe(shape.recipe, changes, kind=LanguageRecipe), tokenizer, text)
-    learner, batches, done = Learner(task, device, Ranks()), task.batches(Position()), 0
+    learner, batches, done = Learner(task, device, Ranks()), task.batches(CorpusPosition()), 0
 
     def step() -> None:
         nonlocal done

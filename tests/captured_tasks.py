@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard import recipe
 from regard.checkpoint import weights_of
-from regard.data.batches import Position
+from regard.data.batches import CorpusPosition
 from regard.recipe import parse_recipe
 from regard.tasks.task import Batch
 from regard.tasks.translation import TranslationTask
@@ -32,7 +32,7 @@ def translation(kind: str = "transformer", *, pairs: int = 240, **train: Any) ->
     table = {"steps": 20, "batch_tokens": 96, "shapes": 2, "log_every": 1, "average": {"decay": 0.9}}
     table |= {"compile": False} | train
     described = {"seed": 3, "data": {"corpus": "copy"}, "model": {"kind": kind, **MODELS[kind]}, "train": table}
-    tokenizer = train_tokenizer(recipe.Tokenizer(kind="characters"), ["abcdefgh"])
+    tokenizer = train_tokenizer(recipe.TokenizerSettings(kind="characters"), ["abcdefgh"])
     rng = np.random.default_rng(5)
     listed = [
         (rng.integers(4, 12, length).tolist(), rng.integers(4, 12, length // 2).tolist())
@@ -44,7 +44,7 @@ def translation(kind: str = "transformer", *, pairs: int = 240, **train: Any) ->
 def steps_of(task: TranslationTask, count: int, start: int = 1) -> list[tuple[list[Batch], Plan]]:
     """What the loop would give to the runner, with a rate of its own at each step."""
     size = task.recipe.train.accumulate
-    batches = [batch for batch, _ in islice(task.batches(Position()), size * (start + count))]
+    batches = [batch for batch, _ in islice(task.batches(CorpusPosition()), size * (start + count))]
     found = []
     for step in range(start, start + count):
         chosen = batches[size * (step - 1) : size * step]

@@ -1,6 +1,6 @@
 """Compiled steps beside eager ones, in a process of its own: shapes are not checked here, which no compiler can read.
 
-    python tests/compiled_steps.py cpu aot_eager
+python tests/compiled_steps.py cpu aot_eager
 """
 
 import json

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.batches import Position
+from regard.data.batches import CorpusPosition
 from regard.recipe import Recipe, parse_recipe
 from regard.tasks.task import Task
 
@@ -66,7 +66,7 @@ class Classify(Task):
         *,
         dropout: float = 0.3,
         dtype: torch.dtype = torch.float32,
-        bad: Mapping[Position, float] | None = None,
+        bad: Mapping[CorpusPosition, float] | None = None,
         carries: bool = False,
         dev: bool = True,
     ) -> None:
@@ -80,17 +80,17 @@ class Classify(Task):
     def build_model(self) -> nn.Module:
         return Classifier(self.dropout).to(self.dtype)
 
-    def batch_at(self, position: Position) -> Points:
+    def batch_at(self, position: CorpusPosition) -> Points:
         """A pure function of seed and position, as the contract wants it."""
         generator = torch.Generator().manual_seed(self.recipe.seed * 1000 + position.epoch * PASS + position.batch)
         rows = int(torch.randint(1, 9, (), generator=generator))
         features = torch.randn(rows, FEATURES, generator=generator, dtype=self.dtype)
         return Points(features * self.bad.get(position, 1.0), features[:, :CLASSES].argmax(-1))
 
-    def batches(self, position: Position) -> Iterator[tuple[Points, Position]]:
+    def batches(self, position: CorpusPosition) -> Iterator[tuple[Points, CorpusPosition]]:
         while True:
             after = position.batch + 1
-            following = Position(position.epoch + after // PASS, 0, after % PASS)
+            following = CorpusPosition(position.epoch + after // PASS, 0, after % PASS)
             yield self.batch_at(position), following
             position = following
 

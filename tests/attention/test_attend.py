@@ -70,9 +70,7 @@ def test_the_module_is_the_definition(
     mask = {"none": None, "padding": coins(2, 1, 1, 5, seed=seed), "each": coins(2, 1, queries, 5, seed=seed)}[masked]
     bias = normal(4, queries, 5, seed=seed) if biased else None
     every = combine(mask, causal(queries, 5) if is_causal else None)
-    expected, weights = attend(
-        query, key, value, score=attention.score, normalizer=normalizer, mask=every, bias=bias
-    )
+    expected, weights = attend(query, key, value, score=attention.score, normalizer=normalizer, mask=every, bias=bias)
     arguments: dict[str, Any] = {"mask": mask, "bias": bias, "causal": is_causal}
     unwatched = attention(query, key, value, **arguments)
     torch.testing.assert_close(unwatched, expected)

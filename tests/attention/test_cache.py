@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.attention import KeyValueCache, Lineage, Memory, SharedCache, attend
 from regard.attention import cache as cache_room
 from regard.attention.cache import _fewer
-from regard.attention.kept import NOTHING, PART, ROOM, SHARE, taken_for, taking
+from regard.attention.kv_memory import NOTHING, PART, ROOM, SHARE, taken_for, taking
 from regard.errors import UsageError
 
 cuts = st.lists(st.integers(1, 3), min_size=1, max_size=4)

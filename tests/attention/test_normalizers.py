@@ -1,6 +1,5 @@
 """Normalizers: laws for all, numbers against bisection in float64, gradients against finite differences."""
 
-
 import pytest
 import torch
 from attention_strategies import coins, normal, seeds, sizes

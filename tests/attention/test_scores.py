@@ -29,7 +29,7 @@ from regard.attention import (
     proportional,
 )
 from regard.attention import scores as module
-from regard.attention.tanh_energy import tanh_energy
+from regard.attention.additive import tanh_energy
 from regard.errors import UsageError
 
 each = pytest.mark.parametrize("name", SCORES)

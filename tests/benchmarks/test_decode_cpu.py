@@ -200,12 +200,12 @@ def test_what_cannot_run_a_model_takes_no_part(
     decode_cpu: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(decode_cpu, "ctranslate2", lambda: None)
-    monkeypatch.setattr(decode_cpu, "has_eight_bits", lambda: True)
+    monkeypatch.setattr(decode_cpu, "has_int8", lambda: True)
     shapes = [TransformerModel(kind="transformer"), TransformerModel(kind="transformer", window=4)]
     wanted = ["own", "own, int8", "CTranslate2 alone, float32", decode_cpu.MARIAN]
     assert decode_cpu.able(wanted, shapes[:1]) == wanted[:-1], "MarianMT is asked elsewhere"
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(decode_cpu, "has_eight_bits", lambda: False)
+    monkeypatch.setattr(decode_cpu, "has_int8", lambda: False)
     assert decode_cpu.able(wanted, shapes) == ["own"]
     assert capsys.readouterr().err.splitlines() == [
         "own, int8 takes no part: this processor, or torch on it, has no quick and exact products of such numbers",

@@ -26,7 +26,7 @@ from regard.checkpoint import (
     save_checkpoint,
 )
 from regard.checkpoint.folder import AVERAGE, CHECKSUMS, MODEL, OPTIMIZER, PROGRESS
-from regard.data.batches import Position
+from regard.data.batches import CorpusPosition
 from regard.errors import ModelError, TrainingError
 
 FILES = [MODEL, OPTIMIZER, AVERAGE, PROGRESS, CHECKSUMS]
@@ -78,7 +78,7 @@ def test_loaded_is_what_was_saved(
     seconds: float,
 ) -> None:
     folder = ModelFolder(tmp_path_factory.mktemp("model"))
-    progress = Progress(step=step, seconds=seconds, position=Position(1, 2, 3), validated=["step-00000001"])
+    progress = Progress(step=step, seconds=seconds, position=CorpusPosition(1, 2, 3), validated=["step-00000001"])
     checkpoint = Checkpoint(weights, optimizer, average, carry, progress)
     assert_same(load_checkpoint(folder, save_checkpoint(folder, checkpoint)), checkpoint)
 

@@ -105,9 +105,10 @@ def test_score_of_the_test_text_and_of_a_file(model: Path, tmp_path: Path) -> No
     assert "context:lines|" in regard("score", model, "--context", "lines").out
     assert "tokens:6|" in (many := regard("score", model, tmp_path / "new.txt", "--rows", 99_999_999).out)
     assert "|context:stream, carried|rows:6|" in many
-    assert "cache:9 words, theta 0.5, share 0.2" in regard(
-        "score", model, "--cache", 9, "--cache-theta", 0.5, "--cache-share", 0.2
-    ).out
+    assert (
+        "cache:9 words, theta 0.5, share 0.2"
+        in regard("score", model, "--cache", 9, "--cache-theta", 0.5, "--cache-share", 0.2).out
+    )
     assert "cache:9 words, theta 0, " in regard("score", model, "--cache", 9, "--cache-theta", 0).out
 
 

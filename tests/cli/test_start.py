@@ -9,7 +9,7 @@ from command_line import RECIPE, Trained, regard, write_corpus
 
 from regard.checkpoint import load_weights
 from regard.recipe import read_recipe
-from regard.tasks.vocabularies import tokenizer_file
+from regard.tasks.tokenizer_files import tokenizer_file
 from regard.tokens import load_tokenizer
 
 FROZEN = ["--set", "train.steps=1", "--set", "train.optimizer.rate=1e-9"]

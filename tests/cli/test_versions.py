@@ -12,8 +12,8 @@ from language_runs import language_recipe
 import regard as library
 from regard.checkpoint import ModelFolder
 from regard.errors import ModelWarning
+from regard.format_version import BEFORE, FILE, FORMAT, FormatVersion
 from regard.recipe import write_recipe
-from regard.written import BEFORE, FILE, FORMAT, Written
 
 NOW = version("regard")
 SHORT = ["--set", "train.steps=4", "--set", "train.validation.every=2"]
@@ -21,7 +21,7 @@ SHORT = ["--set", "train.steps=4", "--set", "train.validation.every=2"]
 
 def newer(folder: Path) -> None:
     """Makes a folder look as if a version of the future had written it."""
-    (folder / FILE).write_bytes(Written(FORMAT + 1, "9.0").to_json())
+    (folder / FILE).write_bytes(FormatVersion(FORMAT + 1, "9.0").to_json())
 
 
 def from_before(folder: Path) -> None:
@@ -114,19 +114,19 @@ def test_a_run_of_the_future_is_not_resumed_and_stays_as_it_is(written: Path) ->
     refused(regard("train", "my.toml", "--out", "m", *more), f"m: {of_the_future()}")
 
 
-@pytest.mark.parametrize("begun", [Written(FORMAT, "0.0.9"), BEFORE], ids=["another version", "before formats"])
-def test_a_run_goes_on_in_another_version_with_a_warning(written: Path, begun: Written) -> None:
+@pytest.mark.parametrize("begun", [FormatVersion(FORMAT, "0.0.9"), BEFORE], ids=["another version", "before formats"])
+def test_a_run_goes_on_in_another_version_with_a_warning(written: Path, begun: FormatVersion) -> None:
     assert regard("train", "my.toml", "--out", "m", *SHORT).code == 0
     from_before(written / "m")
     if begun != BEFORE:
         (written / "m" / FILE).write_bytes(begun.to_json())
     told = regard("train", "my.toml", "--out", "m", "--resume", *SHORT[:1], "train.steps=6", *SHORT[2:])
     assert told.code == 0
-    goes_on = f"m: this run was begun by {begun} and goes on by {Written.now()}, so it may end otherwise\n"
+    goes_on = f"m: this run was begun by {begun} and goes on by {FormatVersion.now()}, so it may end otherwise\n"
     assert f"regard: warning: {goes_on}" in told.err
     assert told.err.count("warning") == 1
     # The version that began it stays the one that is named.
-    assert Written.read(written / "m") == begun
+    assert FormatVersion.read(written / "m") == begun
 
 
 def test_weights_to_start_from_are_checked_too(written: Path, model: Path) -> None:
@@ -141,7 +141,7 @@ def test_weights_to_start_from_are_checked_too(written: Path, model: Path) -> No
 
 
 def test_a_recipe_that_another_version_wrote_is_said_to_be_that(written: Path, model: Path) -> None:
-    (model / FILE).write_bytes(Written(FORMAT, "9.0").to_json())
+    (model / FILE).write_bytes(FormatVersion(FORMAT, "9.0").to_json())
     recipe = model / "recipe.toml"
     recipe.write_text(recipe.read_text().replace("[model]", "[model]\nmagic = true"))
     before = content(model)
@@ -164,7 +164,7 @@ def test_counted_models_and_imported_ones_say_it_and_are_checked(written: Path) 
     assert regard("arpa", "counted", "counted.arpa").code == 0
     assert regard("arpa", "counted.arpa", "imported").code == 0
     for name in ("counted", "imported"):
-        assert Written.read(Path(name)) == Written.now()
+        assert FormatVersion.read(Path(name)) == FormatVersion.now()
         from_before(Path(name))
         told = regard("arpa", name, f"{name}-again.arpa")
         assert (told.code, told.err.startswith(warned(name)), told.err.count("warning")) == (0, True, 1)
@@ -203,7 +203,7 @@ def test_vectors_say_it_and_are_checked(tmp_path: Path, monkeypatch: pytest.Monk
     svd = ["--set", "vectors.kind=svd", "--set", "vectors.dimension=4"]
     train = ["vectors", "train", "--text", "text.txt", "--out", "vectors", *svd]
     assert regard(*train).code == 0
-    assert Written.read(Path("vectors")) == Written.now()
+    assert FormatVersion.read(Path("vectors")) == FormatVersion.now()
     about = json.loads(Path("vectors/vectors.json").read_text())
     assert (about["format"], about["version"]) == (1, NOW)
     from_before(Path("vectors"))

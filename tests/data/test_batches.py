@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pair_strategies import ListedPairs, TokenPair, token_pairs
 
 from regard import recipe
-from regard.data import Padded, PairBatch, PairBatches, Position, evaluation_batches, plan_batches
+from regard.data import CorpusPosition, Padded, PairBatch, PairBatches, evaluation_batches, plan_batches
 from regard.errors import DataError
 from regard.tokens import BEGIN, END, PAD, train_tokenizer
 from regard.train.schedules import count_pass
@@ -20,9 +20,9 @@ from regard.train.schedules import count_pass
 budgets = st.integers(1, 80)
 
 
-def one_epoch(batches: PairBatches, epoch: int = 0) -> list[tuple[PairBatch, Position]]:
+def one_epoch(batches: PairBatches, epoch: int = 0) -> list[tuple[PairBatch, CorpusPosition]]:
     found = []
-    for batch, after in batches.from_position(Position(epoch)):
+    for batch, after in batches.from_position(CorpusPosition(epoch)):
         found.append((batch, after))
         if after.epoch > epoch:
             return found
@@ -66,9 +66,9 @@ def test_any_position_can_be_gone_on_from(pairs: list[TokenPair], budget: int, s
     def make() -> PairBatches:
         return PairBatches(ListedPairs(pairs), seed=seed, batch_tokens=budget)
 
-    through = list(islice(make().from_position(Position()), skip + 5))
-    position = through[skip - 1][1] if skip else Position()
-    again = list(islice(make().from_position(Position.from_json(json.loads(json.dumps(position.as_json())))), 5))
+    through = list(islice(make().from_position(CorpusPosition()), skip + 5))
+    position = through[skip - 1][1] if skip else CorpusPosition()
+    again = list(islice(make().from_position(CorpusPosition.from_json(json.loads(json.dumps(position.as_json())))), 5))
     assert [after for _, after in again] == [after for _, after in through[skip:]]
     for (ours, _), (theirs, _) in zip(again, through[skip:], strict=True):
         assert ours.examples == theirs.examples
@@ -80,7 +80,7 @@ def test_positions_grow_and_count_epochs() -> None:
     pairs = ListedPairs([([5] * n, [6] * n) for n in range(1, 30)])
     batches = PairBatches(pairs, seed=1, batch_tokens=40)
     assert batches.shards > 1
-    afters = [after for _, after in islice(batches.from_position(Position()), 60)]
+    afters = [after for _, after in islice(batches.from_position(CorpusPosition()), 60)]
     assert afters == sorted(afters)
     assert afters[-1].epoch >= 1
     assert {after.shard for after in afters} == set(range(batches.shards))
@@ -90,8 +90,8 @@ def test_positions_grow_and_count_epochs() -> None:
 def test_passes_grow_by_what_was_taken(pairs: list[TokenPair], budget: int) -> None:
     """At the ends of shards by the pairs so far, and inside of them as many batches as there are, evenly."""
     batches, taken, before = PairBatches(ListedPairs(pairs), seed=1, batch_tokens=budget), 0, 0.0
-    assert batches.passes(Position()) == 0.0
-    for batch, after in islice(batches.from_position(Position()), 12):
+    assert batches.passes(CorpusPosition()) == 0.0
+    for batch, after in islice(batches.from_position(CorpusPosition()), 12):
         taken += len(batch.examples)
         passes = batches.passes(after)
         assert before < passes
@@ -107,7 +107,7 @@ def test_tokens_are_those_of_the_longer_side(pairs: list[TokenPair], budget: int
     assert batches.tokens == sum(max(len(source), len(target)) + 1 for source, target in pairs)
     # So that a pass has no fewer batches than these tokens fill, but for pairs that fill more than one by themselves.
     if max(max(map(len, pair)) for pair in pairs) < budget:
-        assert count_pass(batches.from_position(Position())) >= batches.tokens / budget
+        assert count_pass(batches.from_position(CorpusPosition())) >= batches.tokens / budget
 
 
 def test_epochs_and_seeds_differ_in_order() -> None:
@@ -130,7 +130,7 @@ def test_batches_of_an_epoch_are_not_sorted_by_length() -> None:
 
 @given(pairs=token_pairs, budget=budgets, world=st.integers(1, 4))
 def test_ranks_share_the_rows_of_a_batch(pairs: list[TokenPair], budget: int, world: int) -> None:
-    batch, _ = next(PairBatches(ListedPairs(pairs), seed=1, batch_tokens=budget).from_position(Position()))
+    batch, _ = next(PairBatches(ListedPairs(pairs), seed=1, batch_tokens=budget).from_position(CorpusPosition()))
     shares = [batch.rows(rank, world) for rank in range(world)]
     assert sorted(example for share in shares for example in share.examples) == sorted(batch.examples)
     assert sum(share.count for share in shares) == batch.count
@@ -161,8 +161,8 @@ def test_nothing_to_train_on_is_refused() -> None:
         PairBatches(ListedPairs([]), seed=1, batch_tokens=10)
 
 
-@pytest.mark.parametrize("position", [Position(0, 9, 0), Position(2, 0, 99)])
-def test_a_position_of_other_data_is_refused(position: Position) -> None:
+@pytest.mark.parametrize("position", [CorpusPosition(0, 9, 0), CorpusPosition(2, 0, 99)])
+def test_a_position_of_other_data_is_refused(position: CorpusPosition) -> None:
     batches = PairBatches(ListedPairs([([5], [6])] * 3), seed=1, batch_tokens=10)
     place = f"epoch {position.epoch}, shard {position.shard}, batch {position.batch}"
     message = f"the training data have no {place}, where the run is to go on, so they are not those it began with"
@@ -176,11 +176,9 @@ TEXTS = ["abcabc", "abcd", "abca", "bcdabc", "dabc"] * 4
 
 
 def sampled(longest: int | None = None, seed: int = 1) -> tuple[PairBatches, ListedPairs]:
-    tokenizer = train_tokenizer(recipe.Tokenizer(kind="bpe", size=16, dropout=0.5), TEXTS)
+    tokenizer = train_tokenizer(recipe.TokenizerSettings(kind="bpe", size=16, dropout=0.5), TEXTS)
     pairs = SampledPairs([(tokenizer.encode(text), tokenizer.encode(text[::-1])) for text in TEXTS])
-    batches = PairBatches(
-        pairs, seed=seed, batch_tokens=24, source=tokenizer, target=tokenizer, longest=longest
-    )
+    batches = PairBatches(pairs, seed=seed, batch_tokens=24, source=tokenizer, target=tokenizer, longest=longest)
     return batches, pairs
 
 
@@ -207,7 +205,7 @@ def test_sampling_is_a_function_of_seed_epoch_and_example() -> None:
 
 
 def test_sampled_batches_can_be_gone_on_from_and_keep_the_budget() -> None:
-    through = list(islice(sampled()[0].from_position(Position()), 12))
+    through = list(islice(sampled()[0].from_position(CorpusPosition()), 12))
     for start in range(11):
         batch, after = next(sampled()[0].from_position(through[start][1]))
         assert after == through[start + 1][1]

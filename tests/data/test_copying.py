@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from regard import recipe
 from regard.data.batch import PairBatch, Worded
-from regard.data.batches import PairBatches, Position, evaluation_batches
+from regard.data.batches import CorpusPosition, PairBatches, evaluation_batches
 from regard.data.copying import Copying
 from regard.tokens import END, TOKENIZERS, UNKNOWN, Tokenizer, train_tokenizer
 from regard.tokens.rows import Rows
@@ -18,7 +18,7 @@ words = st.lists(st.sampled_from(["the", "cat", "mat", "sat", "hund", "Zoë", "4
 
 
 def tokenizer(texts: list[str], kind: str = "words", **settings: object) -> Tokenizer:
-    return train_tokenizer(recipe.Tokenizer(kind=kind, size=60, **settings), texts)
+    return train_tokenizer(recipe.TokenizerSettings(kind=kind, size=60, **settings), texts)
 
 
 def text_of(copied_words: list[int], beyond: tuple[str, ...], target: Tokenizer) -> str:
@@ -108,8 +108,8 @@ def test_batches_know_the_words_of_their_sources(shapes: int) -> None:
     left, right = tokenizer(KNOWN_SOURCE), tokenizer(KNOWN_TARGET)
     pairs, copying = Listed(PAIRS, left, right), Copying(left, right)
     batches = PairBatches(pairs, seed=1, batch_tokens=64, shapes=shapes, copying=copying)
-    batch, _ = next(iter(batches.from_position(Position())))
-    plain, _ = next(iter(PairBatches(pairs, seed=1, batch_tokens=64, shapes=shapes).from_position(Position())))
+    batch, _ = next(iter(batches.from_position(CorpusPosition())))
+    plain, _ = next(iter(PairBatches(pairs, seed=1, batch_tokens=64, shapes=shapes).from_position(CorpusPosition())))
     assert batch.source.tokens.equal(plain.source.tokens)
     assert not isinstance(plain.source, Worded)
     check(batch, copying, right)

@@ -14,9 +14,9 @@ from pair_strategies import ListedPairs, TokenPair, token_pairs
 from torch import Tensor
 
 from regard.attention import POSITIONS
-from regard.data import PairBatch, PairBatches, Position, evaluation_batches
-from regard.data.filling import WIDTH, Packing, first_fit
-from regard.data.packing import Packed, PackedBatch, PackedRows
+from regard.data import CorpusPosition, PairBatch, PairBatches, evaluation_batches
+from regard.data.bin_packing import WIDTH, Packing, first_fit
+from regard.data.packing import PackedBatch, PackedRows, PackedSequences
 from regard.errors import RecipeError
 from regard.models import build_model
 from regard.models.generator import Generator
@@ -30,7 +30,7 @@ budgets = st.integers(1, 80)
 def epoch_of(pairs: list[TokenPair], budget: int) -> list[PackedBatch]:
     found = []
     batches = PairBatches(ListedPairs(pairs), seed=1, batch_tokens=budget, packed=True)
-    for batch, after in batches.from_position(Position()):
+    for batch, after in batches.from_position(CorpusPosition()):
         assert isinstance(batch, PackedBatch)
         found.append(batch)
         if after.epoch:
@@ -63,8 +63,8 @@ def test_any_position_can_be_gone_on_from(pairs: list[TokenPair], budget: int, s
     def batches() -> PairBatches:
         return PairBatches(ListedPairs(pairs), seed=2, batch_tokens=budget, packed=True)
 
-    *_, (_, position), (expected, _) = islice(batches().from_position(Position()), skip + 1)
-    again, _ = next(batches().from_position(Position.from_json(json.loads(json.dumps(position.as_json())))))
+    *_, (_, position), (expected, _) = islice(batches().from_position(CorpusPosition()), skip + 1)
+    again, _ = next(batches().from_position(CorpusPosition.from_json(json.loads(json.dumps(position.as_json())))))
     assert again.examples == expected.examples
     assert torch.equal(again.source.tokens, expected.source.tokens)
 
@@ -77,7 +77,7 @@ def test_ranks_share_the_rows(pairs: list[TokenPair], budget: int, world: int) -
         assert sum(share.count for share in shares) == batch.count
         for share in shares:
             assert share.count == sum(len(pairs[one][1]) + 1 for one in share.examples)
-            assert isinstance(share.source, Packed)
+            assert isinstance(share.source, PackedSequences)
             assert len(share.source.own.place) == len(share.source.target.place) == len(share.given.tokens)
 
 
@@ -95,7 +95,7 @@ def test_a_batch_is_sent_as_two_tensors(pairs: list[TokenPair], budget: int) -> 
 
 
 def parts_of(batch: PackedBatch) -> list[Tensor]:
-    assert isinstance(batch.source, Packed)
+    assert isinstance(batch.source, PackedSequences)
     own, target = batch.source.own, batch.source.target
     layouts = [own.sequence, own.place, target.sequence, target.place]
     return layouts + [part for one in (batch.source, batch.given, batch.wanted) for part in (one.tokens, one.lengths)]

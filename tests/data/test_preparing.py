@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pair_strategies import two_files
 
-from regard.data import PairBatches, Position, Prepared, prepare
+from regard.data import CorpusPosition, PairBatches, Prepared, prepare
 from regard.data.generated import Generated
 from regard.data.sequences import SequenceExamples
 from regard.errors import DataError, RecipeError
@@ -226,7 +226,7 @@ def test_built_in_corpora_and_dropped_pairs_reach_batches(tmp_path: Path) -> Non
     assert len(prepared.train) < 200
     batches = PairBatches(prepared.train, seed=1, batch_tokens=64, source=source, target=target, longest=6)
     seen: dict[int, str] = {}
-    for batch, after in batches.from_position(Position()):
+    for batch, after in batches.from_position(CorpusPosition()):
         for example, row in zip(batch.examples, batch.source.tokens.tolist(), strict=True):
             seen[example] = source.decode(row)
         assert batch.source.tokens.shape[1] <= 7

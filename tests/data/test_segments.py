@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data import Position, SegmentBatch
+from regard.data import CorpusPosition, SegmentBatch
 from regard.data.segments import LEAST, SegmentBatches, reading_segments, training_segments
 from regard.data.stream import TokenText
 from regard.errors import DataError
@@ -39,9 +39,9 @@ def batches_of(text: TokenText, context: str, budget: int, segment: int, **setti
     return training_segments(text, data, seed=3, batch_tokens=max(budget, segment))
 
 
-def one_pass(batches: SegmentBatches, epoch: int = 0) -> list[tuple[SegmentBatch, Position]]:
+def one_pass(batches: SegmentBatches, epoch: int = 0) -> list[tuple[SegmentBatch, CorpusPosition]]:
     found = []
-    for batch, after in batches.from_position(Position(epoch)):
+    for batch, after in batches.from_position(CorpusPosition(epoch)):
         found.append((batch, after))
         if after.epoch > epoch:
             return found
@@ -142,9 +142,9 @@ def test_any_position_is_found_again(
     def batches() -> SegmentBatches:
         return batches_of(text_of(rows), context, budget, segment, vary=vary, rotate=rotate)
 
-    whole = list(islice(batches().from_position(Position()), 12))
+    whole = list(islice(batches().from_position(CorpusPosition()), 12))
     place = data.draw(st.integers(0, len(whole) - 1))
-    after = Position.from_json(json.loads(json.dumps(whole[place][1].as_json())))
+    after = CorpusPosition.from_json(json.loads(json.dumps(whole[place][1].as_json())))
     again = list(islice(batches().from_position(after), 12 - place - 1))
     for (one, first), (other, second) in zip(whole[place + 1 :], again, strict=True):
         assert first == second
@@ -198,8 +198,8 @@ def test_a_batch_maps_all_its_tensors() -> None:
     assert same(batch.to(torch.device("cpu")), batch)
 
 
-@pytest.mark.parametrize("position", [Position(0, 1, 0), Position(0, 0, 9)])
-def test_a_position_that_is_not_there(position: Position) -> None:
+@pytest.mark.parametrize("position", [CorpusPosition(0, 1, 0), CorpusPosition(0, 0, 9)])
+def test_a_position_that_is_not_there(position: CorpusPosition) -> None:
     batches = batches_of(text_of([([4, 5, END], True)]), "stream", 4, 2)
     with pytest.raises(DataError) as refusal:
         next(batches.from_position(position))

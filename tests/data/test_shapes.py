@@ -11,7 +11,7 @@ from model_strategies import SOURCE_SIZE, TARGET_SIZE, every_model, tiny_model
 from pair_strategies import ListedPairs, TokenPair, token_pairs
 from torch import Tensor
 
-from regard.data import PairBatch, PairBatches, Position
+from regard.data import CorpusPosition, PairBatch, PairBatches
 from regard.data.shapes import MULTIPLE, Shapes
 from regard.models.generator import Generator
 from regard.objectives import cross_entropy
@@ -47,7 +47,7 @@ def test_no_choice_of_widths_wastes_less(lengths: list[int], count: int) -> None
 def epoch_of(pairs: list[TokenPair], budget: int, count: int) -> list[PairBatch]:
     found = []
     for batch, after in PairBatches(ListedPairs(pairs), seed=1, batch_tokens=budget, shapes=count).from_position(
-        Position()
+        CorpusPosition()
     ):
         found.append(batch)
         if after.epoch:
@@ -82,8 +82,8 @@ def test_any_position_can_be_gone_on_from(pairs: list[TokenPair], budget: int, c
     def batches() -> PairBatches:
         return PairBatches(ListedPairs(pairs), seed=2, batch_tokens=budget, shapes=count)
 
-    *_, (_, position), (expected, _) = islice(batches().from_position(Position()), skip + 1)
-    again, _ = next(batches().from_position(Position.from_json(json.loads(json.dumps(position.as_json())))))
+    *_, (_, position), (expected, _) = islice(batches().from_position(CorpusPosition()), skip + 1)
+    again, _ = next(batches().from_position(CorpusPosition.from_json(json.loads(json.dumps(position.as_json())))))
     assert again.examples == expected.examples
     assert torch.equal(again.source.tokens, expected.source.tokens)
 

@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.data.slots import Slots
-from regard.recipe import Tokenizer
+from regard.recipe import TokenizerSettings
 from regard.tokens import UNKNOWN, train_tokenizer
 
-KNOWN = train_tokenizer(Tokenizer(kind="words"), ["the cat sat", "the dog sat"])
+KNOWN = train_tokenizer(TokenizerSettings(kind="words"), ["the cat sat", "the dog sat"])
 
 
 @given(st.lists(st.sampled_from(["the", "cat", "Xa", "Yb", "Zc9"]), max_size=8), st.integers(1, 300))

@@ -45,9 +45,7 @@ def test_files_follow_each_other_and_may_be_packed(tmp_path: Path) -> None:
     assert f"train: 1 line with a Windows line end in {tmp_path}/a: removed" in lines
 
 
-@pytest.mark.parametrize(
-    ("kind", "begins"), [("none", [0]), ("blank", [0, 2, 4, 6]), ("headings", [0, 2, 6])]
-)
+@pytest.mark.parametrize(("kind", "begins"), [("none", [0]), ("blank", [0, 2, 4, 6]), ("headings", [0, 2, 6])])
 def test_where_documents_begin(kind: str, begins: list[int]) -> None:
     lines = ["first", "", " = Title = ", "", " = = Section = = ", "", " = Other = "]
     found = [place for place, (_, starts) in enumerate(given_text(lines, documents=kind).lines()) if starts]

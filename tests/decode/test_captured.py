@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY
 from torch import Tensor
 
-from regard.attention import cache, kept
-from regard.attention.kept import Kept, taken
+from regard.attention import cache, kv_memory
+from regard.attention.kv_memory import KvMemory, taken
 from regard.decode import Hypothesis, Session, captured, decode_all, session
 from regard.decode.captured import (
     FAILURES,
@@ -88,14 +88,14 @@ def repeating(
 
 def grow_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Caches grow as on a CUDA device, and soon."""
-    extended = kept.Parts.extended
+    extended = kv_memory.Parts.extended
 
-    def expecting_little(held: kept.Parts, end: int, expected: int, *rest: Any) -> kept.Parts:
+    def expecting_little(held: kv_memory.Parts, end: int, expected: int, *rest: Any) -> kv_memory.Parts:
         return extended(held, end, 3, *rest)
 
     monkeypatch.setattr(cache, "grows_in_parts", lambda tensor: True)
-    monkeypatch.setattr(kept, "PART", 2)
-    monkeypatch.setattr(kept.Parts, "extended", expecting_little)
+    monkeypatch.setattr(kv_memory, "PART", 2)
+    monkeypatch.setattr(kv_memory.Parts, "extended", expecting_little)
 
 
 def tokens_of(found: list[list[Hypothesis]]) -> list[list[tuple[int, ...]]]:
@@ -108,7 +108,7 @@ def tokens_of(found: list[list[Hypothesis]]) -> list[list[tuple[int, ...]]]:
 def test_captured_is_uncaptured_bit_for_bit_and_again(
     name: str, method: str, beam: int, n_best: int, parts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "ROOM", 4)  # so that caches grow
+    monkeypatch.setattr(kv_memory, "ROOM", 4)  # so that caches grow
     if parts:
         grow_in_parts(monkeypatch)
     model, how, captured = model_of(name), how_of(method, beam, n_best), repeating()
@@ -349,7 +349,7 @@ def test_all_shapes_of_a_thing_lie_in_the_same_memory() -> None:
 
 
 @dataclass
-class Cache(Kept):
+class Cache(KvMemory):
     keys: Tensor
     values: Tensor
 

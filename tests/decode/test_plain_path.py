@@ -12,8 +12,8 @@ from torch import Tensor
 
 from regard.data.batch import padded_sources
 from regard.decode import decode, decode_all
+from regard.decode.candidates import RUN, Likeliest, likeliest
 from regard.decode.captured import CapturedStepping
-from regard.decode.choosing import RUN, Likeliest, likeliest
 from regard.decode.ranking import LEAST_COVERAGE
 from regard.decode.stepping import Stepping
 from regard.models import Ensemble, Generator, build_model

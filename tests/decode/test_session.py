@@ -13,10 +13,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from regard.data.batch import Padded, padded_sources
 from regard.decode import Session, decode, decode_all
-from regard.decode.eight_bits import EightBits, has_eight_bits
+from regard.decode.int8 import Int8Weight, has_int8
 from regard.decode.modules import weights_of
-from regard.decode.multipliers import Multiplier
-from regard.decode.packed import Packed, can_pack
+from regard.decode.packed_weights import PackedWeight, can_pack
+from regard.decode.weight_formats import WeightFormat
 from regard.models import Generator, build_model
 from regard.recipe import Decoding
 from regard.tap import Tap, record
@@ -24,7 +24,7 @@ from regard.tap import Tap, record
 CPU = torch.device("cpu")
 SOURCES = [[4, 5, 6, 4], [6, 6], [5]]
 
-needs_eight_bits = pytest.mark.skipif(not has_eight_bits(), reason="this processor does not multiply such numbers")
+needs_eight_bits = pytest.mark.skipif(not has_int8(), reason="this processor does not multiply such numbers")
 
 
 def small_model(name: str = "transformer-scaled_dot-sinusoidal") -> Generator:
@@ -51,7 +51,7 @@ def how_in(precision: str) -> Decoding:
 
 
 def multipliers_of(model: Generator) -> set[type]:
-    return {type(weight) for weight in weights_of(model) if isinstance(weight, Multiplier)}
+    return {type(weight) for weight in weights_of(model) if isinstance(weight, WeightFormat)}
 
 
 @pytest.mark.parametrize("precision", ["float32", "tf32"])
@@ -69,7 +69,7 @@ def test_on_a_cpu_matrices_are_multiplied_in_float32(precision: str) -> None:
     copy = copy_in(precision, held)
     assert copy is copy_in("float32", held)
     assert {weight.dtype for weight in weights_of(copy) if weight.is_floating_point()} == {torch.float32}
-    assert multipliers_of(copy) == ({Packed} if can_pack(torch.float32) else set())
+    assert multipliers_of(copy) == ({PackedWeight} if can_pack(torch.float32) else set())
     how = how_in(precision)
     assert decode_all(model, SOURCES, how) == decode_all(model, SOURCES, how_in("float32"))
 
@@ -79,7 +79,7 @@ def test_a_cpu_writes_in_bfloat16_what_the_copy_writes() -> None:
     model, how = small_model(), how_in("bfloat16")
     copy = copy_in("bfloat16", model)
     assert {weight.dtype for weight in weights_of(copy) if weight.is_floating_point()} == {torch.bfloat16}
-    assert multipliers_of(copy) == ({Packed} if can_pack(torch.bfloat16) else set())
+    assert multipliers_of(copy) == ({PackedWeight} if can_pack(torch.bfloat16) else set())
     assert copy is not narrow(model)
     found = decode_all(model, SOURCES, how)
     assert found == decode(copy, padded_sources(SOURCES), how)
@@ -96,9 +96,11 @@ def test_in_int8_every_matrix_but_those_of_gates_is_rounded_and_gates_are_packed
     copy = copy_in("int8", small_model("copying-feed"))
     for module in copy.modules():
         if isinstance(module, nn.Linear):
-            expected = EightBits if module.out_features > 1 else Packed if can_pack(torch.float32) else nn.Parameter
+            expected = (
+                Int8Weight if module.out_features > 1 else PackedWeight if can_pack(torch.float32) else nn.Parameter
+            )
             assert type(module.weight) is expected
-    assert isinstance(copy.readout.weight, EightBits)
+    assert isinstance(copy.readout.weight, Int8Weight)
 
 
 @each_precision
@@ -178,7 +180,7 @@ def test_weights_of_inference_mode_are_read_each_time(precision: str) -> None:
 @each_precision
 def test_a_model_that_is_no_translator_is_copied_too(precision: str) -> None:
     model = SmallGenerator(31)
-    expected = EightBits if precision == "int8" else Packed
+    expected = Int8Weight if precision == "int8" else PackedWeight
     assert isinstance(copy_in(precision, model).output.weight, expected) or not can_pack(torch.float32)
     assert len(decode_all(model, SOURCES, how_in(precision))) == len(SOURCES)
 

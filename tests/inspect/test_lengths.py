@@ -6,14 +6,14 @@ import pytest
 
 from regard.errors import UsageError
 from regard.inspect import draw_lengths, save_lengths
-from regard.metrics import LengthQuality, Score
+from regard.metrics import LengthQuality, MetricScore
 
 
 def qualities(count: int, margin: float | None = 3.0, lines: int = 30) -> list[LengthQuality]:
     return [
         LengthQuality(
             *(3 * place + 1, 3 * place + 3, lines + place),
-            *(Score("BLEU", 50.0 - place, "tok:13a", margin), Score("chrF2", 60.0 - place, "nc:6", margin)),
+            *(MetricScore("BLEU", 50.0 - place, "tok:13a", margin), MetricScore("chrF2", 60.0 - place, "nc:6", margin)),
         )
         for place in range(count)
     ]
@@ -38,7 +38,7 @@ def test_points_are_the_scores_and_bars_the_lines(names: list[str], margin: floa
 
 
 def test_a_perfect_system_may_be_perfect_beyond_rounding() -> None:
-    perfect = Score("BLEU", 100.00000000000004, "tok:13a", 0.0)
+    perfect = MetricScore("BLEU", 100.00000000000004, "tok:13a", 0.0)
     figure = draw_lengths({"a": [LengthQuality(1, 3, 30, perfect, perfect)]})
     figure.canvas.draw()
     for panel in figure.axes[:2]:

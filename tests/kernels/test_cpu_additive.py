@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from regard.attention.tanh_energy import tanh_energy
+from regard.attention.additive import tanh_energy
 from regard.kernels import cpu_additive, pick
 from regard.kernels.cpu_additive import FAR, energies
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from regard.decode import decode_all
-from regard.decode.choosing import likeliest
+from regard.decode.candidates import likeliest
 from regard.kernels import cpu_candidates
 from regard.kernels.cpu_candidates import LANES, highest, likeliest_, log_softmax_
 

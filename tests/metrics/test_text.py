@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import UsageError
-from regard.metrics import Score, accuracy, bleu, chrf, ter
+from regard.metrics import MetricScore, accuracy, bleu, chrf, ter
 
 LINES = st.lists(st.text("abc ", min_size=1, max_size=12), min_size=1, max_size=6)
 
 
 def test_accuracy_counts_equal_lines():
     score = accuracy(["2021-03-03", "2021-03-04", "x", "y "], ["2021-03-03", "2021-03-05", "x", "y"])
-    assert score == Score("accuracy", 0.5, "exact|lines:4")
+    assert score == MetricScore("accuracy", 0.5, "exact|lines:4")
 
 
 @given(LINES)
@@ -65,9 +65,9 @@ def test_margins_come_from_resampling(metric):
 
 
 def test_scores_are_printed_with_their_signature():
-    assert str(Score("BLEU", 67.5604, "tok:13a")) == "BLEU 67.56 (tok:13a)"
-    assert str(Score("BLEU", 67.5604, "tok:13a", 2.821)) == "BLEU 67.56 ± 2.8 (tok:13a)"
-    assert str(Score("accuracy", 0.98765, "exact|lines:4")) == "accuracy 0.9877 (exact|lines:4)"
+    assert str(MetricScore("BLEU", 67.5604, "tok:13a")) == "BLEU 67.56 (tok:13a)"
+    assert str(MetricScore("BLEU", 67.5604, "tok:13a", 2.821)) == "BLEU 67.56 ± 2.8 (tok:13a)"
+    assert str(MetricScore("accuracy", 0.98765, "exact|lines:4")) == "accuracy 0.9877 (exact|lines:4)"
 
 
 @pytest.mark.parametrize(("metric", "name"), [(accuracy, "accuracy"), (bleu, "BLEU"), (chrf, "chrF"), (ter, "TER")])

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from torch_layers import encoder_layer, randomize
 
 from regard.data.batch import Padded
-from regard.data.packing import Layout, Packed
+from regard.data.packing import Layout, PackedSequences
 from regard.errors import UsageError
 from regard.models import ENCODERS, Encoder, build_encoder, build_model
 from regard.nn.embedding import TokenEmbedding
@@ -156,7 +156,7 @@ def test_a_table_knows_whether_two_passes_differ(name: str, dropout: dict[str, o
 def test_several_sequences_in_a_row_are_kept_apart_or_refused(name: str) -> None:
     model, apart = tiny(name), Padded.of([[4, 5], [6, 7, 8]])
     own = Layout(torch.tensor([[0, 0, 1, 1, 1, -1]]), torch.tensor([[0, 1, 0, 1, 2, 0]]))
-    packed = Packed(torch.tensor([[4, 5, 6, 7, 8, 0]]), torch.tensor([5]), own, own)
+    packed = PackedSequences(torch.tensor([[4, 5, 6, 7, 8, 0]]), torch.tensor([5]), own, own)
     assert table(name).packs is model.packs
     if not model.packs:
         with pytest.raises(UsageError, match="cannot keep several sequences in a row apart; give each a row of its"):

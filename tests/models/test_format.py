@@ -2,7 +2,7 @@
 
 The weights follow from their names, so that neither a random generator nor how a model begins has a part in it. Where a
 number here must change, the same weights and settings mean something else than before: then `FORMAT` and `OLDEST` of
-`regard.written` are counted up. (If a default has changed, spell it out here as it was: folders spell it out too.)
+`regard.format_version` are incremented. (If a default has changed, spell out the old one here, as folders do.)
 """
 
 from zlib import crc32
@@ -14,11 +14,11 @@ from pydantic import TypeAdapter
 
 from regard.checkpoint import put_weights, weights_of
 from regard.data.batch import Padded
+from regard.format_version import OLDEST
 from regard.models import build_language_model, build_model
 from regard.models.generator import Generator
 from regard.recipe import RecurrentModel, TransformerModel
 from regard.recipe.language_models import LanguageModel as LanguageTables
-from regard.written import OLDEST
 
 SIZE = 11
 TEXT = torch.tensor([[2, 5, 9, 4, 10, 5, 9], [2, 7, 7, 6, 5, 8, 4]])

@@ -22,7 +22,7 @@ TEXT = ["the cat sat", "Paris the cat", "the mat"]
 
 
 def tokenizer(kind: str = "words") -> Tokenizer:
-    settings = recipe.Tokenizer(kind=kind, size=60, least=1)  # type: ignore[arg-type]
+    settings = recipe.TokenizerSettings(kind=kind, size=60, least=1)  # type: ignore[arg-type]
     return TOKENIZERS[kind].train(settings, TEXT)
 
 

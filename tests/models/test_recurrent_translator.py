@@ -12,7 +12,7 @@ from regard.models import RecurrentTranslator, build_model
 from regard.models.recurrent import PLACEMENTS
 from regard.nn import CELLS, Cell
 from regard.recipe import RecurrentModel
-from regard.recipe.model import Attention
+from regard.recipe.model import AttentionSettings
 from regard.recipe.names import SCORES
 from regard.tap import intervene, record
 
@@ -188,7 +188,7 @@ def test_laws_hold_for_every_cell_score_and_placement(cell: str, score: str, pla
 
 
 def test_placements_in_recipes_are_those_built_here() -> None:
-    assert set(PLACEMENTS) == set(get_args(Attention.model_fields["placement"].annotation))
+    assert set(PLACEMENTS) == set(get_args(AttentionSettings.model_fields["placement"].annotation))
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)

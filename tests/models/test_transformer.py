@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch_layers import decoder_layer, encoder_layer, randomize
 
 from regard.attention import POSITIONS, cache
-from regard.attention.kept import PART, taking
+from regard.attention.kv_memory import PART, taking
 from regard.data.batch import Padded
 from regard.errors import UsageError
 from regard.models import TransformerTranslator

@@ -1,6 +1,5 @@
 """Recurrent stacks: torch's own modules say what is right, and however a sequence is read it gives the same."""
 
-
 import pytest
 import torch
 from hypothesis import given

@@ -141,7 +141,7 @@ def test_paths_are_relative_to_the_recipe(tmp_path: Path) -> None:
         ("model.kind=transformr", "--set 'model.kind=transformr': model.kind = 'transformr' is not allowed; allowed "),
         ("train.steps=-1", "--set 'train.steps=-1': train.steps = -1: must be greater than or equal to 0"),
         ("data.train=[1, 2]", "--set 'data.train=[1, 2]': data.train.0 = 1: must be text in quotes"),
-        ("data.train=a", "data.train = 'a': must be a list in brackets, such as [\"one\", \"two\"]"),
+        ("data.train=a", 'data.train = \'a\': must be a list in brackets, such as ["one", "two"]'),
         ("train.steps=many", "train.steps = 'many': must be a whole number"),
         ("seed=1.5", "seed = 1.5: must be a whole number"),
         (f"seed={2**63}", f"seed = {2**63}: must be less than {2**63}"),

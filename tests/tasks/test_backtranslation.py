@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from regard.data.reading import PairFiles
+from regard.data.pair_files import PairFiles
 from regard.errors import DataError, UsageError
 from regard.recipe import Decoding
 from regard.tasks import Translation

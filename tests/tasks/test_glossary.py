@@ -16,7 +16,7 @@ from regard.errors import DataError, UsageError
 from regard.models import build_model
 from regard.recipe import Decoding
 from regard.tasks import Translator
-from regard.tasks.glossary import Entry, Glossary
+from regard.tasks.glossary import Glossary, GlossaryEntry
 from regard.tokens import UNKNOWN, train_tokenizer
 
 SOURCES = ["eins", "zwei", "rot", "blau", "und", "Haus"]
@@ -57,7 +57,7 @@ def test_case_is_ignored_on_demand(tmp_path: Path) -> None:
 
 @given(st.dictionaries(st.text("ab", min_size=1, max_size=2), st.just("x"), min_size=1), st.text("ab ,", max_size=12))
 def test_what_is_found_stands_in_the_text_as_words(terms: dict[str, str], text: str) -> None:
-    glossary = Glossary([Entry(source, target) for source, target in terms.items()])
+    glossary = Glossary([GlossaryEntry(source, target) for source, target in terms.items()])
     words = [word for word in re.findall(r"\w+", text) if word in terms]
     assert [entry.source for entry in glossary.find(text)] == words
 
@@ -82,9 +82,7 @@ def test_lines_that_say_nothing_are_named(tmp_path: Path, content: str, message:
 
 @given(st.lists(st.tuples(texts, wanted_terms), min_size=1, max_size=4), st.integers(1, 5))
 @settings(max_examples=10)
-def test_outputs_contain_every_term(
-    translator: Translator, some: list[tuple[str, list[str]]], beam: int
-) -> None:
+def test_outputs_contain_every_term(translator: Translator, some: list[tuple[str, list[str]]], beam: int) -> None:
     given_texts, terms = [text for text, _ in some], [each for _, each in some]
     for best, each in zip(translator.translate(given_texts, beam=beam, terms=terms), terms, strict=True):
         assert apart(best.text.split(), [tuple(term.split()) for term in each]), best.text
@@ -186,7 +184,7 @@ def test_the_command(trained: Trained, tmp_path: Path) -> None:
 def untrained() -> Translator:
     """A model of subwords that writes anything."""
     texts = ["the red house is a house", "houses and reddish doors", "a blue door, the red one."]
-    subwords = train_tokenizer(recipe.Tokenizer(kind="bpe", size=60), texts)
+    subwords = train_tokenizer(recipe.TokenizerSettings(kind="bpe", size=60), texts)
     layers = {"encoder_layers": 1, "decoder_layers": 1}
     model = {"kind": "transformer", "width": 16, "heads": 2, "feedforward": 16, "copying": True, **layers}
     parsed = recipe.parse_recipe({"data": {"corpus": "copy"}, "model": model, "train": {"steps": 1}})

@@ -10,7 +10,7 @@ import torch
 from language_runs import CARRYING, MODELS, language_recipe, write_text
 
 from regard.checkpoint import ModelFolder, load_weights
-from regard.data import Position
+from regard.data import CorpusPosition
 from regard.data.stream import prepare_text
 from regard.errors import DataError, ModelError, RecipeError
 from regard.models import LanguageModel
@@ -89,7 +89,7 @@ def test_the_objective_goes_on_where_it_ended(tmp_path: Path, context: str) -> N
     task = prepared(tmp_path, model={"dropout": {}}, data={"context": context})
     model = task.build_model()
     carry, total, targets = None, 0.0, 0
-    for batch, after in task.batches(Position()):
+    for batch, after in task.batches(CorpusPosition()):
         loss, carry = task.objective(model, batch, carry)
         total, targets = total + loss.item(), targets + batch.count
         if after.epoch:
@@ -107,7 +107,7 @@ def test_without_development_text_nothing_is_measured(tmp_path: Path) -> None:
 
 def test_a_batch_in_words(tmp_path: Path) -> None:
     task = prepared(tmp_path, data={"context": "lines"})
-    batch, _ = next(iter(task.batches(Position())))
+    batch, _ = next(iter(task.batches(CorpusPosition())))
     lines = (tmp_path / "train.txt").read_text().split("\n")
     assert all(row["text"] in lines for row in task.describe_batch(batch))
 
@@ -136,7 +136,7 @@ def test_counting_is_one_step_and_is_not_repeated(tmp_path: Path) -> None:
 
 
 def test_counting_can_be_stopped(tmp_path: Path) -> None:
-    from regard.train.counting import count
+    from regard.train.ngram_run import count
 
     class Slow(NgramTask):
         def count(self, on_progress: Callable[[int], None]) -> LanguageModel:

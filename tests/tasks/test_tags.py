@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import regard as library
 from regard import recipe
-from regard.data.tagging import encode_tagged
+from regard.data.language_tags import encode_tagged
 from regard.errors import DataError, UsageError
 from regard.recipe import TranslationRecipe, parse_recipe
 from regard.tasks import Translator
@@ -24,7 +24,7 @@ GERMAN = {"one": "eins", "two": "zwei", "red": "rot", "blue": "blau"}
 @pytest.mark.parametrize("kind", TOKENIZERS)
 @given(text=st.one_of(st.text(), st.sampled_from(["<2de>", "ab <2de> c", "2de", "<2de><2fr>"])))
 def test_a_tag_is_one_token_and_no_text_is_one(kind: str, text: str) -> None:
-    plain = train_tokenizer(recipe.Tokenizer(kind=kind, size=400), ["ab <2de> c d e", "<2de>"])
+    plain = train_tokenizer(recipe.TokenizerSettings(kind=kind, size=400), ["ab <2de> c d e", "<2de>"])
     tagged = plain.with_tags(["de", "fr"])
     assert (tagged.size, tagged.vocabulary.tags) == (plain.size + 2, ("de", "fr"))
     assert tagged.vocabulary[-2:] == ("<2de>", "<2fr>")
@@ -37,7 +37,7 @@ def test_a_tag_is_one_token_and_no_text_is_one(kind: str, text: str) -> None:
 
 
 def test_tags_are_saved(tmp_path: Path) -> None:
-    plain = train_tokenizer(recipe.Tokenizer(kind="words"), ["a b"])
+    plain = train_tokenizer(recipe.TokenizerSettings(kind="words"), ["a b"])
     save_tokenizer(plain.with_tags(["de"]), tmp_path / "t.json")
     again = load_tokenizer(tmp_path / "t.json")
     assert (again.vocabulary.tags, again.encode("a <2de>")) == (("de",), plain.encode("a <2de>"))

@@ -20,7 +20,7 @@ TEXTS = ["die Banane und die Ananas", "Bananen , Ananas , Banane !", "aaaa aaab 
 
 
 def trained(share: float) -> Tokenizer:
-    return train_tokenizer(recipe.Tokenizer(kind="bpe", size=60, dropout=share), TEXTS)
+    return train_tokenizer(recipe.TokenizerSettings(kind="bpe", size=60, dropout=share), TEXTS)
 
 
 HALF = trained(0.5)
@@ -51,7 +51,7 @@ def test_hardly_any_dropout_is_none_and_nearly_all_leaves_characters(text: str, 
 
 
 def again(**settings: float) -> Tokenizer:
-    return type(HALF).from_state(recipe.Tokenizer(kind="bpe", size=60, **settings), HALF.state())
+    return type(HALF).from_state(recipe.TokenizerSettings(kind="bpe", size=60, **settings), HALF.state())
 
 
 def test_without_dropout_seeds_change_nothing() -> None:

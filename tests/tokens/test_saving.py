@@ -14,7 +14,7 @@ from regard.tokens import TOKENIZERS, Vocabulary, load_tokenizer, save_tokenizer
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
-    save_tokenizer(train_tokenizer(recipe.Tokenizer(kind="bpe"), ["ab ab"] * 2), tmp_path / "source.json")
+    save_tokenizer(train_tokenizer(recipe.TokenizerSettings(kind="bpe"), ["ab ab"] * 2), tmp_path / "source.json")
     return tmp_path / "source.json"
 
 
@@ -39,9 +39,7 @@ def test_a_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"\x00" * 10])
 def test_not_json(saved: Path, content: bytes) -> None:
     saved.write_bytes(content)
-    assert refused(saved).startswith(
-        "this tokenizer is damaged; restore the folder from a copy, or train again ("
-    )
+    assert refused(saved).startswith("this tokenizer is damaged; restore the folder from a copy, or train again (")
 
 
 def test_cut_off_at_any_place(saved: Path) -> None:
@@ -78,7 +76,7 @@ def test_another_kind(saved: Path) -> None:
     ],
 )
 def test_a_state_that_no_tokenizer_has(saved: Path, kind: str, state: Any) -> None:
-    settings = recipe.Tokenizer.model_validate({"kind": kind}).model_dump()
+    settings = recipe.TokenizerSettings.model_validate({"kind": kind}).model_dump()
     saved.write_text(json.dumps({"format": 1, "kind": kind, "settings": settings, "state": state}))
     assert refused(saved).startswith("this tokenizer is damaged; restore the folder from a copy, or train again (")
 
@@ -104,6 +102,6 @@ def test_a_tokenizer_is_on_disk_before_it_has_its_name(tmp_path: Path, monkeypat
     sync, replace = os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda file: done.append("fsync") or sync(file))
     monkeypatch.setattr(os, "replace", lambda old, new: done.append("replace") or replace(old, new))
-    save_tokenizer(train_tokenizer(recipe.Tokenizer(kind="words"), ["ab"]), tmp_path / "source.json")
+    save_tokenizer(train_tokenizer(recipe.TokenizerSettings(kind="words"), ["ab"]), tmp_path / "source.json")
     assert done == ["fsync", "replace"]
     assert load_tokenizer(tmp_path / "source.json").encode("ab") == [4]

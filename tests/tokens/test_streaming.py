@@ -12,7 +12,7 @@ LINES = ["die Katze sieht Häuser", "ein roter Hund", "日本語 и русски
 
 
 def tokenizer(kind: str) -> Tokenizer:
-    return train_tokenizer(recipe.Tokenizer(kind=kind, size=300), LINES * 4)  # type: ignore[arg-type]
+    return train_tokenizer(recipe.TokenizerSettings(kind=kind, size=300), LINES * 4)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", TOKENIZERS)
@@ -60,9 +60,9 @@ def test_words_beyond_the_vocabulary() -> None:
 
 
 def test_what_stands_for_unknown_words_is_no_word() -> None:
-    settings = recipe.Tokenizer(kind="words", unknown="<unk>")
+    settings = recipe.TokenizerSettings(kind="words", unknown="<unk>")
     one = train_tokenizer(settings, ["a <unk> b"])
     assert one.encode("a <unk> c") == [one.encode("a")[0], UNKNOWN, UNKNOWN]
     assert one.decode(one.encode("a c")) == "a <unk>"
-    plain = train_tokenizer(recipe.Tokenizer(kind="words"), ["a <unk> b"])
+    plain = train_tokenizer(recipe.TokenizerSettings(kind="words"), ["a <unk> b"])
     assert plain.encode("<unk>") != [UNKNOWN]

@@ -41,7 +41,7 @@ LEARNED = [kind for kind in KINDS if kind != "bytes"]
 
 
 def trained(kind: str, texts: list[str] = TEXTS, **settings: object) -> Tokenizer:
-    return train_tokenizer(recipe.Tokenizer.model_validate({"kind": kind, "size": 300, **settings}), texts)
+    return train_tokenizer(recipe.TokenizerSettings.model_validate({"kind": kind, "size": 300, **settings}), texts)
 
 
 TRAINED = {kind: trained(kind) for kind in KINDS}
@@ -147,7 +147,7 @@ def test_training_is_the_same_in_every_process() -> None:
     script = (
         "import json, sys; from regard import recipe; from regard.tokens import TOKENIZERS, train_tokenizer\n"
         "texts = json.loads(sys.stdin.read())\n"
-        "make = lambda kind: train_tokenizer(recipe.Tokenizer(kind=kind, size=300), texts).state()\n"
+        "make = lambda kind: train_tokenizer(recipe.TokenizerSettings(kind=kind, size=300), texts).state()\n"
         "print(json.dumps({kind: make(kind) for kind in TOKENIZERS}))"
     )
     for seed in ("1", "2"):
@@ -227,11 +227,11 @@ def test_bytes_need_room_for_all_of_them() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_iterator_of_texts_does_as_well(kind: str) -> None:
-    settings = recipe.Tokenizer.model_validate({"kind": kind, "size": 300})
+    settings = recipe.TokenizerSettings.model_validate({"kind": kind, "size": 300})
     assert train_tokenizer(settings, iter(TEXTS)).state() == TRAINED[kind].state()
 
 
 def test_progress_is_told() -> None:
     told: list[int] = []
-    train_tokenizer(recipe.Tokenizer(kind="words"), ["a"] * 20_001, told.append)
+    train_tokenizer(recipe.TokenizerSettings(kind="words"), ["a"] * 20_001, told.append)
     assert told == [10_000, 20_000]

@@ -45,7 +45,7 @@ def test_taking_characters_out_of_units_is_taking_them_out_of_texts(texts: list[
 
 
 TEXTS = ["das Haus , das  Haus!", "ein Häuschen... (1999)", "ein\tHaus\u00a0漢字 e\u0301"]
-TRAINED = [train_tokenizer(recipe.Tokenizer(kind=kind, size=60), TEXTS) for kind in ("bpe", "unigram")]
+TRAINED = [train_tokenizer(recipe.TokenizerSettings(kind=kind, size=60), TEXTS) for kind in ("bpe", "unigram")]
 
 
 @pytest.mark.parametrize("tokenizer", TRAINED, ids=lambda one: one.kind)

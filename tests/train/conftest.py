@@ -5,7 +5,7 @@ import pytest
 from checkpoint_strategies import disk_is_not_waited_for  # noqa: F401
 
 from regard.checkpoint import save_checkpoint
-from regard.train import keeper, loop
+from regard.train import loop, saving
 
 
 @pytest.fixture(params=[False, True], ids=["between steps", "beside them"])
@@ -27,4 +27,4 @@ def _write_beside(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
         return save_checkpoint(*arguments)
 
     monkeypatch.setattr(loop, "writes_beside", lambda device: True)
-    monkeypatch.setattr(keeper, "save_checkpoint", slowly)
+    monkeypatch.setattr(saving, "save_checkpoint", slowly)

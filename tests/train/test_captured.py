@@ -12,7 +12,7 @@ from train_tasks import Classify, Points, recipe_for
 
 from regard import models
 from regard.checkpoint import Progress
-from regard.data.batches import Position
+from regard.data.batches import CorpusPosition
 from regard.tap import record
 from regard.tasks.task import Task
 from regard.train import Noted
@@ -72,7 +72,7 @@ def test_captured_equals_eager(kind: str, accumulate: int) -> None:
 def test_graphs_of_packed_batches_make_room_for_a_shape_that_is_new(pack: bool, made: int) -> None:
     task, graphs = translation(pack=pack, shapes=1, batch_tokens=512), Remembered()
     eager, captured = Learner(task, CPU, Ranks()), learner_with(task, graphs)
-    batch, _ = next(task.batches(Position()))
+    batch, _ = next(task.batches(CorpusPosition()))
     few = batch.rows(0, 2)
     chosen = [batch, batch, batch, few, batch, few, few, batch]
     steps = [([one], Plan(step, one.count, 1e-3, False, 0.0)) for step, one in enumerate(chosen, start=1)]
@@ -87,7 +87,7 @@ def test_graphs_of_packed_batches_make_room_for_a_shape_that_is_new(pack: bool, 
 def test_room_that_is_made_within_a_step_costs_nothing_of_its_gradient() -> None:
     task, graphs = translation(pack=True, batch_tokens=512, accumulate=2), Remembered()
     eager, captured = Learner(task, CPU, Ranks()), learner_with(task, graphs)
-    batch, _ = next(task.batches(Position()))
+    batch, _ = next(task.batches(CorpusPosition()))
     few = batch.rows(0, 2)
     chosen = [[batch, batch], [batch, batch], [batch, few], [few, batch], [batch, few]]
     plans = [Plan(step, sum(one.count for one in two), 1e-3, False, 0.0) for step, two in enumerate(chosen, start=1)]
@@ -102,7 +102,7 @@ def test_room_that_is_made_within_a_step_costs_nothing_of_its_gradient() -> None
 def test_room_is_made_for_a_few_shapes_only() -> None:
     task, graphs = translation(pack=True, batch_tokens=16 * 128, pairs=2000), Remembered()
     captured = learner_with(task, graphs)
-    batch, _ = next(task.batches(Position()))
+    batch, _ = next(task.batches(CorpusPosition()))
     shapes = [batch.map(lambda tensor, rows=rows: tensor[:rows]) for rows in range(1, 11)]
     for step, one in enumerate((one for shape in shapes for one in (shape, shape)), start=1):
         captured.runner.run([one], Plan(step, one.count, 1e-3, False, 0.0), None)
@@ -188,7 +188,7 @@ def carried(learner: Learner, batch: Points, steps: int, accumulate: int = 1) ->
 def test_what_is_carried_goes_through_the_graphs(accumulate: int) -> None:
     task, graphs = Classify(recipe_for(), carries=True), Remembered()
     eager, captured = Learner(task, CPU, Ranks()), learner_with(task, graphs)
-    batch = task.batch_at(Position())
+    batch = task.batch_at(CorpusPosition())
     expected, found = (carried(learner, batch, 5, accumulate) for learner in (eager, captured))
     assert_same_bits(captured, eager)
     assert [list(carry or {}) for carry in found] == [["memory"]] * 5
@@ -201,7 +201,7 @@ def test_what_is_carried_goes_through_the_graphs(accumulate: int) -> None:
 
 def test_a_run_that_goes_back_to_before_anything_was_carried_stays_captured() -> None:
     task, graphs = Classify(recipe_for(), carries=True), Remembered()
-    captured, batch = learner_with(task, graphs), task.batch_at(Position())
+    captured, batch = learner_with(task, graphs), task.batch_at(CorpusPosition())
     for _ in range(3):
         carried(captured, batch, 4)
     assert captured.runner.news == []
@@ -215,7 +215,7 @@ def test_what_is_carried_must_keep_its_shape_to_be_captured() -> None:
         work()
         return work
 
-    captured, batch = learner_with(task, capture), task.batch_at(Position())
+    captured, batch = learner_with(task, capture), task.batch_at(CorpusPosition())
     carried(captured, batch, 2)
     captured.runner.learn(batch, {"all": torch.zeros(4)})
     assert captured.runner.news == [
@@ -245,9 +245,9 @@ def test_where_nothing_can_be_captured_one_line_says_why() -> None:
 @pytest.mark.parametrize("pack", [False, True])
 def test_pairs_of_a_batch_are_described_and_empty_rows_are_not(pack: bool) -> None:
     task, expected = translation(pairs=3, pack=pack), translation(pairs=3, shapes=0)
-    batch, _ = next(task.batches(Position()))
+    batch, _ = next(task.batches(CorpusPosition()))
     assert len(batch.source.tokens) != len(batch.examples) == 3
-    described, plain = (one.describe_batch(next(one.batches(Position()))[0]) for one in (task, expected))
+    described, plain = (one.describe_batch(next(one.batches(CorpusPosition()))[0]) for one in (task, expected))
     assert sorted(described, key=lambda row: row["example"]) == sorted(plain, key=lambda row: row["example"])
 
 

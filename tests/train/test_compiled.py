@@ -15,8 +15,8 @@ from captured_tasks import translation
 from torch import Tensor, nn
 from train_tasks import Classify, recipe_for
 
-from regard.data.batches import Position, evaluation_batches
-from regard.data.filling import WIDTH, Packing
+from regard.data.batches import CorpusPosition, evaluation_batches
+from regard.data.bin_packing import WIDTH, Packing
 from regard.tap import Tap, record
 from regard.train.captured import why_eager
 from regard.train.compiled import CompiledParts, Decision, decide
@@ -95,7 +95,7 @@ def learner_and_batch() -> tuple[Learner, Any]:
     task = Layered(recipe_for())
     learner = Learner(task, CPU, Ranks())
     learner.runner.parts = CompiledParts(learner.model, (Part,))
-    return learner, task.batch_at(Position())
+    return learner, task.batch_at(CorpusPosition())
 
 
 def step(learner: Learner, batch: Any) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from train_tasks import Classify, Points, recipe_for
 
 from regard.checkpoint import ModelFolder, load_weights
-from regard.data.batches import Position
+from regard.data.batches import CorpusPosition
 from regard.train import OPTIMIZERS, Ended, Step, train
 from regard.train.learner import Learner
 from regard.train.ranks import Ranks
@@ -24,7 +24,7 @@ def test_a_step_never_waits_for_the_device_and_bad_ones_are_skipped_there(kind: 
     task = Classify(recipe_for(optimizer=optimizer, average={"decay": 0.9}, precision=precision), carries=True)
     device = torch.device("cuda")
     learner = Learner(task, device, Ranks())
-    good = task.batch_at(Position()).to(device)
+    good = task.batch_at(CorpusPosition()).to(device)
     bad = Points(good.features * torch.nan, good.classes)
     learner.runner.run([good], Plan(1, good.count, 0.1, False, 0.0), None)
     before = [tensor.clone() for tensor in learner.model.state_dict().values()]

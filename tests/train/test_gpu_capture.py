@@ -12,7 +12,7 @@ from torch import Tensor
 from train_tasks import Classify, Points, recipe_for
 
 from regard.checkpoint import ModelFolder, load_weights
-from regard.data.batches import Position
+from regard.data.batches import CorpusPosition
 from regard.tap import record
 from regard.tasks.translation import TranslationTask
 from regard.train import OPTIMIZERS, Ended, Noted, train
@@ -64,7 +64,7 @@ def test_a_captured_step_never_waits_for_the_device() -> None:
 def test_a_non_finite_step_is_skipped_by_the_graph_itself() -> None:
     task = Classify(recipe_for(shapes=1, average={"decay": 0.9}), dropout=0.3)
     learner = Learner(task, CUDA, Ranks())
-    good = task.batch_at(Position())
+    good = task.batch_at(CorpusPosition())
     bad = Points(good.features * torch.nan, good.classes)
     found, weights = [], []
     for step, batch in enumerate([good, good, good, bad, good], start=1):
@@ -184,7 +184,7 @@ def test_what_is_carried_goes_through_the_graphs() -> None:
     ends = []
     for capture in (True, False):
         task = Classify(recipe_for(shapes=1, capture=capture, compile=False), carries=True)
-        learner, batch, carry = Learner(task, CUDA, Ranks()), task.batch_at(Position()), None
+        learner, batch, carry = Learner(task, CUDA, Ranks()), task.batch_at(CorpusPosition()), None
         for step in range(1, 9):
             _, carry = learner.runner.run([batch, batch], Plan(step, 2 * batch.count, 0.1, False, 0.0), carry)
         assert carry is not None

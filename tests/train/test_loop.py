@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from train_tasks import PASS, Classify, Points, recipe_for
 
 from regard.checkpoint import ModelFolder, load_checkpoint, load_weights
-from regard.data.batches import Position
+from regard.data.batches import CorpusPosition
 from regard.errors import ModelError, RecipeError, TrainingError, UsageError
 from regard.train import Averaged, Ended, Event, Saved, Started, Step, Validated, train
 from regard.train.ranks import Ranks
@@ -254,7 +254,7 @@ def test_an_interruption_is_a_reason_too(tmp_path: Path) -> None:
 def test_the_last_step_of_the_last_pass_is_cut_short(tmp_path: Path) -> None:
     task = Classify(recipe_for(steps=0, epochs=1, accumulate=3))
     counts = [event.count for event in events_of(tmp_path, task) if isinstance(event, Step)]
-    batches = [batch.count for batch, _ in islice(task.batches(Position()), PASS)]
+    batches = [batch.count for batch, _ in islice(task.batches(CorpusPosition()), PASS)]
     assert counts == [sum(batches[:3]), sum(batches[3:])]
 
 

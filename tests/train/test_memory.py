@@ -12,7 +12,7 @@ from torch import Tensor
 from train_tasks import Classify, Points, recipe_for
 
 from regard.checkpoint import ModelFolder
-from regard.data.batches import Position
+from regard.data.batches import CorpusPosition
 from regard.errors import TrainingError
 from regard.train import Ended, Noted, train
 from regard.train.captured import CapturedRunner
@@ -119,7 +119,7 @@ def test_a_single_row_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
 def test_rows_that_carry_state_are_not_cut(tmp_path: Path) -> None:
     task = Small(recipe_for(), dropout=0.0, carries=True)
     learner = Learner(task, CPU, Ranks())
-    batch, plan = task.batch_at(Position()), Plan(1, 1, 0.1, interrupted=False, seconds=0.0)
+    batch, plan = task.batch_at(CorpusPosition()), Plan(1, 1, 0.1, interrupted=False, seconds=0.0)
     _, carry = learner.runner.run([batch], plan, None)
     task.room = 0
     with pytest.raises(torch.OutOfMemoryError):

@@ -13,7 +13,7 @@ from regard.checkpoint import ModelFolder
 from regard.errors import TrainingError
 from regard.train import Saved, Started, Step, Validated
 from regard.train.metrics import MetricsFile
-from regard.train.pace import Pace
+from regard.train.throughput import Throughput
 
 
 def step(
@@ -67,7 +67,7 @@ def test_a_disk_that_is_full_is_met_in_words(tmp_path: Path) -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 9), st.integers(1, 9), st.booleans()), min_size=1, max_size=9))
 def test_a_summary_is_the_mean_over_the_targets_of_good_steps(given_steps: list[tuple[float, int, bool]]) -> None:
-    pace = Pace()
+    pace = Throughput()
     for number, (loss, count, skipped) in enumerate(given_steps, start=1):
         pace.add(step(number, loss=math.nan if skipped else loss, count=count, skipped=skipped))
     summary = pace.sum_up()
@@ -80,7 +80,7 @@ def test_a_summary_is_the_mean_over_the_targets_of_good_steps(given_steps: list[
 
 
 def test_the_pace_is_measured_between_the_ends_of_steps() -> None:
-    pace = Pace()
+    pace = Throughput()
     for number in (1, 2, 3):
         pace.add(step(number, seconds=float(number)))
     assert pace.sum_up().targets_per_second == pytest.approx(10.0)
@@ -91,7 +91,7 @@ def test_the_pace_is_measured_between_the_ends_of_steps() -> None:
 @given(st.lists(st.floats(0, 100), min_size=2, max_size=9), st.integers(1, 8))
 def test_time_spent_aside_is_not_slowness(pauses: list[float], cut: int) -> None:
     """A run that stops for other things between its steps is as fast as one that does not."""
-    steady, paused = Pace(), Pace()
+    steady, paused = Throughput(), Throughput()
     for number, aside in enumerate(accumulate(pauses), start=1):
         steady.add(step(number, seconds=float(number)))
         paused.add(step(number, seconds=number + aside, aside=aside))

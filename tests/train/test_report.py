@@ -9,8 +9,8 @@ from rich.console import Console
 from train_tasks import recipe_for
 
 from regard.train import Averaged, Ended, Event, Saved, Started, Step, Validated, WentBack
-from regard.train.pace import share_done
 from regard.train.report import BarReport, LineReport, TensorBoardReport, duration, in_a_line, reporting
+from regard.train.throughput import share_done
 
 PATH = Path("runs/mine")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from train_tasks import PASS, Classify, recipe_for
 
 from regard.checkpoint import Progress
-from regard.data.batches import Position
+from regard.data.batches import CorpusPosition
 from regard.recipe import Schedule, names
 from regard.train.schedules import SCHEDULES, Moment, count_pass, horizon, needs_count, rate_of, share_of_peak
 
@@ -68,7 +68,7 @@ def test_a_rate_is_a_function_of_the_progress(kind: str, factor: int) -> None:
 def test_a_pass_is_counted_and_cosine_ends_with_the_first_limit() -> None:
     task = Classify(recipe_for(epochs=3, steps=0, accumulate=2, schedule={"kind": "cosine"}))
     assert needs_count(task.recipe.train)
-    assert count_pass(task.batches(Position())) == PASS
+    assert count_pass(task.batches(CorpusPosition())) == PASS
     assert horizon(task.recipe.train, PASS) == math.ceil(3 * PASS / 2)
     both = recipe_for(epochs=3, steps=4, accumulate=2, schedule={"kind": "cosine"}).train
     assert horizon(both, PASS) == 4

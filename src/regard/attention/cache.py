@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.attention.kept import NOTHING, Kept, Parts, grows_in_parts, has_places, taken, taken_for
+from regard.attention.kv_memory import NOTHING, KvMemory, Parts, grows_in_parts, has_places, taken, taken_for
 from regard.attention.masks import additive
 from regard.device import is_asynchronous
 from regard.errors import UsageError
@@ -16,7 +16,7 @@ from regard.kernels import pick
 
 
 @dataclass(frozen=True)
-class Memory(Kept):
+class Memory(KvMemory):
     """Prepared keys and values of a source. Scores with parameters for each head may prepare more heads of keys than
     there are of values.
 
@@ -73,7 +73,7 @@ class Unprepared:
 
 
 @dataclass
-class KeyValueCache(Kept):
+class KeyValueCache(KvMemory):
     """Prepared keys and values of the positions read so far, at most `capacity`.
 
     The first piece is kept as it is (training copies nothing); when others follow, all are written into memory that has
@@ -111,7 +111,7 @@ class KeyValueCache(Kept):
 
 
 @dataclass(frozen=True)
-class Buffer(Kept):
+class Buffer(KvMemory):
     """The keys or the values of a cache: the piece it was given first, as it is, or memory of its own; and memory that
     the next selection of rows may write into.
 
@@ -217,7 +217,7 @@ class Lineage:
 
 
 @dataclass
-class SharedCache(Kept):
+class SharedCache(KvMemory):
     """Prepared keys and values of the positions that `places` hypotheses of each source have written.
 
     Everything that was written for a source lies there for all its hypotheses to see, position by position, the places

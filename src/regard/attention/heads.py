@@ -1,12 +1,12 @@
 """Attention in several heads at once (Vaswani et al. 2017), with any score, grouped keys and a cache.
 
-    heads = Heads(512, 8, causal=True)
-    y = heads(x)                                       # self-attention
-    y = heads(piece, cache=cache)                      # the same, piece by piece
+heads = Heads(512, 8, causal=True)
+y = heads(x)                                       # self-attention
+y = heads(piece, cache=cache)                      # the same, piece by piece
 
-    cross = Heads(512, 8, source_width=256)
-    memory = cross.remember(source)                    # keys and values, once for each source
-    y = cross.look(x, memory, mask=padding(keep))
+cross = Heads(512, 8, source_width=256)
+memory = cross.remember(source)                    # keys and values, once for each source
+y = cross.look(x, memory, mask=padding(keep))
 """
 
 import torch

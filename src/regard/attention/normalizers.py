@@ -42,8 +42,6 @@ def proportional(scores: Float[Tensor, "*rows K"], mask: Bool[Tensor, "..."] | N
     return visible / visible.sum(-1, keepdim=True).clamp_min(torch.finfo(scores.dtype).tiny)
 
 
-
-
 NORMALIZERS: Mapping[str, Normalizer] = names.NORMALIZERS
 
 

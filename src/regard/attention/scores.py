@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.attention.additive import tanh_energy
 from regard.attention.grouping import grouped_matmul, repeat_groups, repeat_heads
-from regard.attention.tanh_energy import tanh_energy
 from regard.errors import UsageError
 from regard.recipe import names
 

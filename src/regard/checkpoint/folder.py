@@ -1,7 +1,7 @@
 """A model on disk is a folder.
 
     recipe.toml                      the resolved recipe
-    format.json                      by which format and version of Regard it was written (`regard.written`)
+    format.json                      by which format and version of Regard it was written (`regard.format_version`)
     …                                what the task needs besides weights; the task writes and names it (translation:
                                      tokenizer.source.json, tokenizer.target.json; language: tokenizer.json; both:
                                      corpus.sha256, which tells the text of the run from any other)
@@ -33,9 +33,9 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from regard.disk import replace_file
 from regard.errors import ModelError, UsageError
+from regard.format_version import FILE, FormatVersion
 from regard.recipe import AnyRecipe, read_recipe, write_recipe
 from regard.recipe.packages import packages_of
-from regard.written import FILE, Written
 
 R = TypeVar("R", bound=AnyRecipe)
 
@@ -142,7 +142,7 @@ class ModelFolder:
         """The recipe of the model that is here, with `key=value` changes; a model that this version would take for
         another is refused."""
         self.check_is_model()
-        written = Written.read(self.path)
+        written = FormatVersion.read(self.path)
         written.check_readable(self.path)
         written.check_packages(self.path)
         return read_recipe(self.recipe, changes, kind=kind, saved=True)
@@ -150,7 +150,7 @@ class ModelFolder:
     def write_recipe(self, recipe: AnyRecipe) -> None:
         """Writes by whom the model was begun, and its recipe. That comes last: where it is, the rest is whole."""
         if not self.goes_on:
-            replace_file(self.path / FILE, Written.now(packages_of(recipe)).to_json())
+            replace_file(self.path / FILE, FormatVersion.now(packages_of(recipe)).to_json())
         replace_file(self.recipe, write_recipe(recipe).encode())
 
     def check_may_train(self, resume: bool) -> None:
@@ -164,7 +164,7 @@ class ModelFolder:
                 "go on with it by --resume, choose another --out, or delete the folder"
             )
         if self.is_begun and (self.recipe.exists() or (self.path / FILE).exists()):
-            Written.read(self.path).check_resumable(self.path)
+            FormatVersion.read(self.path).check_resumable(self.path)
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter, ValidationError
 
-from regard.data.batches import Position
+from regard.data.batches import CorpusPosition
 from regard.recipe.section import Count, Positive
 
 
@@ -27,7 +27,7 @@ class Progress:
 
     step: Count = 0
     """Steps done, skipped ones included."""
-    position: Position = field(default_factory=Position)
+    position: CorpusPosition = field(default_factory=CorpusPosition)
     """Where the next batch is."""
     seconds: float = 0.0
     """Time trained so far."""

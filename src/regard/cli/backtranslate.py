@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.arguments import DecodingChanges, Device, ModelFolder, To
+from regard.cli.eager_notice import told_if_eager
 from regard.cli.progress import progress_of
 from regard.cli.repeat import INTERRUPTED
-from regard.cli.steps import told_if_eager
 from regard.errors import counted
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from regard.cli.arguments import (
     refuse_less_than_one,
 )
 from regard.cli.corpus import part_of
-from regard.cli.steps import told_if_eager
+from regard.cli.eager_notice import told_if_eager
 from regard.cli.translate import one_line
 from regard.errors import DataError, UsageError, counted
 

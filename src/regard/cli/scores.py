@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from regard.cli.table import table
 
 if TYPE_CHECKING:
-    from regard.metrics import Comparison, LengthQuality, Score
+    from regard.metrics import Comparison, LengthQuality, MetricScore
     from regard.tasks.evaluation import Evaluation
     from regard.tasks.translator import Translator
 
@@ -100,5 +100,5 @@ def length_table(ours: "Sequence[LengthQuality]", theirs: "Sequence[LengthQualit
     return table(rows)
 
 
-def _short(score: "Score") -> str:
+def _short(score: "MetricScore") -> str:
     return f"{score.value:.1f}" + ("" if score.margin is None else f" ± {score.margin:.1f}")

@@ -18,7 +18,7 @@ from regard.cli.arguments import (
     refuse_less_than_one,
 )
 from regard.cli.corpus import CONVERT
-from regard.cli.steps import told_if_eager
+from regard.cli.eager_notice import told_if_eager
 from regard.errors import DataError, UsageError
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Corpora, examples, batches, loading."""
 
 from regard.data.batch import Padded, PairBatch, SegmentBatch
-from regard.data.batches import EncodedPairs, PairBatches, Position, evaluation_batches, plan_batches
+from regard.data.batches import CorpusPosition, EncodedPairs, PairBatches, evaluation_batches, plan_batches
 from regard.data.check import check
 from regard.data.corpora import CORPORA, load_corpus
 from regard.data.examples import Corpora, Examples, Pair, Span
@@ -11,6 +11,7 @@ from regard.data.report import Finding, Report
 __all__ = [
     "CORPORA",
     "Corpora",
+    "CorpusPosition",
     "EncodedPairs",
     "Examples",
     "Finding",
@@ -18,7 +19,6 @@ __all__ = [
     "Pair",
     "PairBatch",
     "PairBatches",
-    "Position",
     "Prepared",
     "Report",
     "SegmentBatch",

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from regard.data.placing import NOTHING, Indices, put
+from regard.data.fill_rows import NOTHING, Indices, put
 from regard.tokens.rows import Rows
 from regard.tokens.vocabulary import BEGIN, END, PAD
 

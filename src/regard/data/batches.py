@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from regard.data.batch import PairBatch
+from regard.data.bin_packing import Packing
 from regard.data.copying import Copying
-from regard.data.filling import Packing
+from regard.data.fill_rows import Indices
 from regard.data.packing import PackedBatch, PackedRows
-from regard.data.placing import Indices
 from regard.data.shapes import Shapes
 from regard.errors import DataError
 from regard.tokens.rows import Rows
@@ -31,7 +31,7 @@ PACKED_IN_SHARD = 64
 
 
 @dataclass(frozen=True, order=True)
-class Position:
+class CorpusPosition:
     """A place between two batches of a run: passes finished, shards of this pass finished, batches of this shard."""
 
     epoch: int = 0
@@ -117,7 +117,7 @@ class PairBatches:
         """Shards of an epoch."""
         return -(-len(self._pairs) // self._shard_size)
 
-    def passes(self, position: Position) -> float:
+    def passes(self, position: CorpusPosition) -> float:
         """Passes that are over at a position, with the share of the one in progress: in whole shards by their pairs,
         inside a shard that batches were lately taken from by its batches."""
         first = position.shard * self._shard_size
@@ -126,7 +126,7 @@ class PairBatches:
         inside = min(1.0, position.batch / planned) if planned else 0.0
         return position.epoch + (first + inside * pairs) / len(self._pairs)
 
-    def from_position(self, position: Position) -> Iterator[tuple[PairBatch, Position]]:
+    def from_position(self, position: CorpusPosition) -> Iterator[tuple[PairBatch, CorpusPosition]]:
         """Batches from a position on, without end, each with the position after it.
 
         DataError for a position that these data do not have.
@@ -152,12 +152,12 @@ class PairBatches:
         kept = list(self._planned.items())[-3:]
         self._planned = {**dict(kept), (epoch, shard): batches}
 
-    def _after(self, epoch: int, shard: int, place: int, batches: int) -> Position:
+    def _after(self, epoch: int, shard: int, place: int, batches: int) -> CorpusPosition:
         if place + 1 < batches:
-            return Position(epoch, shard, place + 1)
+            return CorpusPosition(epoch, shard, place + 1)
         if shard + 1 < self.shards:
-            return Position(epoch, shard + 1, 0)
-        return Position(epoch + 1, 0, 0)
+            return CorpusPosition(epoch, shard + 1, 0)
+        return CorpusPosition(epoch + 1, 0, 0)
 
     def _order(self, epoch: int) -> npt.NDArray[np.uint32]:
         # With the lengths, which take eight bytes a pair, this is all that is held of a corpus: four bytes a pair, and
@@ -257,7 +257,7 @@ def plan_batches(
     return [*plan, order[first:]] if len(order) else plan
 
 
-def no_such(position: Position) -> str:
+def no_such(position: CorpusPosition) -> str:
     """What a user is told of a position that the data do not have."""
     place = f"epoch {position.epoch}, shard {position.shard}, batch {position.batch}"
     return (

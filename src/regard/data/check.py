@@ -16,10 +16,10 @@ import numpy.typing as npt
 from regard.data.corpora import SAVE_AS_UTF8, FileExamples, load_corpus, place, records
 from regard.data.examples import Corpora, Examples
 from regard.data.generated import Generated
-from regard.data.reading import Record
+from regard.data.pair_files import Record
 from regard.data.report import Finding, Report, outcome_of
 from regard.errors import DataError, counted
-from regard.recipe import Data, Tokenizer, Tokens
+from regard.recipe import Data, TokenizerSettings, Tokens
 
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 """Control characters but the tab, and the two separators that some programs take for line ends."""
@@ -82,7 +82,9 @@ def over_long(data: Data, count: int, places: tuple[str, ...], units: str = "tok
 class _Part:
     """One part of a corpus as it is looked through."""
 
-    def __init__(self, name: str, examples: Examples, data: Data, sides: tuple[Tokenizer, Tokenizer]) -> None:
+    def __init__(
+        self, name: str, examples: Examples, data: Data, sides: tuple[TokenizerSettings, TokenizerSettings]
+    ) -> None:
         self.name = name
         self._files = examples.files if isinstance(examples, FileExamples) else None
         self._examples = examples
@@ -200,11 +202,11 @@ class _Part:
             yield Finding(kind, self.name, count, what, outcome, setting, places, _ADVICE[name])
 
 
-def _units(side: Tokenizer) -> str:
+def _units(side: TokenizerSettings) -> str:
     return side.kind if side.kind in ("characters", "bytes") else "words"
 
 
-def _least_tokens(text: str, side: Tokenizer) -> int:
+def _least_tokens(text: str, side: TokenizerSettings) -> int:
     """How many tokens a text has at least: subwords never cross white space."""
     match side.kind:
         case "characters":

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+from regard.data.combined_files import DividedFiles, RecordFiles, TaggedFiles
 from regard.data.examples import Corpora, Examples, Pair, Split
-from regard.data.parts import DividedFiles, RecordFiles, TaggedFiles
-from regard.data.reading import PairFiles, Record
+from regard.data.pair_files import PairFiles, Record
 from regard.errors import EncodingError
 from regard.recipe import Data, names
 

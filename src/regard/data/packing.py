@@ -16,7 +16,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from regard.data.batch import Padded, PairBatch
-from regard.data.placing import NOTHING, Indices, number, put
+from regard.data.fill_rows import NOTHING, Indices, number, put
 from regard.tokens.rows import Rows
 from regard.tokens.vocabulary import BEGIN, END, PAD
 
@@ -36,7 +36,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Packed(Padded):
+class PackedSequences(Padded):
     """Sources of which several stand in a row; it knows too how their targets stand."""
 
     own: Layout
@@ -110,7 +110,7 @@ class PackedBatch(PairBatch):
     ) -> Self:
         own, target = (Layout(tables[:, table], tables[:, table + 1]) for table in (_OWN, _TARGET))
         return cls(
-            source=Packed(tables[:, _SOURCE], lengths[:, _SOURCE], own, target),
+            source=PackedSequences(tables[:, _SOURCE], lengths[:, _SOURCE], own, target),
             given=Padded(tables[:, _GIVEN], lengths[:, _GIVEN]),
             wanted=Padded(tables[:, _WANTED], lengths[:, _WANTED]),
             count=count,
@@ -137,7 +137,7 @@ class PackedBatch(PairBatch):
         return self._over(tables, lengths, examples, ends, int(lengths[:, _WANTED].sum()), self.wide)
 
     def apart(self) -> PairBatch:
-        assert isinstance(self.source, Packed)
+        assert isinstance(self.source, PackedSequences)
         sources, targets = [], []
         for row, pairs in enumerate(self.packed):
             for place in range(len(pairs)):

@@ -28,12 +28,11 @@ from regard.data.cache import (
 from regard.data.check import PLACES, check_corpora, over_long
 from regard.data.corpora import FileExamples, load_corpus, place, records
 from regard.data.examples import Corpora, Examples, Pair
-from regard.data.reading import Record
+from regard.data.pair_files import Record
 from regard.data.report import Report
 from regard.data.tokenizing import Tally, Tokenizers, tokenize
 from regard.errors import DataError, counted, one_of
-from regard.recipe import Tokenizer as Settings
-from regard.recipe import Tokens, TranslationRecipe, parse_recipe
+from regard.recipe import TokenizerSettings, Tokens, TranslationRecipe, parse_recipe
 from regard.tokens import Tokenizer, load_tokenizer, save_tokenizer, train_tokenizer
 
 _FORMAT = 1
@@ -153,7 +152,7 @@ def _with_dropout(recipe: TranslationRecipe, given: GivenTokenizers) -> GivenTok
     return changed, target and _dropping(target, recipe.tokens.source if recipe.tokens.shared else recipe.tokens.target)
 
 
-def _dropping(tokenizer: Tokenizer, settings: Settings) -> Tokenizer:
+def _dropping(tokenizer: Tokenizer, settings: TokenizerSettings) -> Tokenizer:
     if tokenizer.kind != settings.kind or tokenizer.settings.dropout == settings.dropout:
         return tokenizer
     dropout = {"dropout": settings.dropout}

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import torch
 
 from regard.data.batch import Padded, SegmentBatch
-from regard.data.batches import Position, no_such
+from regard.data.batches import CorpusPosition, no_such
 from regard.data.stream import TokenText
 from regard.errors import DataError
 from regard.recipe import LanguageData
@@ -87,14 +87,14 @@ class SegmentBatches(ABC):
     def group(self, epoch: int, number: int) -> Stretches:
         """A group of a pass."""
 
-    def passes(self, position: Position) -> float:
+    def passes(self, position: CorpusPosition) -> float:
         """Passes that are over at a position, with the share of the one in progress."""
         inside = 0.0
         if position.batch:
             inside = position.batch / len(self.group(position.epoch, position.shard).spans)
         return position.epoch + (position.shard + inside) / self.groups(position.epoch)
 
-    def from_position(self, position: Position) -> Iterator[tuple[SegmentBatch, Position]]:
+    def from_position(self, position: CorpusPosition) -> Iterator[tuple[SegmentBatch, CorpusPosition]]:
         """Batches from a position on, without end, each with the position after it.
 
         DataError for a position that this text does not have."""
@@ -114,12 +114,12 @@ class SegmentBatches(ABC):
             for span in rows.spans:
                 yield self._cut(rows, *span), rows.starts + span[0]
 
-    def _after(self, position: Position, batches: int) -> Position:
+    def _after(self, position: CorpusPosition, batches: int) -> CorpusPosition:
         if position.batch + 1 < batches:
             return replace(position, batch=position.batch + 1)
         if position.shard + 1 < self.groups(position.epoch):
             return replace(position, shard=position.shard + 1, batch=0)
-        return Position(position.epoch + 1)
+        return CorpusPosition(position.epoch + 1)
 
     def _cut(self, rows: Stretches, start: int, stop: int) -> SegmentBatch:
         """Tokens `start` to `stop` of every row."""

@@ -141,8 +141,6 @@ class Text:
                 yield Finding("carriage_return", self.split, file.carriage_returns, what, "removed")
 
 
-
-
 def load_text(data: LanguageData) -> dict[Split, Text]:
     """The parts of the corpus that the settings name; always `train`."""
     parts = {split: Text(split, data) for split in SPLITS}

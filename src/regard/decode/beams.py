@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.decode.choosing import Candidates, Choice
+from regard.decode.candidates import Candidates, Choice
 from regard.decode.constraints import Constraints
 from regard.decode.ranking import Finished, Hypothesis, Ranking
 from regard.device import is_asynchronous
@@ -129,9 +129,7 @@ class Searches:
             state=self.state.branch(rows, chosen),
         )
 
-    def lists(
-        self, chosen: Int[Tensor, " M"], ranking: Ranking, n_best: int, finished: bool
-    ) -> list[list[Hypothesis]]:
+    def lists(self, chosen: Int[Tensor, " M"], ranking: Ranking, n_best: int, finished: bool) -> list[list[Hypothesis]]:
         """What these searches have finished, best first, or what they have not."""
         if finished:
             return self.finished.select(chosen).lists(n_best, finished=True)

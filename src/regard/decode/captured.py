@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 import torch
 from torch import Tensor
 
-from regard.attention.kept import Kept, Taker, taking
+from regard.attention.kv_memory import KvMemory, Taker, taking
 from regard.decode.stepping import Given, Made, Stepping
 from regard.device import captures
 from regard.graphs import Work
@@ -250,10 +250,10 @@ def rebuilt(
     kept: Callable[[str, Tensor], Tensor] | None = None,
     path: str = "",
 ) -> Structure:
-    """The same structure with another tensor in the place of each; of tensors that are kept (`Kept`), another function
-    may make them."""
+    """The same structure with every tensor replaced; those of a `KvMemory` may be made by another
+    function."""
     made: Any = structure
-    if isinstance(structure, Kept):
+    if isinstance(structure, KvMemory):
         function = kept or function
     if isinstance(structure, Tensor):
         made = function(path, structure)

@@ -1,8 +1,8 @@
 """What a step of greedy or beam search does after the model, in two kernels, on CUDA devices with Triton.
 
-One finds the likeliest continuations in the logits, the other does all the rest: what `Writer.step` says in dozens of
-small operations, each of which would take longer to start than to do. Rules that look at what is written, samples and
-the coverage penalty are left to those.
+One finds the likeliest continuations in the logits, the other does the rest: what `SearchStepper.step` says in dozens
+of small operations, each of which takes longer to launch than to run. Rules that read the tokens so far, sampling and
+the coverage penalty take the plain path.
 """
 
 from dataclasses import replace
@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.decode.beams import Searches
-from regard.decode.choosing import Likeliest
+from regard.decode.candidates import Likeliest
 from regard.decode.ranking import Ranking
 from regard.kernels import pick
 from regard.kernels.picking import COUNT, SIZE

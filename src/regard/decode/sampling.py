@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.decode.choosing import Candidates
+from regard.decode.candidates import Candidates
 from regard.recipe import Drawing
 
 BITS = 23

@@ -30,7 +30,7 @@ from torch import Tensor
 
 from regard.data.batch import Padded
 from regard.decode.beams import Live, Searches
-from regard.decode.choosing import Candidates, Choice, Likeliest
+from regard.decode.candidates import Candidates, Choice, Likeliest
 from regard.decode.constraints import Constraints, longest_outputs
 from regard.decode.coverage import attention_reader
 from regard.decode.fused import fused_step, is_fused
@@ -85,7 +85,9 @@ def decode_batch(
     room = stepping.room(max(longest) + 1)  # BEGIN, and all that may be written before END
     numbers = [example for example in examples for _ in range(samples)]
     with attention_reader(model, settings.coverage_penalty) as attention:
-        writer = Writer(model, Ranking(settings.length_penalty, settings.coverage_penalty), beam, n_best, attention)
+        writer = SearchStepper(
+            model, Ranking(settings.length_penalty, settings.coverage_penalty), beam, n_best, attention
+        )
         begin = Beginning.of(source, rules, settings, examples, room, stepping.rows(len(examples)))
         searches = stepping("begin", partial(writer.begin, examples=numbers), begin)
         found = search(writer, searches, numbers, max(longest), stepping)
@@ -125,7 +127,7 @@ class Beginning:
 
 
 @dataclass(frozen=True)
-class Writer:
+class SearchStepper:
     """A model, and how it is made to write."""
 
     model: Generator
@@ -227,7 +229,7 @@ class Writer:
 
 
 def search(
-    writer: Writer, searches: Searches, examples: Sequence[int], longest: int, stepping: Stepping
+    writer: SearchStepper, searches: Searches, examples: Sequence[int], longest: int, stepping: Stepping
 ) -> list[list[Hypothesis]]:
     """Runs searches to their end; those after the ones for `examples` only fill up a shape."""
     device, found = searches.over.device, dict[int, list[Hypothesis]]()

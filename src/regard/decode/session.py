@@ -14,8 +14,8 @@ import torch
 
 from regard.decode.captured import FAILURES, CapturedStepping, why_not
 from regard.decode.copies import Version, copy_of
-from regard.decode.eight_bits import has_eight_bits, in_eight_bits
-from regard.decode.layout import has_matrices, laid_out
+from regard.decode.cpu_weights import has_matrices, laid_out
+from regard.decode.int8 import has_int8, in_int8
 from regard.decode.modules import evaluating, is_watched, weights_of
 from regard.decode.stepping import Stepping
 from regard.decode.workers import workers_on
@@ -152,17 +152,17 @@ def _copied(model: Generator, precision: str) -> Generator:
     """A copy for a CPU."""
     if precision == "bfloat16":
         return laid_out(copy_of(model).to(torch.bfloat16))
-    return laid_out(in_eight_bits(model) if precision == "int8" else model)
+    return laid_out(in_int8(model) if precision == "int8" else model)
 
 
 @cache
 def _can_round() -> bool:
     """Whether the processor has what int8 needs; if it has not, that is said once."""
-    if not has_eight_bits():
+    if not has_int8():
         warnings.warn(
             "decode.precision = 'int8': this processor, or torch on it, has no quick and exact products of such "
             "numbers, so float32 is used instead; set it to bfloat16 or float32",
             ModelWarning,
             stacklevel=2,
         )
-    return has_eight_bits()
+    return has_int8()

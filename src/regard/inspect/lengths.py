@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from regard.errors import UsageError
 from regard.inspect.figure import GOLD, INK, LINE, PALE, check_picture_name, save_figure
-from regard.metrics import LengthQuality, Score
+from regard.metrics import LengthQuality, MetricScore
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +55,7 @@ def draw_lengths(systems: Systems) -> "Figure":
     return figure
 
 
-def _draw_scores(panel: "Axes", scores: Sequence[Score], number: int, systems: int) -> None:
+def _draw_scores(panel: "Axes", scores: Sequence[MetricScore], number: int, systems: int) -> None:
     # Two systems stand side by side, so that their intervals do not hide each other.
     places = [place + (number - (systems - 1) / 2) * 0.14 for place in range(len(scores))]
     values = [score.value for score in scores]

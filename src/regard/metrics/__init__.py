@@ -3,7 +3,7 @@
 from regard.metrics.alignment import LinkCounts, Links, alignment_error_rate, count_links
 from regard.metrics.comparison import Comparison, compare
 from regard.metrics.lengths import LengthQuality, quality_by_length
-from regard.metrics.score import Score
+from regard.metrics.score import MetricScore
 from regard.metrics.text import accuracy, bleu, chrf, ter
 
 __all__ = [
@@ -11,7 +11,7 @@ __all__ = [
     "LengthQuality",
     "LinkCounts",
     "Links",
-    "Score",
+    "MetricScore",
     "accuracy",
     "alignment_error_rate",
     "bleu",

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from regard.errors import UsageError
-from regard.metrics.score import Score
+from regard.metrics.score import MetricScore
 
 Links = AbstractSet[tuple[int, int]]
 """Pairs of a source place and a target place."""
@@ -30,24 +30,24 @@ class LinkCounts:
     found_possible: int
 
     @property
-    def precision(self) -> Score:
+    def precision(self) -> MetricScore:
         """Share of found links that are possible."""
         return self._score("alignment precision", self.found_possible, self.found)
 
     @property
-    def recall(self) -> Score:
+    def recall(self) -> MetricScore:
         """Share of sure links that are found."""
         return self._score("alignment recall", self.found_sure, self.sure)
 
     @property
-    def error_rate(self) -> Score:
+    def error_rate(self) -> MetricScore:
         """Alignment error rate, from 0 (best) to 1."""
         links = self.found + self.sure
         return self._score("alignment error rate", links - self.found_sure - self.found_possible, links, nothing=0.0)
 
-    def _score(self, name: str, part: int, whole: int, nothing: float = 1.0) -> Score:
+    def _score(self, name: str, part: int, whole: int, nothing: float = 1.0) -> MetricScore:
         signature = f"sentences:{self.sentences}|found:{self.found}|sure:{self.sure}"
-        return Score(name, part / whole if whole else nothing, signature)
+        return MetricScore(name, part / whole if whole else nothing, signature)
 
 
 def count_links(found: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None = None) -> LinkCounts:
@@ -70,6 +70,6 @@ def count_links(found: Sequence[Links], sure: Sequence[Links], possible: Sequenc
 
 def alignment_error_rate(
     found: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None = None
-) -> Score:
+) -> MetricScore:
     """The error rate alone."""
     return count_links(found, sure, possible).error_rate

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regard.errors import UsageError
-from regard.metrics.score import Score
+from regard.metrics.score import MetricScore
 from regard.metrics.text import bleu, chrf
 
 EDGES = (3, 6, 9, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100)
@@ -31,8 +31,8 @@ class LengthQuality:
     longest: int
     lines: int
     """How many they are."""
-    bleu: Score
-    chrf: Score
+    bleu: MetricScore
+    chrf: MetricScore
 
     @property
     def label(self) -> str:

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from regard.errors import UsageError
-from regard.metrics.score import Score
+from regard.metrics.score import MetricScore
 
 
 @dataclass(frozen=True)
@@ -29,16 +29,16 @@ class Likelihood:
     conditions: str
     """All else that the numbers depend on: the vocabulary, what of the text before was seen, the cache."""
 
-    def scores(self) -> tuple[Score, Score, Score]:
+    def scores(self) -> tuple[MetricScore, MetricScore, MetricScore]:
         """Perplexity per token, perplexity per word, and bits per character."""
         if not self.tokens:
             raise UsageError("there is nothing to score: the text has no token")
         nats, ends = -self.log_prob, self.lines if self.ends else 0
         words, characters = self.words + ends, self.characters + ends
         return (
-            Score("perplexity per token", _exp(nats / self.tokens), self.signature(f"tokens:{self.tokens}")),
-            Score("perplexity per word", _exp(nats / max(1, words)), self.signature(f"words:{words}")),
-            Score(
+            MetricScore("perplexity per token", _exp(nats / self.tokens), self.signature(f"tokens:{self.tokens}")),
+            MetricScore("perplexity per word", _exp(nats / max(1, words)), self.signature(f"words:{words}")),
+            MetricScore(
                 "bits per character",
                 nats / math.log(2) / max(1, characters),
                 self.signature(f"characters:{characters}"),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Score:
+class MetricScore:
     """One score of one system on one text."""
 
     name: str

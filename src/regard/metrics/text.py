@@ -7,7 +7,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER, TERScore
 
 from regard.errors import UsageError
-from regard.metrics.score import Score
+from regard.metrics.score import MetricScore
 
 TextMetric = BLEU | CHRF | TER
 
@@ -33,35 +33,35 @@ def text_metrics() -> dict[str, TextMetric]:
     return {"BLEU": BLEU(force=True), "chrF": _PlainChrf(), "TER": _PlainTer()}
 
 
-def accuracy(outputs: Sequence[str], references: Sequence[str]) -> Score:
+def accuracy(outputs: Sequence[str], references: Sequence[str]) -> MetricScore:
     """Share of outputs that equal their reference, character for character, from 0 to 1."""
     refuse_unpaired("accuracy", outputs, references)
     right = sum(output == reference for output, reference in zip(outputs, references, strict=True))
-    return Score("accuracy", right / len(outputs), f"exact|lines:{len(outputs)}")
+    return MetricScore("accuracy", right / len(outputs), f"exact|lines:{len(outputs)}")
 
 
-def bleu(outputs: Sequence[str], references: Sequence[str], resamples: int = 0) -> Score:
+def bleu(outputs: Sequence[str], references: Sequence[str], resamples: int = 0) -> MetricScore:
     """BLEU (Papineni et al. 2002) of detokenized text, from 0 to 100."""
     return _by_sacrebleu("BLEU", outputs, references, resamples)
 
 
-def chrf(outputs: Sequence[str], references: Sequence[str], resamples: int = 0) -> Score:
+def chrf(outputs: Sequence[str], references: Sequence[str], resamples: int = 0) -> MetricScore:
     """chrF2 (Popović 2015), from 0 to 100."""
     return _by_sacrebleu("chrF", outputs, references, resamples)
 
 
-def ter(outputs: Sequence[str], references: Sequence[str], resamples: int = 0) -> Score:
+def ter(outputs: Sequence[str], references: Sequence[str], resamples: int = 0) -> MetricScore:
     """Translation edit rate (Snover et al. 2006), in percent of the reference's words: lower is better."""
     return _by_sacrebleu("TER", outputs, references, resamples)
 
 
-def _by_sacrebleu(name: str, outputs: Sequence[str], references: Sequence[str], resamples: int) -> Score:
+def _by_sacrebleu(name: str, outputs: Sequence[str], references: Sequence[str], resamples: int) -> MetricScore:
     """With `resamples` above 1, the margin comes from so many bootstrap samples of the lines (Koehn 2004)."""
     refuse_unpaired(name, outputs, references)
     metric = text_metrics()[name]
     result = metric.corpus_score(list(outputs), [list(references)], n_bootstrap=max(1, resamples))
     margin = float(result._ci) if resamples > 1 else None
-    return Score(result.name, float(result.score), str(metric.get_signature()), margin)
+    return MetricScore(result.name, float(result.score), str(metric.get_signature()), margin)
 
 
 def refuse_unpaired(name: str, outputs: Sequence[str], references: Sequence[str]) -> None:

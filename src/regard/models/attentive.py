@@ -13,7 +13,7 @@ from regard.attention import SCORES, Attention
 from regard.models.generator import State
 from regard.models.language import Reading
 from regard.models.language_recurrent import LookingBack, RecurrentLanguageState
-from regard.models.recent import Recent
+from regard.models.recent_states import Recent
 from regard.recipe import AttentiveModel
 from regard.tap import name_axes
 

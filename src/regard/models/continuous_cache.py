@@ -23,7 +23,7 @@ from regard.models.copying import CopyReadout
 from regard.models.generator import Readout, State
 from regard.models.language import Carry, LanguageModel, Reading
 from regard.models.language_copying import OpenReadout
-from regard.models.recent import Recent
+from regard.models.recent_states import Recent
 from regard.tap import Tap
 from regard.tokens.vocabulary import PAD
 

@@ -19,7 +19,7 @@ from regard.models.copying import CopyReadout
 from regard.models.generator import Readout, State
 from regard.models.language import Reading
 from regard.models.language_recurrent import LookingBack, RecurrentLanguageState
-from regard.models.recent import Recent
+from regard.models.recent_states import Recent
 from regard.recipe import CopyingModel
 from regard.tap import Tap, name_axes
 from regard.tokens.vocabulary import UNKNOWN

@@ -15,8 +15,8 @@ from regard.models.copying import known_tokens
 from regard.models.encoders.recurrent import TokenInput, build_stack
 from regard.models.generator import State
 from regard.models.language import Carry, LanguageModel, Reading
-from regard.models.recent import Recent
-from regard.models.vocabulary import build_readout, build_toward
+from regard.models.language_readout import build_readout, build_toward
+from regard.models.recent_states import Recent
 from regard.nn.dropout import FeatureDropout
 from regard.nn.recurrent import RecurrentState
 from regard.recipe import RecurrentLanguageModel as Settings

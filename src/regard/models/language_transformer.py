@@ -21,7 +21,7 @@ from regard.models.copying import known_tokens
 from regard.models.encoders.transformer import TokenInput, build_blocks, last_norm, scale_weights
 from regard.models.generator import State
 from regard.models.language import Carry, LanguageModel, Reading
-from regard.models.vocabulary import build_readout
+from regard.models.language_readout import build_readout
 from regard.nn.blocks import EncoderBlock
 from regard.nn.dropout import Dropout, LayerDrop
 from regard.recipe import TransformerLanguageModel as Settings

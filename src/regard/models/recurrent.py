@@ -28,8 +28,8 @@ from regard.models.generator import Generator, Readout, State
 from regard.models.readout import LinearReadout
 from regard.models.source_attention import Glances, Looked, Source, SourceAttention
 from regard.nn.dropout import FeatureDropout
-from regard.nn.late import LateSums, narrowed
 from regard.nn.recurrent import RecurrentStack, RecurrentState
+from regard.nn.stepwise_linear import StepwiseLinear, narrowed
 from regard.recipe import RecurrentModel
 from regard.tap import Tap, name_axes
 
@@ -257,7 +257,7 @@ class FeedDecoder(LookingDecoder):
         layers, fed = state.recurrent.layers, state.fed
         assert fed is not None
         rows, count = tokens.shape[:2]
-        blend = LateSums(narrowed(self.blend.bias).expand(count, rows, -1), self.blend.weight)
+        blend = StepwiseLinear(narrowed(self.blend.bias).expand(count, rows, -1), self.blend.weight)
         features = []
         for _ in range(count):
             query, layers = steps(fed, layers)

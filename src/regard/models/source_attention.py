@@ -15,7 +15,7 @@ from torch.autograd.function import once_differentiable
 
 from regard.attention import SCORES, Attention, Memory, masks
 from regard.attention.grouping import grouped_matmul
-from regard.nn.late import LateSums, narrowed
+from regard.nn.stepwise_linear import StepwiseLinear, narrowed
 from regard.recipe import RecurrentModel
 
 
@@ -132,12 +132,12 @@ class Glances:
         late = next(self._late).view(*weights.shape[:2], self._values.shape[2])
         return torch.baddbmm(late, weights, self._values).flatten(0, 1)
 
-    def _maps(self, rows: int, count: int) -> LateSums | None:
+    def _maps(self, rows: int, count: int) -> StepwiseLinear | None:
         """What multiplies queries with the score's matrix, if it has one; with one product for its gradient."""
         matrix = self._attention.score.query_map()
         if matrix is None or self._intervened or not torch.is_grad_enabled():
             return None
-        return LateSums(narrowed(matrix.new_zeros(())).expand(count, rows, matrix.shape[1]), matrix.t())
+        return StepwiseLinear(narrowed(matrix.new_zeros(())).expand(count, rows, matrix.shape[1]), matrix.t())
 
     def _scores(self, query: Float[Tensor, "N Dq"]) -> Float[Tensor, "B 1 places S"]:
         score, keys = self._attention.score, self._source.memory.keys

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from regard.attention import KeyValueCache, Lineage, Memory, SharedCache, Unprepared, masks
 from regard.data.batch import Padded
-from regard.data.packing import Layout, Packed
+from regard.data.packing import Layout, PackedSequences
 from regard.models.copying import CopyGate, CopyReadout, Pointer, known_tokens, words_of
 from regard.models.encoders import build_encoder
 from regard.models.encoders.transformer import TokenInput, build_heads, build_position, last_norm, scale_weights
@@ -214,7 +214,7 @@ class TransformerTranslator(Generator):
         copyable = Copyable(words_of(source), self.pointer.keys(features)) if self.copies else None
         # Most outputs are about as long as their sources.
         caches = [KeyValueCache(capacity, expected=source.tokens.shape[1]) for _ in memories]
-        if isinstance(source, Packed):
+        if isinstance(source, PackedSequences):
             mask = masks.same(source.target.sequence, source.own.sequence)
             return TransformerState(memories, caches, mask, copyable=copyable, layout=source.target)
         return TransformerState(memories, caches, masks.padding(encoded.keep), copyable=copyable)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from regard.models.copying import known_tokens
 from regard.models.generator import State
 from regard.models.language import Carry, LanguageModel, Reading
-from regard.models.vocabulary import build_readout, build_toward
+from regard.models.language_readout import build_readout, build_toward
 from regard.nn.dropout import Dropout
 from regard.nn.embedding import TokenEmbedding
 from regard.recipe import WindowModel

@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 from regard.device import fast_multiple
 from regard.nn.dropout import drop
-from regard.nn.late import LateSums, narrowed
+from regard.nn.stepwise_linear import StepwiseLinear, narrowed
 from regard.recipe import names
 from regard.tap import Tap
 
@@ -119,7 +119,7 @@ class Cell(nn.Module, ABC):
         """The part of the gates that comes from inputs, for any number of steps at once."""
         return F.linear(x, self.input_weight[:, : x.shape[-1]], self.bias)
 
-    def sums(self, early: Float[Tensor, "T N K"], late_width: int | None = None) -> tuple[LateSums, ...]:
+    def sums(self, early: Float[Tensor, "T N K"], late_width: int | None = None) -> tuple[StepwiseLinear, ...]:
         """What `step` needs for T steps: the features of their inputs, except for the last `late_width` if some are
         known only at each step."""
         late = () if late_width is None else (self.input_weight[:, self.input_width - late_width :],)
@@ -127,12 +127,12 @@ class Cell(nn.Module, ABC):
             return self._sums(self.project(early), *late)
         return self._sums(narrowed(self.bias).expand(*early.shape[:2], -1), *late)
 
-    def _sums(self, projected: Float[Tensor, "T N rows"], *late: Float[Tensor, "rows L"]) -> tuple[LateSums, ...]:
-        return (LateSums(projected, *late, self.recurrent_weight()),)
+    def _sums(self, projected: Float[Tensor, "T N rows"], *late: Float[Tensor, "rows L"]) -> tuple[StepwiseLinear, ...]:
+        return (StepwiseLinear(projected, *late, self.recurrent_weight()),)
 
     @abstractmethod
     def step(
-        self, sums: tuple[LateSums, ...], state: CellState, passage: Passage, *late: Float[Tensor, "N L"]
+        self, sums: tuple[StepwiseLinear, ...], state: CellState, passage: Passage, *late: Float[Tensor, "N L"]
     ) -> CellState:
         """The state after one more step, given the features of its input that come late, if some do."""
 
@@ -215,7 +215,7 @@ class RNN(Cell):
     gate_names = ("candidate",)
 
     def step(
-        self, sums: tuple[LateSums, ...], state: CellState, passage: Passage, *late: Float[Tensor, "N L"]
+        self, sums: tuple[StepwiseLinear, ...], state: CellState, passage: Passage, *late: Float[Tensor, "N L"]
     ) -> CellState:
         candidate = passage("candidate", torch.tanh(sums[0](*late, state[0])))
         return (passage("state", candidate),)
@@ -241,12 +241,12 @@ class GRU(Cell):
     def bias(self) -> Float[Tensor, " rows"]:
         return self.input_bias
 
-    def _sums(self, projected: Float[Tensor, "T N rows"], *late: Float[Tensor, "rows L"]) -> tuple[LateSums, ...]:
+    def _sums(self, projected: Float[Tensor, "T N rows"], *late: Float[Tensor, "rows L"]) -> tuple[StepwiseLinear, ...]:
         own = narrowed(self.hidden_bias).expand_as(projected)
-        return LateSums(projected, *late), LateSums(own, self.recurrent_weight())
+        return StepwiseLinear(projected, *late), StepwiseLinear(own, self.recurrent_weight())
 
     def step(
-        self, sums: tuple[LateSums, ...], state: CellState, passage: Passage, *late: Float[Tensor, "N L"]
+        self, sums: tuple[StepwiseLinear, ...], state: CellState, passage: Passage, *late: Float[Tensor, "N L"]
     ) -> CellState:
         (hidden,) = state
         projected, own = sums[0](*late), sums[1](hidden)
@@ -281,7 +281,7 @@ class LSTM(Cell):
             self.input_bias[self.hidden : 2 * self.hidden] = 1.0
 
     def step(
-        self, sums: tuple[LateSums, ...], state: CellState, passage: Passage, *late: Float[Tensor, "N L"]
+        self, sums: tuple[StepwiseLinear, ...], state: CellState, passage: Passage, *late: Float[Tensor, "N L"]
     ) -> CellState:
         hidden, memory = state
         gates = sums[0](*late, hidden).chunk(4, -1)
@@ -319,8 +319,6 @@ class LSTM(Cell):
         weights = [torch.cat([weights[0], hold.to(weights[0].dtype)], 1), *weights[1:]]
         outputs, (_, memory) = self._launch(torch.cat([x, mark], -1), state, weights)
         return outputs, (_last(outputs, lengths, state[0]), memory)
-
-
 
 
 CELLS: Mapping[str, type[Cell]] = names.CELLS

@@ -1,6 +1,6 @@
 """Recipes: the whole truth of a run, as strict and typed TOML. Never imports torch."""
 
-from regard.recipe.data import Data, Tokenizer, Tokens
+from regard.recipe.data import Data, TokenizerSettings, Tokens
 from regard.recipe.decoding import Decoding, Drawing, LanguageDecoding
 from regard.recipe.encoders import (
     ENCODERS,
@@ -35,7 +35,7 @@ from regard.recipe.loading import (
     toml,
     write_recipe,
 )
-from regard.recipe.model import Attention, RecurrentModel, TransformerModel
+from regard.recipe.model import AttentionSettings, RecurrentModel, TransformerModel
 from regard.recipe.pretrained import PairVectors, PretrainedVectors, TextVectors
 from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
 from regard.recipe.settings import Setting, settings
@@ -58,7 +58,7 @@ __all__ = [
     "ENCODERS",
     "TASKS",
     "AnyRecipe",
-    "Attention",
+    "AttentionSettings",
     "AttentiveModel",
     "Averaging",
     "AveragingEncoding",
@@ -103,7 +103,7 @@ __all__ = [
     "SvdVectors",
     "TaskKind",
     "TextVectors",
-    "Tokenizer",
+    "TokenizerSettings",
     "Tokens",
     "Training",
     "TransformerBlocks",

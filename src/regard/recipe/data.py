@@ -100,7 +100,7 @@ class Data(Corpus):
         return self
 
 
-class Tokenizer(Section):
+class TokenizerSettings(Section):
     """How text of one side becomes tokens."""
 
     kind: TokenizerName = "bpe"
@@ -132,15 +132,15 @@ class Tokenizer(Section):
 class Tokens(Section):
     """The tokenizers of both sides; they are trained on the training text as part of the run."""
 
-    source: Tokenizer = Tokenizer()
+    source: TokenizerSettings = TokenizerSettings()
     """The source side."""
-    target: Tokenizer = Tokenizer()
+    target: TokenizerSettings = TokenizerSettings()
     """The target side."""
     shared: bool = False
     """One vocabulary for both sides, trained on both texts with the settings of `source`."""
 
     @model_validator(mode="after")
     def _shared_is_said_once(self) -> Self:
-        if self.shared and self.target not in (Tokenizer(), self.source):
+        if self.shared and self.target not in (TokenizerSettings(), self.source):
             raise ValueError("shared uses the settings of tokens.source for both sides; leave tokens.target out")
         return self

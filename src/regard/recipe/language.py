@@ -4,7 +4,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from regard.recipe.data import Tokenizer
+from regard.recipe.data import TokenizerSettings
 from regard.recipe.decoding import LanguageDecoding
 from regard.recipe.language_models import LanguageModel, NgramModel, TransformerLanguageModel
 from regard.recipe.names import TextCorpusName, TokenizerName
@@ -82,7 +82,7 @@ class LanguageTraining(TokenTraining):
     """Share of probability spread evenly over the vocabulary."""
 
 
-class LanguageTokenizer(Tokenizer):
+class LanguageTokenizer(TokenizerSettings):
     """How text becomes tokens; learned from the training text as part of the run."""
 
     kind: TokenizerName = "words"

@@ -13,13 +13,13 @@ from typing import Any, TypeVar, get_args, overload
 from pydantic import ValidationError
 
 from regard.errors import RecipeError, one_of
+from regard.format_version import FILE as FORMAT_FILE
+from regard.format_version import written_elsewhere
 from regard.plugins import failures
 from regard.recipe.kinds import TASKS, default_task
 from regard.recipe.recipe import AnyRecipe, Recipe
 from regard.recipe.section import Section
 from regard.recipe.settings import in_order, settings
-from regard.written import FILE as FORMAT_FILE
-from regard.written import written_elsewhere
 
 S = TypeVar("S", bound=Section)
 R = TypeVar("R", bound=AnyRecipe)
@@ -37,9 +37,7 @@ def built_in_recipes() -> dict[str, str]:
 @overload
 def read_recipe(name: str | Path | None, changes: Sequence[str] = (), *, saved: bool = False) -> Recipe: ...
 @overload
-def read_recipe(
-    name: str | Path | None, changes: Sequence[str] = (), *, kind: type[R], saved: bool = False
-) -> R: ...
+def read_recipe(name: str | Path | None, changes: Sequence[str] = (), *, kind: type[R], saved: bool = False) -> R: ...
 def read_recipe(
     name: str | Path | None, changes: Sequence[str] = (), *, kind: type[AnyRecipe] = Recipe, saved: bool = False
 ) -> AnyRecipe:

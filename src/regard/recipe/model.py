@@ -22,7 +22,7 @@ LOOKING = Only(score=Not("none"))
 """For decoders that attend to the source."""
 
 
-class Attention(Section):
+class AttentionSettings(Section):
     """How a recurrent decoder looks at the source."""
 
     score: Annotated[str, Named(SCORES, ("none",))] = "additive"
@@ -56,7 +56,7 @@ class RecurrentModel(Section):
     """Whether the encoder reads in both directions."""
     connection: ConnectionName = "none"
     """What goes around a layer from the second on: nothing, residual, highway or dense connections."""
-    attention: Attention = Attention()
+    attention: AttentionSettings = AttentionSettings()
     """How the decoder looks at the source."""
     dropout: RecurrentDropout = RecurrentDropout()
     """Dropout of each kind."""

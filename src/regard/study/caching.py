@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.attention import softmax
 from regard.data.text import Text
 from regard.models.continuous_cache import CacheState
-from regard.tasks.reading import readings_of
+from regard.tasks.scoring_text import readings_of
 from regard.tasks.writer import Writer
 
 Found = tuple[Float[Tensor, " n"], Float[Tensor, "caches n"]]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from regard.errors import UsageError
 from regard.models import Ensemble
+from regard.tasks.tokenizer_files import SIDES
 from regard.tasks.translator import Translator
-from regard.tasks.vocabularies import SIDES
 from regard.tokens import Tokenizer
 
 

@@ -11,7 +11,7 @@ from platform import python_version
 from regard.data import Pair, Span, load_corpus
 from regard.errors import UsageError
 from regard.inspect import GoldLinks
-from regard.metrics import Score, accuracy, alignment_error_rate, bleu, chrf, ter
+from regard.metrics import MetricScore, accuracy, alignment_error_rate, bleu, chrf, ter
 from regard.metrics.resampling import RESAMPLES
 from regard.recipe import HeldOut, TranslationRecipe
 from regard.tasks.translator import Scored, Translator
@@ -22,15 +22,15 @@ class Evaluation:
     """Scores of one model on one set of pairs."""
 
     outputs: tuple[str, ...]
-    scores: tuple[Score, ...]
+    scores: tuple[MetricScore, ...]
     """Accuracy (exact match), BLEU, chrF and TER, and if there are several tags, the BLEU of each."""
-    by_language: dict[str, Score]
+    by_language: dict[str, MetricScore]
     """Accuracy for each language of the source, where the corpus says it."""
-    alignment: Score | None
+    alignment: MetricScore | None
     """Alignment error rate of the reference against the true links, where the corpus has them."""
 
     @property
-    def accuracy(self) -> Score:
+    def accuracy(self) -> MetricScore:
         return self.scores[0]
 
     def languages(self) -> list[str]:
@@ -98,7 +98,7 @@ def versions() -> dict[str, str]:
     return {name: version(name) for name in ("regard", "sacrebleu", "torch")} | {"python": python_version()}
 
 
-def _bleu_of_tags(outputs: Sequence[str], pairs: Sequence[Pair], resamples: int) -> tuple[Score, ...]:
+def _bleu_of_tags(outputs: Sequence[str], pairs: Sequence[Pair], resamples: int) -> tuple[MetricScore, ...]:
     """Of each language that was written, because one number over several of them compares with nothing."""
     places: dict[str, list[int]] = defaultdict(list)
     for place, pair in enumerate(pairs):
@@ -111,7 +111,7 @@ def _bleu_of_tags(outputs: Sequence[str], pairs: Sequence[Pair], resamples: int)
     return tuple(replace(score, name=f"{score.name} {tag}") for tag, score in found.items())
 
 
-def _by_language(outputs: Sequence[str], pairs: Sequence[Pair]) -> dict[str, Score]:
+def _by_language(outputs: Sequence[str], pairs: Sequence[Pair]) -> dict[str, MetricScore]:
     places: dict[str, list[int]] = defaultdict(list)
     for place, pair in enumerate(pairs):
         if pair.language:
@@ -122,7 +122,7 @@ def _by_language(outputs: Sequence[str], pairs: Sequence[Pair]) -> dict[str, Sco
     }
 
 
-def _alignment(translator: Translator, pairs: Sequence[Pair]) -> Score | None:
+def _alignment(translator: Translator, pairs: Sequence[Pair]) -> MetricScore | None:
     linked = [pair for pair in pairs if pair.links]
     if not linked or not translator.model.cross_taps:
         return None

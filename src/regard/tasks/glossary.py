@@ -16,7 +16,7 @@ Units = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Entry:
+class GlossaryEntry:
     """A term and what it becomes."""
 
     source: str
@@ -29,7 +29,7 @@ class Glossary:
     With `ignore_case`, upper and lower case are the same in the source; the output has a term as it is written here.
     """
 
-    def __init__(self, entries: Iterable[Entry], *, ignore_case: bool = False) -> None:
+    def __init__(self, entries: Iterable[GlossaryEntry], *, ignore_case: bool = False) -> None:
         self.ignore_case = ignore_case
         self._terms = {self._units(entry.source): entry for entry in entries}
         self._longest = max(map(len, self._terms), default=0)
@@ -54,7 +54,7 @@ class Glossary:
     def __len__(self) -> int:
         return len(self._terms)
 
-    def find(self, text: str) -> list[Entry]:
+    def find(self, text: str) -> list[GlossaryEntry]:
         """The terms of a text, in order, each as often as it stands there."""
         units = self._units(text)
         found, place = [], 0
@@ -76,7 +76,7 @@ class Glossary:
         return tuple(_UNITS.findall(text.casefold() if self.ignore_case else text))
 
 
-def _entries(path: Path) -> Iterator[tuple[int, Entry]]:
+def _entries(path: Path) -> Iterator[tuple[int, GlossaryEntry]]:
     """Each entry of a file, with its line."""
     for number, line in enumerate(each_line(path), start=1):
         if not line.strip():
@@ -90,4 +90,4 @@ def _entries(path: Path) -> Iterator[tuple[int, Entry]]:
         for side, term in zip(("source", "target"), columns, strict=True):
             if not _UNITS.search(term):
                 raise DataError(f"{path}:{number}: there is no {side} term; write one, or remove the line")
-        yield number, Entry(*columns)
+        yield number, GlossaryEntry(*columns)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.checkpoint import ModelFolder
-from regard.data import Position, SegmentBatch
+from regard.data import CorpusPosition, SegmentBatch
 from regard.data.cache import remove_other_caches
 from regard.data.segments import reading_segments, training_segments
 from regard.data.stream import TokenText, prepare_text
@@ -22,7 +22,7 @@ from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.loading import refuse_other_task
 from regard.tasks.ranks import gathered
 from regard.tasks.task import CountingTask, Task
-from regard.tasks.vocabularies import TOKENIZER, covers, tokenizer_of_part
+from regard.tasks.tokenizer_files import TOKENIZER, covers, tokenizer_of_part
 from regard.tokens import UNKNOWN, Tokenizer, load_tokenizer, save_tokenizer
 
 SAY_EVERY = 500_000
@@ -70,9 +70,7 @@ class LanguageTask(Task):
             )
         refuse_other_text(folder, prepared.fingerprint)
         remove_other_caches(prepared.cache)
-        return cls(
-            recipe, prepared.tokenizer, prepared.parts["train"], prepared.parts.get("dev"), prepared.fingerprint
-        )
+        return cls(recipe, prepared.tokenizer, prepared.parts["train"], prepared.parts.get("dev"), prepared.fingerprint)
 
     def save(self, folder: Path) -> None:
         save_tokenizer(self.tokenizer, folder / TOKENIZER)
@@ -85,10 +83,10 @@ class LanguageTask(Task):
         assert not isinstance(self.recipe.model, NgramModel)
         return start_from_vectors(model, self.recipe.model.vectors, {"file": self.tokenizer})
 
-    def batches(self, position: Position) -> Iterator[tuple[SegmentBatch, Position]]:
+    def batches(self, position: CorpusPosition) -> Iterator[tuple[SegmentBatch, CorpusPosition]]:
         return self._batches.from_position(position)
 
-    def passes(self, position: Position) -> float:
+    def passes(self, position: CorpusPosition) -> float:
         return self._batches.passes(position)
 
     @property

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from regard.tasks.writer import Writer
     from regard.vectors import Vectors
 
+
 def task_of(folder: str | Path) -> str:
     """The task that the model in a folder was trained for."""
     return ModelFolder(Path(folder)).read_recipe(AnyRecipe).task

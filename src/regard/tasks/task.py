@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 
 from torch import Tensor, nn
 
-from regard.data.batches import Position
+from regard.data.batches import CorpusPosition
 from regard.recipe import Recipe
 
 
@@ -48,11 +48,11 @@ class Task(ABC):
         return []
 
     @abstractmethod
-    def batches(self, position: Position) -> Iterator[tuple[Any, Position]]:
+    def batches(self, position: CorpusPosition) -> Iterator[tuple[Any, CorpusPosition]]:
         """Training batches from a position on, without end, each with the position after it; a pure function of
         the recipe's seed and the position. `position.epoch` counts finished passes."""
 
-    def passes(self, position: Position) -> float:
+    def passes(self, position: CorpusPosition) -> float:
         """Passes over the training text that are over at a position reached by `batches`, the one in progress by its
         share as far as the task knows it."""
         return float(position.epoch)

@@ -6,7 +6,7 @@ from typing import Protocol
 from torch import nn
 
 from regard.inspect import Inspection
-from regard.metrics import Score
+from regard.metrics import MetricScore
 from regard.recipe import HeldOut, Recipe
 
 
@@ -20,7 +20,7 @@ class Trained(Protocol):
         """The parts of the model by name, so that `regard.record` and `regard.intervene` take it as it is."""
         ...
 
-    def evaluate(self, split: HeldOut) -> tuple[Score, ...]:
+    def evaluate(self, split: HeldOut) -> tuple[MetricScore, ...]:
         """How good it is on the development or test text of its recipe."""
         ...
 

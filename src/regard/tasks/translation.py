@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.checkpoint import ModelFolder
-from regard.data import EncodedPairs, Pair, PairBatch, PairBatches, Position, evaluation_batches, prepare
+from regard.data import CorpusPosition, EncodedPairs, Pair, PairBatch, PairBatches, evaluation_batches, prepare
 from regard.data.cache import remove_other_caches
 from regard.data.copying import Copied, Copying, words_in
+from regard.data.language_tags import encode_tagged
 from regard.data.preparing import GivenTokenizers
-from regard.data.tagging import encode_tagged
 from regard.decode import Session, decode_all
 from regard.errors import DataError, ModelError
 from regard.metrics import accuracy, bleu, chrf
@@ -24,7 +24,7 @@ from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.loading import refuse_other_task
 from regard.tasks.ranks import gathered
 from regard.tasks.task import Task
-from regard.tasks.vocabularies import SIDES, covers, load_tokenizers, tokenizer_file, tokenizer_of_part
+from regard.tasks.tokenizer_files import SIDES, covers, load_tokenizers, tokenizer_file, tokenizer_of_part
 from regard.tokens import UNKNOWN, Tokenizer, load_tokenizer, save_tokenizer
 
 SAY_EVERY = 100_000
@@ -128,10 +128,10 @@ class TranslationTask(Task):
         tokenizers = {"source": self.source, "target": self.target}
         return start_from_vectors(model, self.recipe.model.vectors, tokenizers)
 
-    def batches(self, position: Position) -> Iterator[tuple[PairBatch, Position]]:
+    def batches(self, position: CorpusPosition) -> Iterator[tuple[PairBatch, CorpusPosition]]:
         return self._batches.from_position(position)
 
-    def passes(self, position: Position) -> float:
+    def passes(self, position: CorpusPosition) -> float:
         return self._batches.passes(position)
 
     @property

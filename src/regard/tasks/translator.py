@@ -21,20 +21,20 @@ from regard.checkpoint import ModelFolder, load_weights, put_weights
 from regard.data import Span
 from regard.data.batch import PairBatch
 from regard.data.copying import Copied, Copying, with_new_words, words_in
-from regard.data.tagging import encode_tagged
+from regard.data.language_tags import encode_tagged
 from regard.decode import Hypothesis, Session, decode_all, score_all
 from regard.decode.bayes import least_risk
-from regard.decode.forcing import check_can_force, decode_forced
+from regard.decode.forced_terms import check_can_force, decode_forced
 from regard.device import choose_device, device_of
 from regard.errors import UsageError, one_of
 from regard.inspect import BEGIN_LABEL, Inspection, Links, WordWeights, choose, fold, link, watch, watch_writing
-from regard.metrics import Score
+from regard.metrics import MetricScore
 from regard.models import build_model
 from regard.models.generator import Generator
 from regard.recipe import Decoding, HeldOut, TranslationRecipe, change_section
-from regard.tasks.arguments import check_not_empty, check_terms, check_texts
 from regard.tasks.labels import labels_of, token_name, touched, words_of
-from regard.tasks.vocabularies import load_tokenizers
+from regard.tasks.tokenizer_files import load_tokenizers
+from regard.tasks.validating import check_not_empty, check_terms, check_texts
 from regard.tokens import END, UNKNOWN, Tokenizer
 from regard.tokens.subwords import Subwords
 
@@ -128,7 +128,7 @@ class Translator:
         self.session.hold_only(self.recipe.decode.precision)
         return self
 
-    def evaluate(self, split: HeldOut) -> tuple[Score, ...]:
+    def evaluate(self, split: HeldOut) -> tuple[MetricScore, ...]:
         """How good it is on the development or test text of its recipe: the scores of `regard evaluate`, with the
         alignment error rate where the corpus has true links."""
         from regard.tasks.evaluation import evaluate, split_of

@@ -28,20 +28,20 @@ from regard.data.segments import first_token, rows_cut
 from regard.data.slots import Slots, slotted
 from regard.data.stream import TokenText, encoded
 from regard.data.text import Text
-from regard.decode.continuing import go_on
+from regard.decode.generate import go_on
 from regard.device import choose_device
 from regard.errors import DataError, UsageError, counted, one_of
 from regard.inspect import BEGIN_LABEL, Inspection, watch_writing
-from regard.metrics import Score
+from regard.metrics import MetricScore
 from regard.metrics.likelihood import Likelihood
 from regard.models import ContinuousCache, LanguageModel, build_language_model
 from regard.models.continuous_cache import SHARE, THETA
 from regard.models.ngram.generator import NgramLanguageModel
 from regard.recipe import HeldOut, LanguageDecoding, LanguageRecipe, TransformerLanguageModel
-from regard.tasks.arguments import check_not_empty, check_texts
 from regard.tasks.labels import labels_of, token_name, words_of
-from regard.tasks.reading import log_probs_of
-from regard.tasks.vocabularies import TOKENIZER
+from regard.tasks.scoring_text import log_probs_of
+from regard.tasks.tokenizer_files import TOKENIZER
+from regard.tasks.validating import check_not_empty, check_texts
 from regard.tokens import BEGIN, END, PAD, UNKNOWN, Tokenizer, load_tokenizer
 from regard.tokens.streaming import TextStream
 
@@ -62,7 +62,7 @@ class ScoredText:
     """Text of the tokens beyond the vocabulary."""
 
     @cached_property
-    def scores(self) -> tuple[Score, Score, Score]:
+    def scores(self) -> tuple[MetricScore, MetricScore, MetricScore]:
         """Perplexity per token, perplexity per word, and bits per character."""
         return self.likelihood.scores()
 
@@ -106,7 +106,7 @@ class Writer:
         put_weights(model, weights, folder)
         return cls(recipe, model.to(choose_device(device)), tokenizer)
 
-    def evaluate(self, split: HeldOut) -> tuple[Score, ...]:
+    def evaluate(self, split: HeldOut) -> tuple[MetricScore, ...]:
         """How likely it finds the development or test text of its recipe."""
         if not self.recipe.data.has(split):
             remedy = "score files with `regard score`"

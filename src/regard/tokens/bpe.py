@@ -21,7 +21,9 @@ class BPE(Subwords):
 
     kind = "bpe"
 
-    def __init__(self, settings: recipe.Tokenizer, alphabet: Sequence[str], merges: Sequence[tuple[str, str]]) -> None:
+    def __init__(
+        self, settings: recipe.TokenizerSettings, alphabet: Sequence[str], merges: Sequence[tuple[str, str]]
+    ) -> None:
         # Two merges may make the same token in two ways; it stands once in the vocabulary.
         vocabulary = Vocabulary(list(dict.fromkeys([*alphabet, *(left + right for left, right in merges)])))
         indices = {token: vocabulary.find(token) for token in vocabulary.tokens}
@@ -35,7 +37,7 @@ class BPE(Subwords):
         self._sampler: Merges | None = None
 
     @classmethod
-    def _learn(cls, settings: recipe.Tokenizer, alphabet: Sequence[str], units: Counter[str]) -> Self:
+    def _learn(cls, settings: recipe.TokenizerSettings, alphabet: Sequence[str], units: Counter[str]) -> Self:
         room = settings.size - len(UNREACHABLE)
         # One more than there is room for, as the line break that stands for rare characters is taken out again.
         merges = learn_merges(units, room + 1, max(2, settings.least))
@@ -77,5 +79,5 @@ class BPE(Subwords):
         return {"alphabet": self._alphabet, "merges": [list(merge) for merge in self._merges]}
 
     @classmethod
-    def from_state(cls, settings: recipe.Tokenizer, state: dict[str, Any]) -> Self:
+    def from_state(cls, settings: recipe.TokenizerSettings, state: dict[str, Any]) -> Self:
         return cls(settings, state["alphabet"], [(left, right) for left, right in state["merges"]])

@@ -16,11 +16,11 @@ class Bytes(Tokenizer):
 
     kind = "bytes"
 
-    def __init__(self, settings: recipe.Tokenizer) -> None:
+    def __init__(self, settings: recipe.TokenizerSettings) -> None:
         super().__init__(settings, Vocabulary([f"<{byte:02X}>" for byte in range(256)]))
 
     @classmethod
-    def train(cls, settings: recipe.Tokenizer, texts: Iterable[str]) -> Self:
+    def train(cls, settings: recipe.TokenizerSettings, texts: Iterable[str]) -> Self:
         if room(settings) < 256:
             raise RecipeError(
                 f"tokens: size = {settings.size} is too small for kind = 'bytes', which needs {256 + _FIRST}; "
@@ -45,7 +45,7 @@ class Bytes(Tokenizer):
         return {}
 
     @classmethod
-    def from_state(cls, settings: recipe.Tokenizer, state: dict[str, Any]) -> Self:
+    def from_state(cls, settings: recipe.TokenizerSettings, state: dict[str, Any]) -> Self:
         return cls(settings)
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
@@ -53,7 +53,5 @@ class Bytes(Tokenizer):
 
     def _spans(self, text: str) -> list[tuple[int, int, int]]:
         return [
-            (byte + _FIRST, place, place + 1)
-            for place, character in enumerate(text)
-            for byte in character.encode()
+            (byte + _FIRST, place, place + 1) for place, character in enumerate(text) for byte in character.encode()
         ]

@@ -18,7 +18,7 @@ _DAMAGED = "this tokenizer is damaged; restore the folder from a copy, or train 
 
 
 def train_tokenizer(
-    settings: recipe.Tokenizer, texts: Iterable[str], on_progress: Callable[[int], None] | None = None
+    settings: recipe.TokenizerSettings, texts: Iterable[str], on_progress: Callable[[int], None] | None = None
 ) -> Tokenizer:
     """A tokenizer of the kind the settings name, learned from texts; `on_progress` is told how many were read.
 
@@ -66,7 +66,7 @@ def load_tokenizer(path: Path) -> Tokenizer:
     if not isinstance(kind, str) or kind not in TOKENIZERS:
         raise ModelError(f"{path}: tokenizer kind {kind!r} is not known; known are {one_of(TOKENIZERS, str(kind))}")
     try:
-        settings = recipe.Tokenizer.model_validate(content["settings"])
+        settings = recipe.TokenizerSettings.model_validate(content["settings"])
         return TOKENIZERS[kind].from_state(settings, content["state"]).with_tags(content.get("tags", ()))
     except (KeyError, TypeError, ValueError, AttributeError) as error:  # pydantic's is a ValueError
         raise ModelError(f"{path}: {_DAMAGED} ({type(error).__name__}: {str(error).splitlines()[0]})") from None

@@ -22,7 +22,7 @@ class Listed(Tokenizer):
         """The units of a text."""
 
     @classmethod
-    def train(cls, settings: recipe.Tokenizer, texts: Iterable[str]) -> Self:
+    def train(cls, settings: recipe.TokenizerSettings, texts: Iterable[str]) -> Self:
         counts: Counter[str] = Counter()
         for text in texts:
             counts.update(cls.split(normal(text, settings)))
@@ -37,14 +37,14 @@ class Listed(Tokenizer):
         return {"tokens": list(self.vocabulary.tokens)}
 
     @classmethod
-    def from_state(cls, settings: recipe.Tokenizer, state: dict[str, Any]) -> Self:
+    def from_state(cls, settings: recipe.TokenizerSettings, state: dict[str, Any]) -> Self:
         return cls(settings, Vocabulary(state["tokens"]))
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
         return [self.vocabulary.find_all(self.split(text)) for text in texts]
 
 
-def frequent(counts: Counter[str], settings: recipe.Tokenizer) -> list[str]:
+def frequent(counts: Counter[str], settings: recipe.TokenizerSettings) -> list[str]:
     """What occurs at least `least` times, the most frequent first, no more than there is room for."""
     enough = [(-count, token) for token, count in counts.items() if count >= settings.least]
     return [token for _, token in sorted(enough)[: room(settings)]]

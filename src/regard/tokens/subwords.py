@@ -30,14 +30,14 @@ _MOST_KNOWN = 1 << 21
 class Subwords(Tokenizer):
     """Learned pieces of words. Decoding gives the text back if all its characters are in the vocabulary."""
 
-    def __init__(self, settings: recipe.Tokenizer, vocabulary: Vocabulary, model: models.Model) -> None:
+    def __init__(self, settings: recipe.TokenizerSettings, vocabulary: Vocabulary, model: models.Model) -> None:
         super().__init__(settings, vocabulary)
         self._library = _splitting(model)
         self._known: dict[str, bytes] = {}
         self._characters = 0
 
     @classmethod
-    def train(cls, settings: recipe.Tokenizer, texts: Iterable[str]) -> Self:
+    def train(cls, settings: recipe.TokenizerSettings, texts: Iterable[str]) -> Self:
         units = count_units(normal(text, settings) for text in texts)
         counts = count_characters(units)
         del counts[" "]  # every text gets one in front, so it is never rare
@@ -46,7 +46,7 @@ class Subwords(Tokenizer):
 
     @classmethod
     @abstractmethod
-    def _learn(cls, settings: recipe.Tokenizer, alphabet: Sequence[str], units: Counter[str]) -> Self:
+    def _learn(cls, settings: recipe.TokenizerSettings, alphabet: Sequence[str], units: Counter[str]) -> Self:
         """Learns subwords from units; characters outside the alphabet stay out."""
 
     def decode(self, tokens: Iterable[int], beyond: Sequence[str] = ()) -> str:

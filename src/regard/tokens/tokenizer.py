@@ -44,13 +44,13 @@ class Tokenizer(ABC):
 
     kind: ClassVar[str]
 
-    def __init__(self, settings: recipe.Tokenizer, vocabulary: Vocabulary) -> None:
+    def __init__(self, settings: recipe.TokenizerSettings, vocabulary: Vocabulary) -> None:
         self.settings = settings
         self.vocabulary = vocabulary
 
     @classmethod
     @abstractmethod
-    def train(cls, settings: recipe.Tokenizer, texts: Iterable[str]) -> Self:
+    def train(cls, settings: recipe.TokenizerSettings, texts: Iterable[str]) -> Self:
         """Learns a vocabulary from texts, which may be gone through twice; the same texts give the same tokenizer."""
 
     @abstractmethod
@@ -66,7 +66,7 @@ class Tokenizer(ABC):
 
     @classmethod
     @abstractmethod
-    def from_state(cls, settings: recipe.Tokenizer, state: dict[str, Any]) -> Self:
+    def from_state(cls, settings: recipe.TokenizerSettings, state: dict[str, Any]) -> Self:
         """The tokenizer that gave `state`; ValueError, TypeError or KeyError for what no tokenizer gave."""
 
     @abstractmethod
@@ -134,13 +134,13 @@ class Tokenizer(ABC):
         return found
 
 
-def normal(text: str, settings: recipe.Tokenizer) -> str:
+def normal(text: str, settings: recipe.TokenizerSettings) -> str:
     """The text as tokenizers see it: lower-cased if the settings say so; lone surrogates replaced."""
     text = text.lower() if settings.lowercase else text
     return text if text.isascii() else _SURROGATES.sub(UNKNOWN_TEXT, text)
 
 
-def room(settings: recipe.Tokenizer) -> int:
+def room(settings: recipe.TokenizerSettings) -> int:
     """Entries the vocabulary may have besides the special ones."""
     if settings.size <= len(SPECIAL_NAMES):
         raise RecipeError(
@@ -150,7 +150,7 @@ def room(settings: recipe.Tokenizer) -> int:
     return settings.size - len(SPECIAL_NAMES)
 
 
-def _origins(text: str, settings: recipe.Tokenizer) -> list[int] | None:
+def _origins(text: str, settings: recipe.TokenizerSettings) -> list[int] | None:
     """For each character of the normal text, the one it came from; None if they are in step.
 
     Lower-casing can lengthen a text: capital I with a dot above becomes two characters.

@@ -22,14 +22,14 @@ class Unigram(Subwords):
 
     kind = "unigram"
 
-    def __init__(self, settings: recipe.Tokenizer, scores: Sequence[tuple[str, float]]) -> None:
+    def __init__(self, settings: recipe.TokenizerSettings, scores: Sequence[tuple[str, float]]) -> None:
         entries = [*((name, 0.0) for name in UNREACHABLE), *scores]
         model = models.Unigram(entries, unk_id=UNKNOWN, byte_fallback=False)
         super().__init__(settings, Vocabulary([token for token, _ in scores]), model)
         self._scores = list(scores)
 
     @classmethod
-    def _learn(cls, settings: recipe.Tokenizer, alphabet: Sequence[str], units: Counter[str]) -> Self:
+    def _learn(cls, settings: recipe.TokenizerSettings, alphabet: Sequence[str], units: Counter[str]) -> Self:
         trainer = trainers.UnigramTrainer(
             vocab_size=settings.size - len(UNREACHABLE) + 2,
             show_progress=False,
@@ -45,7 +45,7 @@ class Unigram(Subwords):
         return {"scores": [[token, score] for token, score in self._scores]}
 
     @classmethod
-    def from_state(cls, settings: recipe.Tokenizer, state: dict[str, Any]) -> Self:
+    def from_state(cls, settings: recipe.TokenizerSettings, state: dict[str, Any]) -> Self:
         return cls(settings, [(token, float(score)) for token, score in state["scores"]])
 
 

@@ -7,11 +7,11 @@ from regard.errors import ModelError
 from regard.models.ngram.generator import NgramLanguageModel
 from regard.recipe import LanguageRecipe, parse_recipe
 from regard.tasks import Writer
-from regard.tasks.vocabularies import TOKENIZER
+from regard.tasks.tokenizer_files import TOKENIZER
 from regard.tokens import save_tokenizer
 from regard.tokens.vocabulary import SPECIAL_NAMES
 from regard.tokens.words import Words
-from regard.train.counting import save_counted
+from regard.train.ngram_run import save_counted
 
 
 def export_arpa(writer: Writer, path: Path) -> int:

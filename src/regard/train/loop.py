@@ -13,20 +13,20 @@ import torch
 from torch import nn
 
 from regard.checkpoint import ModelFolder, load_weights, put_weights
-from regard.data.batches import Position
+from regard.data.batches import CorpusPosition
 from regard.data.prefetching import Prefetched
 from regard.device import choose_device, in_transit, is_asynchronous
 from regard.errors import TrainingError
 from regard.recipe import Training
 from regard.tasks.task import Batch, Task
+from regard.train.early_stopping import in_words, judge, reason_to_end
 from regard.train.events import Averaged, Ended, Event, Noted, Reason, Saved, Started, Validated, WentBack
-from regard.train.guard import SETBACKS, Guard, Unread, hopeless
-from regard.train.judging import in_words, judge, reason_to_end
-from regard.train.keeper import Keeper
 from regard.train.learner import Learner
 from regard.train.memory import enough_memory
+from regard.train.nonfinite import SETBACKS, Guard, Unread, hopeless
 from regard.train.ranks import Ranks
 from regard.train.runtime import Plan, precision
+from regard.train.saving import Keeper
 from regard.train.schedules import rate_of
 from regard.train.starting import begin
 
@@ -104,7 +104,7 @@ class _Run:
         self.keeper = Keeper(folder, self.settings, ranks, beside=writes_beside(device))
         most = READ_EVERY if is_asynchronous(device) else 1
         self.summary = ""
-        self.prefetched: Prefetched[tuple[Batch, Position]] | None = None
+        self.prefetched: Prefetched[tuple[Batch, CorpusPosition]] | None = None
         self.aside = 0.0
         """Seconds that this sitting has spent on validating and saving."""
         self.guard = Guard(every=min(most, self.settings.bad_steps, self.settings.log_every))
@@ -124,7 +124,7 @@ class _Run:
         self.batches = self.task.batches(self.progress.position)
         if is_asynchronous(self.device):
 
-            def prepare(item: tuple[Batch, Position]) -> tuple[Batch, Position]:
+            def prepare(item: tuple[Batch, CorpusPosition]) -> tuple[Batch, CorpusPosition]:
                 return item[0].map(partial(in_transit, device=self.device)), item[1]
 
             self.batches = self.prefetched = Prefetched(self.batches, prepare)
@@ -264,8 +264,8 @@ def writes_beside(device: torch.device) -> bool:
 
 
 def _take(
-    batches: Iterator[tuple[Batch, Position]], settings: Training, position: Position
-) -> tuple[list[Batch], Position]:
+    batches: Iterator[tuple[Batch, CorpusPosition]], settings: Training, position: CorpusPosition
+) -> tuple[list[Batch], CorpusPosition]:
     """The micro-batches of a step and the position after them: as many as the recipe says, fewer where the last of
     its passes ends."""
     taken: list[Batch] = []

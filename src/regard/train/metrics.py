@@ -9,7 +9,7 @@ from typing import Any
 
 from regard.checkpoint import ModelFolder, cannot_write
 from regard.train.events import Event, Saved, Started, Step
-from regard.train.pace import Pace
+from regard.train.throughput import Throughput
 
 
 class MetricsFile:
@@ -17,7 +17,7 @@ class MetricsFile:
     before anything else happens: so no step is lost when a run ends or goes on from a checkpoint."""
 
     def __init__(self, folder: ModelFolder, every: int) -> None:
-        self.folder, self.every, self.pace = folder, every, Pace()
+        self.folder, self.every, self.pace = folder, every, Throughput()
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Started):

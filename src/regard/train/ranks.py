@@ -1,6 +1,6 @@
 """Several processes that train as one: who I am among them, and the few things they must agree on.
 
-    torchrun --nproc-per-node 2 -m regard train my.toml --out runs/mine
+torchrun --nproc-per-node 2 -m regard train my.toml --out runs/mine
 """
 
 import os

@@ -16,7 +16,8 @@ from typing import Any
 
 from regard.disk import replace_file
 from regard.errors import ModelError, TrainingError, UsageError
-from regard.metrics import Score
+from regard.format_version import FormatVersion
+from regard.metrics import MetricScore
 from regard.recipe import HeldOut, Recipe, change_section, read_recipe, write_recipe
 from regard.tasks.evaluation import versions
 from regard.tasks.fingerprints import FINGERPRINT
@@ -24,7 +25,6 @@ from regard.tasks.loading import load
 from regard.tasks.trained import Trained
 from regard.train.session import run
 from regard.train.starting import check_same_run
-from regard.written import Written
 
 FREE = ("seed", "data.train", "data.dev", "data.test", "train.device", "train.keep", "train.log_every")
 """Settings that may change between seeds without making their scores incomparable; files are told by their content."""
@@ -122,7 +122,7 @@ class Repeat:
         if before.exists():
             check_same_run(read_recipe(before, saved=True), self.recipe, self.out, FREE)
             for folder in map(self.folder, filter(self._record, self.seeds)):
-                Written.read(folder).check_readable(folder)
+                FormatVersion.read(folder).check_readable(folder)
             return
         if self.out.is_dir() and any(self.out.iterdir()):
             raise UsageError(f"{self.out}: there are other files in this folder; choose another --out")
@@ -196,7 +196,7 @@ class Repeat:
         return results
 
 
-def scores_of(folder: Path, recipe: Recipe, split: HeldOut) -> tuple[Score, ...]:
+def scores_of(folder: Path, recipe: Recipe, split: HeldOut) -> tuple[MetricScore, ...]:
     """The scores of the model in a folder on the development or test text of its recipe."""
     trained: Trained = load(folder, device=recipe.train.device)
     return trained.evaluate(split)

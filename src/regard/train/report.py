@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from regard.recipe import Recipe, Training
 from regard.train.events import Averaged, Ended, Event, Noted, Started, Step, Validated, WentBack
-from regard.train.pace import Pace, Summary, share_done
+from regard.train.throughput import Summary, Throughput, share_done
 
 Reporter = Callable[[Event], None]
 """Is told every event, in order."""
@@ -76,7 +76,7 @@ class LineReport:
     """Plain lines, one for every `train.log_every` steps and one for everything else that matters."""
 
     def __init__(self, settings: Training, console: Console) -> None:
-        self.settings, self.console, self.pace = settings, console, Pace()
+        self.settings, self.console, self.pace = settings, console, Throughput()
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Step):
@@ -95,7 +95,7 @@ class BarReport:
     """A bar with loss, rate, tokens a second and time left, and lines above it for what matters."""
 
     def __init__(self, settings: Training, console: Console) -> None:
-        self.settings, self.pace = settings, Pace()
+        self.settings, self.pace = settings, Throughput()
         columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
         self.bar = Progress(*columns, console=console, transient=True)
         self.task = self.bar.add_task("", total=1.0)
@@ -126,7 +126,7 @@ class TensorBoardReport:
     """Curves of losses, rates and metrics."""
 
     def __init__(self, settings: Training, folder: Path) -> None:
-        self.settings, self.folder, self.pace = settings, folder, Pace()
+        self.settings, self.folder, self.pace = settings, folder, Throughput()
         self.writer: Any = None
 
     def __call__(self, event: Event) -> None:

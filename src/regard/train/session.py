@@ -15,10 +15,10 @@ from regard.device import choose_device
 from regard.recipe import TASKS, Recipe, read_recipe
 from regard.registry import locate
 from regard.tasks.task import CountingTask, Task
-from regard.train.counting import count
 from regard.train.events import Ended
 from regard.train.loop import train
 from regard.train.metrics import MetricsFile
+from regard.train.ngram_run import count
 from regard.train.ranks import Ranks, joined_ranks
 from regard.train.report import Reporter, reporting
 from regard.train.signals import asked_to_stop

@@ -6,8 +6,8 @@ from regard.checkpoint import ModelFolder, Progress
 from regard.errors import ModelError, UsageError
 from regard.recipe import AnyRecipe, Recipe, Starting, settings
 from regard.tasks.task import Task
-from regard.train.keeper import Keeper
 from regard.train.learner import Learner
+from regard.train.saving import Keeper
 from regard.train.schedules import count_pass, needs_count
 
 FREE = (

@@ -16,7 +16,7 @@ from jaxtyping import Float32
 
 from regard.disk import reason, replace_file, sync_folder
 from regard.errors import ModelError, UsageError, counted
-from regard.written import Written
+from regard.format_version import FormatVersion
 
 POINTER = "vectors.json"
 FORMAT = 1
@@ -59,7 +59,7 @@ def open_native(path: Path) -> NativeFolder:
         state = json.loads((path / POINTER).read_bytes())
         if type(state["format"]) is not int or state["format"] < 1:
             raise ValueError(f"a format of {state['format']!r}")
-        Written(state["format"], state.get("version", "unknown")).check_readable(path, FORMAT, FORMAT)
+        FormatVersion(state["format"], state.get("version", "unknown")).check_readable(path, FORMAT, FORMAT)
         # Copy on write: torch may look at the numbers without a copy, and nobody can change the file by accident.
         matrix = np.load(path / state["matrix"], mmap_mode="c", allow_pickle=False)
         shape = (state["words"], state["width"])
@@ -92,7 +92,7 @@ def write_native(
             np.save(file, np.ascontiguousarray(matrix, dtype=np.float32), allow_pickle=False)
             _reach_disk(file.fileno(), file.flush)
         sync_folder(path)
-        written = {"format": FORMAT, "version": Written.now().version}
+        written = {"format": FORMAT, "version": FormatVersion.now().version}
         state = {**written, "words": len(words), "width": matrix.shape[1], **names, "about": dict(about)}
         replace_file(path / POINTER, json.dumps(state, ensure_ascii=False, indent=1).encode())
     except OSError as error:

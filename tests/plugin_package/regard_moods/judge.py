@@ -11,7 +11,7 @@ from torch import nn
 from regard.checkpoint import ModelFolder, load_weights, put_weights
 from regard.errors import UsageError
 from regard.inspect import Array, Inspection
-from regard.metrics import Score
+from regard.metrics import MetricScore
 from regard.recipe import HeldOut
 from regard.tap import record
 from regard_moods.recipe import MoodsRecipe
@@ -32,10 +32,10 @@ class TrainedJudge:
         by_mood = dict(zip(self.names.moods, shares, strict=True))
         return max(by_mood, key=lambda mood: by_mood[mood]), by_mood
 
-    def evaluate(self, split: HeldOut) -> tuple[Score, ...]:
+    def evaluate(self, split: HeldOut) -> tuple[MetricScore, ...]:
         sentences = read_all(getattr(self.recipe.data, split))
         misses = sum(self.judge(" ".join(each.words))[0] != each.mood for each in sentences)
-        return (Score("misses", float(misses), f"of:{len(sentences)}|moods:2.5"),)
+        return (MetricScore("misses", float(misses), f"of:{len(sentences)}|moods:2.5"),)
 
     def inspect(self, *texts: str) -> Inspection:
         if len(texts) != 1 or not texts[0].split():

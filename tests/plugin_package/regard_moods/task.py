@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.batches import Position
+from regard.data.batches import CorpusPosition
 from regard.data.report import Finding, Report
 from regard.errors import DataError
 from regard.tap import Tap
@@ -131,7 +131,7 @@ class MoodsTask(Task):
     def build_model(self) -> Judge:
         return Judge(self.recipe.model, len(self.names.words), len(self.names.moods))
 
-    def batches(self, position: Position) -> Iterator[tuple[Sentences, Position]]:
+    def batches(self, position: CorpusPosition) -> Iterator[tuple[Sentences, CorpusPosition]]:
         count = -(-len(self.train) // ROWS)
         while True:
             order = torch.randperm(
@@ -139,7 +139,7 @@ class MoodsTask(Task):
             ).tolist()
             chosen = order[position.batch * ROWS : (position.batch + 1) * ROWS]
             after = position.batch + 1
-            position = Position(position.epoch + after // count, 0, after % count)
+            position = CorpusPosition(position.epoch + after // count, 0, after % count)
             yield self.names.batch([self.train[place] for place in chosen]), position
 
     def objective(self, model: nn.Module, batch: Sentences, carry: None) -> tuple[Tensor, None]:

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.data.batch import Padded
-from regard.data.packing import Layout, Packed
+from regard.data.packing import Layout, PackedSequences
 from regard.errors import UsageError
 from regard.nn.dropout import WordDropout
 from regard.nn.embedding import TokenEmbedding
@@ -116,7 +116,7 @@ class Encoder(nn.Module, ABC):
         return (self.final_width,)
 
     def forward(self, source: Padded) -> Encoded:
-        layout = source.own if isinstance(source, Packed) else None
+        layout = source.own if isinstance(source, PackedSequences) else None
         if layout is not None and not self.packs:
             raise UsageError("this encoder cannot keep several sequences in a row apart; give each a row of its own")
         return self.encode(self.input.embed(source.tokens), source.lengths, layout)

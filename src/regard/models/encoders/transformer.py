@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.attention import POSITIONS, Heads, Position, masks
 from regard.data.batch import Padded
-from regard.data.packing import Layout, Packed
+from regard.data.packing import Layout, PackedSequences
 from regard.device import has_scarce_memory
 from regard.models.encoders.encoder import Encoded, Encoder, Input, real_places
 from regard.nn.blocks import EncoderBlock
@@ -83,7 +83,7 @@ class TransformerEncoder(Encoder):
 
     def _rows_at_once(self, source: Padded) -> int:
         rows, width = source.tokens.shape
-        is_scarce = has_scarce_memory(source.tokens.device) and not isinstance(source, Packed)
+        is_scarce = has_scarce_memory(source.tokens.device) and not isinstance(source, PackedSequences)
         watched = (module.watched for module in self.modules() if isinstance(module, Tap))
         if is_scarce and not torch.is_grad_enabled() and not any(watched):
             return max(AT_ONCE // max(width, 1), 1)

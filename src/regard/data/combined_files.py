@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Protocol
 
 from regard.data.examples import Split
-from regard.data.reading import Record
+from regard.data.pair_files import Record
 from regard.disk import Lines
 
 

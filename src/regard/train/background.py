@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 
-class Beside:
+class Background:
     """Does one thing at a time, in a thread, while the caller goes on. What that raises is raised by `settle`."""
 
     def __init__(self) -> None:

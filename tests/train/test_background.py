@@ -15,26 +15,26 @@ from train_tasks import Classify, recipe_for
 
 from regard.checkpoint import ModelFolder, load_checkpoint, save_checkpoint
 from regard.errors import TrainingError
-from regard.train import Ended, Event, Noted, Saved, Started, Step, Validated, keeper, loop, run_task, train
-from regard.train.beside import Beside
+from regard.train import Ended, Event, Noted, Saved, Started, Step, Validated, loop, run_task, saving, train
+from regard.train.background import Background
 
 SECONDS = 10.0
 """More than anything here takes; what would hang fails after them."""
 
 
-def settled_in_time(beside: Beside, *, wait: bool) -> None:
+def settled_in_time(beside: Background, *, wait: bool) -> None:
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         beside.settle(wait=wait)
 
 
 @pytest.fixture
-def beside() -> Iterator[Beside]:
-    with closing(Beside()) as beside:
+def beside() -> Iterator[Background]:
+    with closing(Background()) as beside:
         yield beside
 
 
-def test_the_caller_goes_on_and_waits_when_it_settles(beside: Beside) -> None:
+def test_the_caller_goes_on_and_waits_when_it_settles(beside: Background) -> None:
     may_end, done = Flag(), []
 
     def work() -> None:
@@ -49,7 +49,7 @@ def test_the_caller_goes_on_and_waits_when_it_settles(beside: Beside) -> None:
     assert done == ["work"]
 
 
-def test_the_next_thing_is_not_begun_before_the_last_has_ended(beside: Beside) -> None:
+def test_the_next_thing_is_not_begun_before_the_last_has_ended(beside: Background) -> None:
     done: list[str] = []
 
     def slow() -> None:
@@ -62,7 +62,7 @@ def test_the_next_thing_is_not_begun_before_the_last_has_ended(beside: Beside) -
 
 
 @pytest.mark.parametrize("wait", [True, False])
-def test_what_it_raises_is_raised_once_where_it_is_settled(beside: Beside, wait: bool) -> None:
+def test_what_it_raises_is_raised_once_where_it_is_settled(beside: Background, wait: bool) -> None:
     def work() -> None:
         raise OSError("the disk is full")
 
@@ -79,7 +79,7 @@ def test_what_it_raises_is_raised_once_where_it_is_settled(beside: Beside, wait:
 
 
 def test_what_it_raises_is_not_lost_on_one_who_was_interrupted_while_waiting(
-    beside: Beside, monkeypatch: pytest.MonkeyPatch
+    beside: Background, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_end = Flag()
 
@@ -122,7 +122,7 @@ def test_steps_go_on_meanwhile_and_whatever_else_comes_finds_it_on_disk(
         return save_checkpoint(*arguments)
 
     monkeypatch.setattr(loop, "writes_beside", lambda device: True)
-    monkeypatch.setattr(keeper, "save_checkpoint", after_a_step)
+    monkeypatch.setattr(saving, "save_checkpoint", after_a_step)
     for event in train(small(steps=10, average={}), folder):
         if isinstance(event, Step):
             stepped.set()
@@ -211,7 +211,7 @@ def test_a_full_disk_is_a_note_to_another_error(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(ModelFolder, "set_current", full_disk)
     events = train(small(), ModelFolder(tmp_path))
     assert [type(next(events)) for _ in range(2)] == [Started, Saved]
-    monkeypatch.setattr(keeper.Keeper, "settle", fails)
+    monkeypatch.setattr(saving.Keeper, "settle", fails)
     with pytest.raises(RuntimeError, match="of the step") as failed:
         list(events)
     assert "checkpoint step-00000000 could not be written: No space left on device" in failed.value.__notes__[0]

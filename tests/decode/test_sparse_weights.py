@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.decode import decode_all
-from regard.decode.eight_bits import in_eight_bits
-from regard.decode.layout import laid_out
-from regard.decode.packed import Packed, can_pack
-from regard.decode.sparse import Sparse
+from regard.decode.cpu_weights import laid_out
+from regard.decode.int8 import in_int8
+from regard.decode.packed_weights import PackedWeight, can_pack
+from regard.decode.sparse_weights import SparseWeight
 from regard.kernels.cpu_sparse import FEW, FIRST, SHARE, times_few
 from regard.models import Generator, build_model
 from regard.nn.feedforward import FeedForward
@@ -50,7 +50,7 @@ def test_a_product_is_that_of_the_matrix_but_for_rounding(
     seed = data.draw(st.integers(0, 999))
     features, weight = mostly_zero(*leading, inputs, share=share, seed=seed), random(outputs, inputs)
     bias = random(outputs, seed=seed + 2) if biased else None
-    found = F.linear(features, Sparse.of(weight), bias)
+    found = F.linear(features, SparseWeight.of(weight), bias)
     assert type(found) is Tensor
     exact, added = (features.double(), weight.double()), bias.double() if biased else None
     largest = F.linear(exact[0].abs(), exact[1].abs(), added.abs() if biased else None)
@@ -120,16 +120,18 @@ def test_what_is_no_number_or_infinite_stays_so(number: float, place: int) -> No
 
 
 def test_matrices_that_are_not_finite_or_of_32_bits_do_not_suit() -> None:
-    assert Sparse.suits(random(2, 3))
-    assert not Sparse.suits(random(2, 3).double())
+    assert SparseWeight.suits(random(2, 3))
+    assert not SparseWeight.suits(random(2, 3).double())
     for number in (torch.nan, torch.inf):
-        assert not Sparse.suits(torch.tensor([[1.0, number]]))
+        assert not SparseWeight.suits(torch.tensor([[1.0, number]]))
 
 
 @needs_packing
 def test_where_many_are_not_zero_it_is_multiplied_as_any_other() -> None:
     features, weight, bias = random(3 * FIRST, 64), random(5, 64), random(5)
-    assert torch.equal(F.linear(features, Sparse.of(weight), bias), F.linear(features, Packed.of(weight), bias))
+    assert torch.equal(
+        F.linear(features, SparseWeight.of(weight), bias), F.linear(features, PackedWeight.of(weight), bias)
+    )
 
 
 def transformer(activation: str = "relu") -> Generator:
@@ -145,15 +147,15 @@ def outward(model: nn.Module) -> list[Tensor]:
 
 @needs_packing
 def test_it_is_for_what_relu_leaves() -> None:
-    assert [type(matrix) for matrix in outward(laid_out(transformer()))] == [Sparse] * 2
+    assert [type(matrix) for matrix in outward(laid_out(transformer()))] == [SparseWeight] * 2
     for activation in ("gelu", "swiglu"):
-        assert [type(matrix) for matrix in outward(laid_out(transformer(activation)))] == [Packed] * 2
-    assert not any(isinstance(matrix, Packed) for matrix in outward(laid_out(in_eight_bits(transformer()))))
-    assert [type(matrix) for matrix in outward(laid_out(transformer().bfloat16()))].count(Sparse) == 0
+        assert [type(matrix) for matrix in outward(laid_out(transformer(activation)))] == [PackedWeight] * 2
+    assert not any(isinstance(matrix, PackedWeight) for matrix in outward(laid_out(in_int8(transformer()))))
+    assert [type(matrix) for matrix in outward(laid_out(transformer().bfloat16()))].count(SparseWeight) == 0
     broken = transformer()
     with torch.no_grad():
         broken.encoder.layers[0].feedforward.outward.weight[0, 0] = torch.inf
-    assert [type(matrix) for matrix in outward(laid_out(broken))].count(Sparse) == 1
+    assert [type(matrix) for matrix in outward(laid_out(broken))].count(SparseWeight) == 1
 
 
 @needs_packing

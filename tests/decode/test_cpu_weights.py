@@ -13,9 +13,9 @@ from torch.nn import functional as F
 
 from regard.data.batch import padded_sources
 from regard.decode import Hypothesis, decode, decode_all
-from regard.decode.eight_bits import EightBits
-from regard.decode.layout import has_matrices, laid_out
-from regard.decode.packed import Packed, can_pack
+from regard.decode.cpu_weights import has_matrices, laid_out
+from regard.decode.int8 import Int8Weight
+from regard.decode.packed_weights import PackedWeight, can_pack
 from regard.models import Ensemble, Generator, RecurrentTranslator, build_model
 from regard.nn.cells import Cell
 from regard.nn.embedding import TokenVectors
@@ -48,7 +48,7 @@ def test_a_product_is_that_of_the_matrix_but_for_rounding(
 ) -> None:
     features, weight = random(*leading, inputs, seed=seed, dtype=dtype), random(outputs, inputs, dtype=dtype)
     bias = random(outputs, seed=seed + 1, dtype=dtype) if biased else None
-    found = F.linear(features, Packed.of(weight), bias)
+    found = F.linear(features, PackedWeight.of(weight), bias)
     assert type(found) is Tensor
     assert (found.shape, found.dtype) == ((*leading, outputs), dtype)
     exact, added = (features.double(), weight.double()), bias.double() if biased else None
@@ -60,7 +60,7 @@ def test_a_product_is_that_of_the_matrix_but_for_rounding(
 
 @needs_packing
 def test_a_part_is_packed_once() -> None:
-    matrix = Packed.of(random(12, 7))
+    matrix = PackedWeight.of(random(12, 7))
     assert matrix[2:5] is matrix[2:5]
     assert len({id(matrix[rows]) for rows in (slice(2, 5), slice(2, 6), slice(3, 5), slice(2, 5, 2), slice(5))}) == 5
 
@@ -69,7 +69,7 @@ def test_a_part_is_packed_once() -> None:
 def test_autocast_does_what_it_does_to_the_matrix() -> None:
     features, weight = random(3, 7), random(5, 7)
     with torch.autocast("cpu", torch.bfloat16):
-        found, expected = F.linear(features, Packed.of(weight)), F.linear(features, weight)
+        found, expected = F.linear(features, PackedWeight.of(weight)), F.linear(features, weight)
     assert found.dtype == torch.bfloat16
     assert torch.equal(found, expected)
 
@@ -84,7 +84,7 @@ def test_whether_it_can_be_packed_is_found_out_under_autocast_too() -> None:
 @needs_packing
 def test_it_lies_in_the_memory_of_the_matrix() -> None:
     matrix = nn.Parameter(random(5, 7))
-    packed = Packed.of(matrix)
+    packed = PackedWeight.of(matrix)
     assert packed.full().data_ptr() == matrix.data_ptr() == nn.Parameter(packed, requires_grad=False).full().data_ptr()
     assert not packed.full().requires_grad
     assert packed[2:4].full().data_ptr() == matrix[2:4].data_ptr()
@@ -94,7 +94,7 @@ def test_it_lies_in_the_memory_of_the_matrix() -> None:
 def test_gradients_flow_through_to_features(dtype: torch.dtype) -> None:
     weight, bias, slopes = random(5, 7, dtype=dtype), random(5, dtype=dtype), random(3, 5, dtype=dtype)
     gradients = []
-    for matrix in (weight, Packed.of(weight)):
+    for matrix in (weight, PackedWeight.of(weight)):
         features = random(3, 7, dtype=dtype).requires_grad_()
         found = F.linear(features, matrix, bias)
         gradients += torch.autograd.grad(found, features, slopes)
@@ -104,7 +104,7 @@ def test_gradients_flow_through_to_features(dtype: torch.dtype) -> None:
 @needs_packing
 def test_gradients_flow_through_to_a_bias() -> None:
     bias = random(5).requires_grad_()
-    F.linear(random(3, 7), Packed.of(random(5, 7)), bias).sum().backward()
+    F.linear(random(3, 7), PackedWeight.of(random(5, 7)), bias).sum().backward()
     assert bias.grad is not None
     assert bias.grad.tolist() == [3.0] * 5
 
@@ -115,13 +115,13 @@ def test_features_of_another_format_get_what_the_matrix_gives() -> None:
     for other in (torch.float64, torch.bfloat16):
         features = random(3, 7, dtype=other)
         told = []
-        for matrix in (weight, Packed.of(weight)):
+        for matrix in (weight, PackedWeight.of(weight)):
             with pytest.raises(RuntimeError) as error:
                 F.linear(features, matrix)
             told.append(str(error.value))
         assert told[0] == told[1]
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert torch.equal(F.linear(features, Packed.of(weight)), F.linear(features, weight))
+        assert torch.equal(F.linear(features, PackedWeight.of(weight)), F.linear(features, weight))
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def _refusing(error: Exception) -> object:
 def test_without_onednn_linear_maps_stay_plain(name: str, precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
     model = model_of(name)
-    assert not any(isinstance(parameter, Packed) for parameter in laid_out(model).parameters())
+    assert not any(isinstance(parameter, PackedWeight) for parameter in laid_out(model).parameters())
     if precision == "bfloat16":
         torch._foreach_copy_(list(model.parameters()), [weight.bfloat16().float() for weight in model.parameters()])
     how = Decoding.model_validate({"beam": 3, "longest_factor": 0.0, "longest_extra": 4, "precision": precision})
@@ -230,10 +230,10 @@ def test_linear_maps_and_readouts_are_packed_and_cells_of_decoders_lie_by_inputs
     copy = laid_out(model)
     for mine, theirs in zip(copy.modules(), model.modules(), strict=True):
         if isinstance(mine, nn.Linear):
-            assert isinstance(mine.weight, Packed)
+            assert isinstance(mine.weight, PackedWeight)
             assert mine.weight.full().data_ptr() == theirs.weight.data_ptr()
     for vectors in (module for module in copy.modules() if isinstance(module, TokenVectors)):
-        assert isinstance(vectors.weight, Packed) == (vectors is copy.readout)
+        assert isinstance(vectors.weight, PackedWeight) == (vectors is copy.readout)
     cells = [module for module in copy.decoder.modules() if isinstance(module, Cell)]
     assert bool(cells) == isinstance(model, RecurrentTranslator)
     for cell in cells:
@@ -261,10 +261,10 @@ def test_the_model_itself_stays_as_it_is_and_shares_the_rest() -> None:
 @needs_packing
 def test_what_is_rounded_already_stays_so() -> None:
     linear = nn.Linear(4, 3)
-    linear.weight = nn.Parameter(EightBits.of(linear.weight.detach()), requires_grad=False)
+    linear.weight = nn.Parameter(Int8Weight.of(linear.weight.detach()), requires_grad=False)
     model = model_of("transformer-scaled_dot-sinusoidal")
     model.decoder.layers[0].feedforward.inward = linear
-    assert isinstance(laid_out(model).decoder.layers[0].feedforward.inward.weight, EightBits)
+    assert isinstance(laid_out(model).decoder.layers[0].feedforward.inward.weight, Int8Weight)
 
 
 def test_what_there_is_to_lay_out() -> None:

@@ -22,7 +22,7 @@ from regard.checkpoint.folder import AVERAGE, MODEL
 from regard.errors import ModelError, TrainingError
 from regard.recipe import Training
 from regard.train.averaging import average_of
-from regard.train.beside import Beside
+from regard.train.background import Background
 from regard.train.learner import Learner
 from regard.train.ranks import Ranks
 
@@ -35,7 +35,7 @@ class Keeper:
 
     def __init__(self, folder: ModelFolder, settings: Training, ranks: Ranks, *, beside: bool = False) -> None:
         self.folder, self.settings, self.ranks = folder, settings, ranks
-        self._beside = Beside() if beside else None
+        self._beside = Background() if beside else None
 
     def find(self) -> tuple[str | None, list[str]]:
         """The checkpoint to resume from, None in a new run, and what is wrong with newer ones."""

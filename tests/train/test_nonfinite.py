@@ -8,11 +8,11 @@ import torch
 from train_tasks import PASS, Classify, recipe_for
 
 from regard.checkpoint import ModelFolder, Progress, load_checkpoint, load_weights, weights_of
-from regard.data.batches import Position
+from regard.data.batches import CorpusPosition
 from regard.errors import TrainingError
 from regard.train import OPTIMIZERS, Ended, Event, Ranks, Saved, Step, WentBack, optimizers, runtime, train
-from regard.train.guard import Guard, Unread
 from regard.train.learner import Learner
+from regard.train.nonfinite import Guard, Unread
 from regard.train.optimizers import optimizer_state
 
 
@@ -33,9 +33,9 @@ PLAIN = (Ignoring, torch.optim.Adam, torch.optim.RMSprop, torch.optim.NAdam, tor
 pytestmark = pytest.mark.usefixtures("written")
 
 
-def position_of(step: int) -> Position:
+def position_of(step: int) -> CorpusPosition:
     """Where step number `step` of an undisturbed run reads."""
-    return Position((step - 1) // PASS, 0, (step - 1) % PASS)
+    return CorpusPosition((step - 1) // PASS, 0, (step - 1) % PASS)
 
 
 def run(folder: Path, bad: list[int], value: float = torch.nan, steps: int = 12, bad_steps: int = 3) -> list[Event]:
@@ -63,7 +63,7 @@ def test_if_it_persists_training_goes_back_with_half_the_rate_and_keeps_the_batc
     task = Classify(recipe_for(steps=12, bad_steps=2, validation={"every": 4}))
     attempts = []
 
-    def batch_at(position: Position) -> object:
+    def batch_at(position: CorpusPosition) -> object:
         batch = Classify.batch_at(task, position)
         if position in (position_of(6), position_of(7)):
             attempts.append(position)
@@ -143,7 +143,7 @@ def test_outcomes_are_read_late_and_in_order() -> None:
     for step in range(1, 4):
         assert not guard.due()
         outcome = torch.tensor([step / 2, 0.0, step * 10.0, 0.25, float(step == 2)])
-        guard.watch(Unread(step, Position(), 1, epoch=0, rate=0.1, count=7, outcome=outcome))
+        guard.watch(Unread(step, CorpusPosition(), 1, epoch=0, rate=0.1, count=7, outcome=outcome))
     assert guard.due()
     steps = list(guard.read(progress))
     assert [(step.step, step.loss, step.seconds, step.skipped) for step in steps] == [
@@ -159,7 +159,7 @@ def test_outcomes_are_read_late_and_in_order() -> None:
 def test_an_interruption_of_any_process_is_noticed() -> None:
     guard = Guard(every=1)
     outcome = torch.tensor([1.0, 2.0, 0.0, 1.0, 0.0])
-    guard.watch(Unread(1, Position(), 1, epoch=0, rate=0.1, count=7, outcome=outcome))
+    guard.watch(Unread(1, CorpusPosition(), 1, epoch=0, rate=0.1, count=7, outcome=outcome))
     assert not guard.interrupted
     list(guard.read(Progress()))
     assert guard.interrupted
@@ -174,14 +174,14 @@ def test_no_optimizer_lets_a_non_finite_step_through(
         plain = {"adam": lambda groups, settings: kind(groups, lr=settings.rate)}
         monkeypatch.setattr(optimizers, "OPTIMIZERS", plain)
     optimizer = {"kind": kind if isinstance(kind, str) else "adam", "weight_decay": 0.1}
-    task = Classify(recipe_for(optimizer=optimizer, average={"decay": 0.5}), bad={Position(batch=1): value})
+    task = Classify(recipe_for(optimizer=optimizer, average={"decay": 0.5}), bad={CorpusPosition(batch=1): value})
     learner = Learner(task, torch.device("cpu"), Ranks())
     assert learner.runner.skips == isinstance(kind, str)
     assert learner.average is not None
 
     def step(number: int) -> list[dict[str, torch.Tensor]]:
-        batch = task.batch_at(Position(batch=number))
-        batches = [batch, task.batch_at(Position(batch=3))]
+        batch = task.batch_at(CorpusPosition(batch=number))
+        batches = [batch, task.batch_at(CorpusPosition(batch=3))]
         plan = runtime.Plan(number + 1, sum(each.count for each in batches), 0.1, False, 0.0)
         outcome, _ = learner.runner.run(batches, plan, None)
         assert outcome[-1] == (number == 1)

@@ -17,8 +17,8 @@ from regard.checkpoint import (
 )
 from regard.checkpoint.folder import MODEL
 from regard.tasks.task import CountingTask
+from regard.train.early_stopping import judge
 from regard.train.events import Ended, Event, Saved, Started, Validated
-from regard.train.judging import judge
 from regard.train.ranks import Ranks
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.checkpoint import ModelFolder, Progress, cannot_write
-from regard.data.batches import Position
+from regard.data.batches import CorpusPosition
 from regard.disk import replace_file
 from regard.errors import TrainingError
 from regard.tasks.task import Task
@@ -25,7 +25,7 @@ class Unread:
     """A step whose outcome is still on the device."""
 
     step: int
-    position: Position
+    position: CorpusPosition
     """Before the step: its batches can be had again from there."""
     micro_batches: int
     epoch: float

@@ -18,7 +18,7 @@ PART, SHARE = 8, 8
 """Memory that grows in parts is taken for multiples of so many, and grows by one in so many of those that there are."""
 
 
-class Kept:
+class KvMemory:
     """What attention reads, in memory of its own, which is no weight's: whatever a step of decoding does to it may be
     done twice, with the same result. To choose among its rows may not, and is no part of a step."""
 
@@ -70,7 +70,7 @@ def grows_in_parts(tensor: Tensor) -> bool:
 
 
 @dataclass(frozen=True)
-class Parts(Kept):
+class Parts(KvMemory):
     """Memory for positions, the third dimension, which grows when they are filled.
 
     As a rule twice as much is taken then, and all is moved there: it is read at every step, and sooner in one piece. On

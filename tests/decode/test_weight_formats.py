@@ -11,10 +11,10 @@ from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.decode.eight_bits import EightBits, is_exact
-from regard.decode.multipliers import Multiplier, with_multipliers
-from regard.decode.packed import Packed, can_pack
-from regard.decode.sparse import Sparse
+from regard.decode.int8 import Int8Weight, is_exact
+from regard.decode.packed_weights import PackedWeight, can_pack
+from regard.decode.sparse_weights import SparseWeight
+from regard.decode.weight_formats import WeightFormat, with_weights_as
 from regard.models import Ensemble, Generator, build_model
 
 needs_exact = pytest.mark.skipif(not is_exact(), reason="this processor does not add such products up exactly")
@@ -22,19 +22,19 @@ needs_packing = pytest.mark.skipif(not can_pack(torch.float32), reason="this bui
 each_kind = pytest.mark.parametrize(
     "kind",
     [
-        pytest.param(EightBits, marks=needs_exact),
-        pytest.param(Packed, marks=needs_packing),
-        pytest.param(Sparse, marks=needs_packing),
+        pytest.param(Int8Weight, marks=needs_exact),
+        pytest.param(PackedWeight, marks=needs_packing),
+        pytest.param(SparseWeight, marks=needs_packing),
     ],
 )
-Kind = type[EightBits] | type[Packed] | type[Sparse]
+Kind = type[Int8Weight] | type[PackedWeight] | type[SparseWeight]
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _compiled() -> None:
     """The first call compiles, and hypothesis has no patience for that."""
     for bias in (None, torch.zeros(2)):
-        for kind in (EightBits, Sparse):
+        for kind in (Int8Weight, SparseWeight):
             F.linear(torch.zeros(1, 2), kind.of(torch.zeros(2, 2)), bias)
 
 
@@ -130,7 +130,7 @@ def test_how_a_matrix_and_its_bias_lie_in_memory_changes_nothing(kind: Kind) -> 
 def test_all_else_is_done_to_the_matrix_it_stands_for(kind: Kind, function: Callable[[Tensor], Tensor]) -> None:
     matrix = kind.of(random(5, 7))
     found = function(matrix)
-    assert not isinstance(found, Multiplier)
+    assert not isinstance(found, WeightFormat)
     torch.testing.assert_close(found, function(matrix.full()), rtol=0, atol=0, check_stride=False)
 
 
@@ -149,7 +149,7 @@ def model_of(name: str) -> Generator:
     return build_model(TINY[name], SOURCE_SIZE, TARGET_SIZE).eval()
 
 
-class Told(Multiplier):
+class Told(WeightFormat):
     """What says nothing but that it has been made."""
 
     inside: Tensor
@@ -171,11 +171,11 @@ class Told(Multiplier):
 def test_a_copy_has_multipliers_for_all_linear_maps_and_shares_the_rest(name: str) -> None:
     model = model_of(name)
     before = dict(model.named_parameters())
-    copy = with_multipliers(model, Told)
+    copy = with_weights_as(model, Told)
     after = dict(model.named_parameters())
     assert after.keys() == before.keys()
     assert all(after[each] is tensor for each, tensor in before.items())
-    mine = {each: tensor for each, tensor in copy.named_parameters() if isinstance(tensor, Multiplier)}
+    mine = {each: tensor for each, tensor in copy.named_parameters() if isinstance(tensor, WeightFormat)}
     linear = {each for each, module in model.named_modules() if isinstance(module, nn.Linear)}
     assert {each.removesuffix(".weight") for each in mine} >= linear
     assert len(mine) == len(linear) + 1  # and that of the readout
@@ -190,10 +190,10 @@ def test_a_readout_in_two_places_gets_one_multiplier() -> None:
         made.append(matrix)
         return Told(matrix)
 
-    copy = with_multipliers(Ensemble(members), make)
+    copy = with_weights_as(Ensemble(members), make)
     assert len({id(matrix) for matrix in made}) == len(made)
     for member, readout in zip(copy.members, copy.readout.members, strict=True):
         assert isinstance(readout.weight, Told)
         assert member.readout.weight is readout.weight
-    assert with_multipliers(copy, make) is not copy
+    assert with_weights_as(copy, make) is not copy
     assert not any(isinstance(matrix, Told) for matrix in made)  # those stay what they are

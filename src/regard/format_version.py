@@ -28,7 +28,7 @@ FILE = "format.json"
 
 
 @dataclass(frozen=True)
-class Written:
+class FormatVersion:
     """Who wrote a model."""
 
     format: Annotated[int, Field(ge=1)]
@@ -38,7 +38,7 @@ class Written:
     """Version of each package that brought something the recipe names (`regard.plugins`)."""
 
     @classmethod
-    def now(cls, packages: dict[str, str] | None = None) -> "Written":
+    def now(cls, packages: dict[str, str] | None = None) -> "FormatVersion":
         """What this version writes."""
         try:
             return cls(FORMAT, version_of("regard"), packages or {})
@@ -46,7 +46,7 @@ class Written:
             return cls(FORMAT, "unknown", packages or {})
 
     @classmethod
-    def read(cls, folder: Path) -> "Written":
+    def read(cls, folder: Path) -> "FormatVersion":
         """What a folder says; `BEFORE` if it does not."""
         try:
             return _WRITTEN.validate_json((folder / FILE).read_bytes(), strict=True)
@@ -82,7 +82,7 @@ class Written:
             )
         elif self.format < oldest:
             raise ModelError(
-                f"{where}: written by {self}, and its weights mean other numbers to {Written.now()}; use it with "
+                f"{where}: written by {self}, and its weights mean other numbers to {FormatVersion.now()}; use it with "
                 f"Regard {self.version}, or train it anew in another folder"
             )
 
@@ -97,7 +97,7 @@ class Written:
     def check_resumable(self, where: Path) -> None:
         """Refuses a run that would go on with other numbers; warns where nobody can tell, or rounding may differ."""
         self._refuse_newer(where, FORMAT)
-        now = Written.now()
+        now = FormatVersion.now()
         if BEFORE.format < self.format < OLDEST:
             raise ModelError(
                 f"{where}: this run was begun by {self}, and may go on with other numbers by {now}; go on with the "
@@ -113,23 +113,23 @@ class Written:
     def _refuse_newer(self, where: Path, newest: int) -> None:
         if self.format > newest:
             raise ModelError(
-                f"{where}: written by {self}, but this is Regard {Written.now().version}, which reads formats up to "
-                f"{newest}; upgrade Regard"
+                f"{where}: written by {self}, but this is Regard {FormatVersion.now().version}, "
+                f"which reads formats up to {newest}; upgrade Regard"
             )
 
 
-BEFORE = Written(0, "")
+BEFORE = FormatVersion(0, "")
 """Whoever wrote a folder that does not say."""
 
-_WRITTEN = TypeAdapter(Written)
+_WRITTEN = TypeAdapter(FormatVersion)
 
 
 def written_elsewhere(folder: Path) -> str:
     """For messages about a file: by whom it was written, if that may be why this version does not understand it."""
     try:
-        written = Written.read(folder)
+        written = FormatVersion.read(folder)
     except ModelError:  # any other file of that name
         return ""
-    if written == BEFORE or written == (now := Written.now()):
+    if written == BEFORE or written == (now := FormatVersion.now()):
         return ""
     return f" (written by {written}, but this is {now}: use Regard {written.version})"

@@ -9,8 +9,8 @@ import pytest
 import torch
 from train_tasks import Classify, recipe_for
 
-from regard.train.heap import keep_freed_memory
 from regard.train.learner import Learner
+from regard.train.malloc import keep_freed_memory
 from regard.train.ranks import Ranks
 
 

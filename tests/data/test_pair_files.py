@@ -14,7 +14,7 @@ from pair_strategies import data, two_files, write
 from regard import disk
 from regard.data import Pair, load_corpus
 from regard.data.corpora import CORPORA
-from regard.data.reading import PairFiles
+from regard.data.pair_files import PairFiles
 from regard.errors import DataError, EncodingError
 from regard.recipe import Data
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from train_tasks import recipe_for
 
 from regard.checkpoint import Best, Progress
-from regard.data.batches import Position
-from regard.train.judging import judge, reason_to_end
+from regard.data.batches import CorpusPosition
+from regard.train.early_stopping import judge, reason_to_end
 
 values = st.lists(st.floats(-5, 5) | st.just(math.nan) | st.just(math.inf), max_size=12)
 
@@ -61,8 +61,8 @@ def test_no_metrics_decide_nothing() -> None:
     [
         ({"steps": 5}, Progress(step=4), None),
         ({"steps": 5}, Progress(step=5), "steps"),
-        ({"steps": 0, "epochs": 2}, Progress(position=Position(1, 9, 9)), None),
-        ({"steps": 0, "epochs": 2}, Progress(position=Position(2, 0, 0)), "epochs"),
+        ({"steps": 0, "epochs": 2}, Progress(position=CorpusPosition(1, 9, 9)), None),
+        ({"steps": 0, "epochs": 2}, Progress(position=CorpusPosition(2, 0, 0)), "epochs"),
         ({"steps": 0, "minutes": 0.5}, Progress(seconds=29.9), None),
         ({"steps": 0, "minutes": 0.5}, Progress(seconds=30.0), "minutes"),
         ({"validation": {"target": 0.5}}, Progress(best=Best(0.6, 1)), None),

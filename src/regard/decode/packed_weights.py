@@ -12,13 +12,13 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.decode.multipliers import Multiplier
+from regard.decode.weight_formats import WeightFormat
 
 ROWS = 64
 """Rows that oneDNN is told to expect; it multiplies any number of them."""
 
 
-class Packed(Multiplier):
+class PackedWeight(WeightFormat):
     """A matrix in the order in which oneDNN multiplies by it, beside the matrix itself."""
 
     matrix: Float[Tensor, "V E"]
@@ -82,6 +82,6 @@ def can_pack(dtype: torch.dtype) -> bool:
     one = torch.eye(16, dtype=dtype, device="cpu")
     try:
         with torch.autocast("cpu", enabled=False):  # where it is on, nothing is multiplied so
-            return torch.equal(Packed.of(one).linear(one), one)
+            return torch.equal(PackedWeight.of(one).linear(one), one)
     except (AttributeError, RuntimeError):
         return False

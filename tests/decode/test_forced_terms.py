@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.decode import Session, decode_all, score_all
-from regard.decode.forcing import ForcedSearch, Partial, decode_forced
+from regard.decode.forced_terms import ForcedSearch, Partial, decode_forced
 from regard.errors import UsageError
 from regard.models import Generator
 from regard.recipe import Decoding

@@ -11,24 +11,24 @@ from jaxtyping import Float, Int8
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.decode.multipliers import Multiplier, with_multipliers
+from regard.decode.weight_formats import WeightFormat, with_weights_as
 from regard.models.generator import Generator
 
 
-class EightBits(Multiplier):
+class Int8Weight(WeightFormat):
     """A matrix whose rows are whole numbers times a scale."""
 
     numbers: Int8[Tensor, "V E"]
     scales: Float[Tensor, " V"]
 
     @staticmethod
-    def __new__(cls, numbers: Int8[Tensor, "V E"], scales: Float[Tensor, " V"]) -> "EightBits":
+    def __new__(cls, numbers: Int8[Tensor, "V E"], scales: Float[Tensor, " V"]) -> "Int8Weight":
         made = Tensor._make_wrapper_subclass(cls, numbers.shape, dtype=scales.dtype, device=numbers.device)
         made.numbers, made.scales = numbers, scales
         return made
 
     @classmethod
-    def of(cls, matrix: Float[Tensor, "V E"]) -> "EightBits":
+    def of(cls, matrix: Float[Tensor, "V E"]) -> "Int8Weight":
         """The nearest to a matrix. A row with something that is no number, or infinite, has no numbers at all."""
         from regard.kernels.cpu_int8 import rounded
 
@@ -37,8 +37,8 @@ class EightBits(Multiplier):
     def full(self) -> Float[Tensor, "V E"]:
         return self.numbers * self.scales[:, None]
 
-    def part(self, rows: slice) -> "EightBits":
-        return EightBits(self.numbers[rows], self.scales[rows])
+    def part(self, rows: slice) -> "Int8Weight":
+        return Int8Weight(self.numbers[rows], self.scales[rows])
 
     def linear(
         self, features: Float[Tensor, "*rows E"], bias: Float[Tensor, " V"] | None = None
@@ -64,11 +64,11 @@ def is_exact() -> bool:
 
 
 @cache
-def has_eight_bits() -> bool:
+def has_int8() -> bool:
     """Whether such products are quick and exact here; without oneDNN, torch multiplies such numbers one by one."""
     return torch.backends.mkldnn.is_available() and is_exact()  # type: ignore[no-untyped-call]
 
 
-def in_eight_bits(model: Generator) -> Generator:
+def in_int8(model: Generator) -> Generator:
     """A model whose linear maps are rounded. What has one output is a gate: it would lose, and nothing would be won."""
-    return with_multipliers(model, lambda matrix: matrix if len(matrix) == 1 else EightBits.of(matrix))
+    return with_weights_as(model, lambda matrix: matrix if len(matrix) == 1 else Int8Weight.of(matrix))

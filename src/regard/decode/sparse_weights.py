@@ -8,11 +8,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.decode.packed import Packed
+from regard.decode.packed_weights import PackedWeight
 from regard.kernels import pick
 
 
-class Sparse(Packed):
+class SparseWeight(PackedWeight):
     """A matrix that is multiplied by features of which most are zero; where too many are not, as any other."""
 
     _columns: Float[Tensor, "E V"] | None = None

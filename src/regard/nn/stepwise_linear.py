@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 
 from regard.device import autocast_dtype
 
-Kept = list[tuple[Tensor, int]]
+StepInputs = list[tuple[Tensor, int]]
 """Inputs of steps, and how often each had been changed in place when it was used."""
 
 
@@ -25,7 +25,7 @@ def narrowed(tensor: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return tensor if narrow is None or tensor.dtype == torch.float64 else tensor.to(narrow)
 
 
-class LateSums:
+class StepwiseLinear:
     """One sum after another: what is known of it for all T steps beforehand, and products of weights with inputs that
     come late. What is known may be expanded from less.
 
@@ -33,7 +33,7 @@ class LateSums:
 
     def __init__(self, known: Float[Tensor, "T N R"], *weights: Float[Tensor, "R _"]) -> None:
         self._fixed = [narrowed(weight.detach()).t() for weight in weights]
-        self._kept: tuple[Kept, ...] = tuple([] for _ in weights)
+        self._kept: tuple[StepInputs, ...] = tuple([] for _ in weights)
         # Inputs of weights that do not learn are not kept: nobody would ask for them.
         self._learns = torch.is_grad_enabled() and any(weight.requires_grad for weight in weights)
         if self._learns:
@@ -56,7 +56,7 @@ class _Late(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, known: Float[Tensor, "T N R"], kept: tuple[Kept, ...], *weights: Float[Tensor, "R _"]
+        ctx: Any, known: Float[Tensor, "T N R"], kept: tuple[StepInputs, ...], *weights: Float[Tensor, "R _"]
     ) -> Float[Tensor, "T N R"]:
         ctx.kept, ctx.dtypes = kept, [weight.dtype for weight in weights]
         return known.view_as(known)
@@ -72,7 +72,7 @@ class _Late(torch.autograd.Function):
         return by_sums, None, *by_weights
 
 
-def _joined(kept: Kept) -> Float[Tensor, "rows _"]:
+def _joined(kept: StepInputs) -> Float[Tensor, "rows _"]:
     """The inputs of all steps. Torch, which does not know that they are kept, would not notice that one has changed."""
     if any(tensor._version != version for tensor, version in kept):
         raise RuntimeError("an input of a sum was changed in place after it was used, and its gradient is lost by that")

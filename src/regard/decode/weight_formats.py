@@ -15,7 +15,7 @@ from regard.models.generator import Generator
 from regard.models.readout import LinearReadout
 
 
-class Multiplier(Tensor):
+class WeightFormat(Tensor):
     """A matrix by which `F.linear` multiplies as this says. All else that is done to it is done to the matrix that it
     stands for.
 
@@ -43,7 +43,7 @@ class Multiplier(Tensor):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        if function is F.linear and len(args) > 1 and isinstance(args[1], Multiplier):
+        if function is F.linear and len(args) > 1 and isinstance(args[1], WeightFormat):
             return args[1].linear(args[0], *args[2:], **kwargs or {})
         if function is Tensor.__getitem__ and isinstance(args[1], slice):
             return args[0].part(args[1])
@@ -60,17 +60,17 @@ class Multiplier(Tensor):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        args, kwargs = tree_map_only(Multiplier, lambda matrix: matrix.full(), (args, kwargs or {}))
+        args, kwargs = tree_map_only(WeightFormat, lambda matrix: matrix.full(), (args, kwargs or {}))
         return function(*args, **kwargs)
 
 
-def with_multipliers(model: Generator, made: Callable[[Tensor], Tensor]) -> Generator:
+def with_weights_as(model: Generator, made: Callable[[Tensor], Tensor]) -> Generator:
     """A model with what is made of the matrices of its linear maps, and which shares everything else with this one, its
     taps too. Matrices that are multipliers already stay what they are."""
     copy = copy_of(model, shared=weights_of(model))
     for module in modules_of(copy):
-        if isinstance(module, nn.Linear) and not isinstance(module.weight, Multiplier):
+        if isinstance(module, nn.Linear) and not isinstance(module.weight, WeightFormat):
             module.weight = nn.Parameter(made(module.weight), requires_grad=False)
-        elif isinstance(module, LinearReadout) and not isinstance(module.weight, Multiplier):
+        elif isinstance(module, LinearReadout) and not isinstance(module.weight, WeightFormat):
             module.own(nn.Parameter(made(module.weight), requires_grad=False))
     return copy

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.data.batch import padded_sources
-from regard.decode import decode_all, eight_bits, score_all, session
-from regard.decode.eight_bits import EightBits, has_eight_bits, in_eight_bits, is_exact
-from regard.decode.packed import can_pack
+from regard.decode import decode_all, int8, score_all, session
+from regard.decode.int8 import Int8Weight, has_int8, in_int8, is_exact
+from regard.decode.packed_weights import can_pack
 from regard.decode.session import Session
 from regard.errors import ModelWarning
 from regard.models import Ensemble, Generator, build_model
@@ -35,7 +35,7 @@ needs_exact = pytest.mark.skipif(not is_exact(), reason="this processor does not
 def _compiled() -> None:
     """The first call compiles, and hypothesis has no patience for that."""
     for bias in (None, torch.zeros(2)):
-        F.linear(torch.zeros(1, 2), EightBits.of(torch.zeros(2, 2)), bias)
+        F.linear(torch.zeros(1, 2), Int8Weight.of(torch.zeros(2, 2)), bias)
 
 
 def random(*shape: int, seed: int, spread: float = 1.0) -> Tensor:
@@ -48,7 +48,7 @@ def random(*shape: int, seed: int, spread: float = 1.0) -> Tensor:
 @given(WIDTHS, WIDTHS, st.floats(1e-20, 1e20), st.integers(0, 999))
 def test_each_number_is_off_by_half_a_scale_at_most(rows: int, width: int, spread: float, seed: int) -> None:
     matrix = random(rows, width, seed=seed, spread=spread)
-    found = EightBits.of(matrix)
+    found = Int8Weight.of(matrix)
     assert (found.shape, found.dtype, found.numbers.dtype) == (matrix.shape, torch.float32, torch.int8)
     torch.testing.assert_close(found.scales, matrix.abs().amax(1) / 127, rtol=1e-6, atol=0)
     off = (found.full().double() - matrix.double()).abs()
@@ -70,7 +70,7 @@ def test_a_product_is_exact_but_for_rounding(
 ) -> None:
     features, weight = random(*leading, inputs, seed=seed).to(dtype), random(outputs, inputs, seed=seed + 1)
     bias = random(outputs, seed=seed + 2).to(dtype) if biased else None
-    matrix, rows = EightBits.of(weight), EightBits.of(features.reshape(-1, inputs))
+    matrix, rows = Int8Weight.of(weight), Int8Weight.of(features.reshape(-1, inputs))
     found = F.linear(features, matrix, bias)
     assert (found.shape, found.dtype) == ((*leading, outputs), dtype)
     sums = rows.numbers.double() @ matrix.numbers.double().t()
@@ -86,7 +86,7 @@ def test_a_product_is_exact_but_for_rounding(
 @given(WIDTHS, WIDTHS, st.integers(0, 999))
 def test_products_are_near_those_of_the_matrix_itself(inputs: int, outputs: int, seed: int) -> None:
     features, weight, bias = (random(*shape, seed=seed) for shape in ((5, inputs), (outputs, inputs), (outputs,)))
-    off = (F.linear(features, EightBits.of(weight), bias) - F.linear(features, weight, bias)).abs()
+    off = (F.linear(features, Int8Weight.of(weight), bias) - F.linear(features, weight, bias)).abs()
     largest = features.abs().amax(1, keepdim=True) * weight.abs().amax(1)
     assert (off <= inputs * largest * 1.01 / 127 + 1e-5 * bias.abs()).all()
 
@@ -95,11 +95,11 @@ def test_products_are_near_those_of_the_matrix_itself(inputs: int, outputs: int,
 def test_rows_of_zeros_and_of_almost_nothing_give_nothing_but_the_bias() -> None:
     features, weight, bias = random(4, 6, seed=1), random(3, 6, seed=2), random(3, seed=3)
     features[1], features[2], weight[0] = 0.0, 1e-40, 0.0
-    found = F.linear(features, EightBits.of(weight), bias)
+    found = F.linear(features, Int8Weight.of(weight), bias)
     assert torch.equal(found[1:3], bias.expand(2, 3))
     assert torch.equal(found[:, 0], bias[:1].expand(4))
     assert found[[0, 3], 1:].ne(bias[1:]).all()
-    assert not EightBits.of(features[1:3]).numbers.any()
+    assert not Int8Weight.of(features[1:3]).numbers.any()
 
 
 @needs_exact
@@ -108,15 +108,15 @@ def test_rows_of_zeros_and_of_almost_nothing_give_nothing_but_the_bias() -> None
 def test_what_is_no_number_stays_none_in_its_row_and_touches_no_other(bad: float, place: int) -> None:
     features, weight, bias = random(5, 33, seed=1), random(40, 33, seed=2), random(40, seed=3)
     weight[7] = 0.0
-    before = F.linear(features, EightBits.of(weight), bias)
+    before = F.linear(features, Int8Weight.of(weight), bias)
     rest = torch.tensor([0, 1, 3, 4])
     broken = features.clone()
     broken[2, place] = bad
-    found = F.linear(broken, EightBits.of(weight), bias)
+    found = F.linear(broken, Int8Weight.of(weight), bias)
     assert found[2].isnan().all()
     assert torch.equal(found[rest], before[rest])
     weight[2, place] = bad
-    found = F.linear(features, EightBits.of(weight), bias)
+    found = F.linear(features, Int8Weight.of(weight), bias)
     assert found[:, 2].isnan().all()
     assert torch.equal(found[:, [0, 1, *range(3, 40)]], before[:, [0, 1, *range(3, 40)]])
 
@@ -129,7 +129,7 @@ def model_of(name: str) -> Generator:
 
 
 def eight_bits_of(model: Generator) -> list[Tensor]:
-    return [parameter for parameter in model.parameters() if isinstance(parameter, EightBits)]
+    return [parameter for parameter in model.parameters() if isinstance(parameter, Int8Weight)]
 
 
 @needs_exact
@@ -137,7 +137,7 @@ def eight_bits_of(model: Generator) -> list[Tensor]:
 @torch.no_grad()
 def test_every_kind_of_model_computes_nearly_the_same(name: str) -> None:
     model = model_of(name)
-    copy = in_eight_bits(model)
+    copy = in_int8(model)
     source = padded_sources(SOURCES, WORDS if model.copies else None, 5)
     tokens, wanted = torch.tensor([[BEGIN, 4, 5, 6]] * 3), torch.tensor([[4, 5, 6, 2]] * 3)
     expected, found = ([], [])
@@ -171,7 +171,7 @@ def test_outputs_are_scored_as_the_model_does_nearly(name: str) -> None:
 def test_a_copy_shares_embeddings_other_weights_and_taps_and_leaves_the_model_as_it_is() -> None:
     model = model_of("transformer-multiplicative-sinusoidal")
     before = dict(model.named_parameters())
-    copy = in_eight_bits(model)
+    copy = in_int8(model)
     assert dict(model.named_parameters()).keys() == before.keys()
     assert all(tensor is before[name] for name, tensor in model.named_parameters())
     rounded = {id(module.weight) for module in copy.modules() if isinstance(module, nn.Linear)} | {
@@ -188,13 +188,13 @@ def test_a_copy_shares_embeddings_other_weights_and_taps_and_leaves_the_model_as
 
 
 def test_gates_and_cells_stay_as_they_are() -> None:
-    copy = in_eight_bits(model_of("copying-feed"))
+    copy = in_int8(model_of("copying-feed"))
     gates = [module for module in copy.modules() if isinstance(module, nn.Linear) and module.out_features == 1]
     cells = [module for module in copy.modules() if isinstance(module, Cell)]
     assert gates
     assert cells
     weights = [gate.weight for gate in gates] + [cell.input_weight for cell in cells]
-    assert not any(isinstance(weight, EightBits) for weight in weights)
+    assert not any(isinstance(weight, Int8Weight) for weight in weights)
 
 
 def test_elsewhere_the_model_itself_computes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,9 +207,9 @@ def test_elsewhere_the_model_itself_computes(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("missing", ["exact", "quick"])
 def test_a_processor_that_cannot_is_told_of_once(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_of("transformer-scaled_dot-sinusoidal")
-    monkeypatch.setattr(eight_bits, "is_exact", lambda: missing != "exact")
+    monkeypatch.setattr(int8, "is_exact", lambda: missing != "exact")
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: missing != "quick")
-    caches = session._can_round, has_eight_bits, can_pack
+    caches = session._can_round, has_int8, can_pack
     for each in caches:
         each.cache_clear()
     try:

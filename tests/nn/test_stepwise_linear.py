@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from regard.nn.late import LateSums, narrowed
+from regard.nn.stepwise_linear import StepwiseLinear, narrowed
 
 R = 3
 
 
 def read(known: Tensor, first: Tensor, second: Tensor, start: Tensor, *, late: bool) -> Tensor:
     """A recurrence s' = tanh(known + A s + B s²) with two weights, all its states."""
-    sums, states, state = LateSums(known, first, second), [], start
+    sums, states, state = StepwiseLinear(known, first, second), [], start
     for step in known.unbind(0):
         plain = step + state @ first.T + state.square() @ second.T
         state = torch.tanh(sums(state, state.square()) if late else plain)
@@ -54,7 +54,7 @@ def test_steps_that_never_come_add_nothing() -> None:
     known, weight = torch.randn(3, 2, R, requires_grad=True), torch.randn(R, 4, requires_grad=True)
     inputs = torch.randn(3, 2, 4)
     for come in (1, 2):
-        sums = LateSums(known, weight)
+        sums = StepwiseLinear(known, weight)
         late = torch.stack([sums(x) for x in inputs[:come]])
         plain = known[:come] + inputs[:come] @ weight.T
         torch.testing.assert_close(
@@ -64,7 +64,7 @@ def test_steps_that_never_come_add_nothing() -> None:
 
 def test_an_input_that_was_changed_since_is_noticed() -> None:
     weight, x = torch.randn(R, 4, requires_grad=True), torch.randn(2, 4)
-    total = LateSums(torch.zeros(1, 2, R), weight)(x).sum()
+    total = StepwiseLinear(torch.zeros(1, 2, R), weight)(x).sum()
     x.mul_(0)
     with pytest.raises(RuntimeError, match="an input of a sum was changed in place after it was used"):
         total.backward()
@@ -72,12 +72,12 @@ def test_an_input_that_was_changed_since_is_noticed() -> None:
 
 def test_weights_that_do_not_learn_are_left_alone() -> None:
     known, weight, x = torch.randn(1, 2, R), torch.randn(R, 4), torch.randn(2, 4, requires_grad=True)
-    sums = LateSums(known, weight)
+    sums = StepwiseLinear(known, weight)
     sums(x).sum().backward()
     assert x.grad is not None
     torch.testing.assert_close(x.grad, weight.sum(0).expand(2, 4))
     with torch.no_grad():
-        unlearned = LateSums(known, weight.clone().requires_grad_())
+        unlearned = StepwiseLinear(known, weight.clone().requires_grad_())
         torch.testing.assert_close(unlearned(x), known[0] + x @ weight.T)
     assert not any((*sums._kept, *unlearned._kept))  # which would hold memory that nobody asks for
 
@@ -93,7 +93,7 @@ def test_in_mixed_precision_a_weight_is_rounded_once() -> None:
 
     x.requires_grad_()
     with torch.autocast("cpu", torch.bfloat16), torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        sums = LateSums(narrowed(torch.zeros(R)).expand(5, 2, R), weight)
+        sums = StepwiseLinear(narrowed(torch.zeros(R)).expand(5, 2, R), weight)
         total = torch.stack([sums(one) for one in x.unbind(0)]).sum()
     assert len(saved) == 1
     (gradient,) = torch.autograd.grad(total, weight)
@@ -113,7 +113,7 @@ def test_the_number_format_is_that_of_autocast() -> None:
 
 
 def test_more_steps_than_were_known_are_refused() -> None:
-    sums = LateSums(torch.zeros(1, 2, R), torch.zeros(R, 4))
+    sums = StepwiseLinear(torch.zeros(1, 2, R), torch.zeros(R, 4))
     sums(torch.zeros(2, 4))
     with pytest.raises(StopIteration):
         sums(torch.zeros(2, 4))

@@ -25,7 +25,7 @@ class Summary:
     seconds: float
 
 
-class Pace:
+class Throughput:
     """Takes steps, gives summaries."""
 
     def __init__(self) -> None:

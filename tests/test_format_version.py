@@ -15,18 +15,18 @@ from hypothesis import strategies as st
 from regard import written
 from regard.checkpoint import ModelFolder
 from regard.errors import ModelError, ModelWarning, RecipeError
+from regard.format_version import BEFORE, FILE, FORMAT, OLDEST, FormatVersion
 from regard.recipe import LanguageRecipe, Recipe, parse_recipe
-from regard.written import BEFORE, FILE, FORMAT, OLDEST, Written
 
 NOW = version("regard")
 WHERE = Path("runs/mine")
 RECIPE = {"task": "language", "data": {"corpus": "topics"}, "model": {"kind": "recurrent"}, "train": {"steps": 1}}
 
-others = st.builds(Written, st.integers(1, 2**40), st.text(max_size=9))
-readable = st.builds(Written, st.integers(OLDEST, FORMAT), st.text(max_size=9))
+others = st.builds(FormatVersion, st.integers(1, 2**40), st.text(max_size=9))
+readable = st.builds(FormatVersion, st.integers(OLDEST, FORMAT), st.text(max_size=9))
 
 
-def written_in(path: Path, by: Written | None = None) -> ModelFolder:
+def written_in(path: Path, by: FormatVersion | None = None) -> ModelFolder:
     """A folder as a run that has begun leaves it, written by somebody."""
     folder = ModelFolder(path)
     folder.checkpoints.mkdir(parents=True)
@@ -37,16 +37,16 @@ def written_in(path: Path, by: Written | None = None) -> ModelFolder:
 
 
 @given(others)
-def test_what_is_read_is_what_was_written(tmp_path_factory: pytest.TempPathFactory, by: Written) -> None:
+def test_what_is_read_is_what_was_written(tmp_path_factory: pytest.TempPathFactory, by: FormatVersion) -> None:
     folder = tmp_path_factory.mktemp("folder")
     (folder / FILE).write_bytes(by.to_json())
-    assert Written.read(folder) == by
+    assert FormatVersion.read(folder) == by
 
 
 def test_every_folder_says_what_this_version_writes(tmp_path: Path) -> None:
     folder = written_in(tmp_path)
     assert json.loads((tmp_path / FILE).read_text()) == {"format": FORMAT, "version": NOW}
-    assert Written.read(tmp_path) == Written.now()
+    assert FormatVersion.read(tmp_path) == FormatVersion.now()
     assert folder.read_recipe(Recipe).task == "language"
     folder.check_may_train(resume=True)
 
@@ -59,7 +59,10 @@ def test_a_kill_leaves_no_recipe_without_its_format(tmp_path: Path) -> None:
         with suppress(Killed), failing_at(number, Killed) as done:
             folder.write_recipe(recipe)
         if folder.recipe.exists():
-            assert (Written.read(folder.path), folder.read_recipe(LanguageRecipe)) == (Written.now(), recipe)
+            assert (FormatVersion.read(folder.path), folder.read_recipe(LanguageRecipe)) == (
+                FormatVersion.now(),
+                recipe,
+            )
         if len(done) < number:
             break
     assert number > 4
@@ -67,17 +70,17 @@ def test_a_kill_leaves_no_recipe_without_its_format(tmp_path: Path) -> None:
 
 def test_what_a_later_version_adds_is_no_damage(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(json.dumps({"format": 7, "version": "9.0", "more": [1]}))
-    assert Written.read(tmp_path) == Written(7, "9.0")
+    assert FormatVersion.read(tmp_path) == FormatVersion(7, "9.0")
 
 
 @given(readable)
-def test_what_means_the_same_is_read_without_a_word(by: Written) -> None:
+def test_what_means_the_same_is_read_without_a_word(by: FormatVersion) -> None:
     by.check_readable(WHERE)
 
 
 @given(st.integers(FORMAT + 1, 2**40), st.text(max_size=9))
 def test_what_is_newer_is_neither_read_nor_resumed(number: int, by: str) -> None:
-    for check in (Written(number, by).check_readable, Written(number, by).check_resumable):
+    for check in (FormatVersion(number, by).check_readable, FormatVersion(number, by).check_resumable):
         with pytest.raises(ModelError) as refused:
             check(WHERE)
         assert str(refused.value) == (
@@ -90,13 +93,13 @@ def test_what_means_other_numbers_today_is_neither_read_nor_resumed(monkeypatch:
     monkeypatch.setattr(written, "FORMAT", 3)
     monkeypatch.setattr(written, "OLDEST", 3)
     with pytest.raises(ModelError) as refused:
-        Written(2, "0.0.9").check_readable(WHERE, 3, 3)
+        FormatVersion(2, "0.0.9").check_readable(WHERE, 3, 3)
     assert str(refused.value) == (
         f"runs/mine: written by Regard 0.0.9 in format 2, and its weights mean other numbers to Regard {NOW} in format "
         "3; use it with Regard 0.0.9, or train it anew in another folder"
     )
     with pytest.raises(ModelError) as refused:
-        Written(2, "0.0.9").check_resumable(WHERE)
+        FormatVersion(2, "0.0.9").check_resumable(WHERE)
     assert str(refused.value) == (
         f"runs/mine: this run was begun by Regard 0.0.9 in format 2, and may go on with other numbers by Regard {NOW} "
         "in format 3; go on with the version that began it, or train anew in another folder (--out)"
@@ -114,11 +117,11 @@ def test_what_does_not_say_is_read_and_resumed_with_a_warning(tmp_path: Path) ->
     ]
     with pytest.warns(ModelWarning, match="this run was begun by an unversioned release of Regard and goes on by"):
         folder.check_may_train(resume=True)
-    assert Written.read(tmp_path) == BEFORE
+    assert FormatVersion.read(tmp_path) == BEFORE
 
 
 def test_a_run_of_another_version_that_means_the_same_goes_on_with_a_warning(tmp_path: Path) -> None:
-    folder = written_in(tmp_path, Written(OLDEST, "0.0.9"))
+    folder = written_in(tmp_path, FormatVersion(OLDEST, "0.0.9"))
     with pytest.warns(ModelWarning) as told:
         folder.check_may_train(resume=True)
     assert [str(each.message) for each in told] == [
@@ -157,18 +160,18 @@ def test_where_nothing_is_installed_the_version_is_unknown(tmp_path: Path, monke
         raise PackageNotFoundError(package)
 
     monkeypatch.setattr(written, "version_of", missing)
-    assert Written.read(written_in(tmp_path).path) == Written(FORMAT, "unknown")
+    assert FormatVersion.read(written_in(tmp_path).path) == FormatVersion(FORMAT, "unknown")
     assert written.written_elsewhere(tmp_path) == ""
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / FILE).mkdir()
     with pytest.raises(ModelError, match=f"{FILE}: cannot be read: Is a directory; restore it"):
-        Written.read(tmp_path)
+        FormatVersion.read(tmp_path)
 
 
 def test_a_setting_that_another_version_wrote_is_said_to_be_that(tmp_path: Path) -> None:
-    folder = written_in(tmp_path, Written(FORMAT, "9.0"))
+    folder = written_in(tmp_path, FormatVersion(FORMAT, "9.0"))
     folder.recipe.write_text(folder.recipe.read_text().replace("[model]", "[model]\nmagic = true"))
     with pytest.raises(RecipeError) as refused:
         folder.read_recipe(Recipe)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pair_strategies import data, two_files, write
 
 from regard.data import check, load_corpus
-from regard.data.parts import DividedFiles, TaggedFiles, split_of
-from regard.data.reading import PairFiles
+from regard.data.combined_files import DividedFiles, TaggedFiles, split_of
+from regard.data.pair_files import PairFiles
 from regard.errors import RecipeError
 from regard.recipe import parse_recipe
 
