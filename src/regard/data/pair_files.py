@@ -10,7 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from regard.data.alignment import unequal_lines
+from regard.data.shifts import unequal_lines
 from regard.disk import Lines, decoded
 from regard.errors import DataError, one_of
 

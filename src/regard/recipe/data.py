@@ -47,6 +47,8 @@ class Data(Corpus):
     """What happens to a training pair with an empty side."""
     duplicates: Remedy = "keep"
     """What happens to a training pair that occurred before."""
+    identical: Remedy = "keep"
+    """What happens to a training pair with the same text on both sides."""
     overlap: Remedy = "keep"
     """What happens to a training pair whose source is in the development or test text as well."""
     control: Remedy = "keep"
