@@ -33,14 +33,14 @@ class DataError(RegardError):
 
 
 class EncodingError(DataError):
-    """A line that is no text, found where a recipe may say what becomes of it; elsewhere other advice is needed."""
+    """A line that is not UTF-8. A recipe may say what becomes of it (`otherwise`); elsewhere it must be converted."""
 
-    def __init__(self, where: str, advice: str) -> None:
-        super().__init__(where, advice)  # what another process is told too
-        self.where, self.advice = where, advice
+    def __init__(self, where: str, advice: str, otherwise: str = "") -> None:
+        super().__init__(where, advice, otherwise)  # what another process is told too
+        self.where, self.advice, self.otherwise = where, advice, otherwise
 
     def __str__(self) -> str:
-        return f"{self.where}: not valid UTF-8; {self.advice}"
+        return f"{self.where}: not valid UTF-8; {self.advice}{', or ' * bool(self.otherwise)}{self.otherwise}"
 
 
 class ModelError(RegardError):

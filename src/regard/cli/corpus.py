@@ -75,4 +75,4 @@ def read_as_it_is() -> Iterator[None]:
     try:
         yield
     except EncodingError as error:
-        raise EncodingError(error.where, CONVERT) from None
+        raise EncodingError(error.where, error.advice) from None

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from regard.data.corpora import SAVE_AS_UTF8, FileExamples, load_corpus, place, records
+from regard.data.corpora import OTHERWISE, FileExamples, load_corpus, place, records
 from regard.data.examples import Corpora, Examples
 from regard.data.faults import Languages, PairFaults
 from regard.data.generated import Generated
@@ -30,7 +30,6 @@ PLACES = 3
 """Places that a finding names."""
 
 _ADVICE = {
-    "invalid": SAVE_AS_UTF8,
     "empty": 'fill or remove these lines on both sides, or set data.empty to "drop"',
     "control": 'remove these characters, or set data.control to "keep" or "drop"',
     "duplicates": 'remove the repeated pairs, or set data.duplicates to "keep" or "drop"',
@@ -222,7 +221,10 @@ class _Part:
         if count := self._counts[kind]:
             name, places = kind.split()[0], tuple(self._places[kind])
             outcome = outcome_of(self._remedy(kind))
-            yield Finding(kind, self.name, count, what, outcome, self._setting(name), places, _ADVICE[name])
+            advice = _ADVICE.get(name, "")
+            if name == "invalid" and isinstance(self._examples, FileExamples):
+                advice = f"{self._examples.conversion(places)}, or {OTHERWISE}"
+            yield Finding(kind, self.name, count, what, outcome, self._setting(name), places, advice)
 
     def _setting(self, name: str) -> str:
         """The setting that decides what becomes of such pairs here."""

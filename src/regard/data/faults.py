@@ -93,7 +93,8 @@ class PairFaults:
         if self._reference and self._likeness:
             yield from self._of_languages(part, self._reference[0], found)
         for shift in find_shifts(*(Outline.joined(parts) for parts in self._outlines)):
-            yield self._shifted(part, shift)
+            if not any(shift.stretch.overlaps(other) for other in found):
+                yield self._shifted(part, shift)
 
     def _look(self) -> None:
         if not self._waiting:
@@ -162,6 +163,7 @@ class PairFaults:
             what = f"pairs whose {SIDES[side]} is not in the language of the {other} {SIDES[side]}"
             what += f", but in that of the {other} {SIDES[1 - side]}" if is_other else ""
             remedy = f"look at these lines, and name files of the right languages in {part} and {other}"
+            found.append(stretch)
             yield self._stretched(
                 f"language of the {SIDES[side]}", part, stretch, f"{what} ({self._inside(stretch)})", remedy
             )

@@ -78,7 +78,7 @@ def find_shifts(source: Outline, target: Outline) -> list[Shift]:
         elsewhere = agreement.at(distance)
         stretch = densest((elsewhere - in_place)[:shared])
         inside = slice(stretch.start, stretch.end)
-        is_shifted = stretch.evidence > _LEAST_EVIDENCE and elsewhere[inside].sum() > _LEAST_EVIDENCE / 2
+        is_shifted = stretch.evidence > _LEAST_EVIDENCE and elsewhere[inside].sum() > 0.2 * stretch.evidence
         if is_shifted and len(stretch) >= _LEAST_LINES:
             found.append(Shift(distance, stretch))
     chosen: list[Shift] = []
@@ -152,10 +152,10 @@ def _suggested(left: Numbers, right: Numbers) -> Iterator[int]:
             continue
         spectrum = np.fft.rfft(theirs, size) * np.conj(np.fft.rfft(ours, size))
         agreement = np.fft.irfft(spectrum, size)
-        best = int(np.argmax(agreement))
         scale = np.sqrt(len(ours)) * max(1e-9, float(ours.std() * theirs.std()))
-        if agreement[best] > 8 * scale:
-            yield (best if best < size - _WINDOW else best - size) - (start - around)
+        for best in np.argsort(-agreement)[:_MOST_SHIFTS].tolist():
+            if agreement[best] > 8 * scale:
+                yield (best if best < size - _WINDOW else best - size) - (start - around)
 
 
 def unequal_lines(source: Path, target: Path, left: Iterable[bytes], right: Iterable[bytes]) -> str:
