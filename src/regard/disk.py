@@ -175,8 +175,8 @@ def read_lines(path: Path) -> list[str]:
 
 
 def decoded(line: bytes, path: Path, number: int) -> tuple[str, str]:
-    """The text of a line, and where and what in it is not valid UTF-8; those bytes are U+FFFD in the text. A file with NUL
-    bytes is refused."""
+    """The text of a line, and where and what in it is not valid UTF-8; those bytes are U+FFFD in the text. A NUL
+    byte is refused."""
     if (place := line.find(b"\0")) >= 0:
         convert_it = to_utf8(path)
         remedy = convert_it if "iconv" in convert_it else "name a plain text file, packed by gzip or not"

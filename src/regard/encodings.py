@@ -94,8 +94,10 @@ def _points(before: str, after: str) -> int:
         return -2 if odd else 0
     scripts = {_script(before), _script(after)}
     if "EAST ASIAN" in scripts:
-        # Syllables prove more than Chinese characters, which come of any two bytes.
-        return (1 + _is_syllable(after)) if len(scripts) == 1 else 0 if "LATIN" in scripts else -2
+        if len(scripts) > 1:
+            return 0 if "LATIN" in scripts else -2
+        # Syllables prove more than Chinese characters, which come of any two bytes, and are not mixed with in Korean.
+        return -2 if _is_hangul(before) != _is_hangul(after) else 1 + _is_syllable(after)
     if len(scripts) > 1 or (after.isupper() and before.islower()):
         return -2
     # Letters with accents seldom stand side by side.
@@ -110,4 +112,8 @@ def _script(letter: str) -> str:
 
 def _is_syllable(letter: str) -> bool:
     """Whether it is Hiragana, Katakana or Hangul."""
-    return "\u3040" <= letter <= "\u30ff" or "\uac00" <= letter <= "\ud7a3"
+    return "\u3040" <= letter <= "\u30ff" or _is_hangul(letter)
+
+
+def _is_hangul(letter: str) -> bool:
+    return "\uac00" <= letter <= "\ud7a3"

@@ -16,8 +16,10 @@ An error says: where; what is wrong, with the value; what is allowed, nearest fi
 Anything else that escapes is a bug of ours and keeps its traceback.
 """
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 
 class RegardError(Exception):
@@ -70,6 +72,15 @@ class TrainingError(RegardError):
 def counted(count: int, noun: str) -> str:
     """`1 pair`, `2,000 pairs`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def with_short_paths(text: str) -> str:
+    """A message with paths as seen from the current folder, where that is shorter: recipes hold absolute ones."""
+    here = Path.cwd()
+    for folder, short in ((here, ""), (here.parent, "../")):
+        if len(folder.parts) > 1:
+            text = re.sub(rf"(?<![\w./-]){re.escape(str(folder))}/(?=[^\s/])", short, text)
+    return text
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:

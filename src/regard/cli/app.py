@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from regard.cli.commands import OPTIONS, Commands
-from regard.errors import RegardError, RegardWarning, UsageError
+from regard.errors import RegardError, RegardWarning, UsageError, with_short_paths
 
 app = typer.Typer(
     cls=Commands,
@@ -78,5 +78,5 @@ def main() -> None:
         if debug:
             traceback.print_exc()
         else:
-            print(f"regard: {error}", file=sys.stderr)
+            print(with_short_paths(f"regard: {error}"), file=sys.stderr)
         sys.exit(2)

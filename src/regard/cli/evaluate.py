@@ -16,7 +16,7 @@ from regard.cli.arguments import (
     To,
     refuse_less_than_one,
 )
-from regard.cli.corpus import part_of
+from regard.cli.corpus import part_of, warn_if_swapped
 from regard.cli.eager_notice import told_if_eager
 from regard.cli.translate import one_line
 from regard.errors import DataError, UsageError, counted
@@ -97,6 +97,8 @@ def evaluate(
     translator = load_translator(*folders, device=device, changes=[*changes, *(settings or [])])
     translator.into(to)  # refuses a tag that it does not know
     pairs = tagged(held_out(translator, part, data or []), to, bool(data))
+    if data:
+        warn_if_swapped(translator, pairs)
     if not any(pair.links for pair in pairs):  # with which the attention is compared
         translator.only_writing()
     others = None if against is None else outputs_of(against, pairs, device, changes)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.arguments import Device, ModelFolder, To
-from regard.cli.corpus import part_of
+from regard.cli.corpus import part_of, warn_if_swapped
 from regard.cli.progress import progress_of
 from regard.errors import UsageError, one_of
 
@@ -78,7 +78,9 @@ def score_pairs(
     translator = load_translator(model, device=device)
     translator.into(to)  # refuses a tag that it does not know
     count, total = 0, 0.0
-    for pairs in pieces_of(files) if files else [held_out(translator, part, [])]:
+    for number, pairs in enumerate(pieces_of(files) if files else [held_out(translator, part, [])]):
+        if files and not number:
+            warn_if_swapped(translator, pairs)
         for row in scored(translator, tagged(pairs, to, bool(files))):
             typer.echo("\t".join(columns_of(row, tokens)))
             count += len(row.tokens)

@@ -10,7 +10,7 @@ LONGEST_GRAM = 4
 HASHES = 1 << 16
 """Different hashes of character n-grams."""
 
-_MARKS = ("0123456789", "?？؟", "!！", ",，、،", ":：", ";；؛", "(（「\"“”„«»", "%％")
+_MARKS = ("0123456789", "?？؟", "!！", ",，、،", ":：", ";；؛", '(（「"“”„«»', "%％")
 """Marks that a translation often keeps, in kinds."""
 
 

@@ -66,13 +66,14 @@ def check_corpora(corpora: Corpora, data: Data, tokens: Tokens | None = None) ->
     named = {"train": corpora.train, "dev": corpora.dev, "test": corpora.test}
     parts = [_Part(name, examples, data, sides) for name, examples in named.items() if examples != ()]
     train, *others = parts
-    for place, part in enumerate([*others, train]):
-        part.read(others[:place])
+    for before, part in enumerate([*others, train]):
+        part.read(others[:before])
     train.find_duplicates()
     for other in others:
         train.find_overlap(other)
     findings = tuple(finding for part in parts for finding in part.findings())
-    return Checked(Report({part.name: part.holds() for part in parts}, findings), train.dropped)
+    read = {part.name: part.holds() for part in parts if part.is_readable}
+    return Checked(Report(read, findings), train.dropped)
 
 
 def over_long(data: Data, count: int, places: tuple[str, ...], units: str = "tokens") -> Finding:
@@ -105,6 +106,11 @@ class _Part:
     @property
     def dropped(self) -> npt.NDArray[np.bool_]:
         return np.frombuffer(self._dropped, dtype=np.bool_)
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether any pair of it could be read."""
+        return not self._unreadable or bool(self._pairs)
 
     def holds(self) -> str:
         """How much is in this part."""

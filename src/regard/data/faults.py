@@ -1,8 +1,8 @@
-"""Mistakes that spoil a whole corpus, or a long stretch of it, though each pair looks like a pair: the same text on both
-sides, sides swapped, lines shifted, another language, text repeated by a machine. No model is needed to see them."""
+"""Mistakes that spoil a corpus, or a long stretch of it: the same text on both sides, sides swapped, lines shifted,
+another language, text repeated by a machine. No model is needed to see them."""
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt

@@ -34,7 +34,7 @@ def is_loop(text: str) -> bool:
 def repeated_beside_others(
     texts: npt.NDArray[np.int64], others: npt.NDArray[np.int64], least: int
 ) -> npt.NDArray[np.bool_]:
-    """Which pairs have a text that stands beside at least so many different texts of the other side, by their hashes."""
+    """Which pairs have a text that stands beside at least so many different texts of the other side, by hashes."""
     different = np.unique(np.stack([texts, others], axis=1), axis=0)[:, 0]
     values, counts = np.unique(different, return_counts=True)
     return np.isin(texts, values[counts >= least])

@@ -23,8 +23,8 @@ Numbers = npt.NDArray[np.float64]
 LINES_AT_ONCE = 1000
 _NEAR = 5
 """Distances up to this one are always tried; farther ones where lengths suggest them."""
-_WINDOW = 4096
-"""Lines whose lengths are looked for elsewhere, up to as many lines away."""
+_WINDOW, _FARTHEST = 512, 4096
+"""Lines whose lengths are looked for elsewhere together, and how many lines away at most."""
 _NEIGHBORS = 101
 """Lines around one with whose lengths its own is compared, so that text sorted by length is judged too."""
 _KEEPS = 0.6
@@ -72,20 +72,27 @@ def find_shifts(source: Outline, target: Outline) -> list[Shift]:
     if shared < _LEAST_LINES:
         return []
     agreement = _Agreement(source, target)
-    in_place = agreement.at(0)
-    found = []
-    for distance in agreement.distances:
-        elsewhere = agreement.at(distance)
-        stretch = densest((elsewhere - in_place)[:shared])
-        inside = slice(stretch.start, stretch.end)
-        is_shifted = stretch.evidence > _LEAST_EVIDENCE and elsewhere[inside].sum() > 0.2 * stretch.evidence
-        if is_shifted and len(stretch) >= _LEAST_LINES:
-            found.append(Shift(distance, stretch))
-    chosen: list[Shift] = []
-    for shift in sorted(found, key=lambda shift: -shift.stretch.evidence):
-        if not any(shift.stretch.overlaps(other.stretch) for other in chosen):
-            chosen.append(shift)
-    return sorted(chosen[:_MOST_SHIFTS], key=lambda shift: shift.stretch.start)
+    explained = agreement.at(0)[:shared]
+    found: list[Shift] = []
+    while len(found) < _MOST_SHIFTS:
+        best = max((_best(distance, agreement, explained) for distance in agreement.distances), key=_evidence)
+        inside = slice(best.stretch.start, best.stretch.end)
+        elsewhere = agreement.at(best.distance)[inside]
+        is_shifted = best.stretch.evidence > _LEAST_EVIDENCE and elsewhere.sum() > 0.2 * best.stretch.evidence
+        if not is_shifted or len(best.stretch) < _LEAST_LINES:
+            break
+        found.append(best)
+        explained[inside] = elsewhere
+    return sorted(found, key=lambda shift: shift.stretch.start)
+
+
+def _best(distance: int, agreement: "_Agreement", explained: Numbers) -> Shift:
+    """The stretch that a distance explains better than what was found so far."""
+    return Shift(distance, densest(agreement.at(distance)[: len(explained)] - explained))
+
+
+def _evidence(shift: Shift) -> float:
+    return shift.stretch.evidence
 
 
 class _Agreement:
@@ -143,19 +150,19 @@ def _agreement_of_marks(marks: npt.NDArray[np.uint8]) -> Numbers:
 
 def _suggested(left: Numbers, right: Numbers) -> Iterator[int]:
     """Distances at which the lengths of some window of lines agree far better than by chance."""
-    size = 1 << ceil(log(3 * _WINDOW, 2))
+    size = 1 << ceil(log(2 * (_FARTHEST + _WINDOW), 2))
     for start in range(0, len(left), _WINDOW):
         ours = left[start : start + _WINDOW]
-        around = max(0, start - _WINDOW)
-        theirs = right[around : start + 2 * _WINDOW]
+        around = max(0, start - _FARTHEST)
+        theirs = right[around : start + _WINDOW + _FARTHEST]
         if len(ours) < _LEAST_LINES or not len(theirs):
             continue
         spectrum = np.fft.rfft(theirs, size) * np.conj(np.fft.rfft(ours, size))
-        agreement = np.fft.irfft(spectrum, size)
+        agreement = np.fft.irfft(spectrum, size)[: len(theirs)]
         scale = np.sqrt(len(ours)) * max(1e-9, float(ours.std() * theirs.std()))
-        for best in np.argsort(-agreement)[:_MOST_SHIFTS].tolist():
-            if agreement[best] > 8 * scale:
-                yield (best if best < size - _WINDOW else best - size) - (start - around)
+        for best in np.argpartition(-agreement, min(_MOST_SHIFTS, len(theirs) - 1))[:_MOST_SHIFTS].tolist():
+            if agreement[best] > 5 * scale:
+                yield best - (start - around)
 
 
 def unequal_lines(source: Path, target: Path, left: Iterable[bytes], right: Iterable[bytes]) -> str:
