@@ -207,9 +207,8 @@ def test_nul_is_no_text(tmp_path: Path, form: str) -> None:
         assert refused(path) == f"{path}:1: a NUL character in field 'source', so this is no text; remove it"
         return
     paths = two_files(tmp_path, [("a\0b", "c")]) if form == "lines" else [write(tmp_path / "a.tsv", "a\0b\tc\n")]
-    assert refused(*paths) == (
-        f"{paths[0]}:1: a NUL byte at byte 2 of the line, so this is no text; name a plain text file, packed by gzip or not"
-    )
+    remedy = "name a plain text file, packed by gzip or not"
+    assert refused(*paths) == f"{paths[0]}:1: a NUL byte at byte 2 of the line, so this is no text; {remedy}"
 
 
 def test_utf_16_is_named_with_the_command_that_converts_it(tmp_path: Path) -> None:
@@ -260,8 +259,8 @@ def test_lines_missing_at_the_end(tmp_path: Path) -> None:
     source = write(tmp_path / "a.de", "eins\nzwei\ndrei\n")
     target = write(tmp_path / "a.en", "one\ntwo\n")
     assert refused(source, target) == (
-        f"{source} has 3 lines and {target} 2; nothing shows where they stop belonging together; lines may be missing at "
-        f"the end of {target}. Mend the files so that line n of one belongs to line n of the other"
+        f"{source} has 3 lines and {target} 2; nothing shows where they stop belonging together; lines may be "
+        f"missing at the end of {target}. Mend the files so that line n of one belongs to line n of the other"
     )
 
 
