@@ -339,7 +339,8 @@ def data_faults(record: Record) -> Table:
         f"without any. {record['timed']['pairs']:,} pairs are looked through for these mistakes in "
         f"{record['timed']['processor_seconds']:.0f} processor seconds.[^]"
     )
-    return Table(markdown(["mistake", *names], [*rows, ["none (false alarms)", *false]]), caption, {"": conditions(record)})
+    rows.append(["none (false alarms)", *false])
+    return Table(markdown(["mistake", *names], rows), caption, {"": conditions(record)})
 
 
 TABLES: dict[str, tuple[str, Callable[[Record], Table]]] = {
