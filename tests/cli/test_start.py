@@ -128,7 +128,7 @@ REFUSED = {
         ["encoders"],
         [],
         "train.start: this model has no part 'encoders'; its parts are 'encoder', 'decoder' or 'readout', and what is "
-        "inside of these",
+        "their submodules",
     ),
     "no part of the other": (
         ["encoder=stack"],

@@ -87,7 +87,7 @@ def test_an_earlier_model_is_not_trained_over(here: Path) -> None:
     assert told.code == 2
     assert told.err == (
         "regard: runs/my: there is a model here already; "
-        "go on with it by --resume, choose another --out, or delete the folder\n"
+        "continue it with --resume, choose another --out, or delete the folder\n"
     )
     assert content(here / "runs/my") == before
 
@@ -136,7 +136,7 @@ def test_checkpoints_that_were_all_deleted_cannot_be_gone_on_from(trained: Train
     for checkpoint in (lost / "checkpoints").iterdir():
         shutil.rmtree(checkpoint)
     remedy = (
-        f"restore it from a copy, or train anew in another folder: `regard train {lost}/recipe.toml --out FOLDER`\n"
+        f"restore it from a copy, or train again in another folder: `regard train {lost}/recipe.toml --out FOLDER`\n"
     )
     gone = f"{lost}/checkpoints/{ModelFolder(lost).current()}"
     told = regard("translate", lost, stdin=b"eins\n")

@@ -53,7 +53,7 @@ def test_a_recipe_names_its_text(text: Path, tmp_path: Path, monkeypatch: pytest
     assert again.code == 2
     assert again.err == (
         "regard: runs/my: there is a model here already; "
-        "go on with it by --resume, choose another --out, or delete the folder\n"
+        "continue it with --resume, choose another --out, or delete the folder\n"
     )
     assert regard("vectors", "train", "my.toml", "--resume", *OPTIONS).out.startswith(
         "8 vectors of 6 numbers, learned before: runs/my\n"

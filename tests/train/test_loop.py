@@ -194,7 +194,7 @@ def test_a_run_without_an_intact_checkpoint_says_so(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"no checkpoint of this run is intact:\n.*model.safetensors: cannot be") as no:
         next(train(everything(), ModelFolder(tmp_path)))
     assert "the last intact checkpoint" not in str(no.value)
-    assert str(no.value).endswith(f"train anew in another folder: `regard train {tmp_path}/recipe.toml --out FOLDER`")
+    assert str(no.value).endswith(f"train again in another folder: `regard train {tmp_path}/recipe.toml --out FOLDER`")
 
 
 def test_state_that_processes_carry_cannot_be_dealt_out_to_another_number_of_them(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_a_run_leaves_recipe_task_files_and_records(tmp_path: Path) -> None:
 def test_a_second_run_does_not_touch_the_first(tmp_path: Path) -> None:
     run(tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(UsageError, match="there is a model here already; go on with it by --resume"):
+    with pytest.raises(UsageError, match="there is a model here already; continue it with --resume"):
         run(tmp_path, steps=99)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 

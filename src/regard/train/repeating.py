@@ -117,7 +117,7 @@ class Repeat:
         if before.exists() and not resume:
             raise UsageError(
                 f"{self.out}: something was repeated here already; "
-                "go on with it by --resume, choose another --out, or delete the folder"
+                "continue it with --resume, choose another --out, or delete the folder"
             )
         if before.exists():
             check_same_run(read_recipe(before, saved=True), self.recipe, self.out, FREE)

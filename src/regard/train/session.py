@@ -98,7 +98,7 @@ def _follow(
 
 def _refuse_other_settings(recipe: Recipe, folder: ModelFolder) -> None:
     """Before the data is prepared, where a changed setting would look like changed text."""
-    if folder.goes_on:
+    if folder.can_resume:
         # A model to start from brings its own tokens, whatever the recipe says of them.
         free = (*FREE, "tokens.") if recipe.train.start_from or recipe.train.start.model else FREE
         check_same_run(read_recipe(folder.recipe, saved=True), recipe, folder.path, free)
@@ -106,10 +106,10 @@ def _refuse_other_settings(recipe: Recipe, folder: ModelFolder) -> None:
 
 def _write_down(task: Task, folder: ModelFolder) -> None:
     """Writes what a model needs besides weights."""
-    if folder.goes_on:
+    if folder.can_resume:
         check_same_run(read_recipe(folder.recipe, saved=True), task.recipe, folder.path)
     try:
-        if not folder.goes_on:
+        if not folder.can_resume:
             task.save(folder.path)
         folder.write_recipe(task.recipe)
     except OSError as error:

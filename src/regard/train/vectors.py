@@ -77,7 +77,7 @@ def learn_vectors(
     folder, console = ModelFolder(Path(out)), Console(file=sys.stderr, highlight=False, quiet=tell is not None)
     folder.check_may_train(resume)
     with folder.locked():
-        if folder.goes_on:
+        if folder.can_resume:
             check_same_run(read_recipe(folder.recipe, kind=VectorsRecipe, saved=True), recipe, folder.path, FREE)
             if is_native(folder.path) and not any(folder.checkpoints.iterdir()):
                 return Learned(Vectors.load(folder.path), None)
