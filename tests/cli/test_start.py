@@ -127,8 +127,8 @@ REFUSED = {
     "no part of this model": (
         ["encoders"],
         [],
-        "train.start: this model has no part 'encoders'; its parts are 'encoder', 'decoder' or 'readout', and what is "
-        "their submodules",
+        "train.start: this model has no part 'encoders'; its parts are 'encoder', 'decoder' or 'readout', and their "
+        "submodules",
     ),
     "no part of the other": (
         ["encoder=stack"],
