@@ -50,7 +50,7 @@ class _Read:
 def _read(model: Generator, batch: PairBatch) -> _Read:
     given = batch.given.tokens
     features, state = model.advance(given, model.start(batch.source, capacity=given.shape[1]))
-    return _Read(features, model.readout_of(state), model.looked_again(state))
+    return _Read(features, model.readout_of(state), model.coverage_loss(state))
 
 
 def _cost(read: _Read, wanted: Padded, label_smoothing: float, coverage: float) -> Float[Tensor, ""]:
