@@ -157,7 +157,7 @@ def test_a_killed_run_of_another_package_s_task_ends_in_the_same_bits(place: Pla
         ["train", "my.toml", "--out", "killed", "--resume"], ["train", "my.toml", "--out", "whole"]
     )
     assert (resumed.code, whole.code) == (0, 0)
-    assert "goes on from step-000000" in resumed.err
+    assert "resumes from step-000000" in resumed.err
     folders = (place.folder / name / "checkpoints/step-00000240" for name in ("killed", "whole"))
     weights, others = (load_file(folder / "model.safetensors") for folder in folders)
     assert all((weights[name] == others[name]).all() for name in others)

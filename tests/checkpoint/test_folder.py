@@ -67,8 +67,8 @@ def test_nobody_is_advised_to_go_on_from_what_is_not_there(folder: ModelFolder) 
     )
     folder.set_current("step-00000003")
     assert folder.advice() == (
-        f"no checkpoint is left in {folder.path}/checkpoints; restore it from a copy, or train again in another folder: "
-        f"`regard train {folder.path}/recipe.toml --out FOLDER`"
+        f"no checkpoint is left in {folder.path}/checkpoints; restore it from a copy, or train again in another "
+        f"folder: `regard train {folder.path}/recipe.toml --out FOLDER`"
     )
     (folder.checkpoints / "step-00000002").mkdir()
     assert folder.advice() == f"restore it from a copy, or let `{command}` continue from the last intact checkpoint"

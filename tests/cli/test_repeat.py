@@ -111,7 +111,7 @@ def test_killed_or_stopped_it_goes_on_where_it_was(here: Path, by: signal.Signal
     told = regard("repeat", *longer, "--resume")
     assert told.code == 0, told.err
     assert "seed 1 (1 of 2): finished before" in told.err
-    assert "goes on from step-" in told.err
+    assert "resumes from step-" in told.err
     assert content(here / "out/seed-1") == first
     assert (results()["seeds"], results()["unfinished"]) == ([1, 2], [])
 

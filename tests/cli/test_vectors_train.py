@@ -151,4 +151,4 @@ def test_counts_that_are_not_whole_begin_anew(text: Path, tmp_path: Path, monkey
     monkeypatch.setattr("regard.train.vectors.learn_vectors", lambda *_, **__: stopped)
     told = regard("vectors", "train", "--text", text, "--out", tmp_path / "run", "--set", "vectors.kind=svd")
     assert (told.code, told.out) == (143, "")
-    assert told.err == "asked to stop while counting, which begins anew with --resume\n"
+    assert told.err == "asked to stop while counting, which starts over with --resume\n"

@@ -100,7 +100,7 @@ def test_a_disk_that_is_full_before_the_first_checkpoint_is_met_in_words(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Classify, "save", full)
-    with pytest.raises(TrainingError, match="what the model needs besides weights could not be written: No space left"):
+    with pytest.raises(TrainingError, match="the recipe or a file of the task could not be written: No space left"):
         run(tmp_path)
 
 
