@@ -59,7 +59,7 @@ class CopyReadout(Readout):
         hidden, share, copies = self._parts(features)
         known = self.vocabulary.logits(hidden)
         known = known.to(share.dtype).log_softmax(-1) + _log(share)
-        words = self._beside(features).expand(copies.shape)
+        words = self._context_words(features).expand(copies.shape)
         copied = copies.new_zeros(*copies.shape[:-1], self.size).scatter_add(-1, words, copies)
         slots = known.new_full((*known.shape[:-1], self.slots), -torch.inf)
         return _logaddexp(torch.cat([known, slots], -1), _log(copied))
@@ -73,7 +73,7 @@ class CopyReadout(Readout):
         inside = targets < self.vocabulary.size
         chosen, mean = self.vocabulary.log_probs(hidden, targets.where(inside, UNKNOWN))
         known = (chosen + _log(share.squeeze(-1))).masked_fill(~inside, -torch.inf)
-        copied = (copies * (self._beside(features) == targets[..., None])).sum(-1)
+        copied = (copies * (self._context_words(features) == targets[..., None])).sum(-1)
         return _logaddexp(known, _log(copied)), mean + share.squeeze(-1).clamp(min=LEAST).log()
 
     def divergence(self, first: Float[Tensor, "*rows F"], second: Float[Tensor, "*rows F"]) -> Float[Tensor, "*rows"]:
@@ -86,7 +86,7 @@ class CopyReadout(Readout):
         wide = torch.promote_types(features.dtype, torch.float32)
         return hidden, share.to(wide), copies.to(wide)
 
-    def _beside(self, features: Float[Tensor, "*rows F"]) -> Int[Tensor, "N ... K"]:
+    def _context_words(self, features: Float[Tensor, "*rows F"]) -> Int[Tensor, "N ... K"]:
         """The words of each row's context, with the axes of the features."""
         return self.words.view(len(self.words), *[1] * (features.ndim - 2), -1)
 

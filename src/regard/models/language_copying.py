@@ -68,7 +68,7 @@ class OpenReadout(CopyReadout):
         inside = targets < self.vocabulary.size
         if isinstance(self.vocabulary, OpenReadout):
             inside = self.vocabulary.has(hidden, targets)
-        return inside | ((self._beside(features) == targets[..., None]) & (copies > 0)).any(-1)
+        return inside | ((self._context_words(features) == targets[..., None]) & (copies > 0)).any(-1)
 
 
 class CopyingLanguageModel(LookingBack):
