@@ -24,7 +24,7 @@ LANGUAGE_MODELS: Mapping[str, Callable[[Any, int], LanguageModel]] = language_na
 
 
 def build_model(settings: TranslatorTable, source_size: int, target_size: int) -> Generator:
-    """A new model on the CPU, in float32, with weights initialized from torch\'s global generator."""
+    """A new model on the CPU, in float32, with weights initialized from torch's global generator."""
     model = MODELS[settings.kind](settings, source_size, target_size)
     freeze_embeddings(model, settings.pretrained)
     return model
