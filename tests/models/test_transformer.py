@@ -17,7 +17,6 @@ from regard.errors import UsageError
 from regard.models import TransformerTranslator
 from regard.models.encoders import TransformerEncoder
 from regard.models.encoders import transformer as transformer_encoder
-from regard.models.transformer import build
 from regard.recipe import TransformerModel
 from regard.tap import intervene, record, taps
 
@@ -27,7 +26,9 @@ TARGET = torch.tensor([[2, 5, 6, 7, 4, 8], [2, 8, 4, 4, 5, 6]])
 
 def translator(size: int = 10, **changes: Any) -> TransformerTranslator:
     tiny = {"width": 8, "heads": 2, "feedforward": 12, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0}
-    return build(TransformerModel.model_validate({"kind": "transformer", **tiny, **changes}), size, size)
+    return TransformerTranslator(
+        TransformerModel.model_validate({"kind": "transformer", **tiny, **changes}), size, size
+    )
 
 
 def logits(model: TransformerTranslator, source: Padded = SOURCE, target: Tensor = TARGET) -> Tensor:
@@ -296,4 +297,4 @@ def test_more_positions_than_were_learned_are_refused_with_both_numbers() -> Non
 def test_one_embedding_for_two_vocabularies_is_refused() -> None:
     settings = TransformerModel(kind="transformer", width=8, tie="all")
     with pytest.raises(UsageError, match="of 9 tokens × width 8 cannot be tied to those of 10 tokens × width 8"):
-        build(settings, 9, 10)
+        TransformerTranslator(settings, 9, 10)

@@ -42,7 +42,3 @@ class AttentiveLanguageModel(LookingBack):
         mask = recent.visible(queries.shape[1], self.reach, itself=False)
         context: Tensor = self.attention(queries.unsqueeze(1), keys, keys, mask=mask)
         return context.squeeze(1)
-
-
-def build(settings: AttentiveModel, size: int) -> AttentiveLanguageModel:
-    return AttentiveLanguageModel(settings, size)

@@ -120,7 +120,3 @@ class CopyingLanguageModel(LookingBack):
             # Where there is nothing to copy, the vocabulary gets everything.
             share = 1 - copies.sum(-1, keepdim=True)
         return self.share(share), copies
-
-
-def build(settings: CopyingModel, size: int) -> CopyingLanguageModel:
-    return CopyingLanguageModel(settings, size)

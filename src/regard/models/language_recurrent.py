@@ -18,7 +18,6 @@ from regard.models.language_readout import build_readout, build_toward
 from regard.models.recent_states import Recent
 from regard.nn.dropout import FeatureDropout
 from regard.nn.recurrent import RecurrentState
-from regard.recipe import RecurrentLanguageModel as Settings
 from regard.recipe import RecurrentLayers
 from regard.tap import Tap, name_axes
 
@@ -120,10 +119,6 @@ class LookingBack(RecurrentLanguageModel):
     ) -> Recent:
         """The recent positions, with these outputs appended; older ones than any query may see are dropped."""
         return _recent(state).last(self.reach).join(outputs, tokens)
-
-
-def build(settings: Settings, size: int) -> RecurrentLanguageModel:
-    return RecurrentLanguageModel(settings, size)
 
 
 def _recent(state: RecurrentLanguageState) -> Recent:

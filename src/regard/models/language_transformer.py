@@ -142,7 +142,3 @@ class TransformerLanguageModel(LanguageModel):
     @property
     def _blocks(self) -> Sequence[EncoderBlock]:
         return [block for block in self.layers if isinstance(block, EncoderBlock)]
-
-
-def build(settings: Settings, size: int) -> TransformerLanguageModel:
-    return TransformerLanguageModel(settings, size)

@@ -314,10 +314,6 @@ class RecurrentTranslator(Generator):
         return None if state.looked is None else state.looked.coverage_loss
 
 
-def build(settings: RecurrentModel, source_size: int, target_size: int) -> RecurrentTranslator:
-    return RecurrentTranslator(settings, source_size, target_size)
-
-
 def _feature_width(settings: RecurrentModel) -> int:
     """A tied readout needs features of the embedding's width."""
     return settings.hidden if settings.tie == "none" else settings.embedding

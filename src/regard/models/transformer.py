@@ -231,7 +231,3 @@ class TransformerTranslator(Generator):
         if state.copyable is None:
             return self.readout
         return CopyReadout.of(self.readout, state.copyable.words, state.places)
-
-
-def build(settings: TransformerModel, source_size: int, target_size: int) -> TransformerTranslator:
-    return TransformerTranslator(settings, source_size, target_size)

@@ -72,7 +72,3 @@ class WindowLanguageModel(LanguageModel):
         dropped = self.dropout(raw)
         features = self.output(self.toward(torch.cat([dropped, seen], -1) if self.direct else dropped))
         return Reading(features, WindowState(words[:, tokens.shape[1] :]), raw, dropped)
-
-
-def build(settings: WindowModel, size: int) -> WindowLanguageModel:
-    return WindowLanguageModel(settings, size)
