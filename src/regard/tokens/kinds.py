@@ -1,11 +1,11 @@
 """Training, saving and loading tokenizers of every kind."""
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from regard import recipe
+from regard.disk import replace_file
 from regard.errors import DataError, ModelError, one_of
 from regard.recipe import names
 from regard.tokens.tokenizer import Tokenizer
@@ -40,13 +40,7 @@ def save_tokenizer(tokenizer: Tokenizer, path: Path) -> None:
     }
     if tokenizer.vocabulary.tags:
         content["tags"] = list(tokenizer.vocabulary.tags)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.new")
-    with unfinished.open("w", encoding="utf-8") as file:
-        file.write(json.dumps(content, ensure_ascii=False, indent=0))
-        # Sync before renaming, or a power failure could leave an empty file.
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(unfinished, path)
+    replace_file(path, json.dumps(content, ensure_ascii=False, indent=0).encode())
 
 
 def load_tokenizer(path: Path) -> Tokenizer:

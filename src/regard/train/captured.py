@@ -23,6 +23,7 @@ from regard.recipe import Training
 from regard.tasks.task import Batch, Task
 from regard.train.averaging import Average
 from regard.train.compiled import CompiledParts, decide
+from regard.train.memory import tensors_of
 from regard.train.optimizers import Optimizer
 from regard.train.ranks import Ranks
 from regard.train.runtime import Carry, StepRunner, first_line
@@ -202,18 +203,6 @@ def why_eager(settings: Training, device: torch.device, ranks: Ranks) -> str | N
     if not settings.few_shapes:
         return "steps are executed eagerly; with train.shapes (16, say) they are captured as CUDA graphs"
     return f"{EAGER}: there are several processes" if ranks.world > 1 else None
-
-
-def tensors_of(batch: Batch) -> tuple[Tensor, ...]:
-    """All tensors of a batch."""
-    found: list[Tensor] = []
-
-    def keep(tensor: Tensor) -> Tensor:
-        found.append(tensor)
-        return tensor
-
-    batch.map(keep)
-    return tuple(found)
 
 
 @contextmanager

@@ -45,15 +45,18 @@ class Pieces:
 
 def size_of(batch: Batch) -> int:
     """Numbers in a batch, padding included."""
-    total = 0
+    return sum(tensor.numel() for tensor in tensors_of(batch))
 
-    def count(tensor: Tensor) -> Tensor:
-        nonlocal total
-        total += tensor.numel()
+
+def tensors_of(batch: Batch) -> tuple[Tensor, ...]:
+    found: list[Tensor] = []
+
+    def keep(tensor: Tensor) -> Tensor:
+        found.append(tensor)
         return tensor
 
-    batch.map(count)
-    return total
+    batch.map(keep)
+    return tuple(found)
 
 
 def _divisible(batch: Batch) -> bool:

@@ -1,7 +1,6 @@
 """Checkpoints of vector learning: arrays and progress."""
 
 import json
-import os
 import re
 import shutil
 import time
@@ -14,6 +13,7 @@ import numpy as np
 
 from regard.disk import publish_folder, reason, write_file
 from regard.errors import ModelError, UsageError
+from regard.vectors.native import write_array
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
@@ -51,10 +51,7 @@ class Checkpoints:
         try:
             unfinished.mkdir(parents=True)
             for name, array in arrays.items():
-                with open(unfinished / f"{name}.npy", "wb") as file:
-                    np.save(file, array, allow_pickle=False)
-                    file.flush()
-                    os.fsync(file.fileno())
+                write_array(unfinished / f"{name}.npy", array)
             about = {"done": done, "fingerprint": self.fingerprint, "arrays": list(arrays)}
             write_file(unfinished / "state.json", json.dumps(about).encode())
             if not path.exists():

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from regard.disk import reason, replace_file, sync_folder
+from regard.disk import reason, replace_file, sync_folder, write_file
 from regard.errors import ModelError, UsageError, counted
 from regard.format_version import FormatVersion
 
@@ -85,12 +85,8 @@ def write_native(
         path.mkdir(parents=True, exist_ok=True)
         number = 1 + max((int(part) for part in _numbers(path)), default=0)
         names = {"matrix": f"matrix-{number}.npy", "spelling": f"words-{number}.txt"}
-        with open(path / names["spelling"], "wb") as file:
-            file.writelines(f"{word}\n".encode() for word in words)
-            _sync(file.fileno(), file.flush)
-        with open(path / names["matrix"], "wb") as file:
-            np.save(file, np.ascontiguousarray(matrix, dtype=np.float32), allow_pickle=False)
-            _sync(file.fileno(), file.flush)
+        write_file(path / names["spelling"], "".join(f"{word}\n" for word in words).encode())
+        write_array(path / names["matrix"], np.ascontiguousarray(matrix, dtype=np.float32))
         sync_folder(path)
         written = {"format": FORMAT, "version": FormatVersion.now().version}
         state = {**written, "words": len(words), "width": matrix.shape[1], **names, "about": dict(about)}
@@ -114,6 +110,9 @@ def _numbers(path: Path) -> set[str]:
     return {number for number in numbers if number.isdecimal()}
 
 
-def _sync(descriptor: int, flush: Any) -> None:
-    flush()
-    os.fsync(descriptor)
+def write_array(path: Path, array: np.ndarray[Any, Any]) -> None:
+    """The same as `write_file` for an array."""
+    with open(path, "wb") as file:
+        np.save(file, array, allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
