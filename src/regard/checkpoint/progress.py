@@ -37,7 +37,7 @@ class Progress:
     streak: Count = 0
     """Non-finite steps in a row up to now."""
     setbacks: Count = 0
-    """Rollbacks since the last improvement."""
+    """Rollbacks since the last validation that was not amid non-finite steps."""
     batches_in_pass: Count = 0
     """Batches per pass over the training text, if the schedule needs it; otherwise 0."""
     rate_factor: float = 1.0
