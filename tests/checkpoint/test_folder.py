@@ -56,7 +56,7 @@ def test_a_pointer_cannot_lead_out_of_the_folder(folder: ModelFolder, text: str)
 def test_a_pointer_that_is_not_text_is_named(folder: ModelFolder) -> None:
     (folder.path / "chosen").write_bytes(b"\xff\xfe")
     (folder.checkpoints / "step-00000003").mkdir()
-    with pytest.raises(ModelError, match=r"chosen: not a text file; .* --resume` go on from the last intact"):
+    with pytest.raises(ModelError, match=r"chosen: not a text file; .* --resume` continue from the last intact"):
         folder.chosen()
 
 
