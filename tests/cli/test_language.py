@@ -216,7 +216,8 @@ def test_impossible_options_are_refused_before_the_model_is_loaded(
     monkeypatch.setattr(Writer, "load", lambda *given, **named: pytest.fail("the model was loaded"))
     for cache in (["-1"], ["9", "--cache-theta", "nan"], ["9", "--cache-share", "1"]):
         told = regard("score", model, "--cache", *cache)
-        assert (told.code, told.err[:16]) == (2, "regard: a cache ")
+        assert told.code == 2
+        assert "cache" in told.err
     for command, option, value in (
         ("score", "--rows", 0),
         ("score", "--context", "line"),
