@@ -66,7 +66,7 @@ def test_an_input_that_was_changed_since_is_noticed() -> None:
     weight, x = torch.randn(R, 4, requires_grad=True), torch.randn(2, 4)
     total = StepwiseLinear(torch.zeros(1, 2, R), weight)(x).sum()
     x.mul_(0)
-    with pytest.raises(RuntimeError, match="an input of a sum was changed in place after it was used"):
+    with pytest.raises(RuntimeError, match="an input of a step was changed in place after it was used"):
         total.backward()
 
 
