@@ -79,7 +79,7 @@ def test_weights_that_do_not_learn_are_left_alone() -> None:
     with torch.no_grad():
         unlearned = StepwiseLinear(known, weight.clone().requires_grad_())
         torch.testing.assert_close(unlearned(x), known[0] + x @ weight.T)
-    assert not any((*sums._kept, *unlearned._kept))  # which would hold memory that nobody asks for
+    assert not any((*sums._inputs, *unlearned._inputs))  # which would hold memory for nothing
 
 
 def test_in_mixed_precision_a_weight_is_rounded_once() -> None:
