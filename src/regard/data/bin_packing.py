@@ -56,7 +56,7 @@ class Packing:
 def _packed(
     waiting: Indices, lengths: Indices, narrower: int, count: int, width: int
 ) -> tuple[Indices, Indices, Indices, Indices]:
-    """Fills batches of `rows` rows of a width until no waiting pair needs more than `narrower`. Returns the pairs by
+    """Fills batches of `count` rows of a width until no waiting pair needs more than `narrower`. Returns the pairs by
     batch and row, the row of each, the end of each batch, and the pairs still waiting."""
     pairs, rows, ends = np.empty_like(waiting), np.empty_like(waiting), np.empty_like(waiting)
     done = batches = 0
