@@ -248,8 +248,8 @@ def test_a_package_that_fails_is_named_and_all_else_works(tmp_path: Path, body: 
     assert listed.code == 0
     assert listed.out.startswith("dates")
     assert listed.err == (
-        f"regard: warning: the package faulty 1.0 adds to Regard, but failed: {reason}; what it brings is missing "
-        "here. Upgrade it, or remove it: pip uninstall faulty\n"
+        f"regard: warning: the plugin package faulty 1.0 failed: {reason}; nothing that it provides is available. "
+        "Upgrade it, or remove it: pip uninstall faulty\n"
     )
     assert wanted.code == 0
     (tmp_path / "empty.toml").write_text("")

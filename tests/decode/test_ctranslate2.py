@@ -176,25 +176,25 @@ def _equal(one: object, other: object) -> bool:
         (
             {"score": "additive"},
             "model.score = 'additive': CTranslate2 cannot run such a model, only those with "
-            "'scaled_dot'; use it by `regard translate`",
+            "'scaled_dot'; use it with `regard translate`",
         ),
         (
             {"normalizer": "sparsemax"},
             "model.normalizer = 'sparsemax': CTranslate2 cannot run such a model, only those "
-            "with 'softmax'; use it by `regard translate`",
+            "with 'softmax'; use it with `regard translate`",
         ),
         (
             {"position": "relative"},
             "model.position = 'relative': CTranslate2 cannot run such a model, only those with "
-            "'sinusoidal' or 'learned' or 'rotary' or 'none'; use it by `regard translate`",
+            "'sinusoidal' or 'learned' or 'rotary' or 'none'; use it with `regard translate`",
         ),
         (
             {"window": 3},
-            "model.window = 3: CTranslate2 cannot run such a model, only those with 0; use it by `regard translate`",
+            "model.window = 3: CTranslate2 cannot run such a model, only those with 0; use it with `regard translate`",
         ),
         (
             {"encoder": {"kind": "window"}},
-            "[model.encoder]: CTranslate2 cannot run such a model, only those without this table; use it by "
+            "[model.encoder]: CTranslate2 cannot run such a model, only those without this table; use it with "
             "`regard translate`",
         ),
     ],

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch_layers import decoder_layer, encoder_layer, randomize
 
 from regard.attention import POSITIONS, cache
-from regard.attention.kv_memory import PART, taking
+from regard.attention.kv_memory import PART, allocating_with
 from regard.data.batch import Padded
 from regard.errors import UsageError
 from regard.models import TransformerTranslator
@@ -134,7 +134,7 @@ def test_memory_is_taken_for_as_many_tokens_as_the_source_has(monkeypatch: pytes
         state = state if places == 1 else state.branch(torch.arange(2)[:, None].expand(2, places))
         for _ in range(2):
             _, state = model.advance(tokens.repeat_interleave(places, 0), state)
-        kept = [each.keys.kept if places == 1 else each.keys for each in state.caches]
+        kept = [each.keys.parts if places == 1 else each.keys for each in state.caches]
         assert [[part.shape[2] for part in parts.held] for parts in kept] == [[3 * PART]] * len(kept)
     assert {each.expected for each in state.apart().caches} == {width}
 
@@ -142,7 +142,7 @@ def test_memory_is_taken_for_as_many_tokens_as_the_source_has(monkeypatch: pytes
 @torch.no_grad()
 def test_a_copy_of_a_state_stays_as_it_is_when_rows_are_chosen_within_memory() -> None:
     model, tokens = translator().eval(), torch.tensor([[4], [5]])
-    with taking(torch.Tensor.new_empty):
+    with allocating_with(torch.Tensor.new_empty):
         state = model.start(SOURCE, 4)
     copy, expected = state.copy(), model.advance(tokens, model.start(SOURCE, 4))[0]
     chosen = state.select(torch.tensor([1]))

@@ -182,7 +182,7 @@ def build_runner(
     captured = settings.capture and obstacle is None
     if captured:
         graphs = CudaGraphs(device)
-        graphs.take_workspaces()
+        graphs.allocate_workspaces()
         runner: StepRunner = CapturedRunner(task, model, optimizer, average, device, ranks, graphs)
     else:
         runner = StepRunner(task, model, optimizer, average, device, ranks)
