@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from regard.checkpoint import ModelFolder, cannot_write
+from regard.misuse import explained
 from regard.recipe import VectorsRecipe, read_recipe
 from regard.train.report import duration
 from regard.train.signals import asked_to_stop
@@ -65,6 +66,7 @@ class Learned:
 Teller = Callable[[Pace], None]
 
 
+@explained
 def learn_vectors(
     recipe: VectorsRecipe, out: str | Path, *, resume: bool = False, tell: Teller | None = None
 ) -> Learned:
