@@ -4,8 +4,8 @@ import re
 from typing import Any
 
 import pytest
-from regard.errors import RecipeError
 
+from regard.errors import RecipeError
 from regard.recipe import TransformerLanguageModel, WindowModel
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from regard.checkpoint import ModelFolder
 from regard.data.text import Text
-from regard.disk import replace_file
+from regard.disk import parse_json, replace_file
 from regard.errors import UsageError, one_of
 from regard.recipe import LanguageRecipe, Recipe
 from regard.study.caching import Caches, best_cache
@@ -188,7 +188,7 @@ class Ladder:
         """What was found before; empty if the rung is not done."""
         path = self.out / name / RESULT
         try:
-            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            found: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
