@@ -131,7 +131,7 @@ def test_info(royal: Path, tmp_path: Path) -> None:
 def test_map(royal: Path, tmp_path: Path) -> None:
     picture, page = tmp_path / "map.png", tmp_path / "map.html"
     told = regard(
-        *("vectors", "map", royal, "stone", "--group", "people=man,woman", "--top", 6, "--projection", "pca"),
+        *("vectors", "map", royal, "stone", "--group", "people=man,woman", "--most-frequent", 6, "--projection", "pca"),
         *("-o", picture, "-o", page),
     )
     assert (told.code, told.err, told.out) == (0, "", f"{picture}\n{page}\n")

@@ -9,6 +9,7 @@ OLD = {
     ("score", "--tokens"): "is --per-token now",
     ("repeat", "--test"): "is --on-test now",
     ("vectors convert", "--to"): "is --form now",
+    ("vectors map", "--top"): "is --most-frequent now",
     ("vectors map", "--method"): "is --projection now",
     ("translate", "--engine"): ENGINE,
     ("evaluate", "--engine"): ENGINE,

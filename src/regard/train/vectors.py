@@ -68,14 +68,16 @@ Teller = Callable[[Pace], None]
 
 @explained
 def learn_vectors(
-    recipe: VectorsRecipe, out: str | Path, *, resume: bool = False, tell: Teller | None = None
+    recipe: VectorsRecipe | str | Path, out: str | Path, *, resume: bool = False, tell: Teller | None = None
 ) -> Learned:
-    """Learns the vectors of a recipe in the folder `out`, until they are learned or a signal ends it.
+    """Learns the vectors of a recipe (or of a recipe file) in the folder `out`, until they are learned or a signal ends
+    it.
 
     A new run needs a folder without one; with `resume`, the run that is there goes on from its last state. `tell` is
     told the pace after every step of learning; if it is not given, a person is, and while the text is read too, on
     standard error.
     """
+    recipe = read_recipe(recipe, kind=VectorsRecipe) if isinstance(recipe, str | Path) else recipe
     folder, console = ModelFolder(Path(out)), Console(file=sys.stderr, highlight=False, quiet=tell is not None)
     folder.check_may_train(resume)
     with folder.locked():

@@ -24,9 +24,9 @@ def draw_map(
         list[str] | None,
         typer.Option("--group", metavar="NAME=WORD,WORD,…", help="Words with a color of their own; repeatable."),
     ] = None,
-    top: Annotated[
+    most_frequent: Annotated[
         int | None,
-        typer.Option(min=0, help=f"Place the most frequent words too. (default: {FREQUENT} if no word is named)"),
+        typer.Option(min=0, help=f"Place so many frequent words too. (default: {FREQUENT} if no word is named)"),
     ] = None,
     projection: Annotated[
         Literal["tsne", "pca", "umap"],
@@ -42,7 +42,7 @@ def draw_map(
 
     [bold]Examples[/bold]
 
-      regard vectors map runs/wiki --top 500
+      regard vectors map runs/wiki --most-frequent 500
 
       regard vectors map runs/wiki --group numbers=one,two,three --group months=may,june,july -o map.png -o map.html
 
@@ -57,7 +57,7 @@ def draw_map(
         if path.suffix.lower() not in PAGES:
             check_picture_name(path, others=PAGES[:1])
     groups = dict(_group(text) for text in group or [])
-    frequent = FREQUENT if top is None and not words and not groups else top or 0
+    frequent = FREQUENT if most_frequent is None and not words and not groups else most_frequent or 0
     found = word_map(
         Vectors.load(vectors),
         words or [],
