@@ -40,7 +40,7 @@ def test_relative_paths_start_from_the_current_folder_or_a_given_one(
         ),
         (
             ["decode.n_best=9"],
-            "--set 'decode.n_best=9': [decode] n_best = 9 outputs need at least as wide a beam",
+            "--set 'decode.n_best=9': [decode] greedy decoding gives one output, not n_best = 9",
         ),
         (["decode.beam=100000000000000000000"], "decode.beam = 100000000000000000000: must be less than or equal to"),
         (
