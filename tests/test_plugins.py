@@ -43,6 +43,11 @@ TRANSLATOR = [
     *("model.kind=recurrent", "model.embedding=8", "model.hidden=8", "model.attention.score=taxicab"),
     *("model.encoder.kind=reversed", "model.encoder.width=8", "train.steps=3", "train.device=cpu"),
 ]
+STRANGE = [
+    *("data.corpus=number-words", "data.examples=120", "tokens.source.kind=hyphens", "tokens.target.kind=hyphens"),
+    *("model.kind=mean", "model.width=16", "train.steps=150", "train.device=cpu", "train.optimizer.rate=0.02"),
+    *("train.validation.metric=accuracy", "train.schedule.warmup=0"),
+]
 # One process for many commands: torch is imported once.
 DRIVER = """
 import json, sys
@@ -186,6 +191,31 @@ def test_a_score_and_an_encoder_of_another_package_in_a_translator(place: Place,
         "installed; install it: pip install regard-moods\n"
     )
     assert "model.attention.score = 'taxicab' is not allowed; allowed are " in again.err
+
+
+def test_a_model_a_tokenizer_and_a_corpus_of_another_package(place: Place, tmp_path: Path) -> None:
+    changes = [part for change in STRANGE for part in ("--set", change)]
+    (tmp_path / "strange.toml").write_text("")
+    checked, trained, evaluated, translated, looked, exported, unused, packed = place.regard(
+        ["check", "strange.toml", *changes],
+        ["train", "strange.toml", "--out", "mine", *changes],
+        ["evaluate", "mine", "--split", "dev"],
+        ["translate", "mine"],
+        ["look", "mine", "1-2", "--list"],
+        ["export", "mine", "exported"],
+        ["train", "strange.toml", "--out", "no", *changes, "--set", "model.heads=2"],
+        ["train", "strange.toml", "--out", "no", *changes, "--set", "train.pack=true"],
+        stdin="3-3\n",
+    )
+    assert "train: 120 pairs" in checked.out
+    assert trained.code == 0, trained.err
+    assert re.search(r"step 150: validation: .*accuracy", trained.err)
+    assert evaluated.out.startswith("accuracy")
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*\n", translated.out)
+    assert "probabilities  target 3" in looked.out
+    assert "model.kind = 'mean': CTranslate2 cannot run such a model" in exported.err
+    assert "unknown setting 'model.heads'" in unused.err
+    assert "train.pack = true puts several pairs into a row" in packed.err
 
 
 def faulty(folder: Path, body: str) -> Place:

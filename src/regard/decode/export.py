@@ -20,7 +20,7 @@ from regard.models import Generator, LinearReadout, TransformerTranslator
 from regard.models.encoders import TransformerEncoder
 from regard.nn.blocks import DecoderBlock, EncoderBlock
 from regard.nn.feedforward import FeedForward
-from regard.recipe import RecurrentModel, TransformerModel
+from regard.recipe import TransformerModel, TranslatorTable
 from regard.tokens.vocabulary import BEGIN, END, UNKNOWN
 
 POSITIONS = 4096
@@ -54,13 +54,9 @@ def ctranslate2(part: str = "") -> Any:
     return import_module(f"ctranslate2{part}")
 
 
-def check_can_export(settings: TransformerModel | RecurrentModel) -> None:
-    """Refuses models that CTranslate2 has no terms for."""
-    if settings.encoder is not None:
-        raise UsageError(
-            "[model.encoder]: CTranslate2 cannot run such a model, only those without this table; use it by "
-            "`regard translate`"
-        )
+def check_can_export(settings: TranslatorTable) -> TransformerModel:
+    """The settings of a model that CTranslate2 can run; others are refused. `kind` is looked at first: models of other
+    kinds need not have the other settings."""
     for name, allowed in ALLOWED.items():
         value = getattr(settings, name)
         if value not in allowed:
@@ -68,16 +64,22 @@ def check_can_export(settings: TransformerModel | RecurrentModel) -> None:
                 f"model.{name} = {value!r}: CTranslate2 cannot run such a model, only those with "
                 f"{' or '.join(map(repr, allowed))}; use it by `regard translate`"
             )
-
-
-def export(model: Generator, settings: TransformerModel | RecurrentModel, folder: Path) -> None:
-    """Writes a model into a new folder, which appears when it is whole."""
-    check_can_export(settings)
-    assert isinstance(model, TransformerTranslator)
     assert isinstance(settings, TransformerModel)
+    if settings.encoder is not None:
+        raise UsageError(
+            "[model.encoder]: CTranslate2 cannot run such a model, only those without this table; use it by "
+            "`regard translate`"
+        )
+    return settings
+
+
+def export(model: Generator, settings: TranslatorTable, folder: Path) -> None:
+    """Writes a model into a new folder, which appears when it is whole."""
+    transformer = check_can_export(settings)
+    assert isinstance(model, TransformerTranslator)
     if folder.exists():
         raise UsageError(f"{folder}: exists already; name a new folder, or delete this one")
-    spec = specification(model, settings)
+    spec = specification(model, transformer)
     spec.validate()
     spec.optimize(quantization=None)
     try:
