@@ -132,6 +132,7 @@ def test_junk_given_to_recordings_is_refused_in_words(first: Any, second: Any, t
     only_refused(enter)
 
 
+@settings(max_examples=8)
 @given(first=JUNK, second=JUNK)
 def test_junk_to_train_is_refused_in_words(first: Any, second: Any) -> None:
     for function in (regard.run, regard.learn_vectors):

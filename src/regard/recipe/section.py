@@ -116,7 +116,8 @@ class Section(BaseModel):
     @classmethod
     def title(cls) -> str:
         """What to call it in messages: `decoding`."""
-        return re.findall("[A-Z][a-z]*", cls.__name__)[-1].lower()
+        words: list[str] = re.findall("[A-Z][a-z]*", cls.__name__)
+        return (words or [cls.__name__])[-1].lower()
 
     @model_validator(mode="after")
     def _nothing_is_unused(self) -> Self:
