@@ -8,12 +8,13 @@ renamed, then its folder is synced.
 """
 
 import gzip
+import json
 import os
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from regard.errors import DataError, one_of
 
@@ -23,6 +24,14 @@ MOST_BYTES = 1 << 24
 LINE_FEED = b"\n"
 
 _MARK = b"\xef\xbb\xbf"
+
+
+def parse_json(text: str | bytes) -> Any:
+    """What a JSON text holds; like all that is wrong with one, nesting beyond what Python follows is a ValueError."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def write_file(path: Path, content: bytes) -> None:

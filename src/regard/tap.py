@@ -37,12 +37,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
 from regard.errors import UsageError, one_of
+from regard.misuse import explained
 
 
 class Tap(nn.Module):
@@ -70,6 +71,8 @@ class Tap(nn.Module):
         for listener in listeners:
             if listener.change is not None:
                 changed = listener.change(value)
+                if not isinstance(changed, Tensor):
+                    raise UsageError(f"an intervention must return a tensor, not {changed!r:.60}")
                 if changed.shape != value.shape:
                     shapes = f"it was given {tuple(value.shape)} and returned {tuple(changed.shape)}"
                     raise UsageError(f"an intervention must keep the shape: {shapes}")
@@ -110,12 +113,14 @@ _LISTENERS: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=(
 """Listeners of the current thread or async task."""
 
 
+@runtime_checkable
 class Watchable(Protocol):
     """A module, or an object that wraps one and gives its named submodules."""
 
     def named_modules(self) -> Iterable[tuple[str, nn.Module]]: ...
 
 
+@explained
 def taps(model: Watchable, pattern: str = "*") -> dict[str, Tap]:
     """The taps of a model whose dotted names match a shell-style pattern (`*` also matches dots)."""
     every = {name: module for name, module in model.named_modules() if isinstance(module, Tap)}
@@ -146,6 +151,8 @@ def record(model: Watchable, *patterns: str) -> Iterator[Seen]:
 @contextmanager
 def intervene(model: Watchable, pattern: str, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
     """Replaces each value at matching taps with `change(value)` while the block runs."""
+    if not callable(change):
+        raise UsageError(f"intervene: change is {change!r:.60}, but a function of a tensor is needed")
     found = taps(model, pattern)
     with _listening(Listener({tap: name for name, tap in found.items()}, Seen(), change)):
         yield

@@ -23,6 +23,7 @@ from regard.recipe import TranslationRecipe
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.loading import refuse_other_task
 from regard.tasks.ranks import gathered
+from regard.tasks.starting_model import refuse_other_shape
 from regard.tasks.task import Task
 from regard.tasks.tokenizer_files import SIDES, covers, load_tokenizers, tokenizer_file, tokenizer_of_part
 from regard.tokens import UNKNOWN, Tokenizer, load_tokenizer, save_tokenizer
@@ -221,7 +222,10 @@ def _given_tokenizers(recipe: TranslationRecipe, folder: Path) -> GivenTokenizer
     """The tokenizers that come with another model's weights, of each side."""
     start = recipe.train.start
     if recipe.train.start_from:
-        return _tokenizers_of(recipe.train.start_from, folder)
+        tokenizers = _tokenizers_of(recipe.train.start_from, folder)
+        if not ModelFolder(folder).is_begun:
+            refuse_other_shape(recipe, lambda model: build_model(model, *(each.size for each in tokenizers)))
+        return tokenizers
     found: list[Tokenizer | None] = []
     for side in SIDES:
         of_side = [other for part, other in start.pairs if any(covers(part, each) for each in PARTS[side])]

@@ -9,6 +9,13 @@ Reason = Literal["steps", "epochs", "minutes", "patience", "target", "interrupte
 
 
 @dataclass(frozen=True)
+class Prepared:
+    """Something was found or done while the data was made ready, before the model is."""
+
+    message: str
+
+
+@dataclass(frozen=True)
 class Started:
     """The model is ready, new or restored."""
 
@@ -111,4 +118,4 @@ class Noted:
     message: str
 
 
-Event = Started | Step | Validated | Saved | Averaged | WentBack | Noted | Ended
+Event = Prepared | Started | Step | Validated | Saved | Averaged | WentBack | Noted | Ended

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.checkpoint import ModelFolder, cannot_write
+from regard.disk import parse_json
 from regard.train.events import Event, Saved, Started, Step
 from regard.train.throughput import Throughput
 
@@ -57,7 +58,7 @@ class MetricsFile:
 def _parse(line: bytes) -> Any:
     """A record, or None for a truncated line."""
     try:
-        return json.loads(line) if line.endswith(b"\n") else None
+        return parse_json(line) if line.endswith(b"\n") else None
     except ValueError:
         return None
 

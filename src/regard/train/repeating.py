@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.disk import replace_file
+from regard.disk import parse_json, replace_file
 from regard.errors import ModelError, TrainingError, UsageError
 from regard.format_version import FormatVersion
 from regard.metrics import MetricScore
@@ -170,7 +170,7 @@ class Repeat:
         if not path.exists():
             return {}
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
+            record = parse_json(path.read_text(encoding="utf-8"))
             _spreads(list(record["scores"].values())[:1])
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ModelError(f"{path}: damaged; delete it, and the model of seed {seed} is evaluated again") from None
@@ -205,9 +205,11 @@ def scores_of(folder: Path, recipe: Recipe, split: HeldOut) -> tuple[MetricScore
 def _splits(recipe: Recipe, test: bool) -> tuple[HeldOut, ...]:
     has_dev = recipe.data.has("dev")
     if test and not recipe.data.has("test"):
-        raise UsageError("--test: the recipe names no test text; set data.test")
+        raise UsageError("--on-test: the recipe names no test text; set data.test")
     if not has_dev and not test:
-        raise UsageError("the recipe names no development text to evaluate on; set data.dev, or evaluate with --test")
+        raise UsageError(
+            "the recipe names no development text to evaluate on; set data.dev, or evaluate with --on-test"
+        )
     wanted: dict[HeldOut, bool] = {"dev": has_dev, "test": test}
     return tuple(split for split, is_wanted in wanted.items() if is_wanted)
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from regard.recipe import Recipe, Training
-from regard.train.events import Averaged, Ended, Event, Noted, Started, Step, Validated, WentBack
+from regard.train.events import Averaged, Ended, Event, Noted, Prepared, Started, Step, Validated, WentBack
 from regard.train.throughput import Summary, Throughput, share_done
 
 Reporter = Callable[[Event], None]
@@ -42,6 +42,8 @@ def reporting(recipe: Recipe, out: Path, console: Console | None = None) -> Iter
 def in_a_line(event: Event) -> str | None:
     """An event in words; None for those that need no line of their own."""
     match event:
+        case Prepared():
+            return event.message
         case Started():
             processes = f" in {event.processes} processes" if event.processes > 1 else ""
             return f"{event.message}; {event.parameters:,} parameters on {event.device}{processes}"

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from regard.checkpoint import ModelFolder, cannot_write
+from regard.misuse import explained
 from regard.recipe import VectorsRecipe, read_recipe
 from regard.train.report import duration
 from regard.train.signals import asked_to_stop
@@ -65,14 +66,17 @@ class Learned:
 Teller = Callable[[Pace], None]
 
 
+@explained
 def learn_vectors(
-    recipe: VectorsRecipe, out: str | Path, *, resume: bool = False, tell: Teller | None = None
+    recipe: VectorsRecipe | str | Path, out: str | Path, *, resume: bool = False, tell: Teller | None = None
 ) -> Learned:
-    """Learns the vectors of a recipe in the folder `out`, until they are learned or a signal ends it.
+    """Learns the vectors of a recipe (or of a recipe file) in the folder `out`, until they are learned or a signal ends
+    it.
 
     A new run needs a folder without a model; with `resume`, an existing run continues from its last state. `tell` gets
     the pace after every step of learning; by default it is shown on standard error, also while the text is read.
     """
+    recipe = read_recipe(recipe, kind=VectorsRecipe) if isinstance(recipe, str | Path) else recipe
     folder, console = ModelFolder(Path(out)), Console(file=sys.stderr, highlight=False, quiet=tell is not None)
     folder.check_may_train(resume)
     with folder.locked():

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from regard.errors import UsageError, counted, one_of
+from regard.misuse import explained
 from regard.vectors import files, native, similarity
 from regard.vectors.spelling import nearest_spelled
 
@@ -23,6 +24,7 @@ class Neighbor(NamedTuple):
     score: float
 
 
+@explained
 class Vectors:
     """A vector for each of V words, usually most frequent first: `vectors["hotel"]`, `"motel" in vectors`.
 
@@ -150,6 +152,8 @@ class Vectors:
             raise UsageError("most_similar needs at least one word")
         if method not in similarity.METHODS:
             raise UsageError(f"method = {method!r}: choose {one_of(similarity.METHODS, method)}")
+        if top < 1:
+            raise UsageError(f"top = {top}: ask for one word or more")
         combine = similarity.METHODS[method]
         scores = combine(self.matrix, self.norms, self.unit(positive), self.unit(negative))
         if not keep_given:
