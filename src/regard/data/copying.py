@@ -71,10 +71,10 @@ class Copying:
         return words, wanted
 
 
-def with_new_words(tokenizer: Tokenizer, text: str, beyond: list[str]) -> list[int]:
+def with_new_words(tokenizer: Tokenizer, text: str, beyond: list[str], *, within: bool = False) -> list[int]:
     """The tokens of a target text of which nothing stays unknown: what is not in the vocabulary of V tokens is V + its
-    place in `beyond`, where it is put if it is not there."""
-    tokens = tokenizer.encode(text)
+    place in `beyond`, where it is put if it is not there. `within` is text with no blank before it."""
+    tokens = tokenizer.encode_within(text) if within else tokenizer.encode(text)
     for place, name in enumerate(_names(tokenizer, tokens, text)):
         if tokens[place] == UNKNOWN and name:
             beyond += [] if name in beyond else [name]

@@ -16,6 +16,7 @@ from regard.data.preparing import GivenTokenizers
 from regard.decode import Session, decode_all
 from regard.errors import DataError, ModelError
 from regard.metrics import accuracy, bleu, chrf
+from regard.metrics.text import bleu_metric, bleu_tokenizer
 from regard.models import build_model, start_from_vectors
 from regard.models.generator import Generator
 from regard.objectives import cross_entropy, r_drop
@@ -48,6 +49,9 @@ class TranslationTask(Task):
         self.source = source
         self.target = target
         self._dev = list(dev)
+        # Chosen by all of the text, whatever part of it validations decode.
+        self._bleu_tokenizer = bleu_tokenizer((pair.target for pair in dev), recipe.evaluation.bleu_tokenizer)
+        bleu_metric(self._bleu_tokenizer)  # refuses what is not installed, before anything takes long
         self._dev_sources = encode_tagged(source, [pair.source for pair in dev], [pair.tag for pair in dev])
         self._dev_targets = target.encode_all([pair.target for pair in dev])
         self._copying = Copying(source, target) if recipe.model.copying else None
@@ -157,8 +161,12 @@ class TranslationTask(Task):
         if decode:
             outputs = self._decoded(model, rank, world)
             references = [pair.target for pair in self._dev[: len(outputs)]]
-            judges = {"accuracy": accuracy, "bleu": bleu, "chrf": chrf}
-            found |= {name: judge(outputs, references).value for name, judge in judges.items()}
+            scores = {
+                "accuracy": accuracy(outputs, references),
+                "bleu": bleu(outputs, references, tokenizer=self._bleu_tokenizer),
+                "chrf": chrf(outputs, references),
+            }
+            found |= {name: score.value for name, score in scores.items()}
         return found
 
     def describe_batch(self, batch: PairBatch) -> Any:
