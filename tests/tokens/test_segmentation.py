@@ -99,7 +99,9 @@ def test_a_function_gives_words_or_their_spans(given_words: list[str], between: 
 
 @pytest.mark.parametrize("found", [["京", "東"], ["x"], [(0, 3)], [(1, 1)], [(1, 2), (0, 1)], [7], ["東", "  "]])
 def test_words_that_are_not_there_are_refused(found: list[object]) -> None:
-    message = r"^units: the function gave .+ for the text '東京', which has no such word after character \d; it must give "
+    message = (
+        r"^units: the function gave .+ for the text '東京', which has no such word after character \d; it must "
+    )
     with pytest.raises(UsageError, match=message):
         spans_of("東京", lambda text: found)  # type: ignore[arg-type, return-value]
 
@@ -117,7 +119,7 @@ def test_a_name_that_is_not_known_is_refused() -> None:
     ("script", "texts"),
     [
         ("kana", ["東京都に行く", "経済"]),
-        ("Han", ["我们明天去北京", "の字"] + ["中文" * 9]),
+        ("Han", ["我们明天去北京", "の字", "中文" * 9]),
         ("Thai", ["ไม่สามารถเปิด GTK"]),
         ("Lao", ["ຂ້ອຍໄປ"]),
         ("Khmer", ["ភ្នំពេញ"]),

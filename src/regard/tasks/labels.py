@@ -34,7 +34,9 @@ def units_of_tokens(tokenizer: Tokenizer, text: str, units: Units = "auto") -> l
         unit_at = {place: unit for unit, edge in enumerate(pairwise(edges)) for place in range(*edge)}
     found = []
     for piece in tokenizer.pieces(text):
-        those = [unit_at[place] for place in range(piece.start, piece.end) if place in unit_at]
+        # A token may cover nothing: the space that a subword tokenizer puts before a text.
+        places = range(piece.start, max(piece.end, piece.start + 1))
+        those = [unit_at[place] for place in places if place in unit_at]
         found.append(range(those[0], those[-1] + 1) if those else range(0))
     return found
 

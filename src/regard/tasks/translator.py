@@ -28,6 +28,7 @@ from regard.decode.forced_terms import check_can_force, decode_forced
 from regard.device import choose_device, device_of
 from regard.errors import UsageError, one_of
 from regard.inspect import BEGIN_LABEL, Inspection, Links, WordWeights, choose, fold, link, watch, watch_writing
+from regard.inspect.labels import arrow_between
 from regard.metrics import MetricScore
 from regard.models import build_model
 from regard.models.generator import Generator
@@ -349,7 +350,7 @@ class Translator:
                 "target": labels,
                 "past": (BEGIN_LABEL, *labels[:-1]),
             },
-            title=f"{source} → {target}",
+            title=arrow_between(source, target),
             words={
                 "source": (*self._no_words, *words_of(reader, source)),
                 "target": words,
