@@ -26,6 +26,7 @@ from regard.tasks.loading import refuse_other_task
 from regard.tasks.ranks import gathered
 from regard.tasks.task import Task
 from regard.tasks.tokenizer_files import SIDES, covers, load_tokenizers, tokenizer_file, tokenizer_of_part
+from regard.tasks.unknown_words import Written, texts_of
 from regard.tokens import UNKNOWN, Tokenizer, load_tokenizer, save_tokenizer
 
 SAY_EVERY = 100_000
@@ -204,9 +205,14 @@ class TranslationTask(Task):
         sources = self._dev_sources[: self.recipe.train.validation.examples or None]
         copied = None if self._dev_copied is None else self._dev_copied[: len(sources)][rank::world]
         found = decode_all(self._session_of(model), sources[rank::world], self.recipe.decode, words=words_in(copied))
-        beyond = [()] * len(found) if copied is None else [each.beyond for each in copied]
-        texts = (self.target.decode(one[0].tokens, words) for one, words in zip(found, beyond, strict=True))
-        parts = gathered(list(texts), world)
+        texts = [pair.source for pair in self._dev[: len(sources)]][rank::world]
+        owns: Sequence[Copied | None] = copied or [None] * len(found)
+        rows = zip(texts, sources[rank::world], owns, found, strict=True)
+        written = [
+            Written(text, read, own.words if own else None, one[0].tokens, own.beyond if own else ())
+            for text, read, own, one in rows
+        ]
+        parts = gathered(texts_of(model, self.source, self.target, written, self.recipe.decode.unknown), world)
         outputs = [""] * len(sources)
         for place, part in enumerate(parts):
             outputs[place::world] = part

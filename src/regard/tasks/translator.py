@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Self
 
@@ -35,6 +35,7 @@ from regard.models.generator import Generator
 from regard.recipe import Decoding, HeldOut, TranslationRecipe, change_section
 from regard.tasks.labels import blocks_of, labels_of, token_name, touched, words_of
 from regard.tasks.tokenizer_files import load_tokenizers
+from regard.tasks.unknown_words import Written, texts_of
 from regard.tasks.validating import check_not_empty, check_terms, check_texts
 from regard.tokens import END, UNKNOWN, Tokenizer
 from regard.tokens.segmentation import Units, begins_unspaced
@@ -176,7 +177,7 @@ class Translator:
         read = self._read(texts)
         search = partial(decode_all, self.session, read.tokens, decoding.search(), words=read.words)
         if prefixes is None:
-            return self._translations(texts, search(on_progress=on_progress), read.beyond, decoding)
+            return self._translations(texts, read, search(on_progress=on_progress), read.beyond, decoding)
         rows, beyond = self._forced([[prefix] for prefix in prefixes], read)
         begin = [row for (row,) in rows]
         # What the model has no number for is the unknown sign to it, and is written as it is all the same.
@@ -187,7 +188,7 @@ class Translator:
             [replace(one, tokens=(*row, *one.tokens[len(row) :])) for one in hypotheses]
             for row, hypotheses in zip(begin, search(prefixes=known, on_progress=on_progress), strict=True)
         ]
-        return self._translations(texts, found, beyond, decoding)
+        return self._translations(texts, read, found, beyond, decoding)
 
     def _translate_forced(
         self,
@@ -225,7 +226,7 @@ class Translator:
             words=read.words,
             on_progress=counted(len(others)),
         )
-        bound = self._translations(some, found, beyond, decoding)
+        bound = self._translations(some, read, found, beyond, decoding)
         whole = dict(zip([*others, *chosen], [*free, *bound], strict=True))
         return [whole[place] for place in range(len(texts))]
 
@@ -244,7 +245,7 @@ class Translator:
         """Whether the target text puts no blanks between words: most subwords of scripts without blanks have none."""
         tokens = [text for text in self.target_tokenizer.vocabulary.tokens if len(text) > 1]
         after_blanks = sum(text.startswith(" ") and begins_unspaced(text[1:]) for text in tokens)
-        return sum(map(begins_unspaced, tokens)) > after_blanks
+        return sum(map(begins_unspaced, tokens)) >= max(after_blanks, 1)
 
     def why_eager(self, *, terms: bool = False) -> str | None:
         """What there is to say of speed on a CUDA device: why decoding steps are not captured; None if they are.
@@ -411,22 +412,31 @@ class Translator:
     def _translations(
         self,
         sources: Sequence[str],
+        read: "_Read",
         found: Sequence[Sequence[Hypothesis]],
         beyond: Sequence[Sequence[str]],
         decoding: Decoding,
     ) -> list[Translation]:
-        rows = zip(sources, found, beyond, strict=True)
-        return [self._translation(source, hypotheses, words, decoding) for source, hypotheses, words in rows]
+        words: Sequence[list[int] | None] = read.words or [None] * len(sources)
+        rows = zip(sources, read.tokens, words, found, beyond, strict=True)
+        written = [
+            Written(source, tokens, copied, hypothesis.tokens, names)
+            for source, tokens, copied, hypotheses, names in rows
+            for hypothesis in hypotheses
+        ]
+        texts = iter(texts_of(self.model, self.source_tokenizer, self.target_tokenizer, written, decoding.unknown))
+        each = zip(sources, found, strict=True)
+        return [self._translation(source, some, list(islice(texts, len(some))), decoding) for source, some in each]
 
     def _translation(
-        self, source: str, hypotheses: Sequence[Hypothesis], beyond: Sequence[str], decoding: Decoding
+        self, source: str, hypotheses: Sequence[Hypothesis], texts: list[str], decoding: Decoding
     ) -> Translation:
-        """Of what a search has found, what was asked for."""
-        texts = [self.target_tokenizer.decode(hypothesis.tokens, beyond) for hypothesis in hypotheses]
+        """Of what a search has found, with its texts, what was asked for."""
         if decoding.risk != "none":
             drawn = decoding.method == "sample"
+            text_of = {hypothesis.tokens: text for hypothesis, text in zip(hypotheses, texts, strict=True)}
             hypotheses = least_risk(hypotheses, texts, decoding.risk, drawn=drawn)[: decoding.n_best]
-            texts = [self.target_tokenizer.decode(hypothesis.tokens, beyond) for hypothesis in hypotheses]
+            texts = [text_of[hypothesis.tokens] for hypothesis in hypotheses]
         elif decoding.method == "beam":
             # One text may be split in several ways: its best stands for all. What is drawn stays as it was drawn.
             best: dict[str, Hypothesis] = {}
