@@ -86,6 +86,6 @@ def test_it_is_the_word_that_attention_lies_on(places: list[int]) -> None:
         weights[0, row, len(read) - 3 + place] = 0.4
     seen = [{"decoder.attention.weights": Array(("head", "target", "source"), weights)}]
     written = [Written(text, read, None, (UNKNOWN,) * len(places), ())]
-    with mock.patch("regard.tasks.unknown_words.watch", lambda *given, **options: seen):
+    with mock.patch("regard.tasks.unknown_words.watch", return_value=seen):
         (found,) = texts_of(model.model, words, model.target_tokenizer, written, "replace")
     assert found.split() == [text.split()[place] for place in places]
