@@ -68,6 +68,16 @@ class NeuralModel(Section):
             raise ValueError(f"cutoffs = {self.cutoffs} must rise, such as [2000, 10000]")
         return self
 
+    @property
+    def learned_positions(self) -> int | None:
+        """Most positions a segment may have, if a table of them is learned."""
+        return None
+
+    @property
+    def carries_everything(self) -> bool:
+        """Whether its state holds all it knows of earlier text, so that it does not matter where segments end."""
+        return True
+
 
 class WindowModel(NeuralModel):
     """A feed-forward network over the last words (Bengio et al. 2003)."""
@@ -165,6 +175,10 @@ class TransformerLanguageModel(TransformerBlocks, NeuralModel):
     tie: bool = True
     """Whether input and output embeddings share weights."""
 
+    @property
+    def carries_everything(self) -> bool:
+        return False
+
     @model_validator(mode="after")
     def _memory_needs_distances(self) -> Self:
         if self.memory and self.position not in DISTANCES:
@@ -179,16 +193,15 @@ LANGUAGE_MODELS: Registry[Any] = Registry(
     "model",
     {
         "ngram": Entry("regard.models.ngram.generator:build", table=NgramModel),
-        "window": Entry("regard.models.window:build", table=WindowModel),
-        "recurrent": Entry("regard.models.language_recurrent:build", table=RecurrentLanguageModel),
-        "attentive": Entry("regard.models.attentive:build", table=AttentiveModel),
-        "copying": Entry("regard.models.language_copying:build", table=CopyingModel),
-        "transformer": Entry("regard.models.language_transformer:build", table=TransformerLanguageModel),
+        "window": Entry("regard.models.window:WindowLanguageModel", table=WindowModel),
+        "recurrent": Entry("regard.models.language_recurrent:RecurrentLanguageModel", table=RecurrentLanguageModel),
+        "attentive": Entry("regard.models.attentive:AttentiveLanguageModel", table=AttentiveModel),
+        "copying": Entry("regard.models.language_copying:CopyingLanguageModel", table=CopyingModel),
+        "transformer": Entry(
+            "regard.models.language_transformer:TransformerLanguageModel", table=TransformerLanguageModel
+        ),
     },
 )
 """Builds the language model of a recipe's `[model]` table, by its `kind`, for a vocabulary of a given size."""
 
-LanguageModel = Annotated[
-    NgramModel | WindowModel | RecurrentLanguageModel | AttentiveModel | CopyingModel | TransformerLanguageModel,
-    ChosenBy(LANGUAGE_MODELS),
-]
+LanguageModel = Annotated[NgramModel | NeuralModel, ChosenBy(LANGUAGE_MODELS)]

@@ -55,7 +55,7 @@ class TranslationTask(Task):
         bleu_metric(self._bleu_tokenizer)  # refuses what is not installed, before anything takes long
         self._dev_sources = encode_tagged(source, [pair.source for pair in dev], [pair.tag for pair in dev])
         self._dev_targets = target.encode_all([pair.target for pair in dev])
-        self._copying = Copying(source, target) if recipe.model.copying else None
+        self._copying = Copying(source, target) if recipe.model.copies else None
         self._session: Session | None = None
         self._dev_copied: list[Copied] | None = None
         if self._copying is not None:
@@ -131,7 +131,7 @@ class TranslationTask(Task):
 
     def start(self, model: nn.Module) -> list[str]:
         tokenizers = {"source": self.source, "target": self.target}
-        return start_from_vectors(model, self.recipe.model.vectors, tokenizers)
+        return start_from_vectors(model, self.recipe.model.pretrained, tokenizers)
 
     def batches(self, position: CorpusPosition) -> Iterator[tuple[PairBatch, CorpusPosition]]:
         return self._batches.from_position(position)

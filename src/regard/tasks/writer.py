@@ -37,7 +37,7 @@ from regard.metrics.likelihood import Likelihood
 from regard.models import ContinuousCache, LanguageModel, build_language_model
 from regard.models.continuous_cache import SHARE, THETA
 from regard.models.ngram.generator import NgramLanguageModel
-from regard.recipe import HeldOut, LanguageDecoding, LanguageRecipe, TransformerLanguageModel
+from regard.recipe import HeldOut, LanguageDecoding, LanguageRecipe, NgramModel
 from regard.tasks.labels import labels_of, token_name, words_of
 from regard.tasks.scoring_text import log_probs_of
 from regard.tasks.tokenizer_files import TOKENIZER
@@ -227,10 +227,10 @@ class Writer:
 
     @property
     def segment(self) -> int:
-        """How many tokens of a text are read at a time: only what a Transformer sees depends on where segments end, all
-        others carry on all that they know."""
-        own = self.recipe.data.segment
-        return own if isinstance(self.recipe.model, TransformerLanguageModel) else max(own, AT_ONCE)
+        """How many tokens of a text are read at a time; more than in training where that changes nothing."""
+        own, settings = self.recipe.data.segment, self.recipe.model
+        carries_everything = isinstance(settings, NgramModel) or settings.carries_everything
+        return max(own, AT_ONCE) if carries_everything else own
 
     def surprisal(self, text: str) -> list[tuple[str, float]]:
         """Each token of a text with its surprisal in bits."""
