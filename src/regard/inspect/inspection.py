@@ -69,7 +69,7 @@ class Inspection(Mapping[str, Array]):
     """By axis: what stands at each of its positions, mostly a token."""
     title: str = ""
     words: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)
-    """By axis: the white-space word that each position is a piece of; None for END and the like."""
+    """By axis: the word that each position is a piece of; None for END and the like."""
     shown: tuple[str, ...] = ()
     """Names of the arrays that are drawn unless others are chosen."""
     gold: Links = frozenset()

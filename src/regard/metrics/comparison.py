@@ -16,7 +16,7 @@ import numpy as np
 
 from regard.errors import UsageError
 from regard.metrics.resampling import RESAMPLES
-from regard.metrics.text import TextMetric, refuse_unpaired, text_metrics
+from regard.metrics.text import TextMetric, bleu_tokenizer, refuse_unpaired, text_metrics
 
 TRIALS = 10_000
 """Random swaps behind a p-value: sacreBLEU's default."""
@@ -70,14 +70,16 @@ class Comparison:
         return f"{'better' if better else 'worse'}, and hardly by chance: {often}"
 
 
-def compare(outputs: Sequence[str], others: Sequence[str], references: Sequence[str]) -> tuple[Comparison, ...]:
-    """BLEU, chrF and TER of two systems, with the significance of the differences."""
+def compare(
+    outputs: Sequence[str], others: Sequence[str], references: Sequence[str], tokenizer: str = "auto"
+) -> tuple[Comparison, ...]:
+    """BLEU, chrF and TER of two systems, with the significance of the differences; `tokenizer` is BLEU's."""
     refuse_unpaired("comparison", outputs, references)
     if len(others) != len(outputs):
         raise UsageError(f"comparison: {len(outputs)} outputs and {len(others)} of the other system do not pair up")
     return tuple(
         _compared(metric, _counts(metric, outputs, references), _counts(metric, others, references))
-        for metric in text_metrics().values()
+        for metric in text_metrics(bleu_tokenizer(references, tokenizer)).values()
     )
 
 

@@ -45,6 +45,7 @@ from regard.tasks.scoring_text import log_probs_of
 from regard.tasks.tokenizer_files import TOKENIZER
 from regard.tasks.validating import check_not_empty, check_texts
 from regard.tokens import BEGIN, END, PAD, UNKNOWN, Tokenizer, load_tokenizer
+from regard.tokens.segmentation import spans_of
 from regard.tokens.streaming import TextStream
 
 AT_ONCE = 512
@@ -262,7 +263,7 @@ class Writer:
         kept = [line for line in lines if line.strip() or data.empty != "drop"]
         ends = None if data.end_of_line else -1
         labels = tuple(label for line in kept for label in labels_of(self.tokenizer, line)[:ends])
-        before = accumulate((len(line.split()) for line in kept), initial=0)
+        before = accumulate((len(spans_of(line)) for line in kept), initial=0)
         words = tuple(
             word
             for first, line in zip(before, kept, strict=False)
