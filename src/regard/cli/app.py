@@ -12,7 +12,7 @@ import typer
 
 from regard.cli.commands import OPTIONS, Commands
 from regard.cli.renamed import refuse_renamed
-from regard.errors import RegardError, RegardWarning
+from regard.errors import RegardError, RegardWarning, with_short_paths
 
 app = typer.Typer(
     cls=Commands,
@@ -74,5 +74,5 @@ def main() -> None:
         if debug:
             traceback.print_exc()
         else:
-            print(f"regard: {error}", file=sys.stderr)
+            print(with_short_paths(f"regard: {error}"), file=sys.stderr)
         sys.exit(2)

@@ -135,7 +135,7 @@ class Writer:
         for number, line in enumerate((*whole, last), start=1):
             if (place := line.find("\0")) >= 0:
                 raise DataError(
-                    f"prompt, line {number}: a NUL character at character {place + 1} of the line, so this is no text; "
+                    f"prompt, line {number}: a NUL character at character {place + 1} of the line, so this is not text; "
                     "take it out (convert UTF-16 to UTF-8 first)"
                 )
         end = [END] if self.recipe.data.end_of_line else []
