@@ -8,7 +8,9 @@ Whoever picks also has a plain way in torch, which says what is computed. Kernel
 Their modules are imported when they are first picked: compilers take seconds to load.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -43,12 +45,28 @@ class Kernel:
         return found
 
 
+_PLAIN = ContextVar("plain", default=False)
+
+
+@contextmanager
+def plain_ways(wanted: bool) -> Iterator[None]:
+    """Where it is wanted, no kernel for CPUs is picked while the block runs: for work that takes less time than loading
+    their compiler does."""
+    before = _PLAIN.set(wanted)
+    try:
+        yield
+    finally:
+        _PLAIN.reset(before)
+
+
 def pick(operation: str, *tensors: Tensor, **numbers: int) -> Callable[..., Any] | None:
     """The kernel for an operation on these tensors; None if there is none here, or none that knows such tensors."""
     # First of all, so that compilers see nothing of the rest.
     if torch.is_grad_enabled() or torch.compiler.is_compiling():
         return None
     kernel = KERNELS[operation].get(tensors[0].device.type)
+    if kernel is not None and _PLAIN.get() and tensors[0].device.type == "cpu":
+        return None
     if kernel is None or not kernel.suits(*tensors, **numbers) or not _can_read(kernel, *tensors):
         return None
     return kernel.load()

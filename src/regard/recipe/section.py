@@ -84,9 +84,8 @@ class Section(BaseModel):
     """A table of a recipe: strict about types, closed to unknown names and to settings that its other settings leave
     unused, never changed after loading."""
 
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
-    )
+    # Schemas are built when they are needed first, as a command needs few of them.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
 
     @model_validator(mode="after")
     def _nothing_is_unused(self) -> Self:

@@ -37,6 +37,7 @@ from regard.metrics.likelihood import Likelihood
 from regard.models import ContinuousCache, LanguageModel, build_language_model
 from regard.models.continuous_cache import SHARE, THETA
 from regard.models.ngram.generator import NgramLanguageModel
+from regard.nn.undrawn import Undrawn
 from regard.recipe import HeldOut, LanguageDecoding, LanguageRecipe, TransformerLanguageModel
 from regard.tasks.labels import labels_of, token_name, words_of
 from regard.tasks.scoring_text import log_probs_of
@@ -100,7 +101,9 @@ class Writer:
                 raise UsageError(f"--set {change!r}: a trained model stays as it is; only decode.* can be changed")
         recipe = ModelFolder(folder).read_recipe(LanguageRecipe, changes)
         tokenizer = load_tokenizer(folder / TOKENIZER)
-        model, weights = build_language_model(recipe.model, tokenizer.size), load_weights(folder)
+        with Undrawn():
+            model = build_language_model(recipe.model, tokenizer.size)
+        weights = load_weights(folder)
         if isinstance(model, NgramLanguageModel):
             model.make_room(weights)
         put_weights(model, weights, folder)

@@ -13,10 +13,10 @@ from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float32, Int64, UInt8
-from numba import njit
 
 from regard.disk import sync_folder
 from regard.errors import UsageError, counted
+from regard.loops import njit
 from regard.models.ngram.table import NgramTable
 from regard.tokens.vocabulary import PAD, SPECIAL_NAMES
 
