@@ -8,7 +8,6 @@ A loop may call others of its module, or that its module imports, as functions o
 """
 
 import functools
-import sys
 from collections.abc import Callable
 from threading import Lock
 from typing import Any, TypeVar
@@ -38,9 +37,7 @@ class _Loop:
     def compile(self) -> Any:
         """The function of numba, after those it may call: its module then names these, and not our own."""
         if self._compiled is None:
-            import numba
-
-            self._compiled = numba.njit(**self.options)(self.function)
+            self._compiled = import_numba().njit(**self.options)(self.function)
             names = self.function.__globals__
             for name, value in list(names.items()):
                 if isinstance(value, _Loop):
@@ -51,18 +48,27 @@ class _Loop:
 _COMPILING = Lock()
 
 
-def say_when_compiling() -> None:
-    """Lets a person at a terminal know, once, what the first command ever spends its first seconds with."""
+_TO_SAY: list[Callable[[], None]] = []
+
+
+def when_compiling(say: Callable[[], None]) -> None:
+    """Has something said, once, if anything is compiled: what the first command ever spends its first seconds with.
+    What was compiled before is read from a cache."""
+    _TO_SAY[:] = [say]
+
+
+@functools.cache
+def import_numba() -> Any:
+    """numba, which is listened to from now on."""
+    import numba
     from numba.core import event
 
-    class Said(event.Listener):
+    class Compiling(event.Listener):  # type: ignore[misc]
         def on_start(self, event: Any) -> None:
-            if not self.said:
-                self.said = True
-                print("compiling loops; this is done once", file=sys.stderr, flush=True)
+            while _TO_SAY:
+                _TO_SAY.pop()()
 
         def on_end(self, event: Any) -> None: ...
 
-        said = False
-
-    event.register("numba:compile", Said())
+    event.register("numba:compile", Compiling())
+    return numba

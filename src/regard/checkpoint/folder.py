@@ -17,7 +17,8 @@
     bad-batches/step-117.json        what the model was given when the loss was not finite
 
 `current` and `chosen` are small text files, replaced atomically after what they name is safe on disk.
-Other names that begin with a dot are unfinished or about to go. All of them may be deleted when no training runs.
+Names in `checkpoints` that begin with `.unfinished-` or `.going-` are unfinished or about to go, and may be deleted
+when no training runs.
 """
 
 import os
@@ -46,6 +47,7 @@ LOCK, OWNER = ".lock", ".owner"
 
 # A second number tells apart checkpoints of the same step, which a run that went back can reach twice.
 CHECKPOINT = re.compile(r"(step|average)-(\d{8,})(?:\.(\d+))?")
+LEFT_OVER = re.compile(rf"\.(unfinished|going)-{CHECKPOINT.pattern}")
 CHOSEN_WEIGHTS = re.compile(r"((?:step|average)-\d{8,}(?:\.\d+)?)/(model|average)\.safetensors")
 
 
@@ -221,11 +223,11 @@ class ModelFolder:
                 path.rmdir()
 
     def sweep(self) -> None:
-        """Deletes what a killed run left unfinished."""
+        """Deletes what a killed run left unfinished, and nothing else: file managers and network file systems have
+        hidden files of their own there."""
         if self.checkpoints.is_dir():
-            for name in os.listdir(self.checkpoints):
-                if name.startswith("."):
-                    shutil.rmtree(self.checkpoints / name)
+            for name in filter(LEFT_OVER.fullmatch, os.listdir(self.checkpoints)):
+                shutil.rmtree(self.checkpoints / name)
 
     def remove(self, name: str) -> None:
         """Deletes a checkpoint; its name goes first, so that no reader meets half of one."""

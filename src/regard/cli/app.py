@@ -11,7 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from regard.cli.commands import OPTIONS, Commands
+from regard.cli.streams import standard_streams
 from regard.errors import RegardError, RegardWarning, UsageError
+from regard.loops import when_compiling
 
 app = typer.Typer(
     cls=Commands,
@@ -72,7 +74,9 @@ def main() -> None:
                 "--engine was removed: translation is by Regard itself; `regard export MODEL OUT` writes a folder for "
                 "CTranslate2"
             )
-        with _warnings_in_words():
+        if sys.stderr is not None and sys.stderr.isatty():
+            when_compiling(lambda: print("compiling loops, which is done once …", file=sys.stderr, flush=True))
+        with standard_streams(), _warnings_in_words():
             app(arguments, prog_name="regard")
     except RegardError as error:
         if debug:

@@ -1,6 +1,7 @@
 """`regard train`: one recipe, one run."""
 
 from pathlib import Path
+from signal import SIGINT
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -34,11 +35,18 @@ def train(
 
       torchrun --nproc-per-node 2 -m regard train my.toml --out runs/mine
     """
+    from regard.checkpoint import ModelFolder
     from regard.recipe import read_recipe
     from regard.train import run
 
-    chosen = read_recipe(recipe, settings or [])
-    leave_if_stopped(run(chosen, out or Path("runs") / Path(recipe).stem, resume=resume))
+    chosen, out = read_recipe(recipe, settings or []), out or Path("runs") / Path(recipe).stem
+    try:
+        leave_if_stopped(run(chosen, out, resume=resume))
+    except KeyboardInterrupt:
+        # Before there was anything to save, or for the second time.
+        saved = "--resume goes on from the last checkpoint" if ModelFolder(out).names() else "nothing was saved"
+        typer.echo(f"left at once; {saved}", err=True)
+        raise typer.Exit(128 + SIGINT) from None
 
 
 def leave_if_stopped(ended: "Ended") -> None:

@@ -170,16 +170,18 @@ def _translated(
     n_best: int | None,
 ) -> "list[Translation]":
     """The translations of texts, with all that was wished for."""
-    marked: MarkedTexts | None = None
-    if markup:
-        from regard.tasks.markup import MarkedTexts
-
-        marked = MarkedTexts(texts)
+    marked = _marked(texts) if markup else None
     plain = texts if marked is None else marked.plain
     forced = None if terms is None else [[entry.target for entry in terms.find(text)] for text in plain]
     found = translator.translate(plain, beam=beam, n_best=n_best, terms=forced)
     found = rescoring.rank(found) if rescoring else found
     return found if marked is None else marked.restored(found)
+
+
+def _marked(texts: list[str]) -> "MarkedTexts":
+    from regard.tasks.markup import MarkedTexts
+
+    return MarkedTexts(texts)
 
 
 def one_line(text: str) -> str:

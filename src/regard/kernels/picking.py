@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from regard.device import has_kernels, has_loops
+from regard.loops import import_numba
 
 QUERIES, WIDTHS = 16, (16, 32, 64, 128, 256)
 """Most queries of a row that are few; widths of heads that the CUDA kernel knows."""
@@ -41,6 +42,8 @@ class Kernel:
 
     def load(self) -> Callable[..., Any]:
         module, _, function = self.name.partition(".")
+        if module.startswith("cpu"):
+            import_numba()
         found: Callable[..., Any] = getattr(import_module(f"regard.kernels.{module}"), function)
         return found
 

@@ -22,6 +22,10 @@ from regard.tokens.vocabulary import PAD, SPECIAL_NAMES
 
 _BLANK = re.compile(r"[ \t\n\v\f\r\0]")
 """What separates words in an ARPA file."""
+_SPACE = "▁"
+"""What stands for it."""
+_RENAMED = {f"<{name}>": name for name in SPECIAL_NAMES}
+"""Text that reads like a special token, by what it is called in a file."""
 _BLOCK = 2**25
 """Bytes of text written at a time."""
 _DECIMALS = 16
@@ -37,7 +41,15 @@ def arpa_words(tokens: Sequence[str]) -> tuple[str, ...]:
     `<unk>` that some corpora have for rare words, gets brackets of its own: `<<unk>>`.
     """
     texts = tokens[len(SPECIAL_NAMES) :]
-    return (*SPECIAL_NAMES, *(f"<{text}>" if text in SPECIAL_NAMES else _BLANK.sub("▁", text) for text in texts))
+    own = {text: word for word, text in _RENAMED.items()}
+    return (*SPECIAL_NAMES, *(own[text] if text in own else _BLANK.sub(_SPACE, text) for text in texts))
+
+
+def arpa_tokens(words: Sequence[str]) -> tuple[str, list[str]]:
+    """The other way round: of what kind the text tokens of a file are, and what they stand for."""
+    if _SPACE in words and all(len(word) == 1 for word in words if word not in _RENAMED):
+        return "characters", [" " if word == _SPACE else _RENAMED.get(word, word) for word in words]
+    return "words", [_RENAMED.get(word, word) for word in words]
 
 
 def write_arpa(table: NgramTable, words: Sequence[str], path: Path) -> None:
