@@ -235,7 +235,8 @@ def _anchor_paths(tables: dict[str, Any], folder: Path) -> None:
             elif value is not None and is_path(field) and isinstance(value, holds(field)):
                 table[name] = anchored(value)
 
-    if (task := _task_of(tables)) in TASKS:
+    task = _task_of(tables)
+    if isinstance(task, str) and task in TASKS:
         anchor(TASKS[task].recipe, tables)
 
 
