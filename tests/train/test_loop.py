@@ -4,6 +4,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -144,9 +145,10 @@ def test_a_run_killed_between_any_two_operations_on_the_disk_records_the_same_ev
         settings = {"steps": 6, "average": {"trigger": 1}, "validation": {"every": 2}, "optimizer": {"rate": 9.0}}
         folder.path.mkdir(exist_ok=True)
         metrics = MetricsFile(folder, every=1)
-        for event in train(Classify(recipe_for(**settings)), folder):
-            os.getppid()  # an operation by itself, so that a kill may come between an event and its record
-            metrics(event)
+        with closing(train(Classify(recipe_for(**settings)), folder)) as events:
+            for event in events:
+                os.getppid()  # an operation by itself, so that a kill may come between an event and its record
+                metrics(event)
 
     whole, kills = ModelFolder(tmp_path / "whole"), 0
     recording(whole)

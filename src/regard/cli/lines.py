@@ -45,8 +45,7 @@ def pieces_of_lines(files: Sequence[Path], prompt: str) -> Iterator[list[Line]]:
         if str(path) == STANDARD_INPUT:
             yield from _whole_lines(_arriving(prompt), "standard input, line {}")
         else:
-            lines = iter(Lines(path))
-            yield from _whole_lines(iter(lambda lines=lines: list(islice(lines, AT_ONCE)), []), f"{path}:{{}}")
+            yield from _whole_lines(_in_pieces(iter(Lines(path))), f"{path}:{{}}")
 
 
 def read_lines(prompt: str) -> list[str]:
@@ -68,6 +67,11 @@ def _whole_lines(pieces: Iterator[list[bytes]], place: str) -> Iterator[list[Lin
                 yield found
                 raise
         yield found
+
+
+def _in_pieces(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
+    while piece := list(islice(lines, AT_ONCE)):
+        yield piece
 
 
 def _text(line: bytes, where: str) -> str:

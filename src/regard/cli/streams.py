@@ -15,18 +15,33 @@ from typing import Any
 from regard.errors import UsageError
 
 
-class _Closed(io.RawIOBase):
-    """Standard output where there is none (`>&-`): it fails as soon as something is written."""
+class _Output(io.RawIOBase):
+    """Standard output that may be full, or closed (`>&-`); it remembers that something could not be written, and then
+    lets all else go."""
 
-    is_over = False
+    def __init__(self, raw: Any) -> None:
+        self.raw, self.failed = raw, False
+
+    def write(self, content: Any) -> int:
+        if self.failed:
+            return len(content)
+        try:
+            if self.raw is None:
+                raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+            written: int = self.raw.write(content)
+        except OSError:
+            self.failed = True
+            raise
+        return written
 
     def writable(self) -> bool:
         return True
 
-    def write(self, content: Any) -> int:
-        if not self.is_over:
-            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-        return len(content)
+    def isatty(self) -> bool:
+        return self.raw is not None and bool(self.raw.isatty())
+
+    def fileno(self) -> int:
+        return int(self.raw.fileno()) if self.raw is not None else super().fileno()
 
 
 class _Lossy(io.FileIO):
@@ -42,42 +57,42 @@ class _Lossy(io.FileIO):
 def standard_streams() -> Iterator[None]:
     """Lets commands write to streams that are closed or full; that standard output could not take all is said in the
     end, as an error."""
-    if sys.stderr is None:
+    stderr = sys.stderr
+    if stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    elif sys.stderr is sys.__stderr__ and not sys.stderr.isatty():
-        lossy = _Lossy(sys.stderr.fileno(), "w", closefd=False)
-        sys.stderr = io.TextIOWrapper(lossy, sys.stderr.encoding, "backslashreplace", write_through=True)  # type: ignore[type-var]
-    if sys.stdout is None:
-        sys.stdout = io.TextIOWrapper(io.BufferedWriter(_Closed()), "utf-8")
+    elif stderr is sys.__stderr__ and not stderr.isatty():
+        lossy = _Lossy(stderr.fileno(), "w", closefd=False)
+        sys.stderr = io.TextIOWrapper(lossy, stderr.encoding, "backslashreplace", write_through=True)
+    output = _watch_output()
     try:
         try:
             yield
         finally:
             sys.stdout.flush()
     except OSError as error:
-        if not _cannot_flush():
+        if output is None or not output.failed:
             raise
-        _drop_output()
         if error.errno == errno.EPIPE:  # whoever read it has seen enough
             raise SystemExit(1) from None
         raise UsageError(f"standard output cannot be written: {error.strerror}") from None
 
 
-def _cannot_flush() -> bool:
-    """Whether what was written to standard output is still on its way: then it was that which failed."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        return True
-    return False
-
-
-def _drop_output() -> None:
-    """Lets go of what is still on its way, which Python would try to write once more in the end."""
-    raw = getattr(sys.stdout.buffer, "raw", None)
-    if isinstance(raw, _Closed):
-        raw.is_over = True
-    elif raw is not None:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, raw.fileno())
-        os.close(nowhere)
+def _watch_output() -> _Output | None:
+    """Watches standard output, unless it is another stream than the process has."""
+    stdout = sys.stdout
+    if stdout is None:
+        output = _Output(None)
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(output), "utf-8")
+        return output
+    if stdout is not sys.__stdout__:
+        return None
+    is_plain = not hasattr(stdout.buffer, "raw")  # python -u
+    output = _Output(stdout.buffer if is_plain else stdout.buffer.raw)
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(output),
+        stdout.encoding,
+        stdout.errors,
+        line_buffering=stdout.line_buffering or is_plain,
+        write_through=stdout.write_through,
+    )
+    return output
