@@ -63,12 +63,12 @@ def import_numba() -> Any:
     import numba
     from numba.core import event
 
-    class Compiling(event.Listener):  # type: ignore[misc]
+    class Compiling(event.Listener):
         def on_start(self, event: Any) -> None:
             while _TO_SAY:
                 _TO_SAY.pop()()
 
         def on_end(self, event: Any) -> None: ...
 
-    event.register("numba:compile", Compiling())
+    event.register("numba:compile", Compiling())  # type: ignore[no-untyped-call]
     return numba

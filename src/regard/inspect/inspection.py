@@ -22,6 +22,7 @@ from typing import Any, Self
 import numpy as np
 from jaxtyping import Float32
 
+from regard.disk import parse_json
 from regard.errors import DataError, UsageError, one_of
 from regard.inspect.labels import readable
 
@@ -178,7 +179,7 @@ class Inspection(Mapping[str, Array]):
     def from_json(cls, text: str | bytes) -> Self:
         """The inspection that `to_json` wrote. Nothing in it is run."""
         try:
-            given = json.loads(text)
+            given = parse_json(text)
             if given["inspection"] != FORMAT:
                 raise DataError(
                     f"this inspection has format {given['inspection']!r}, and this version reads {FORMAT}; upgrade "

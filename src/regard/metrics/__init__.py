@@ -1,4 +1,4 @@
-"""Numbers with signatures.
+"""Evaluation metrics, each with its signature.
 
 Names are found when they are first used: a model that only writes does not wait for sacreBLEU.
 """

@@ -60,9 +60,9 @@ class TranslationRecipe(TranslationCorpus, Recipe):
 
     @model_validator(mode="after")
     def _parts_agree(self) -> Self:
-        if self.model.tie == "all" and not self.tokens.shared:
+        if self.model.shares_embedding and not self.tokens.shared:
             raise ValueError("model.tie = 'all' shares one embedding between both sides; it needs tokens.shared = true")
-        if self.model.tie == "all" and len(self.model.vectors.files) > 1:
+        if self.model.shares_embedding and len(self.model.pretrained.files) > 1:
             raise ValueError(
                 "model.tie = 'all' shares one embedding between both sides, but model.vectors names a file for each; "
                 "leave one of them out"
@@ -83,7 +83,7 @@ class TranslationRecipe(TranslationCorpus, Recipe):
                 "model.attention.coverage = true, or train.coverage = 0.0"
             )
         source, target = self.tokens.source, self.tokens.source if self.tokens.shared else self.tokens.target
-        if self.model.copying and (source.kind, source.lowercase) != (target.kind, target.lowercase):
+        if self.model.copies and (source.kind, source.lowercase) != (target.kind, target.lowercase):
             raise ValueError(
                 f"model.copying needs both sides split alike, but tokens.source has kind = {source.kind!r} and "
                 f"lowercase = {source.lowercase}, tokens.target {target.kind!r} and {target.lowercase}; "

@@ -24,6 +24,7 @@ from regard.recipe import TranslationRecipe
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.loading import refuse_other_task
 from regard.tasks.ranks import gathered
+from regard.tasks.starting_model import refuse_other_shape
 from regard.tasks.task import Task
 from regard.tasks.tokenizer_files import SIDES, covers, load_tokenizers, tokenizer_file, tokenizer_of_part
 from regard.tokens import UNKNOWN, Tokenizer, load_tokenizer, save_tokenizer
@@ -51,7 +52,7 @@ class TranslationTask(Task):
         self._dev = list(dev)
         self._dev_sources = encode_tagged(source, [pair.source for pair in dev], [pair.tag for pair in dev])
         self._dev_targets = target.encode_all([pair.target for pair in dev])
-        self._copying = Copying(source, target) if recipe.model.copying else None
+        self._copying = Copying(source, target) if recipe.model.copies else None
         self._session: Session | None = None
         self._dev_copied: list[Copied] | None = None
         if self._copying is not None:
@@ -127,7 +128,7 @@ class TranslationTask(Task):
 
     def start(self, model: nn.Module) -> list[str]:
         tokenizers = {"source": self.source, "target": self.target}
-        return start_from_vectors(model, self.recipe.model.vectors, tokenizers)
+        return start_from_vectors(model, self.recipe.model.pretrained, tokenizers)
 
     def batches(self, position: CorpusPosition) -> Iterator[tuple[PairBatch, CorpusPosition]]:
         return self._batches.from_position(position)
@@ -222,7 +223,10 @@ def _given_tokenizers(recipe: TranslationRecipe, folder: Path) -> GivenTokenizer
     """The tokenizers that come with another model's weights, of each side."""
     start = recipe.train.start
     if recipe.train.start_from:
-        return _tokenizers_of(recipe.train.start_from, folder)
+        tokenizers = _tokenizers_of(recipe.train.start_from, folder)
+        if not ModelFolder(folder).is_begun:
+            refuse_other_shape(recipe, lambda model: build_model(model, *(each.size for each in tokenizers)))
+        return tokenizers
     found: list[Tokenizer | None] = []
     for side in SIDES:
         of_side = [other for part, other in start.pairs if any(covers(part, each) for each in PARTS[side])]

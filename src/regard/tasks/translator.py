@@ -6,13 +6,13 @@ best.text, best.score, best.alignment
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from torch import nn
@@ -29,10 +29,12 @@ from regard.device import choose_device, device_of
 from regard.errors import UsageError, one_of
 from regard.inspect import BEGIN_LABEL, Inspection, Links, WordWeights, choose, fold, link, watch, watch_writing
 from regard.metrics import MetricScore
+from regard.misuse import explained
 from regard.models import build_model
 from regard.models.generator import Generator
 from regard.nn.undrawn import Undrawn
 from regard.recipe import Decoding, HeldOut, TranslationRecipe, change_section
+from regard.tasks.decoding import changed_decoding, check_only_decoding
 from regard.tasks.labels import labels_of, token_name, touched, words_of
 from regard.tasks.tokenizer_files import load_tokenizers
 from regard.tasks.validating import check_not_empty, check_terms, check_texts
@@ -54,9 +56,10 @@ class Translation:
     source: str
     text: str
     score: float
-    """What ranks it among the outputs for the same input."""
+    """What ranks it among the outputs for the same input: `log_prob` divided by the number of tokens (to the power
+    `decode.length_penalty`), so about the mean of a token's log-probability, with penalties if there are any."""
     log_prob: float
-    """Log-probability of its tokens and the end-of-sentence mark."""
+    """Log-probability of the whole: the sum over its tokens and the end-of-sentence mark."""
     finished: bool
     """False if the length limit was reached before the end-of-sentence mark."""
     tokens: tuple[int, ...]
@@ -80,9 +83,11 @@ class Scored:
 
     @property
     def log_prob(self) -> float:
+        """Log-probability of the whole: their sum, not their mean."""
         return sum(self.log_probs)
 
 
+@explained
 class Translator:
     """A model with its tokenizers, ready for use."""
 
@@ -99,9 +104,7 @@ class Translator:
     @classmethod
     def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Self:
         """The model in a folder, with `key=value` changes to how it decodes."""
-        for change in changes:
-            if not change.strip().startswith("decode."):
-                raise UsageError(f"--set {change!r}: a trained model stays as it is; only decode.* can be changed")
+        check_only_decoding(changes)
         recipe = ModelFolder(folder).read_recipe(TranslationRecipe, changes)
         source, target = load_tokenizers(folder)
         with Undrawn():
@@ -170,7 +173,7 @@ class Translator:
         *,
         beam: int | None = None,
         n_best: int | None = None,
-        decoding: Decoding | None = None,
+        decoding: Decoding | Mapping[str, Any] | None = None,
         prefixes: Sequence[str] | None = None,
         terms: Sequence[Sequence[str]] | None = None,
         on_progress: Callable[[int, int], None] | None = None,
@@ -178,19 +181,22 @@ class Translator:
         """The best translation of each text; the next `n_best - 1` are its `others`. A beam that has found a text in
         several ways gives the best of them, so there may be fewer.
 
-        Settings are the recipe's unless given. A translation begins with its `prefix` if there are any, and contains
-        all of its `terms` (see `Glossary`), each as often as it is given; words that the model does not know are
-        written as they are.
+        Settings are the recipe's unless given: `beam`, `n_best`, or any others by name in `decoding`, as in
+        `{"method": "sample", "top_p": 0.9}`; a whole `Decoding` replaces the recipe's. A translation begins with its
+        `prefix` if there are any, and contains all of its `terms` (see `Glossary`), each as often as it is given; words
+        that the model does not know are written as they are. The translation of a text without a word is empty.
         """
         check_texts("texts", texts)
         if prefixes is not None:
             check_texts("prefixes", prefixes)
         if terms is not None:
             check_terms(terms)
-        decoding = _changed(decoding or self.recipe.decode, beam, n_best)
+        decoding = _changed(changed_decoding(self.recipe.decode, decoding), beam, n_best)
         for name, given in (("prefixes", prefixes), ("lists of terms", terms)):
             if given is not None and len(given) != len(texts):
                 raise UsageError(f"{len(given)} {name} for {len(texts)} texts: give one for each, empty if need be")
+        if any(not text.strip() for text in texts):
+            return self._around_empty(texts, decoding, prefixes, terms, on_progress)
         if terms is not None:
             return self._translate_forced(texts, terms, decoding, prefixes, on_progress)
         read = self._read(texts)
@@ -208,6 +214,30 @@ class Translator:
             for row, hypotheses in zip(begin, search(prefixes=known, on_progress=on_progress), strict=True)
         ]
         return self._translations(texts, found, beyond, decoding)
+
+    def _around_empty(
+        self,
+        texts: Sequence[str],
+        decoding: Decoding,
+        prefixes: Sequence[str] | None,
+        terms: Sequence[Sequence[str]] | None,
+        on_progress: Callable[[int, int], None] | None,
+    ) -> list[Translation]:
+        """Translates those texts that have a word; the translation of the others is empty, and certain."""
+        places = [place for place, text in enumerate(texts) if text.strip()]
+        found = iter(
+            self.translate(
+                [texts[place] for place in places],
+                decoding=decoding,
+                prefixes=None if prefixes is None else [prefixes[place] for place in places],
+                terms=None if terms is None else [terms[place] for place in places],
+                on_progress=on_progress,
+            )
+            if places
+            else []
+        )
+        empty = partial(Translation, text="", score=0.0, log_prob=0.0, finished=True, tokens=(), translator=self)
+        return [next(found) if text.strip() else empty(text) for text in texts]
 
     def _translate_forced(
         self,

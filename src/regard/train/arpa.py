@@ -1,4 +1,4 @@
-"""n-gram models from other programs, and for them: ARPA files become models in folders, and the other way round."""
+"""Importing and exporting n-gram models as ARPA files."""
 
 import warnings
 from pathlib import Path
@@ -18,8 +18,8 @@ from regard.train.ngram_run import save_counted
 
 
 def export_arpa(writer: Writer, path: Path) -> int:
-    """Writes an n-gram model as an ARPA file, packed if its name ends in `.gz`; how many n-grams it holds."""
-    # Its compiler takes a second to load, which nobody else should wait for.
+    """Writes an n-gram model as an ARPA file, compressed if its name ends in `.gz`; returns its number of n-grams."""
+    # Imported here, because numba takes a second to load.
     from regard.models.ngram.arpa_writing import arpa_words, write_arpa
 
     if not isinstance(writer.model, NgramLanguageModel):
@@ -48,10 +48,9 @@ def _warn(message: str) -> None:
 
 
 def import_arpa(path: Path, out: Path) -> int:
-    """Makes an ARPA file a model in a folder, to be scored and to write like others; how many n-grams it holds. It is a
-    model of characters if all its words are single characters, one of them white space; else of words.
-
-    Its recipe names the file where others name their training text."""
+    """Turns an ARPA file into a model folder, whose recipe names it as the training text; returns its number of
+    n-grams. The model is one of characters if all words are single characters, one of them white space; else of words.
+    """
     from regard.models.ngram.arpa_reading import read_arpa
     from regard.models.ngram.arpa_writing import arpa_tokens
 

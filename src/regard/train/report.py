@@ -16,7 +16,7 @@ from rich.text import Text
 
 from regard.recipe import Recipe, Training
 from regard.train.durations import duration
-from regard.train.events import Averaged, Ended, Event, Noted, Started, Step, Validated, WentBack
+from regard.train.events import Averaged, Ended, Event, Noted, Prepared, Started, Step, Validated, WentBack
 from regard.train.forecast import Forecast
 from regard.train.throughput import Summary, Throughput, share_done
 
@@ -54,6 +54,8 @@ def reporting(recipe: Recipe, out: Path, console: Console | None = None) -> Iter
 def in_a_line(event: Event) -> str | None:
     """An event in words; None for those that need no line of their own."""
     match event:
+        case Prepared():
+            return event.message
         case Started():
             processes = f" in {event.processes} processes" if event.processes > 1 else ""
             return f"{event.message}; {event.parameters:,} parameters on {event.device}{processes}"
