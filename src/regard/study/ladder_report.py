@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regard.inspect.figure import GOLD, INK, LINE, PALE, save_figure
-from regard.train.report import duration
+from regard.train.durations import duration
 
 if TYPE_CHECKING:
     from regard.study.ladder import Result

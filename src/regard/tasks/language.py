@@ -15,7 +15,8 @@ from regard.data.cache import remove_other_caches
 from regard.data.segments import reading_segments, training_segments
 from regard.data.stream import TokenText, prepare_text
 from regard.errors import ModelError, counted, with_short_paths
-from regard.models import LanguageModel, build_language_model, start_from_vectors
+from regard.models import LanguageModel, build_language_model
+from regard.models.pretrained import start_from_vectors
 from regard.objectives.language import segment_loss
 from regard.recipe import LanguageRecipe, NgramModel
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint

@@ -17,8 +17,9 @@ from regard.decode import Session, decode_all
 from regard.errors import DataError, ModelError, with_short_paths
 from regard.metrics import accuracy, bleu, chrf
 from regard.metrics.text import bleu_metric, bleu_tokenizer
-from regard.models import build_model, start_from_vectors
+from regard.models import build_model
 from regard.models.generator import Generator
+from regard.models.pretrained import start_from_vectors
 from regard.objectives import cross_entropy, r_drop
 from regard.recipe import TranslationRecipe
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
