@@ -2,7 +2,8 @@
 
     with record(model, "decoder.*.weights") as seen:      # reads what passes
         model(...)
-    seen["decoder.layers.0.cross.weights"]                 # a list, one tensor for each time it passed
+    seen["decoder.layers.0.cross.weights"]                 # a list, one tensor for each time something passed
+    seen.axes["decoder.layers.0.cross.weights"]            # ("row", "head", "target", "source")
 
     with intervene(model, "encoder.*.weights", uniform):   # replaces what passes
         model(...)
@@ -42,7 +43,11 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from regard.errors import UsageError, one_of
+from regard.display import html_table
+from regard.errors import UsageError, counted, one_of
+
+LISTED = 12
+"""Places that are listed in a terminal."""
 
 
 class Tap(nn.Module):
@@ -86,13 +91,44 @@ class Tap(nn.Module):
 
 
 class Seen(dict[str, list[Tensor]]):
-    """What a recording saw: the full name of each tap, and the tensors that passed it in order."""
+    """What a recording saw: the full name of each tap, and the tensors that passed it in order. `axes` has the names of
+    their dimensions."""
+
+    def __init__(self, axes: Mapping[str, tuple[str, ...]] | None = None) -> None:
+        self.axes: dict[str, tuple[str, ...]] = dict(axes or {})
+        super().__init__({name: [] for name in self.axes})
 
     def last(self, name: str) -> Tensor:
         """The tensor that passed last."""
         if not self.get(name):
             raise UsageError(f"nothing passed the tap {name!r} while it was recorded")
         return self[name][-1]
+
+    def __repr__(self) -> str:
+        rows = self._rows()
+        width = max((len(name) for name, _ in rows), default=0)
+        lines = [f"  {name:{width}}  {passed}" for name, passed in rows[:LISTED]]
+        more = [f"  … and {len(rows) - LISTED:,} more"] if len(rows) > LISTED else []
+        return "\n".join([f"<Seen: {counted(len(rows), 'place')}", *lines, *more]) + ">"
+
+    def _repr_html_(self) -> str:
+        return html_table(self._rows(), heading=("place", "what passed"))
+
+    def _rows(self) -> list[tuple[str, str]]:
+        """The name of each tap, and what passed it: how often, with the name and the size of each axis."""
+        return [(name, self._passed(name)) for name in self]
+
+    def _passed(self, name: str) -> str:
+        shapes = list(dict.fromkeys(self._shape(name, tensor) for tensor in self[name]))
+        if not shapes:
+            return "nothing passed"
+        often = f"{len(self[name])} times, " if len(self[name]) > 1 else ""
+        return often + (shapes[0] if len(shapes) == 1 else f"at first {shapes[0]}, at last {shapes[-1]}")
+
+    def _shape(self, name: str, tensor: Tensor) -> str:
+        axes = self.axes.get(name, ())
+        named = axes if len(axes) == tensor.dim() else ("?",) * tensor.dim()
+        return " × ".join(f"{axis} {size}" for axis, size in zip(named, tensor.shape, strict=True)) or "number"
 
 
 @dataclass(eq=False)
@@ -138,7 +174,7 @@ def record(model: Watchable, *patterns: str) -> Iterator[Seen]:
     """Reads what passes the taps that match a pattern, or all of them, while the block runs. Recorded tensors are
     detached, not copied."""
     found = {name: tap for pattern in patterns or ("*",) for name, tap in taps(model, pattern).items()}
-    seen = Seen({name: [] for name in found})
+    seen = Seen({name: tap.axes for name, tap in found.items()})
     with _listening(Listener({tap: name for name, tap in found.items()}, seen)):
         yield seen
 

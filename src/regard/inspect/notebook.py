@@ -7,7 +7,9 @@ from regard.inspect.panel import Panel, panels
 
 MOST = 64
 """Rows and columns of a panel that are shown."""
-CELL = "padding:0;height:1.35em;min-width:1.35em;border:1px solid #e6ebf0;text-align:center;font-weight:normal"
+LABEL = "padding:0 .2em;text-align:right;font-weight:normal"
+CELL = "padding:0;height:1.4em;min-width:1.4em"
+"""There are many cells, and a notebook saves each with its style."""
 
 
 def cell(inspection: Inspection) -> str:
@@ -25,16 +27,16 @@ def cell(inspection: Inspection) -> str:
 def _table(panel: Panel, *, name: bool) -> str:
     columns, rows = panel.columns[:MOST], panel.rows[:MOST]
     upright = "writing-mode:vertical-rl;transform:rotate(180deg);" if panel.texts is None else ""
-    head = "".join(f"<th style='{CELL}'><span style='{upright}'>{escape(label)}</span></th>" for label in columns)
+    head = "".join(f"<th style='{LABEL}'><span style='{upright}'>{escape(label)}</span></th>" for label in columns)
     body = "".join(
-        f"<tr><th style='{CELL};padding:0 .4em;text-align:right'>{escape(label)}</th>"
+        f"<tr><th style='{LABEL}'>{escape(label)}</th>"
         + "".join(_cell(panel, row, column) for column in range(len(columns)))
         + "</tr>"
         for row, label in enumerate(rows)
     )
     cut = "" if len(columns) == len(panel.columns) and len(rows) == len(panel.rows) else f", the first {MOST}"
     caption = escape(f"{panel.name} ({panel.meaning}{cut})" if name or cut else panel.meaning)
-    table = f"<table style='border-collapse:collapse;font-size:12px'><tr><th></th>{head}</tr>{body}</table>"
+    table = f"<table style='border-spacing:1px;border-collapse:separate;font-size:12px'><tr><th></th>{head}</tr>{body}</table>"
     return f"<p style='margin:.6em 0 .2em;opacity:.7'>{caption}</p>{table}"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regard.inspect.figure import GOLD, INK, LINE, PALE, save_figure
+from regard.inspect.figure import GOLD, INK, LINE, PALE, new_figure, save_figure
 from regard.train.report import duration
 
 if TYPE_CHECKING:
@@ -43,11 +43,7 @@ def markdown(results: "Sequence[Result]") -> str:
 
 def draw(results: "Sequence[Result]", path: Path) -> None:
     """Perplexity of each rung as a bar, and what it added against the rung it is compared with."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.2, 1.2 + 0.5 * len(results)), dpi=160, facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(figsize=(7.2, 1.2 + 0.5 * len(results)), layout="constrained")
     panel = figure.subplots()
     best = min(results, key=lambda result: result.perplexity)
     places = range(len(results))

@@ -19,7 +19,7 @@ LEAST = 3
 """Words a map needs."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WordMap:
     """Words with places in a plane."""
 
@@ -32,6 +32,9 @@ class WordMap:
     """For each word, the nearest others of the map, by the cosine of their whole vectors."""
     conditions: str
     """How it was made."""
+
+    def __repr__(self) -> str:
+        return f"<WordMap of {counted(len(self.words), 'word')}: {self.conditions}>"
 
 
 def word_map(
