@@ -36,7 +36,8 @@ def _table(panel: Panel, *, name: bool) -> str:
     )
     cut = "" if len(columns) == len(panel.columns) and len(rows) == len(panel.rows) else f", the first {MOST}"
     caption = escape(f"{panel.name} ({panel.meaning}{cut})" if name or cut else panel.meaning)
-    table = f"<table style='border-spacing:1px;border-collapse:separate;font-size:12px'><tr><th></th>{head}</tr>{body}</table>"
+    style = "border-spacing:1px;border-collapse:separate;font-size:12px"
+    table = f"<table style='{style}'><tr><th></th>{head}</tr>{body}</table>"
     return f"<p style='margin:.6em 0 .2em;opacity:.7'>{caption}</p>{table}"
 
 
