@@ -71,18 +71,27 @@ class Tap(nn.Module):
         return bool(self._listeners())
 
     def forward(self, value: Tensor) -> Tensor:
-        listeners = self._listeners()
-        for listener in listeners:
+        value = self.change(value)
+        self.show(value)
+        return value
+
+    def change(self, value: Tensor) -> Tensor:
+        """What interventions make of a value, shown to no recording."""
+        for listener in self._listeners():
             if listener.change is not None:
                 changed = listener.change(value)
-                if changed.shape != value.shape:
-                    shapes = f"it was given {tuple(value.shape)} and returned {tuple(changed.shape)}"
+                shape = tuple(changed.shape) if isinstance(changed, Tensor) else type(changed).__name__
+                if shape != value.shape:
+                    shapes = f"it was given {tuple(value.shape)} and returned {shape}"
                     raise UsageError(f"an intervention must keep the shape: {shapes}")
-                value = changed
-        for listener in listeners:
+                value = changed.to(value)
+        return value
+
+    def show(self, value: Tensor) -> None:
+        """Shows a value to recordings, and to no intervention."""
+        for listener in self._listeners():
             if listener.change is None:
                 listener.seen[listener.taps[self]].append(value.detach())
-        return value
 
     def _listeners(self) -> "list[Listener] | tuple[()]":
         # The compiler cannot trace context variables, and compiled code only runs unwatched.
