@@ -66,7 +66,8 @@ class Averaging(Section):
     decay: Share = 0.0
     """Decay of the exponential moving average over steps; 0 means off."""
     checkpoints: Count = 0
-    """Number of last validated checkpoints averaged into the final model; 0 means off."""
+    """Number of last validated checkpoints whose average is the final model, unless the best checkpoint is better by
+    the metric of validation; 0 means off."""
     trigger: Count = 0
     """Validations without improvement after which the mean of all further weights begins (NT-ASGD, Merity et al. 2018;
     5 there); 0 means off."""
