@@ -3,7 +3,7 @@
 recipe.toml          what is repeated
 seed-1/              the model of each seed, an ordinary model folder …
 seed-1/results.json  … with its scores, written when it has been trained and evaluated
-results.json         mean, standard deviation and range of every score over the seeds that are finished
+results.json         mean, standard deviation and range of every score over all seeds of the folder that are finished
 """
 
 import json
@@ -29,6 +29,7 @@ from regard.train.starting import check_same_run
 FREE = ("seed", "data.train", "data.dev", "data.test", "train.device", "train.keep", "train.log_every")
 """Settings that may change between seeds without making their scores incomparable; files are told by their content."""
 RESULTS = "results.json"
+HELD_OUT: tuple[HeldOut, ...] = ("dev", "test")
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Spread:
     """In the order of the seeds."""
     signatures: tuple[str, ...]
     """One, or several if the seeds were not judged alike."""
+    seeds: tuple[int, ...] = ()
+    """The seeds that have this score."""
 
     @property
     def mean(self) -> float:
@@ -55,6 +58,7 @@ class Spread:
             "mean": self.mean,
             "standard_deviation": self.deviation,
             "range": [min(self.values), max(self.values)],
+            "seeds": self.seeds,
             "values": self.values,
             "signatures": self.signatures,
         }
@@ -65,10 +69,11 @@ class Results:
     """What is known after some or all of the seeds."""
 
     seeds: tuple[int, ...]
-    """The finished ones."""
+    """The finished ones, those of earlier commands in the same folder too."""
     unfinished: tuple[int, ...]
+    """Of the seeds that were asked for."""
     spreads: Mapping[HeldOut, tuple[Spread, ...]]
-    """The scores on each split."""
+    """The scores on each split, over all seeds that have them."""
 
 
 class Repeat:
@@ -103,11 +108,22 @@ class Repeat:
         return self.out / f"seed-{seed}"
 
     def results(self) -> Results:
-        """The scores of all finished seeds together."""
-        finished = tuple(seed for seed in self.seeds if self._is_finished(seed))
-        records = [self._record(seed) for seed in finished]
-        spreads = {split: _spreads([record["scores"][split] for record in records]) for split in self.splits if records}
-        return Results(finished, tuple(seed for seed in self.seeds if seed not in finished), spreads)
+        """The scores of all finished seeds of the folder together."""
+        unfinished = tuple(seed for seed in self.seeds if not self._is_finished(seed))
+        records = {seed: self._record(seed) for seed in self._known if seed not in unfinished}
+        spreads: dict[HeldOut, tuple[Spread, ...]] = {}
+        for split in HELD_OUT:
+            scores = {seed: record["scores"][split] for seed, record in records.items() if split in record["scores"]}
+            if scores:
+                spreads[split] = _spreads(scores)
+        return Results(tuple(records), unfinished, spreads)
+
+    @property
+    def _known(self) -> tuple[int, ...]:
+        """The seeds of earlier commands that have results in the folder, and those that were asked for."""
+        folders = (path.parent.name.removeprefix("seed-") for path in self.out.glob(f"seed-*/{RESULTS}"))
+        earlier = sorted({int(seed) for seed in folders if seed.isdecimal()} - set(self.seeds))
+        return (*earlier, *self.seeds)
 
     def _begin(self, resume: bool) -> None:
         """Takes the folder, or goes on in it if it holds the same."""
@@ -121,7 +137,7 @@ class Repeat:
             )
         if before.exists():
             check_same_run(read_recipe(before, saved=True), self.recipe, self.out, FREE)
-            for folder in map(self.folder, filter(self._record, self.seeds)):
+            for folder in map(self.folder, filter(self._record, self._known)):
                 FormatVersion.read(folder).check_readable(folder)
             return
         if self.out.is_dir() and any(self.out.iterdir()):
@@ -155,7 +171,7 @@ class Repeat:
         """Scores of models that were trained on different files have no mean; generated corpora are the seed's own."""
         if self.recipe.data.is_generated:
             return
-        texts = {other: self.folder(other) / FINGERPRINT for other in self.seeds if self._record(other)}
+        texts = {other: self.folder(other) / FINGERPRINT for other in self._known if self._record(other)}
         mine = (self.folder(seed) / FINGERPRINT).read_bytes()
         for other, text in texts.items():
             if text.exists() and text.read_bytes() != mine:
@@ -171,7 +187,8 @@ class Repeat:
             return {}
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
-            _spreads(list(record["scores"].values())[:1])
+            for scores in record["scores"].values():
+                _spreads({seed: scores})
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ModelError(f"{path}: damaged; delete it, and the model of seed {seed} is evaluated again") from None
         return dict(record)
@@ -220,12 +237,13 @@ def _refuse_seeds(seeds: Sequence[int]) -> None:
         raise UsageError(f"seed {twice} is named twice; the same seed gives the same model")
 
 
-def _spreads(seeds: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[Spread, ...]:
+def _spreads(seeds: Mapping[int, Sequence[Mapping[str, Any]]]) -> tuple[Spread, ...]:
     """The scores of each seed, turned into the seeds of each score."""
     found = []
-    for scores in zip(*seeds, strict=True):
+    for scores in zip(*seeds.values(), strict=True):
         signatures = tuple(dict.fromkeys(str(score["signature"]) for score in scores))
-        found.append(Spread(scores[0]["name"], tuple(float(score["value"]) for score in scores), signatures))
+        values = tuple(float(score["value"]) for score in scores)
+        found.append(Spread(scores[0]["name"], values, signatures, tuple(seeds)))
     return tuple(found)
 
 
