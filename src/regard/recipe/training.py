@@ -53,7 +53,8 @@ class Validation(Section):
     decode: bool = False
     """Whether validation decodes as well when `metric` does not need it."""
     examples: Count = 0
-    """Development examples decoded at a validation; 0 means all. The loss always uses all."""
+    """Development examples decoded at a validation: the first ones or, with `data.tags`, as many from each part of the
+    text; 0 means all. The loss always uses all."""
     patience: Count = 0
     """Validations without improvement before training stops; 0 means never."""
     target: float | None = None

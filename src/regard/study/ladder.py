@@ -54,6 +54,8 @@ class Result:
     """Why training ended, in words."""
     added: float | None = None
     """Change of perplexity in percent against that rung."""
+    reason: str = ""
+    """The limit that ended training; empty for what is not trained."""
 
 
 class Ladder:
@@ -150,7 +152,7 @@ class Ladder:
         writer = load_writer(folder, device=recipe.train.device)
         # What is counted is read once.
         speed = pace.tokens_per_second or _training_tokens(recipe, writer) / max(ended.seconds, 1e-9)
-        self._note(name, writer, pace.parameters, ended.seconds, speed, ended.message)
+        self._note(name, writer, pace.parameters, ended.seconds, speed, ended.message, ended.reason)
         return None
 
     def _put_on_top(self, name: str, say: Callable[[str], None]) -> None:
@@ -164,7 +166,14 @@ class Ladder:
         self._note(name, writer, record["parameters"], 0.0, 0.0, f"on top of {below}, without training")
 
     def _note(
-        self, name: str, writer: Writer, parameters: int, seconds: float, tokens_per_second: float, ended: str
+        self,
+        name: str,
+        writer: Writer,
+        parameters: int,
+        seconds: float,
+        tokens_per_second: float,
+        ended: str,
+        reason: str = "",
     ) -> None:
         scored = writer.score_text(Text("test", writer.recipe.data)).scores[0]
         record = {
@@ -174,6 +183,7 @@ class Ladder:
             "perplexity": scored.value,
             "signature": scored.signature,
             "ended": ended,
+            "reason": reason,
         }
         (self.out / name).mkdir(parents=True, exist_ok=True)
         _save(self.out / name / RESULT, record)
