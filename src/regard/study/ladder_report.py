@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from regard.study.ladder import Result
 
 BAR, WORSE = "#2470ae", "#a9bccd"
-NOTE = 96
+NOTE = 120
 """Characters of a line below the picture."""
 
 

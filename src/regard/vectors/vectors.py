@@ -114,7 +114,7 @@ class Vectors:
     def _repr_html_(self) -> str:
         rows = [("words", f"{len(self):,}"), ("numbers of a vector", str(self.width))]
         method = self.about.get("method", {})
-        rows += [("learned by", str(method["kind"]))] if "kind" in method else []
+        rows += [("learned by", str(method["kind"]))] if isinstance(method, Mapping) and "kind" in method else []
         return html_table([*rows, ("the first words", ", ".join(self.words[:FIRST]))], title=type(self).__name__)
 
     def place(self, word: str) -> int:
@@ -124,6 +124,15 @@ class Vectors:
             advice = f"nearest in spelling: {one_of(near, word)}" if near else "no known word is spelled nearly so"
             raise UsageError(f"{word!r} is not among the {counted(len(self), 'word')} of these vectors; {advice}")
         return self.places[word]
+
+    def occurrences(self, word: str) -> int | None:
+        """How often a word occurred in the text that the vectors were learned from; None if that is not known."""
+        place = self.place(word)
+        for count, words in self.about.get("occurrences", ()):
+            if place < words:
+                return int(count)
+            place -= words
+        return None
 
     def numpy(self) -> Float32[np.ndarray, "V D"]:
         """The matrix, not a copy."""
