@@ -131,7 +131,7 @@ def test_an_intervention_that_changes_the_shape_is_refused() -> None:
     assert str(error.value) == "an intervention must keep the shape: it was given (3,) and returned (1, 3)"
     with intervene(model, "*", lambda x: None), pytest.raises(UsageError) as error:  # type: ignore[arg-type]
         model(torch.zeros(3))
-    assert str(error.value) == "an intervention must keep the shape: it was given (3,) and returned NoneType"
+    assert str(error.value) == "an intervention must return a tensor, not None"
 
 
 def test_an_intervention_keeps_the_number_format() -> None:

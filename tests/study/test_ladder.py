@@ -57,17 +57,19 @@ def test_rungs_stand_in_one_table_and_none_is_trained_twice(tmp_path: Path, monk
 
     said.clear()
     again = Ladder(text(tmp_path), MODELS, tmp_path / "out", minutes=5, changes=TINY)
-    again.climb(said.append)
+    with pytest.raises(UsageError, match="out: there is a ladder here already; go on with it by --resume, choose "):
+        again.climb(said.append)
+    again.climb(said.append, resume=True)
     assert said == [f"{name} ({place} of {len(MODELS)}): done before" for place, name in enumerate(MODELS, start=1)]
     assert again.results() == results
     other = Ladder(text(tmp_path), ["lstm"], tmp_path / "out", minutes=6, changes=TINY)
     with pytest.raises(UsageError, match=r"this run was begun with train\.minutes = 5.*, but the recipe now says 6"):
-        other.climb(said.append)
+        other.climb(said.append, resume=True)
     shutil.copy(tmp_path / "train.txt", tmp_path / "other.txt")
     elsewhere = {**text(tmp_path), "data.train": [str(tmp_path / "other.txt")]}
     other = Ladder(elsewhere, ["lstm"], tmp_path / "out", minutes=5, changes=TINY)
     with pytest.raises(UsageError, match=r"this run was begun with data\.train = .*train\.txt.* now says .*other\.txt"):
-        other.climb(said.append)
+        other.climb(said.append, resume=True)
     (tmp_path / "out/lstm/result.json").write_text("{")
     with pytest.raises(UsageError, match="delete it, and the rung is scored again"):
         again.results()
@@ -175,6 +177,9 @@ def test_the_command(tmp_path: Path) -> None:
     assert heading.split() == ["rung", "parameters", "time", "tokens/s", "perplexity", "added", "against"]
     assert (first.split()[0], second.split()[0], second.split()[-1]) == ("ngram", "window", "ngram")
     assert "window (2 of 2): words have vectors; a network sees the last four" in told.err
+    reports = [line for line in told.err.splitlines() if line.startswith(("train: ", "dev: ", "tokens: "))]
+    assert reports
+    assert len(reports) == len(set(reports))
 
 
 def test_the_text_of_a_recipe(tmp_path: Path) -> None:

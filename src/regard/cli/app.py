@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from regard.cli.commands import OPTIONS, Commands
-from regard.errors import RegardError, RegardWarning, UsageError
+from regard.cli.renamed import refuse_renamed
+from regard.errors import RegardError, RegardWarning
 
 app = typer.Typer(
     cls=Commands,
@@ -66,12 +67,7 @@ def main() -> None:
     if debug:
         arguments.remove("--debug")
     try:
-        had_engines = arguments[:1] in (["translate"], ["evaluate"], ["back-translate"])
-        if had_engines and any(option.partition("=")[0] == "--engine" for option in options):
-            raise UsageError(
-                "--engine was removed: translation is by Regard itself; `regard export MODEL OUT` writes a folder for "
-                "CTranslate2"
-            )
+        refuse_renamed(arguments)
         with _warnings_in_words():
             app(arguments, prog_name="regard")
     except RegardError as error:

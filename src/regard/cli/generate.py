@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.arguments import DecodingChanges, Device, ModelFolder, refuse_less_than_one
+from regard.cli.arguments import DecodingChanges, Device, ModelFolder, Seed, refuse_less_than_one
 from regard.cli.translate import read_lines
 from regard.errors import RecipeError, UsageError
 
@@ -33,7 +33,7 @@ def generate(
         float | None,
         typer.Option(help="The smallest set of tokens with this much probability. (default: the recipe's)"),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="What is drawn is a function of it. (default: the recipe's)")] = None,
+    seed: Seed = None,
     samples: Annotated[int, typer.Option(help="Texts to write, with an empty line between them.")] = 1,
     settings: DecodingChanges = None,
     device: Device = "auto",

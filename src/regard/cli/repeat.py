@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.arguments import Changes, RecipeName
+from regard.cli.arguments import Changes, RecipeName, Resume, check_resumes
 from regard.cli.table import table
 from regard.errors import UsageError, counted
 
@@ -22,12 +22,15 @@ DECIMALS = 3
 
 def repeat(
     recipe: RecipeName,
-    out: Annotated[Path, typer.Option(help="Folder for a model of each seed and for the results.", show_default=False)],
+    out: Annotated[
+        Path,
+        typer.Option("-o", "--out", help="Folder for a model of each seed and for the results.", show_default=False),
+    ],
     seeds: Annotated[str, typer.Option(help="Seeds, with commas between them.")] = "1,2,3",
-    test: Annotated[
-        bool, typer.Option("--test", help="Evaluate on the test text too, once for each seed; when all is decided.")
+    on_test: Annotated[
+        bool, typer.Option("--on-test", help="Evaluate on the test text too, once for each seed; when all is decided.")
     ] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where a repeat was stopped or killed.")] = False,
+    resume: Resume = False,
     settings: Changes = None,
 ) -> None:
     """Train a recipe once for each seed, evaluate every model on the development text, and print mean, standard
@@ -42,14 +45,15 @@ def repeat(
 
       regard repeat my.toml --out runs/mine --set model.dropout=0.2
 
-      regard repeat ptb-lstm --seeds 1,2,3 --out runs/lstm-seeds --test
+      regard repeat ptb-lstm --seeds 1,2,3 --out runs/lstm-seeds --on-test
 
-      regard repeat my.toml --seeds 1,2,3,4,5 --out runs/mine --test --resume
+      regard repeat my.toml --seeds 1,2,3,4,5 --out runs/mine --on-test --resume
     """
-    from regard.recipe import Recipe, read_recipe
+    from regard.cli.corpus import recipe_with_data
     from regard.train import Repeat
 
-    task = Repeat(read_recipe(recipe, settings or [], kind=Recipe), seeds_of(seeds), out, test=test)
+    check_resumes(out, resume)
+    task = Repeat(recipe_with_data(recipe, settings or []), seeds_of(seeds), out, test=on_test)
     results = task.run(resume=resume, say=partial(typer.echo, err=True))
     for line in lines_of(results):
         typer.echo(line)

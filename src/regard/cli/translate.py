@@ -23,7 +23,7 @@ from regard.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from regard.tasks import Translation, Translator
-    from regard.tasks.glossary import Glossary
+    from regard.tasks.glossary import GlossaryUse
     from regard.tasks.rescoring import Rescoring
 
 LINES_AT_ONCE = 1000
@@ -117,6 +117,8 @@ def translate(
                 for columns in next(answers) if line.strip() else [[""] * (1 + scores + alignments)]:
                     print("\t".join([str(number), *columns] if n_best is not None else columns))
             sys.stdout.flush()
+    if terms is not None:
+        typer.echo(terms.line(), err=True)
 
 
 def _pieces() -> Iterator[list[tuple[int, str]]]:
@@ -128,19 +130,19 @@ def _pieces() -> Iterator[list[tuple[int, str]]]:
         yield piece
 
 
-def _terms(glossary: Path | None, ignore_case: bool) -> "Glossary | None":
-    from regard.tasks.glossary import Glossary
+def _terms(glossary: Path | None, ignore_case: bool) -> "GlossaryUse | None":
+    from regard.tasks.glossary import Glossary, GlossaryUse
 
     if ignore_case and glossary is None:
         raise UsageError("--ignore-case needs --glossary FILE")
-    return None if glossary is None else Glossary.read(glossary, ignore_case=ignore_case)
+    return None if glossary is None else GlossaryUse(Glossary.read(glossary, ignore_case=ignore_case))
 
 
 def _translated(
     translator: "Translator",
     texts: list[str],
     markup: bool,
-    terms: "Glossary | None",
+    terms: "GlossaryUse | None",
     rescoring: "Rescoring | None",
     beam: int | None,
     n_best: int | None,

@@ -10,6 +10,7 @@ from regard.data.corpora import SAVE_AS_UTF8
 from regard.data.examples import Split
 from regard.data.report import Finding, Report, outcome_of
 from regard.data.topics import topics_text
+from regard.data.unspaced import find_unspaced
 from regard.disk import Lines, decoded
 from regard.errors import DataError, EncodingError, counted
 from regard.recipe import LanguageData
@@ -147,10 +148,10 @@ def load_text(data: LanguageData) -> dict[Split, Text]:
     return {split: text for split, text in parts.items() if text.is_there}
 
 
-def check_text(data: LanguageData, unknown: str = "") -> Report:
+def check_text(data: LanguageData, unknown: str = "", kind: str = "") -> Report:
     """What is in the text that the settings name. Nothing is written; even files that cannot be read are findings.
 
-    `unknown` is what stands for unknown words in it already, as the settings say."""
+    `unknown` is what stands for unknown words in it already, and `kind` how it is split, as the settings say."""
     parts: dict[str, str] = {}
     findings: list[Finding] = []
     notes: list[str] = []
@@ -158,6 +159,8 @@ def check_text(data: LanguageData, unknown: str = "") -> Report:
         try:
             parts[split], found = text.report()
             findings += found
+            if split == "train":
+                findings += find_unspaced((line for line, _ in Text(split, data).lines()), kind, "tokens.kind")
         except DataError as error:
             findings.append(Finding("unreadable", split, 0, str(error), "refused"))
         if text.found["unk"] and not unknown:

@@ -15,7 +15,7 @@ from regard.models.pretrained import freeze_embeddings, start_from_vectors
 from regard.models.readout import LinearReadout
 from regard.models.recurrent import RecurrentTranslator
 from regard.models.transformer import TransformerTranslator
-from regard.recipe import NeuralModel, NgramModel, RecurrentModel, TransformerModel
+from regard.recipe import NeuralModel, NgramModel, TranslatorTable
 from regard.recipe import language_models as language_names
 from regard.recipe import model as names
 
@@ -23,16 +23,15 @@ MODELS: Mapping[str, Callable[[Any, int, int], Generator]] = names.MODELS
 LANGUAGE_MODELS: Mapping[str, Callable[[Any, int], LanguageModel]] = language_names.LANGUAGE_MODELS
 
 
-def build_model(settings: RecurrentModel | TransformerModel, source_size: int, target_size: int) -> Generator:
-    """A new model with initial weights drawn from torch's global generator, on the CPU, in float32."""
+def build_model(settings: TranslatorTable, source_size: int, target_size: int) -> Generator:
+    """A new model on the CPU, in float32, with weights initialized from torch's global generator."""
     model = MODELS[settings.kind](settings, source_size, target_size)
-    freeze_embeddings(model, settings.vectors)
+    freeze_embeddings(model, settings.pretrained)
     return model
 
 
 def build_language_model(settings: NeuralModel | NgramModel, size: int) -> LanguageModel:
-    """A new language model with initial weights drawn from torch's global generator, on the CPU, in float32; an n-gram
-    model has counted nothing yet."""
+    """The same for a language model; an n-gram model has counted nothing yet."""
     model = LANGUAGE_MODELS[settings.kind](settings, size)
     if not isinstance(settings, NgramModel):
         freeze_embeddings(model, settings.vectors)

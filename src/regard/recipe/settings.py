@@ -52,27 +52,24 @@ def in_order(name: str) -> int:
 def settings(task: str = "") -> list[Setting]:
     """Every setting of recipes for a task, or for all tasks, in the order of the tables."""
     recipes = {name: TASKS[name].recipe for name in ([task] if task in TASKS else TASKS)}
-    found = {name: _once(_settings(recipe, "", "")) for name, recipe in recipes.items()}
+    found = {name: settings_of(recipe) for name, recipe in recipes.items()}
     # Names of tasks are settled before there is a recipe of one.
-    first = next(setting for setting in _settings(AnyRecipe, "", "") if setting.name == "task")
-    every = [replace(first, kind=", ".join(TASKS))]
+    first = next(setting for setting in settings_of(AnyRecipe) if setting.name == "task")
+    every = {"": replace(first, kind=", ".join(TASKS))}
+    known = {name: set(map(repr, those)) for name, those in found.items()}
     for name, those in found.items():
         for setting in (each for each in those if each.name != "task"):
             table = setting.name.split(".")[0]
             # A task without such a table (vectors have no [train]) does not make the table another.
-            if all(setting in others for other, others in found.items() if table in recipes[other].model_fields):
-                every += [setting] if setting not in every else []
-            else:
-                every.append(replace(setting, task=name))
-    return sorted(every, key=lambda setting: in_order(setting.name.split(".")[0]))
+            if not all(repr(setting) in known[other] for other in found if table in recipes[other].model_fields):
+                setting = replace(setting, task=name)
+            every.setdefault(repr(setting), setting)
+    return sorted(every.values(), key=lambda setting: in_order(setting.name.split(".")[0]))
 
 
-def _once(found: Iterator[Setting]) -> list[Setting]:
-    """Each setting once: models of several kinds have the same encoders."""
-    every: list[Setting] = []
-    for setting in found:
-        every += [setting] if setting not in every else []
-    return every
+def settings_of(section: type[BaseModel]) -> list[Setting]:
+    """The settings of a recipe or of a table of one, each once: models of several kinds have the same encoders."""
+    return list({repr(setting): setting for setting in _settings(section, "", "")}.values())
 
 
 def _settings(section: type[BaseModel], prefix: str, only_for: str) -> Iterator[Setting]:

@@ -18,7 +18,7 @@ from typing import BinaryIO
 import torch
 
 from regard.checkpoint import weights_of
-from regard.disk import each_line, replace_file, sync_folder
+from regard.disk import each_line, parse_json, replace_file, sync_folder
 from regard.errors import DataError, UsageError, counted
 from regard.recipe import Decoding, change_section
 from regard.tasks.translator import Translation, Translator
@@ -101,7 +101,7 @@ class BackTranslation:
     def _go_on(self, lines: Iterator[str]) -> int:
         """Skips the lines that are done; gives how many bytes of pairs they became."""
         try:
-            saved = json.loads(self._progress.read_bytes())
+            saved = parse_json(self._progress.read_bytes())
             counts, length = Counts(**saved["counts"]), int(saved["bytes"])
             made_by, read = saved["made_by"], saved["read"]
         except (ValueError, KeyError, TypeError):

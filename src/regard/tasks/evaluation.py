@@ -1,11 +1,11 @@
 """How good a translator is on given pairs, every number with its signature."""
 
-import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
-from itertools import groupby, product
+from itertools import product
 from platform import python_version
 
 from regard.data import Pair, Span, load_corpus
@@ -16,6 +16,7 @@ from regard.metrics.resampling import RESAMPLES
 from regard.metrics.score import scores_table
 from regard.recipe import HeldOut, TranslationRecipe
 from regard.tasks.translator import Scored, Translator
+from regard.tokens.segmentation import runs
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,8 +64,10 @@ def evaluate(
     outputs = translated(translator, pairs, on_progress)
     references = [pair.target for pair in pairs]
     resamples = RESAMPLES if intervals else 0
-    scores = (accuracy(outputs, references), *(metric(outputs, references, resamples) for metric in (bleu, chrf, ter)))
-    scores += _bleu_of_tags(outputs, pairs, resamples)
+    judge = partial(bleu, resamples=resamples, tokenizer=translator.recipe.evaluation.bleu_tokenizer)
+    others = (chrf(outputs, references, resamples), ter(outputs, references, resamples))
+    tagged = _bleu_of_tags(outputs, pairs, judge)
+    scores = (accuracy(outputs, references), judge(outputs, references), *others, *tagged)
     return Evaluation(tuple(outputs), scores, _by_language(outputs, pairs), _alignment(translator, pairs))
 
 
@@ -110,13 +113,15 @@ def versions() -> dict[str, str]:
     return {name: version(name) for name in ("regard", "sacrebleu", "torch")} | {"python": python_version()}
 
 
-def _bleu_of_tags(outputs: Sequence[str], pairs: Sequence[Pair], resamples: int) -> tuple[MetricScore, ...]:
+def _bleu_of_tags(
+    outputs: Sequence[str], pairs: Sequence[Pair], judge: Callable[[list[str], list[str]], MetricScore]
+) -> tuple[MetricScore, ...]:
     """Of each language that was written, because one number over several of them compares with nothing."""
     places: dict[str, list[int]] = defaultdict(list)
     for place, pair in enumerate(pairs):
         places[pair.tag].append(place)
     found = {
-        tag: bleu([outputs[place] for place in chosen], [pairs[place].target for place in chosen], resamples)
+        tag: judge([outputs[place] for place in chosen], [pairs[place].target for place in chosen])
         for tag, chosen in places.items()
         if len(places) > 1
     }
@@ -141,17 +146,6 @@ def _alignment(translator: Translator, pairs: Sequence[Pair]) -> MetricScore | N
     found = translator.align([pair.source for pair in linked], [pair.target for pair in linked], units=runs)
     true = [true_links(pair) for pair in linked]
     return alignment_error_rate(found, [links.sure for links in true], [links.possible for links in true])
-
-
-def runs(text: str) -> list[Span]:
-    """Units of text that need no white space: runs of letters and runs of digits, in any script."""
-
-    def kind(place: int) -> str:
-        category = unicodedata.category(text[place])[0]
-        return {"L": "letters", "M": "letters", "N": "digits"}.get(category, "")
-
-    found = [(kind, list(places)) for kind, places in groupby(range(len(text)), key=kind)]
-    return [(places[0], places[-1] + 1) for kind, places in found if kind]
 
 
 def true_links(pair: Pair) -> GoldLinks:

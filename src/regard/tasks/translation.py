@@ -16,6 +16,7 @@ from regard.data.preparing import GivenTokenizers
 from regard.decode import Session, decode_all
 from regard.errors import DataError, ModelError
 from regard.metrics import accuracy, bleu, chrf
+from regard.metrics.text import bleu_metric, bleu_tokenizer
 from regard.models import build_model, start_from_vectors
 from regard.models.generator import Generator
 from regard.objectives import cross_entropy, r_drop
@@ -23,8 +24,10 @@ from regard.recipe import TranslationRecipe
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.loading import refuse_other_task
 from regard.tasks.ranks import gathered
+from regard.tasks.starting_model import refuse_other_shape
 from regard.tasks.task import Task
 from regard.tasks.tokenizer_files import SIDES, covers, load_tokenizers, tokenizer_file, tokenizer_of_part
+from regard.tasks.unknown_words import Written, texts_of
 from regard.tokens import UNKNOWN, Tokenizer, load_tokenizer, save_tokenizer
 
 SAY_EVERY = 100_000
@@ -49,9 +52,12 @@ class TranslationTask(Task):
         self.target = target
         self._dev = list(dev)
         self._decoded_places = _spread(len(self._dev), recipe.train.validation.examples, bool(recipe.data.tags))
+        # Chosen by all of the text, whatever part of it validations decode.
+        self._bleu_tokenizer = bleu_tokenizer((pair.target for pair in dev), recipe.evaluation.bleu_tokenizer)
+        bleu_metric(self._bleu_tokenizer)  # refuses what is not installed, before anything takes long
         self._dev_sources = encode_tagged(source, [pair.source for pair in dev], [pair.tag for pair in dev])
         self._dev_targets = target.encode_all([pair.target for pair in dev])
-        self._copying = Copying(source, target) if recipe.model.copying else None
+        self._copying = Copying(source, target) if recipe.model.copies else None
         self._session: Session | None = None
         self._dev_copied: list[Copied] | None = None
         if self._copying is not None:
@@ -126,7 +132,7 @@ class TranslationTask(Task):
 
     def start(self, model: nn.Module) -> list[str]:
         tokenizers = {"source": self.source, "target": self.target}
-        return start_from_vectors(model, self.recipe.model.vectors, tokenizers)
+        return start_from_vectors(model, self.recipe.model.pretrained, tokenizers)
 
     def batches(self, position: CorpusPosition) -> Iterator[tuple[PairBatch, CorpusPosition]]:
         return self._batches.from_position(position)
@@ -157,8 +163,12 @@ class TranslationTask(Task):
         if decode:
             outputs = self._decoded(model, rank, world)
             references = [self._dev[place].target for place in self._decoded_places]
-            judges = {"accuracy": accuracy, "bleu": bleu, "chrf": chrf}
-            found |= {name: judge(outputs, references).value for name, judge in judges.items()}
+            scores = {
+                "accuracy": accuracy(outputs, references),
+                "bleu": bleu(outputs, references, tokenizer=self._bleu_tokenizer),
+                "chrf": chrf(outputs, references),
+            }
+            found |= {name: score.value for name, score in scores.items()}
         return found
 
     def describe_batch(self, batch: PairBatch) -> Any:
@@ -197,9 +207,14 @@ class TranslationTask(Task):
         sources = [self._dev_sources[place] for place in places]
         copied = None if self._dev_copied is None else [self._dev_copied[place] for place in places[rank::world]]
         found = decode_all(self._session_of(model), sources[rank::world], self.recipe.decode, words=words_in(copied))
-        beyond = [()] * len(found) if copied is None else [each.beyond for each in copied]
-        texts = (self.target.decode(one[0].tokens, words) for one, words in zip(found, beyond, strict=True))
-        parts = gathered(list(texts), world)
+        texts = [self._dev[place].source for place in places[rank::world]]
+        owns: Sequence[Copied | None] = copied or [None] * len(found)
+        rows = zip(texts, sources[rank::world], owns, found, strict=True)
+        written = [
+            Written(text, read, own.words if own else None, one[0].tokens, own.beyond if own else ())
+            for text, read, own, one in rows
+        ]
+        parts = gathered(texts_of(model, self.source, self.target, written, self.recipe.decode.unknown), world)
         outputs = [""] * len(sources)
         for place, part in enumerate(parts):
             outputs[place::world] = part
@@ -229,7 +244,10 @@ def _given_tokenizers(recipe: TranslationRecipe, folder: Path) -> GivenTokenizer
     """The tokenizers that come with another model's weights, of each side."""
     start = recipe.train.start
     if recipe.train.start_from:
-        return _tokenizers_of(recipe.train.start_from, folder)
+        tokenizers = _tokenizers_of(recipe.train.start_from, folder)
+        if not ModelFolder(folder).is_begun:
+            refuse_other_shape(recipe, lambda model: build_model(model, *(each.size for each in tokenizers)))
+        return tokenizers
     found: list[Tokenizer | None] = []
     for side in SIDES:
         of_side = [other for part, other in start.pairs if any(covers(part, each) for each in PARTS[side])]

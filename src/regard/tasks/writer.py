@@ -8,14 +8,14 @@ writer.inspect("a sentence")                       # candidates, attention, gate
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property, partial
 from importlib.metadata import version
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -36,16 +36,19 @@ from regard.inspect import BEGIN_LABEL, Inspection, watch_writing
 from regard.metrics import MetricScore
 from regard.metrics.likelihood import Likelihood
 from regard.metrics.score import scores_table
+from regard.misuse import explained
 from regard.models import ContinuousCache, LanguageModel, build_language_model
 from regard.models.continuous_cache import SHARE, THETA
 from regard.models.ngram.generator import NgramLanguageModel
-from regard.recipe import HeldOut, LanguageDecoding, LanguageRecipe, TransformerLanguageModel
+from regard.recipe import HeldOut, LanguageDecoding, LanguageRecipe, NgramModel
+from regard.tasks.decoding import changed_decoding, check_only_decoding
 from regard.tasks.labels import labels_of, token_name, words_of
 from regard.tasks.scoring_text import log_probs_of
 from regard.tasks.tokenizer_files import TOKENIZER
 from regard.tasks.trained import cell_of, line_of
 from regard.tasks.validating import check_not_empty, check_texts
 from regard.tokens import BEGIN, END, PAD, UNKNOWN, Tokenizer, load_tokenizer
+from regard.tokens.segmentation import spans_of
 from regard.tokens.streaming import TextStream
 
 AT_ONCE = 512
@@ -97,6 +100,7 @@ class Prompt:
     """Its words that the model does not know, in order."""
 
 
+@explained
 class Writer:
     """A language model with its tokenizer, ready for use."""
 
@@ -108,9 +112,7 @@ class Writer:
     @classmethod
     def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Self:
         """The model in a folder, with `key=value` changes to how it writes."""
-        for change in changes:
-            if not change.strip().startswith("decode."):
-                raise UsageError(f"--set {change!r}: a trained model stays as it is; only decode.* can be changed")
+        check_only_decoding(changes)
         recipe = ModelFolder(folder).read_recipe(LanguageRecipe, changes)
         tokenizer = load_tokenizer(folder / TOKENIZER)
         model, weights = build_language_model(recipe.model, tokenizer.size), load_weights(folder)
@@ -180,13 +182,22 @@ class Writer:
         return Prompt(tokens, unknown)
 
     def generate(
-        self, prompt: str = "", *, tokens: int = 100, sample: int = 0, decoding: LanguageDecoding | None = None
+        self,
+        prompt: str = "",
+        *,
+        tokens: int = 100,
+        sample: int = 0,
+        decoding: LanguageDecoding | Mapping[str, Any] | None = None,
     ) -> Iterator[str]:
         """Writes on from a prompt, for so many tokens, and gives the text in pieces as they are written; the prompt
-        itself is not repeated. What is drawn is a function of the seed and of the sample's number."""
+        itself is not repeated. What is drawn is a function of the seed and of the sample's number.
+
+        Settings are the recipe's, but for those that `decoding` gives by name, as in `{"temperature": 0.8}`; a whole
+        `LanguageDecoding` replaces the recipe's."""
         if tokens < 1:
             raise UsageError(f"tokens = {tokens}: ask for at least one")
-        decoding, read, context = decoding or self.recipe.decode, self.prompt(prompt).tokens, self.recipe.data.context
+        decoding = changed_decoding(self.recipe.decode, decoding)
+        read, context = self.prompt(prompt).tokens, self.recipe.data.context
         first = first_token(context)
         # An unknown word is no text that could be written, unless the text itself has a word for it.
         never = [PAD, BEGIN] if self.tokenizer.settings.unknown else [PAD, BEGIN, UNKNOWN]
@@ -251,10 +262,10 @@ class Writer:
 
     @property
     def segment(self) -> int:
-        """How many tokens of a text are read at a time: only what a Transformer sees depends on where segments end, all
-        others carry on all that they know."""
-        own = self.recipe.data.segment
-        return own if isinstance(self.recipe.model, TransformerLanguageModel) else max(own, AT_ONCE)
+        """How many tokens of a text are read at a time; more than in training where that changes nothing."""
+        own, settings = self.recipe.data.segment, self.recipe.model
+        carries_everything = isinstance(settings, NgramModel) or settings.carries_everything
+        return max(own, AT_ONCE) if carries_everything else own
 
     def surprisal(self, text: str) -> list[tuple[str, float]]:
         """Each token of a text with its surprisal in bits."""
@@ -277,7 +288,7 @@ class Writer:
         kept = [line for line in lines if line.strip() or data.empty != "drop"]
         ends = None if data.end_of_line else -1
         labels = tuple(label for line in kept for label in labels_of(self.tokenizer, line)[:ends])
-        before = accumulate((len(line.split()) for line in kept), initial=0)
+        before = accumulate((len(spans_of(line)) for line in kept), initial=0)
         words = tuple(
             word
             for first, line in zip(before, kept, strict=False)

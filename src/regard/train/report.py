@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from regard.recipe import Recipe, Training
-from regard.train.events import Averaged, Ended, Event, Noted, Started, Step, Validated, WentBack
+from regard.train.events import Averaged, Ended, Event, Noted, Prepared, Started, Step, Validated, WentBack
 from regard.train.throughput import Summary, Throughput, share_done
 
 Reporter = Callable[[Event], None]
@@ -19,9 +19,12 @@ Reporter = Callable[[Event], None]
 
 
 @contextmanager
-def reporting(recipe: Recipe, out: Path, console: Console | None = None) -> Iterator[Reporter]:
+def reporting(
+    recipe: Recipe, out: Path, console: Console | None = None, told: set[str] | None = None
+) -> Iterator[Reporter]:
     """Gives a reporter that shows a bar if the console (standard error, unless given) is a terminal, and lines if not;
-    and that draws curves if TensorBoard is installed. However the block ends, the terminal is left in order."""
+    and that draws curves if TensorBoard is installed. However the block ends, the terminal is left in order.
+    What was found in the data is left out where `told` has it already: several runs on one text share the set."""
     console = console or Console(file=sys.stderr, highlight=False)
     with ExitStack() as stack:
         reporters: list[Reporter] = []
@@ -33,6 +36,10 @@ def reporting(recipe: Recipe, out: Path, console: Console | None = None) -> Iter
             reporters.append(stack.enter_context(TensorBoardReport(recipe.train, out / "tensorboard")))
 
         def tell(event: Event) -> None:
+            if isinstance(event, Prepared) and told is not None:
+                if event.message in told:
+                    return
+                told.add(event.message)
             for reporter in reporters:
                 reporter(event)
 
@@ -42,6 +49,8 @@ def reporting(recipe: Recipe, out: Path, console: Console | None = None) -> Iter
 def in_a_line(event: Event) -> str | None:
     """An event in words; None for those that need no line of their own."""
     match event:
+        case Prepared():
+            return event.message
         case Started():
             processes = f" in {event.processes} processes" if event.processes > 1 else ""
             return f"{event.message}; {event.parameters:,} parameters on {event.device}{processes}"
