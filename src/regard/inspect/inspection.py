@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from regard.disk import parse_json
-from regard.errors import DataError, UsageError, one_of
+from regard.errors import DataError, UsageError, counted, one_of
 from regard.inspect.labels import readable
 
 Links = frozenset[tuple[int, int]]
@@ -112,7 +112,7 @@ class Inspection(Mapping[str, Array]):
         return len(self.arrays)
 
     def __repr__(self) -> str:
-        return f"Inspection({self.heading!r}, {len(self)} arrays: {one_of(self, most=3)})"
+        return f"Inspection({self.heading!r}, {counted(len(self), 'array')}: {one_of(self, most=3)})"
 
     @property
     def heading(self) -> str:

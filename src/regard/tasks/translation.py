@@ -52,6 +52,7 @@ class TranslationTask(Task):
         self.source = source
         self.target = target
         self._dev = list(dev)
+        self._decoded_places = _spread(len(self._dev), recipe.train.validation.examples, bool(recipe.data.tags))
         # Chosen by all of the text, whatever part of it validations decode.
         self._bleu_tokenizer = bleu_tokenizer((pair.target for pair in dev), recipe.evaluation.bleu_tokenizer)
         bleu_metric(self._bleu_tokenizer)  # refuses what is not installed, before anything takes long
@@ -102,11 +103,10 @@ class TranslationTask(Task):
 
     def refuse_long_dev(self) -> None:
         """A table of learned positions ends somewhere, and a validation must not be what finds out."""
-        learned, validation = self.recipe.model.learned_positions, self.recipe.train.validation
+        learned = self.recipe.model.learned_positions
         if learned is None:
             return
-        decodes = self.recipe.validates_by_decoding
-        decoded = (validation.examples or len(self._dev)) if decodes else 0
+        decoded = set(self._decoded_places) if self.recipe.validates_by_decoding else set()
         setting = self.recipe.model.longest_setting
         few = f"but there are {setting} = {learned} learned positions"
         for number, sides in enumerate(zip(self._dev_sources, self._dev_targets, strict=True), start=1):
@@ -117,7 +117,7 @@ class TranslationTask(Task):
                     f"shorten or remove it, or raise {setting}"
                 )
             most = self.recipe.decode.longest_output(len(sides[0]))
-            if number <= decoded and most + 1 > learned:
+            if number - 1 in decoded and most + 1 > learned:
                 raise DataError(
                     f"data.dev: validation decodes pair {number} into up to {most} tokens (decode.longest_factor and "
                     f"decode.longest_extra) and an end-of-sentence mark, {few}; lower these, or raise {setting}"
@@ -163,7 +163,7 @@ class TranslationTask(Task):
         found = {"loss": self._loss(model, rank, world)}
         if decode:
             outputs = self._decoded(model, rank, world)
-            references = [pair.target for pair in self._dev[: len(outputs)]]
+            references = [self._dev[place].target for place in self._decoded_places]
             scores = {
                 "accuracy": accuracy(outputs, references),
                 "bleu": bleu(outputs, references, tokenizer=self._bleu_tokenizer),
@@ -203,11 +203,12 @@ class TranslationTask(Task):
         return sum(total for total, _ in parts) / sum(count for _, count in parts)
 
     def _decoded(self, model: Generator, rank: int, world: int) -> list[str]:
-        """Translations of the development text, its sentences shared between processes."""
-        sources = self._dev_sources[: self.recipe.train.validation.examples or None]
-        copied = None if self._dev_copied is None else self._dev_copied[: len(sources)][rank::world]
+        """Translations of what is decoded of the development text, its sentences shared between processes."""
+        places = self._decoded_places
+        sources = [self._dev_sources[place] for place in places]
+        copied = None if self._dev_copied is None else [self._dev_copied[place] for place in places[rank::world]]
         found = decode_all(self._session_of(model), sources[rank::world], self.recipe.decode, words=words_in(copied))
-        texts = [pair.source for pair in self._dev[: len(sources)]][rank::world]
+        texts = [self._dev[place].source for place in places[rank::world]]
         owns: Sequence[Copied | None] = copied or [None] * len(found)
         rows = zip(texts, sources[rank::world], owns, found, strict=True)
         written = [
@@ -227,6 +228,13 @@ class TranslationTask(Task):
             self._session = Session(model)
         self._session.refresh()
         return self._session
+
+
+def _spread(count: int, examples: int, tagged: bool) -> Sequence[int]:
+    """The places of `examples` out of `count` development pairs, or of all: the first, or, since the languages of a
+    tagged text stand one after another, as many from each part of it."""
+    chosen = min(examples or count, count)
+    return [(2 * place + 1) * count // (2 * chosen) for place in range(chosen)] if tagged else range(chosen)
 
 
 PARTS = {"source": ("encoder.input.embedding",), "target": ("decoder.input.embedding", "readout")}

@@ -26,7 +26,8 @@ from regard.decode import Hypothesis, Session, decode_all, score_all
 from regard.decode.bayes import least_risk
 from regard.decode.forced_terms import check_can_force, decode_forced
 from regard.device import choose_device, device_of
-from regard.errors import UsageError, one_of
+from regard.display import html_heat, html_table, shortened
+from regard.errors import UsageError, counted, one_of
 from regard.inspect import BEGIN_LABEL, Inspection, Links, WordWeights, choose, fold, link, watch, watch_writing
 from regard.inspect.labels import arrow_between
 from regard.metrics import MetricScore
@@ -38,6 +39,7 @@ from regard.recipe import Decoding, HeldOut, TranslationRecipe, change_section
 from regard.tasks.decoding import changed_decoding, check_only_decoding
 from regard.tasks.labels import blocks_of, labels_of, token_name, touched, words_of
 from regard.tasks.tokenizer_files import load_tokenizers
+from regard.tasks.trained import cell_of, line_of
 from regard.tasks.unknown_words import Written, texts_of
 from regard.tasks.validating import check_not_empty, check_terms, check_texts
 from regard.tokens import END, UNKNOWN, Tokenizer
@@ -52,7 +54,7 @@ BEYOND_TRAINING = 16
 """How many times as long as the longest text in training a text may be."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Translation:
     """One output for one input."""
 
@@ -75,8 +77,16 @@ class Translation:
         """Links (source word, target word) between source and text, by attention."""
         return self.translator.align([self.source], [self.text])[0]
 
+    def __repr__(self) -> str:
+        end = "" if self.finished else ", cut at the length limit"
+        return f"<{shortened(self.source)!r} → {shortened(self.text)!r}, score {self.score:.4g}{end}>"
 
-@dataclass(frozen=True)
+    def _repr_html_(self) -> str:
+        rows = [(one.text, f"{one.score:.4g}", f"{one.log_prob:.4g}") for one in (self, *self.others)]
+        return html_table(rows, title=self.source, heading=("translation", "score", "log-probability"))
+
+
+@dataclass(frozen=True, repr=False)
 class Scored:
     """What a model thinks of a given translation."""
 
@@ -88,6 +98,13 @@ class Scored:
     def log_prob(self) -> float:
         """Log-probability of the whole: their sum, not their mean."""
         return sum(self.log_probs)
+
+    def __repr__(self) -> str:
+        return f"<Scored: {counted(len(self.tokens), 'token')}, log-probability {self.log_prob:.4g}>"
+
+    def _repr_html_(self) -> str:
+        heat = html_heat(self.tokens, [-value for value in self.log_probs], "nats of surprisal")
+        return html_table([("log-probability", f"{self.log_prob:.4g}")]) + heat
 
 
 @explained
@@ -115,6 +132,19 @@ class Translator:
         put_weights(model, load_weights(folder), folder)
         model.to(choose_device(device))
         return cls(recipe, model, source, target)
+
+    def __repr__(self) -> str:
+        return line_of(self, self._facts)
+
+    def _repr_html_(self) -> str:
+        return cell_of(self, self._facts)
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        sides = {"source": self.source_tokenizer, "target": self.target_tokenizer}
+        facts = {side: f"{tokenizer.size:,} {tokenizer.kind}" for side, tokenizer in sides.items()}
+        facts |= {"languages": ", ".join(self.tags)} if self.tags else {}
+        return facts | {"on": str(device_of(self.model))}
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -255,14 +285,14 @@ class Translator:
         chosen = [place for place, each in enumerate(terms) if each]
         others = [place for place, each in enumerate(terms) if not each]
 
-        def counted(before: int) -> Callable[[int, int], None] | None:
+        def after(before: int) -> Callable[[int, int], None] | None:
             return None if on_progress is None else lambda done, _: on_progress(before + done, len(texts))
 
         free = self.translate(
             [texts[place] for place in others],
             decoding=decoding,
             prefixes=None if prefixes is None else [prefixes[place] for place in others],
-            on_progress=counted(0),
+            on_progress=after(0),
         )
         some = [texts[place] for place in chosen]
         begin = [""] * len(texts) if prefixes is None else prefixes
@@ -276,7 +306,7 @@ class Translator:
             prefixes=[row[0] for row in rows],
             continuing=self._continuing,
             words=read.words,
-            on_progress=counted(len(others)),
+            on_progress=after(len(others)),
         )
         bound = self._translations(some, read, found, beyond, decoding)
         whole = dict(zip([*others, *chosen], [*free, *bound], strict=True))
