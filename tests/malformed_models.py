@@ -182,10 +182,11 @@ MODELS = {
         change_json("tokenizer.source.json", lambda it: it["settings"].update(size="big")), "this tokenizer is damaged"
     ),
     "tokenizer with a token twice": damaged(
-        change_json("tokenizer.source.json", lambda it: it["state"].update(tokens=["a", "a"])), "a token stands twice"
+        change_json("tokenizer.source.json", lambda it: it["state"].update(tokens=["a", "a"])),
+        "a token is in the vocabulary twice",
     ),
     "tokenizer with numbers": damaged(
-        change_json("tokenizer.source.json", lambda it: it["state"].update(tokens=[1, 2])), "is no text"
+        change_json("tokenizer.source.json", lambda it: it["state"].update(tokens=[1, 2])), "is not text"
     ),
     "tokenizer of another model": damaged(
         change_json("tokenizer.source.json", lambda it: it["state"].update(tokens=["a"])), "vocabulary differs"
@@ -271,8 +272,8 @@ MODELS = {
     ),
     "started from another kind": damaged(
         lambda folder: None,
-        "MODEL: 'encoder",
-        "has shape (48, 16), but the model needs (64, 16)",
+        "train.start_from: ",
+        "the weights there are of another shape: cell = 'lstm', there 'gru'; give this recipe the same model, or",
         command="train RECIPE --out out --set train.start_from=MODEL --set model.cell=lstm",
     ),
     "started from no tokenizer": damaged(

@@ -43,6 +43,11 @@ TRANSLATOR = [
     *("model.kind=recurrent", "model.embedding=8", "model.hidden=8", "model.attention.score=taxicab"),
     *("model.encoder.kind=reversed", "model.encoder.width=8", "train.steps=3", "train.device=cpu"),
 ]
+STRANGE = [
+    *("data.corpus=number-words", "data.examples=120", "tokens.source.kind=hyphens", "tokens.target.kind=hyphens"),
+    *("model.kind=mean", "model.width=16", "train.steps=150", "train.device=cpu", "train.optimizer.rate=0.02"),
+    *("train.validation.metric=accuracy", "train.schedule.warmup=0"),
+]
 # One process for many commands: torch is imported once.
 DRIVER = """
 import json, sys
@@ -157,7 +162,7 @@ def test_a_killed_run_of_another_package_s_task_ends_in_the_same_bits(place: Pla
         ["train", "my.toml", "--out", "killed", "--resume"], ["train", "my.toml", "--out", "whole"]
     )
     assert (resumed.code, whole.code) == (0, 0)
-    assert "goes on from step-000000" in resumed.err
+    assert "resumes from step-000000" in resumed.err
     folders = (place.folder / name / "checkpoints/step-00000240" for name in ("killed", "whole"))
     weights, others = (load_file(folder / "model.safetensors") for folder in folders)
     assert all((weights[name] == others[name]).all() for name in others)
@@ -186,6 +191,31 @@ def test_a_score_and_an_encoder_of_another_package_in_a_translator(place: Place,
         "installed; install it: pip install regard-moods\n"
     )
     assert "model.attention.score = 'taxicab' is not allowed; allowed are " in again.err
+
+
+def test_a_model_a_tokenizer_and_a_corpus_of_another_package(place: Place, tmp_path: Path) -> None:
+    changes = [part for change in STRANGE for part in ("--set", change)]
+    (tmp_path / "strange.toml").write_text("")
+    checked, trained, evaluated, translated, looked, exported, unused, packed = place.regard(
+        ["check", "strange.toml", *changes],
+        ["train", "strange.toml", "--out", "mine", *changes],
+        ["evaluate", "mine", "--split", "dev"],
+        ["translate", "mine"],
+        ["look", "mine", "1-2", "--list"],
+        ["export", "mine", "exported"],
+        ["train", "strange.toml", "--out", "no", *changes, "--set", "model.heads=2"],
+        ["train", "strange.toml", "--out", "no", *changes, "--set", "train.pack=true"],
+        stdin="3-3\n",
+    )
+    assert "train: 120 pairs" in checked.out
+    assert trained.code == 0, trained.err
+    assert re.search(r"step 150: validation: .*accuracy", trained.err)
+    assert evaluated.out.startswith("accuracy")
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*\n", translated.out)
+    assert "probabilities  target 3" in looked.out
+    assert "model.kind = 'mean': CTranslate2 cannot run such a model" in exported.err
+    assert "unknown setting 'model.heads'" in unused.err
+    assert "train.pack = true puts several pairs into a row" in packed.err
 
 
 def faulty(folder: Path, body: str) -> Place:
@@ -218,8 +248,8 @@ def test_a_package_that_fails_is_named_and_all_else_works(tmp_path: Path, body: 
     assert listed.code == 0
     assert listed.out.startswith("dates")
     assert listed.err == (
-        f"regard: warning: the package faulty 1.0 adds to Regard, but failed: {reason}; what it brings is missing "
-        "here. Upgrade it, or remove it: pip uninstall faulty\n"
+        f"regard: warning: the plugin package faulty 1.0 failed: {reason}; nothing that it provides is available. "
+        "Upgrade it, or remove it: pip uninstall faulty\n"
     )
     assert wanted.code == 0
     (tmp_path / "empty.toml").write_text("")

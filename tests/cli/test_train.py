@@ -76,7 +76,7 @@ def test_a_model_in_place_of_a_recipe_is_told_how_to_go_on(here: Path) -> None:
     )
     told = regard("train", "runs/my/recipe.toml", "--out", "runs/my", "--resume", "--set", "train.steps=6")
     assert told.code == 0
-    assert "goes on from step-00000004, after step 4" in told.err
+    assert "resumes from step-00000004, after step 4" in told.err
     assert regard("train", "runs/my/recipe.toml", "--out", "runs/new").code == 0
 
 
@@ -87,7 +87,7 @@ def test_an_earlier_model_is_not_trained_over(here: Path) -> None:
     assert told.code == 2
     assert told.err == (
         "regard: runs/my: there is a model here already; "
-        "go on with it by --resume, choose another --out, or delete the folder\n"
+        "continue it with --resume, choose another --out, or delete the folder\n"
     )
     assert content(here / "runs/my") == before
 
@@ -98,7 +98,7 @@ def test_more_steps_later_are_the_same_as_more_steps_at_once(here: Path) -> None
     assert regard("train", "my.toml", "--out", "twice", *shorter).code == 0
     told = regard("train", "my.toml", "--out", "twice", "--resume", *shorter, "--set", "train.steps=4")
     assert told.code == 0
-    assert "goes on from step-00000002, after step 2" in told.err
+    assert "resumes from step-00000002, after step 2" in told.err
     assert same(here / "once", here / "twice")
 
 
@@ -106,6 +106,23 @@ def test_resuming_where_nothing_is_begins(here: Path) -> None:
     told = regard("train", "my.toml", "--out", "new", "--resume", *SHORT)
     assert told.code == 0
     assert "begins with new weights" in told.err
+
+
+@pytest.mark.parametrize("saved", [True, False])
+def test_ctrl_c_that_leaves_at_once_leaves_with_a_word(
+    here: Path, monkeypatch: pytest.MonkeyPatch, saved: bool
+) -> None:
+    """The second one, or one before there is anything to stop."""
+
+    def leave(*_: object) -> float:
+        raise KeyboardInterrupt
+
+    where = "TranslationTask.passes" if saved else "prepare"
+    monkeypatch.setattr(f"regard.tasks.translation.{where}", leave)
+    told = regard("train", "my.toml", "--out", "left", *SHORT)
+    word = "--resume goes on from the last checkpoint" if saved else "nothing was saved"
+    assert told.code == 130
+    assert told.err.endswith(f"left at once; {word}\n")
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -136,7 +153,7 @@ def test_checkpoints_that_were_all_deleted_cannot_be_gone_on_from(trained: Train
     for checkpoint in (lost / "checkpoints").iterdir():
         shutil.rmtree(checkpoint)
     remedy = (
-        f"restore it from a copy, or train anew in another folder: `regard train {lost}/recipe.toml --out FOLDER`\n"
+        f"restore it from a copy, or train again in another folder: `regard train {lost}/recipe.toml --out FOLDER`\n"
     )
     gone = f"{lost}/checkpoints/{ModelFolder(lost).current()}"
     told = regard("translate", lost, stdin=b"eins\n")

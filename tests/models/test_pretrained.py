@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from regard import recipe
 from regard.errors import DataError, ModelError, UsageError
-from regard.models import build_language_model, build_model, start_from_vectors
+from regard.models import build_language_model, build_model
 from regard.models.generator import Generator
-from regard.models.pretrained import Coverage, embed_from, embedding_of
+from regard.models.pretrained import Coverage, embed_from, embedding_of, start_from_vectors
 from regard.recipe import PairVectors, RecurrentModel, TextVectors, TransformerModel, WindowModel
 from regard.tokens import TOKENIZERS, Tokenizer
 from regard.vectors import Vectors
@@ -117,7 +117,7 @@ def test_a_language_model(tmp_path: Path) -> None:
     settings = WindowModel(kind="window", embedding=8, vectors=TextVectors(file=str(tmp_path / "v"), freeze=True))
     model, words = build_language_model(settings, tokenizer().size), tokenizer()
     assert start_from_vectors(model, settings.vectors, {"file": words}) == [
-        f"vectors: 5 of 5 tokens (100.0 %) start from {tmp_path / 'v'}; all of them stay as they are"
+        f"vectors: 5 of 5 tokens (100.0 %) start from {tmp_path / 'v'}; all of them are frozen"
     ]
     assert not embedding_of(model, "file").weight.requires_grad
 

@@ -146,7 +146,7 @@ def test_paths_are_relative_to_the_recipe(tmp_path: Path) -> None:
         ("seed=1.5", "seed = 1.5: must be a whole number"),
         (f"seed={2**63}", f"seed = {2**63}: must be less than {2**63}"),
         ("model.kind=rnn", "model.kind = 'rnn' is not allowed; allowed are 'recurrent' or 'transformer'"),
-        ("model.heads=3", "unknown setting 'model.heads'; known here, nearest first: 'kind', 'cell'"),
+        ("model.heads=3", "unknown setting 'model.heads'; known here, nearest first: 'kind', 'tie'"),
         ("model.attention.score=aditive", "--set 'model.attention.score=aditive': model.attention.score = 'aditive' "),
         ("model.attention.score=aditive", "allowed are 'additive'"),
         ("model.tie=all", "it needs tokens.shared = true"),

@@ -159,8 +159,12 @@ def test_the_command(trained: Trained, tmp_path: Path) -> None:
     plain = regard("translate", trained.folder, stdin=stdin).out.split("\n")
     told = regard("translate", trained.folder, "--glossary", path, stdin=stdin)
     assert told.out.split("\n") == plain
+    assert told.err == (
+        "glossary: none of its 1 term found in 2 lines; 1 more in other case, such as 'haus': --ignore-case finds "
+        "them\n"
+    )
     told = regard("translate", trained.folder, "--glossary", path, "--ignore-case", stdin=stdin)
-    assert (told.code, told.err) == (0, "")
+    assert (told.code, told.err) == (0, "glossary: 1 term found in 1 of 2 lines, 1 of 1 different ones\n")
     lines = told.out.split("\n")
     assert "castle Neuschwanstein" in lines[0]
     assert lines[1:] == plain[1:]
@@ -168,8 +172,8 @@ def test_the_command(trained: Trained, tmp_path: Path) -> None:
     told = regard("translate", trained.folder, "--glossary", path, *drawn, stdin=stdin)
     assert (told.code, told.out) == (2, "")
     assert told.err == (
-        "regard: forced terms are searched for, and decode.method = 'sample' draws at random, which might never give "
-        "them; set decode.method to 'beam' or 'greedy'\n"
+        "regard: forced terms need a search: decode.method = 'sample' draws at random and may never produce them; "
+        "set decode.method to 'beam' or 'greedy'\n"
     )
     told = regard("translate", trained.folder, "--ignore-case", stdin=stdin)
     assert told.code == 2

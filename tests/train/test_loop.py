@@ -1,7 +1,10 @@
 """The loop: what it yields, when it ends, and that a run that was interrupted ends in the same bits."""
 
+import json
+import os
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from regard.checkpoint import ModelFolder, load_checkpoint, load_weights
 from regard.data.batches import CorpusPosition
 from regard.errors import ModelError, RecipeError, TrainingError, UsageError
 from regard.train import Averaged, Ended, Event, Saved, Started, Step, Validated, train
+from regard.train.metrics import MetricsFile
 from regard.train.ranks import Ranks
 
 EVERYTHING: dict[str, Any] = {
@@ -129,6 +133,39 @@ def test_a_run_killed_between_any_two_operations_on_the_disk_ends_in_the_same_bi
     assert_same_bits(final(folder.path), uninterrupted)
 
 
+def recorded(folder: ModelFolder) -> list[tuple[str, int]]:
+    """What metrics.jsonl says happened once each, however often the run was killed."""
+    records = map(json.loads, folder.metrics.read_text().splitlines())
+    return [(each["event"], each["step"]) for each in records if each["event"] in ("saved", "noted", "validated")]
+
+
+@pytest.mark.usefixtures("written")
+def test_a_run_killed_between_any_two_operations_on_the_disk_records_the_same_events(tmp_path: Path) -> None:
+    def recording(folder: ModelFolder) -> None:
+        settings = {"steps": 6, "average": {"trigger": 1}, "validation": {"every": 2}, "optimizer": {"rate": 9.0}}
+        folder.path.mkdir(exist_ok=True)
+        metrics = MetricsFile(folder, every=1)
+        with closing(train(Classify(recipe_for(**settings)), folder)) as events:
+            for event in events:
+                os.getppid()  # an operation by itself, so that a kill may come between an event and its record
+                metrics(event)
+
+    whole, kills = ModelFolder(tmp_path / "whole"), 0
+    recording(whole)
+    assert [event for event, _ in recorded(whole)].count("noted") == 1
+    for number in range(200):
+        folder = ModelFolder(tmp_path / str(number))
+        try:
+            with failing_at(number, Killed, also=("getppid",)):
+                recording(folder)
+            break
+        except Killed:
+            kills += 1
+        recording(folder)
+        assert recorded(folder) == recorded(whole), number
+    assert kills > 20
+
+
 @pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("pointer", ["set_chosen", "set_current"])
 def test_a_kill_between_the_pointers_does_not_lose_the_best_model(
@@ -159,7 +196,7 @@ def test_resuming_a_finished_run_ends_at_once_with_the_same_model(
     events = events_of(tmp_path / "whole", everything())
     assert [type(event) for event in events] == [Started, Averaged, Ended]
     assert isinstance(events[0], Started)
-    assert events[0].message == "goes on from step-00000011, after step 11"
+    assert events[0].message == "resumes from step-00000011, after step 11"
     assert_same_bits(final(tmp_path / "whole"), uninterrupted)
 
 
@@ -173,7 +210,7 @@ def test_a_damaged_checkpoint_is_passed_over_and_named(tmp_path: Path, uninterru
     events = events_of(tmp_path / "pieces", everything())
     assert isinstance(events[0], Started)
     assert events[0].message.startswith(f"{damaged}: damaged: its SHA-256 is not the one in checksums.json; ")
-    assert events[0].message.endswith("\ngoes on from step-00000003, after step 3")
+    assert events[0].message.endswith("\nresumes from step-00000003, after step 3")
     assert_same_bits(final(tmp_path / "pieces"), uninterrupted)
 
 
@@ -194,7 +231,7 @@ def test_a_run_without_an_intact_checkpoint_says_so(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"no checkpoint of this run is intact:\n.*model.safetensors: cannot be") as no:
         next(train(everything(), ModelFolder(tmp_path)))
     assert "the last intact checkpoint" not in str(no.value)
-    assert str(no.value).endswith(f"train anew in another folder: `regard train {tmp_path}/recipe.toml --out FOLDER`")
+    assert str(no.value).endswith(f"train again in another folder: `regard train {tmp_path}/recipe.toml --out FOLDER`")
 
 
 def test_state_that_processes_carry_cannot_be_dealt_out_to_another_number_of_them(tmp_path: Path) -> None:
@@ -388,7 +425,8 @@ def test_a_disk_that_is_full_when_a_run_goes_on_is_met_in_words(
 def test_a_disk_that_is_full_at_the_average_is_met_in_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    events = train(Classify(recipe_for(steps=8, average={"checkpoints": 2}, keep=1)), ModelFolder(tmp_path))
+    recipe = recipe_for(steps=8, average={"checkpoints": 2}, keep=1)
+    events = train(Classify(recipe, dev=False), ModelFolder(tmp_path))  # nothing to judge it by: it is chosen
     for event in events:
         if isinstance(event, Saved) and event.step == 8:
             break

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.arguments import Changes, Dev, Test
+
 if TYPE_CHECKING:
     from regard.data import Report
 
@@ -18,15 +20,12 @@ def check(
             show_default=False,
         ),
     ],
-    dev: Annotated[
-        list[str] | None, typer.Option(help="Development text, looked for in the training text; twice for two files.")
-    ] = None,
-    test: Annotated[list[str] | None, typer.Option(help="Test text, in the same way.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, such as data.longest=100.")
-    ] = None,
+    dev: Dev = None,
+    test: Test = None,
+    settings: Changes = None,
 ) -> None:
-    """Say what is wrong with a corpus, by file and line. Nothing is changed.
+    """Say what is wrong with a corpus, by file and line. Nothing is changed. Development and test text is
+    looked for in the training text too; of two files each is named by an option of its own.
 
     Ends with exit code 2 if something is found that training would refuse.
 

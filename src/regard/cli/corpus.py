@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from regard.errors import EncodingError, UsageError, one_of
+from regard.errors import DataError, EncodingError, UsageError, one_of
 
 if TYPE_CHECKING:
     from regard.data import Pair
-    from regard.recipe import AnyRecipe, HeldOut, TranslationCorpus
+    from regard.recipe import AnyRecipe, HeldOut, Recipe, TranslationCorpus
     from regard.tasks.translator import Translator
 
 PAIRS_AT_ONCE = 1000
@@ -43,6 +43,25 @@ def corpus_of(
     if task is None:
         raise UsageError(f"{', '.join(named)}: no task reads such files; name a recipe that says what they are")
     return parse_corpus(TASKS[task].corpus, {"data": {"train": list(named), **held_out}}, changes)
+
+
+def recipe_with_data(name: str, changes: Sequence[str]) -> "Recipe":
+    """The recipe to train by. Of a built-in one whose files are not there, its first comment says where to get them."""
+    from regard.recipe import Recipe, built_in_recipes, read_recipe, settings
+
+    recipe = read_recipe(name, changes, kind=Recipe)
+    if name not in built_in_recipes():
+        return recipe
+    tables = recipe.model_dump()["data"]
+    named = [setting.name.removeprefix("data.") for setting in settings(recipe.task) if setting.is_path]
+    files = [Path(file) for each in named for file in tables.get(each, []) if isinstance(tables[each], list)]
+    missing = [file for file in files if not file.exists()]
+    if missing:
+        raise DataError(
+            f"{missing[0]}: no such file, which the built-in recipe {name!r} needs. {built_in_recipes()[name]} Put the "
+            "files where the command is run, or name them with --set 'data.train=[\"…\"]' and so on"
+        )
+    return recipe
 
 
 def pairs_in(named: Sequence[str | Path]) -> "TranslationCorpus":

@@ -8,8 +8,10 @@ import re
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,7 @@ from regard.data.faults import Languages, PairFaults
 from regard.data.generated import Generated
 from regard.data.pair_files import Record
 from regard.data.report import Finding, Report, outcome_of
+from regard.data.unspaced import LOOKED_AT, find_unspaced
 from regard.errors import DataError, counted
 from regard.recipe import Data, TokenizerSettings, Tokens
 
@@ -71,9 +74,23 @@ def check_corpora(corpora: Corpora, data: Data, tokens: Tokens | None = None) ->
     train.find_duplicates()
     for other in others:
         train.find_overlap(other)
-    findings = tuple(finding for part in parts for finding in part.findings())
+    findings = tuple(finding for part in parts for finding in part.findings()) + _unspaced(corpora.train, tokens)
     read = {part.name: part.holds() for part in parts if part.is_readable}
     return Checked(Report(read, findings), train.dropped)
+
+
+def _unspaced(train: Examples, tokens: Tokens) -> tuple[Finding, ...]:
+    """Sides whose text has no blanks between words, but is to be split there."""
+    with suppress(DataError):  # which is a finding already
+        pairs = [(record.source, record.target) for record in islice(records(train), LOOKED_AT)]
+        sources, targets = zip(*pairs, strict=True) if pairs else ((), ())
+        if tokens.shared:
+            return find_unspaced([*sources, *targets], tokens.source.kind, "tokens.source.kind")
+        return (
+            *find_unspaced(sources, tokens.source.kind, "tokens.source.kind"),
+            *find_unspaced(targets, tokens.target.kind, "tokens.target.kind"),
+        )
+    return ()
 
 
 def over_long(data: Data, count: int, places: tuple[str, ...], units: str = "tokens") -> Finding:

@@ -133,7 +133,7 @@ class PairFiles:
         if not isinstance(fields[name], str):
             raise DataError(f"{where}: field {name!r} is {_short(fields[name])} and not a string; put quotes around it")
         if "\0" in fields[name]:
-            raise DataError(f"{where}: a NUL character in field {name!r}, so this is no text; remove it")
+            raise DataError(f"{where}: a NUL character in field {name!r}, so this is not text; remove it")
         return str(fields[name])
 
 

@@ -10,6 +10,7 @@ from regard.data.corpora import OTHERWISE
 from regard.data.examples import Split
 from regard.data.report import Finding, Report, outcome_of
 from regard.data.topics import topics_text
+from regard.data.unspaced import find_unspaced
 from regard.disk import Lines, decoded, to_utf8
 from regard.errors import DataError, EncodingError, counted
 from regard.recipe import LanguageData
@@ -83,7 +84,7 @@ class Text:
     def _at_hand(self) -> Iterator[tuple[str, str]]:
         for number, line in enumerate(self.given or (), start=1):
             if "\0" in line:
-                raise DataError(f"line {number}: a NUL character, so this is no text")
+                raise DataError(f"line {number}: a NUL character, so this is not text")
             yield line, f"line {number}"
 
     def from_topics(self) -> Iterator[tuple[str, str]]:
@@ -142,10 +143,10 @@ def load_text(data: LanguageData) -> dict[Split, Text]:
     return {split: text for split, text in parts.items() if text.is_there}
 
 
-def check_text(data: LanguageData, unknown: str = "") -> Report:
+def check_text(data: LanguageData, unknown: str = "", kind: str = "") -> Report:
     """What is in the text that the settings name. Nothing is written; even files that cannot be read are findings.
 
-    `unknown` is what stands for unknown words in it already, as the settings say."""
+    `unknown` is what stands for unknown words in it already, and `kind` how it is split, as the settings say."""
     parts: dict[str, str] = {}
     findings: list[Finding] = []
     notes: list[str] = []
@@ -153,6 +154,8 @@ def check_text(data: LanguageData, unknown: str = "") -> Report:
         try:
             parts[split], found = text.report()
             findings += found
+            if split == "train":
+                findings += find_unspaced((line for line, _ in Text(split, data).lines()), kind, "tokens.kind")
         except DataError as error:
             findings.append(Finding("unreadable", split, 0, str(error), "refused"))
         if text.found["unk"] and not unknown:

@@ -1,16 +1,17 @@
-"""Quality by the length of the source, in white-space words."""
+"""Quality by the length of the source, in words; characters, where a script has no blanks between words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regard.errors import UsageError
 from regard.metrics.score import MetricScore
-from regard.metrics.text import bleu, chrf
+from regard.metrics.text import bleu, bleu_tokenizer, chrf
+from regard.tokens.segmentation import spans_of
 
 EDGES = (3, 6, 9, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100)
-"""Most words of the sources in each bucket but the last, which takes all longer ones."""
+"""Upper bound, in words, of each bucket but the last, which takes all longer sources."""
 LEAST = 20
-"""Lines below which a bucket is joined with its neighbor, because its scores would say nothing."""
+"""A bucket with fewer lines is merged with its neighbor, as its scores would be meaningless."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class LengthQuality:
     shortest: int
     longest: int
     lines: int
-    """How many they are."""
+    """Number of lines."""
     bleu: MetricScore
     chrf: MetricScore
 
@@ -40,7 +41,7 @@ class LengthQuality:
 
 
 def length_buckets(lengths: Sequence[int]) -> list[Bucket]:
-    """Every line in one bucket, the short ones first; none has fewer than LEAST lines unless it is alone."""
+    """Buckets by increasing length that cover every line; none has fewer than LEAST lines unless it is the only one."""
     lowest = [0, *(edge + 1 for edge in EDGES)]
     found: list[Bucket] = []
     shortest, waiting = min(lengths, default=0), list[int]()
@@ -56,18 +57,25 @@ def length_buckets(lengths: Sequence[int]) -> list[Bucket]:
 
 
 def quality_by_length(
-    sources: Sequence[str], outputs: Sequence[str], references: Sequence[str], resamples: int = 0
+    sources: Sequence[str],
+    outputs: Sequence[str],
+    references: Sequence[str],
+    resamples: int = 0,
+    tokenizer: str = "auto",
 ) -> tuple[LengthQuality, ...]:
-    """BLEU and chrF of each bucket of source lengths; with `resamples`, with margins."""
+    """BLEU and chrF of each bucket of source lengths, with margins if `resamples` is given; all buckets have the same
+    BLEU tokenizer."""
     if not len(sources) == len(outputs) == len(references):
         raise UsageError(
             f"{len(sources)} sources, {len(outputs)} outputs and {len(references)} references do not belong together; "
             "give as many of each"
         )
 
+    tokenizer = bleu_tokenizer(references, tokenizer)
+
     def quality(bucket: Bucket) -> LengthQuality:
         ours, theirs = ([texts[line] for line in bucket.lines] for texts in (outputs, references))
-        scores = bleu(ours, theirs, resamples), chrf(ours, theirs, resamples)
+        scores = bleu(ours, theirs, resamples, tokenizer), chrf(ours, theirs, resamples)
         return LengthQuality(bucket.shortest, bucket.longest, len(bucket.lines), *scores)
 
-    return tuple(map(quality, length_buckets([len(source.split()) for source in sources])))
+    return tuple(map(quality, length_buckets([len(spans_of(source)) for source in sources])))

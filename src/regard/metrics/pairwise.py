@@ -1,8 +1,8 @@
-"""How alike texts are: each text of a list scored with each as its reference.
+"""Pairwise similarity: each text of a list scored with each as its reference.
 
-The scores are those of sacreBLEU for sentences, by its own formulas. What takes time is counting the n-grams that two
-texts share; here all pairs are counted by one matrix product. The k-th occurrence of an n-gram in one text matches the
-k-th in another, so that texts are sets, and the number of matches is an inner product.
+The scores are sacreBLEU's sentence scores, by its own formulas. The slow part, counting the n-grams that two texts
+share, is one matrix product over all pairs: the k-th occurrence of an n-gram in one text matches the k-th in another,
+so texts are sets, and the number of matches is an inner product.
 """
 
 from collections import Counter
@@ -11,9 +11,9 @@ from itertools import chain
 
 import numpy as np
 from jaxtyping import Float
-from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
+from regard.metrics.text import bleu_metric, bleu_tokenizer
 from regard.recipe.names import UTILITIES
 
 Grams = Counter[str] | Counter[tuple[str, ...]]
@@ -27,8 +27,9 @@ def pairwise(metric: str, texts: Sequence[str]) -> Float[np.ndarray, "K K"]:
 
 
 def pairwise_bleu(texts: Sequence[str]) -> Float[np.ndarray, "K K"]:
-    """Sentence BLEU: orders that a text is too short for do not count (sacreBLEU's effective order)."""
-    metric = BLEU(effective_order=True, force=True)
+    """Sentence BLEU with sacreBLEU's effective order: orders that a text is too short for do not count. The tokenizer
+    is that of the texts' script."""
+    metric = bleu_metric(bleu_tokenizer(texts), effective_order=True)
     rows = [metric._extract_reference_info([metric._preprocess_segment(text)]) for text in texts]
     matches = _matches([[row["ref_ngrams"]] for row in rows], metric.max_ngram_order)
     lengths = [row["ref_lens"][0] for row in rows]
@@ -57,7 +58,7 @@ def pairwise_chrf(texts: Sequence[str]) -> Float[np.ndarray, "K K"]:
 
 
 def _matches(texts: Sequence[Sequence[Grams]], orders: int) -> Float[np.ndarray, "orders K K"]:
-    """How many n-grams of each order two texts share; a text shares all of its own with itself."""
+    """The number of n-grams of each order that two texts share; the diagonal counts all of a text's."""
     places: list[dict[object, int]] = [{} for _ in range(orders)]
     members: list[list[tuple[int, int]]] = [[] for _ in range(orders)]
     for row, counters in enumerate(texts):

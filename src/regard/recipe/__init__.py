@@ -35,7 +35,7 @@ from regard.recipe.loading import (
     toml,
     write_recipe,
 )
-from regard.recipe.model import AttentionSettings, RecurrentModel, TransformerModel
+from regard.recipe.model import AttentionSettings, RecurrentModel, TransformerModel, TranslatorTable
 from regard.recipe.pretrained import PairVectors, PretrainedVectors, TextVectors
 from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
 from regard.recipe.settings import Setting, settings
@@ -112,6 +112,7 @@ __all__ = [
     "TransformerModel",
     "TranslationCorpus",
     "TranslationRecipe",
+    "TranslatorTable",
     "Validation",
     "VectorsData",
     "VectorsRecipe",

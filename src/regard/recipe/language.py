@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from regard.recipe.data import TokenizerSettings
 from regard.recipe.decoding import LanguageDecoding
-from regard.recipe.language_models import LanguageModel, NgramModel, TransformerLanguageModel
+from regard.recipe.language_models import LanguageModel, NeuralModel, NgramModel
 from regard.recipe.names import TextCorpusName, TokenizerName
 from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
 from regard.recipe.section import FilePath, Positive, Share
@@ -131,7 +131,7 @@ class LanguageRecipe(LanguageCorpus, Recipe):
             )
         if isinstance(self.model, NgramModel) and self.data.context != "lines":
             raise ValueError("an n-gram model is counted line by line; set data.context = 'lines'")
-        learned = self.model.learned_positions if isinstance(self.model, TransformerLanguageModel) else None
+        learned = self.model.learned_positions if isinstance(self.model, NeuralModel) else None
         if learned is not None and learned < self.data.segment:
             raise ValueError(
                 f"model.longest = {learned} learned positions are too few for data.segment = {self.data.segment}; "

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from regard.recipe.layers import RecurrentDropout, TransformerBlocks
 from regard.recipe.names import SCORES, CellName, ConnectionName, NormalizerName, ScoreName
 from regard.recipe.pretrained import TextVectors
-from regard.recipe.section import ChosenBy, Count, Not, Only, Positive, Section, Share
+from regard.recipe.section import ChosenBy, Count, Layers, Not, Only, Positive, Section, Share, Width
 from regard.registry import Entry, Registry
 
 DISTANCES = ("none", "relative", "rotary", "alibi")
@@ -68,6 +68,16 @@ class NeuralModel(Section):
             raise ValueError(f"cutoffs = {self.cutoffs} must rise, such as [2000, 10000]")
         return self
 
+    @property
+    def learned_positions(self) -> int | None:
+        """Most positions a segment may have, if a table of them is learned."""
+        return None
+
+    @property
+    def carries_everything(self) -> bool:
+        """Whether its state holds all it knows of earlier text, so that it does not matter where segments end."""
+        return True
+
 
 class WindowModel(NeuralModel):
     """A feed-forward network over the last words (Bengio et al. 2003)."""
@@ -76,9 +86,9 @@ class WindowModel(NeuralModel):
     """Which model."""
     window: Positive = 4
     """Words it sees."""
-    embedding: Positive = 128
+    embedding: Width = 128
     """Width of the word embeddings."""
-    hidden: Positive = 256
+    hidden: Width = 256
     """Width of the hidden layer."""
     direct: bool = False
     """Whether embeddings reach the readout past the hidden layer too."""
@@ -93,11 +103,11 @@ class RecurrentLayers(NeuralModel):
     """Which model."""
     cell: CellName = "lstm"
     """Tanh RNN, GRU or LSTM."""
-    embedding: Positive = 256
+    embedding: Width = 256
     """Width of the word embeddings."""
-    hidden: Positive = 256
+    hidden: Width = 256
     """Width of a state; if there are several layers, the last has the width of tied embeddings."""
-    layers: Positive = 1
+    layers: Layers = 1
     """Layers."""
     connection: ConnectionName = "none"
     """What goes around a layer from the second on: nothing, residual, highway or dense connections."""
@@ -124,7 +134,7 @@ class AttentiveModel(RecurrentLayers):
     """Which model."""
     score: ScoreName = "scaled_dot"
     """How the present state and an earlier one are compared."""
-    score_hidden: Annotated[Positive, Only(score=SCORES)] = 128
+    score_hidden: Annotated[Width, Only(score=SCORES)] = 128
     """Hidden width of the additive score."""
     normalizer: NormalizerName = "softmax"
     """How scores become weights."""
@@ -139,7 +149,7 @@ class CopyingModel(RecurrentLayers):
     """Which model."""
     score: ScoreName = "scaled_dot"
     """How the present state and an earlier one are compared."""
-    score_hidden: Annotated[Positive, Only(score=SCORES)] = 128
+    score_hidden: Annotated[Width, Only(score=SCORES)] = 128
     """Hidden width of the additive score."""
     mixture: Literal["fixed", "gate", "sentinel"] = "sentinel"
     """What decides between vocabulary and copying: a fixed share, a learned gate, or a sentinel."""
@@ -156,7 +166,7 @@ class TransformerLanguageModel(TransformerBlocks, NeuralModel):
 
     kind: Literal["transformer"]
     """Which model."""
-    layers: Positive = 4
+    layers: Layers = 4
     """Blocks."""
     memory: Count = 0
     """Tokens of earlier segments that each block still sees (Dai et al. 2019); 0 begins anew in every segment."""
@@ -164,6 +174,10 @@ class TransformerLanguageModel(TransformerBlocks, NeuralModel):
     """Share of features dropped before the readout."""
     tie: bool = True
     """Whether input and output embeddings share weights."""
+
+    @property
+    def carries_everything(self) -> bool:
+        return False
 
     @model_validator(mode="after")
     def _memory_needs_distances(self) -> Self:
@@ -179,16 +193,15 @@ LANGUAGE_MODELS: Registry[Any] = Registry(
     "model",
     {
         "ngram": Entry("regard.models.ngram.generator:build", table=NgramModel),
-        "window": Entry("regard.models.window:build", table=WindowModel),
-        "recurrent": Entry("regard.models.language_recurrent:build", table=RecurrentLanguageModel),
-        "attentive": Entry("regard.models.attentive:build", table=AttentiveModel),
-        "copying": Entry("regard.models.language_copying:build", table=CopyingModel),
-        "transformer": Entry("regard.models.language_transformer:build", table=TransformerLanguageModel),
+        "window": Entry("regard.models.window:WindowLanguageModel", table=WindowModel),
+        "recurrent": Entry("regard.models.language_recurrent:RecurrentLanguageModel", table=RecurrentLanguageModel),
+        "attentive": Entry("regard.models.attentive:AttentiveLanguageModel", table=AttentiveModel),
+        "copying": Entry("regard.models.language_copying:CopyingLanguageModel", table=CopyingModel),
+        "transformer": Entry(
+            "regard.models.language_transformer:TransformerLanguageModel", table=TransformerLanguageModel
+        ),
     },
 )
 """Builds the language model of a recipe's `[model]` table, by its `kind`, for a vocabulary of a given size."""
 
-LanguageModel = Annotated[
-    NgramModel | WindowModel | RecurrentLanguageModel | AttentiveModel | CopyingModel | TransformerLanguageModel,
-    ChosenBy(LANGUAGE_MODELS),
-]
+LanguageModel = Annotated[NgramModel | NeuralModel, ChosenBy(LANGUAGE_MODELS)]

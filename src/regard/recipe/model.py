@@ -15,7 +15,7 @@ from regard.recipe.encoders import (
 from regard.recipe.layers import RecurrentDropout, TransformerBlocks
 from regard.recipe.names import SCORES, CellName, ConnectionName, NormalizerName
 from regard.recipe.pretrained import PairVectors
-from regard.recipe.section import ChosenBy, Named, Not, Only, Positive, Section
+from regard.recipe.section import ChosenBy, Layers, Named, Not, Only, Section, Width
 from regard.registry import Entry, Registry
 
 LOOKING = Only(score=Not("none"))
@@ -31,26 +31,99 @@ class AttentionSettings(Section):
     """How scores become weights."""
     placement: Annotated[Literal["before", "after", "feed"], LOOKING] = "before"
     """Read before the cell (Bahdanau et al. 2015), after it (Luong et al. 2015), or after and fed to the next input."""
-    hidden: Annotated[Positive, Only(score=SCORES)] = 256
+    hidden: Annotated[Width, Only(score=SCORES)] = 256
     """Hidden width of the additive score."""
     coverage: bool = False
     """Whether scores know how much attention each source token got so far (coverage, See et al. 2017)."""
 
 
-class RecurrentModel(Section):
+class TranslatorTable(Section):
+    """What a `[model]` table of a translator derives from. The properties are what the rest of the recipe asks of it;
+    as they stand here, they suit a model with none of these parts."""
+
+    kind: str
+    """Which model."""
+
+    @property
+    def shares_embedding(self) -> bool:
+        """Whether both sides have one embedding, and therefore need one vocabulary."""
+        return False
+
+    @property
+    def pretrained(self) -> PairVectors:
+        """Word vectors that embeddings start from."""
+        return PairVectors()
+
+    @property
+    def copies(self) -> bool:
+        """Whether words of the source can be copied."""
+        return False
+
+    @property
+    def drops(self) -> bool:
+        """Whether it has dropout, so that two training passes differ."""
+        return False
+
+    @property
+    def packs(self) -> bool:
+        """Whether it can read several pairs in a row without mixing them."""
+        return False
+
+    @property
+    def covers(self) -> bool:
+        """Whether it keeps track of the attention each source token got so far."""
+        return False
+
+    @property
+    def learned_positions(self) -> int | None:
+        """Most positions a sequence may have, if a table of them is learned."""
+        return None
+
+    @property
+    def longest_setting(self) -> str:
+        """The setting that limits `learned_positions`."""
+        return "model.longest"
+
+
+class OwnTranslator(TranslatorTable):
+    """Settings that both translators here have."""
+
+    tie: Literal["none", "target", "all"] = "none"
+    """Embeddings that share weights: none, the target's input and output, or the source's too (needs tokens.shared)."""
+    copying: bool = False
+    """Whether words of the source can be copied (pointer–generator, See et al. 2017), also unknown ones."""
+    vectors: PairVectors = PairVectors()
+    """Word vectors that embeddings start from."""
+    encoder: Annotated[Encoding, ChosenBy(ENCODERS)] | None = None
+    """What reads the source; without this table, layers like the decoder's, with the settings of this one."""
+
+    @property
+    def shares_embedding(self) -> bool:
+        return self.tie == "all"
+
+    @property
+    def pretrained(self) -> PairVectors:
+        return self.vectors
+
+    @property
+    def copies(self) -> bool:
+        return self.copying
+
+
+class RecurrentModel(OwnTranslator):
     """A recurrent encoder–decoder."""
 
     kind: Literal["recurrent"]
     """Which model."""
     cell: CellName = "lstm"
     """Tanh RNN, GRU or LSTM."""
-    embedding: Positive = 256
+    embedding: Width = 256
     """Width of the word embeddings."""
-    hidden: Positive = 256
+    hidden: Width = 256
     """Width of a state; a bidirectional encoder has this width in each direction."""
-    encoder_layers: Positive = 1
+    encoder_layers: Layers = 1
     """Encoder layers."""
-    decoder_layers: Positive = 1
+    decoder_layers: Layers = 1
     """Decoder layers."""
     bidirectional: bool = True
     """Whether the encoder reads in both directions."""
@@ -60,14 +133,6 @@ class RecurrentModel(Section):
     """How the decoder looks at the source."""
     dropout: RecurrentDropout = RecurrentDropout()
     """Dropout of each kind."""
-    tie: Literal["none", "target", "all"] = "none"
-    """Embeddings that share weights: none, the target's input and output, or the source's too (needs tokens.shared)."""
-    copying: bool = False
-    """Whether words of the source can be copied (pointer–generator, See et al. 2017), also unknown ones."""
-    vectors: PairVectors = PairVectors()
-    """Word vectors that embeddings start from."""
-    encoder: Annotated[Encoding, ChosenBy(ENCODERS)] | None = None
-    """What reads the source; without this table, recurrent layers with the settings of this one."""
 
     @model_validator(mode="after")
     def _attention_is_there(self) -> Self:
@@ -98,47 +163,32 @@ class RecurrentModel(Section):
 
     @property
     def drops(self) -> bool:
-        """Whether anything is dropped in training, so that two passes differ."""
         return self.dropout.drops or self.source_encoder.drops
 
     @property
     def covers(self) -> bool:
-        """Whether it remembers where it has looked."""
         return self.attention.coverage
 
     @property
     def learned_positions(self) -> int | None:
-        """Most positions a sequence may have, if a table of them is learned."""
         return self.source_encoder.learned_positions
 
     @property
     def longest_setting(self) -> str:
-        """The setting that says so."""
         return "model.encoder.longest"
 
-    @property
-    def packs(self) -> bool:
-        """Whether it can read several pairs in a row without mixing them."""
-        return False
 
-
-class TransformerModel(TransformerBlocks):
+class TransformerModel(TransformerBlocks, OwnTranslator):
     """A Transformer encoder–decoder (Vaswani et al. 2017)."""
 
     kind: Literal["transformer"]
     """Which model."""
-    encoder_layers: Positive = 3
+    encoder_layers: Layers = 3
     """Encoder blocks."""
-    decoder_layers: Positive = 3
+    decoder_layers: Layers = 3
     """Decoder blocks."""
     tie: Literal["none", "target", "all"] = "target"
     """Embeddings that share weights: none, the target's input and output, or the source's too (needs tokens.shared)."""
-    copying: bool = False
-    """Whether words of the source can be copied (pointer–generator, See et al. 2017), also unknown ones."""
-    vectors: PairVectors = PairVectors()
-    """Word vectors that embeddings start from."""
-    encoder: Annotated[Encoding, ChosenBy(ENCODERS)] | None = None
-    """What reads the source; without this table, Transformer blocks with the settings of this one."""
 
     @model_validator(mode="after")
     def _has_one_encoder(self) -> Self:
@@ -163,28 +213,21 @@ class TransformerModel(TransformerBlocks):
 
     @property
     def longest_setting(self) -> str:
-        """The setting that says so."""
         own = super().learned_positions == self.learned_positions
         return "model.longest" if own else "model.encoder.longest"
 
     @property
     def packs(self) -> bool:
-        """Whether it can read several pairs in a row without mixing them."""
         return self.source_encoder.packs and not self.copying
-
-    @property
-    def covers(self) -> bool:
-        """Whether it remembers where it has looked."""
-        return False
 
 
 MODELS: Registry[Any] = Registry(
     "model",
     {
-        "recurrent": Entry("regard.models.recurrent:build", table=RecurrentModel),
-        "transformer": Entry("regard.models.transformer:build", table=TransformerModel),
+        "recurrent": Entry("regard.models.recurrent:RecurrentTranslator", table=RecurrentModel),
+        "transformer": Entry("regard.models.transformer:TransformerTranslator", table=TransformerModel),
     },
 )
 """Builds the translator of a recipe's `[model]` table, by its `kind`, for vocabularies of given sizes."""
 
-Model = Annotated[RecurrentModel | TransformerModel, ChosenBy(MODELS)]
+Model = Annotated[TranslatorTable, ChosenBy(MODELS)]

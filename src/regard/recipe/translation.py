@@ -8,7 +8,7 @@ from regard.recipe.data import Data, Tokens
 from regard.recipe.decoding import Decoding
 from regard.recipe.model import Model
 from regard.recipe.recipe import AnyRecipe, Recipe
-from regard.recipe.section import Share
+from regard.recipe.section import Section, Share
 from regard.recipe.training import TokenTraining
 
 
@@ -20,6 +20,14 @@ class TranslationCorpus(AnyRecipe):
     """Where examples come from."""
     tokens: Tokens = Tokens()
     """How text becomes tokens."""
+
+
+class EvaluationSettings(Section):
+    """How outputs are judged, in validations and by `regard evaluate`."""
+
+    bleu_tokenizer: Literal["auto", "13a", "intl", "char", "zh", "ja-mecab", "ko-mecab", "none"] = "auto"
+    """sacreBLEU's tokenizer for BLEU. `auto` goes by the script of the references: `zh` for Chinese, `char` for
+    Japanese, Thai, Lao, Khmer and Burmese, `13a` for all others."""
 
 
 class TranslationTraining(TokenTraining):
@@ -57,12 +65,14 @@ class TranslationRecipe(TranslationCorpus, Recipe):
     """The model."""
     decode: Decoding = Decoding()
     """How the model writes its output, unless a command says otherwise."""
+    evaluation: EvaluationSettings = EvaluationSettings()
+    """How outputs are judged."""
 
     @model_validator(mode="after")
     def _parts_agree(self) -> Self:
-        if self.model.tie == "all" and not self.tokens.shared:
+        if self.model.shares_embedding and not self.tokens.shared:
             raise ValueError("model.tie = 'all' shares one embedding between both sides; it needs tokens.shared = true")
-        if self.model.tie == "all" and len(self.model.vectors.files) > 1:
+        if self.model.shares_embedding and len(self.model.pretrained.files) > 1:
             raise ValueError(
                 "model.tie = 'all' shares one embedding between both sides, but model.vectors names a file for each; "
                 "leave one of them out"
@@ -83,7 +93,7 @@ class TranslationRecipe(TranslationCorpus, Recipe):
                 "model.attention.coverage = true, or train.coverage = 0.0"
             )
         source, target = self.tokens.source, self.tokens.source if self.tokens.shared else self.tokens.target
-        if self.model.copying and (source.kind, source.lowercase) != (target.kind, target.lowercase):
+        if self.model.copies and (source.kind, source.lowercase) != (target.kind, target.lowercase):
             raise ValueError(
                 f"model.copying needs both sides split alike, but tokens.source has kind = {source.kind!r} and "
                 f"lowercase = {source.lowercase}, tokens.target {target.kind!r} and {target.lowercase}; "

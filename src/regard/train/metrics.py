@@ -1,4 +1,4 @@
-"""`metrics.jsonl`: what happened in a run, one record a line, for programs to read."""
+"""`metrics.jsonl`: the events of a run, one record per line, for programs to read."""
 
 import json
 import math
@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from regard.checkpoint import ModelFolder, cannot_write
+from regard.disk import parse_json
 from regard.train.events import Event, Saved, Started, Step
 from regard.train.throughput import Throughput
 
 
 class MetricsFile:
-    """Appends events as records; steps are summed up, one record for every `every` of them and for the rest of them
-    before anything else happens: so no step is lost when a run ends or goes on from a checkpoint."""
+    """Appends events as records. Every `every` steps become one record, and so do the steps before any other event, so
+    that no step is lost when a run ends or is resumed."""
 
     def __init__(self, folder: ModelFolder, every: int) -> None:
         self.folder, self.every, self.pace = folder, every, Throughput()
@@ -29,7 +30,10 @@ class MetricsFile:
         else:
             if self.pace.has_steps:
                 self._sum_up()
-            self._append({"event": type(event).__name__.lower(), **asdict(event)})
+            self._record(event)
+
+    def _record(self, event: Event) -> None:
+        self._append({"event": type(event).__name__.lower(), **asdict(event)})
 
     def _sum_up(self) -> None:
         self._append({"event": "step", **asdict(self.pace.sum_up())})
@@ -42,9 +46,12 @@ class MetricsFile:
             raise cannot_write(self.folder, "metrics.jsonl", error) from error
 
     def _cut(self, step: int) -> None:
-        """Drops what a killed run recorded after the checkpoint that is resumed: those steps will come again."""
+        """Drops the records of a killed run after the resumed checkpoint: those steps will be repeated."""
         if not self.folder.metrics.exists():
             return
+        current = self.folder.current()
+        if current is None and step == 0:  # killed before the first was there
+            os.truncate(self.folder.metrics, 0)
         lines = self.folder.metrics.read_bytes().splitlines(keepends=True)
         records = [_parse(line) for line in lines]
         saved = [place for place, record in enumerate(records) if _is_save_of(record, step)]
@@ -52,18 +59,20 @@ class MetricsFile:
         while kept and not saved and _step(records[kept - 1]) > step:
             kept -= 1
         os.truncate(self.folder.metrics, sum(map(len, lines[:kept])))
+        if not saved and current is not None:  # killed after the checkpoint was there, before it was recorded
+            self._record(Saved(step, self.folder.checkpoints / current))
 
 
 def _parse(line: bytes) -> Any:
-    """A record, or None for a line that a kill cut off."""
+    """A record, or None for a truncated line."""
     try:
-        return json.loads(line) if line.endswith(b"\n") else None
+        return parse_json(line) if line.endswith(b"\n") else None
     except ValueError:
         return None
 
 
 def _step(record: Any) -> float:
-    """A broken line counts as beyond every step."""
+    """Infinite for a truncated line."""
     return float(record.get("step", 0)) if isinstance(record, dict) else math.inf
 
 
@@ -72,7 +81,7 @@ def _is_save_of(record: Any, step: int) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no NaN and no infinity, and knows no paths."""
+    """A JSON value: None for NaN and infinity, the name of a path."""
     if isinstance(value, dict):
         return {name: _plain(inner) for name, inner in value.items()}
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,10 +1,10 @@
-"""The recipe of a judge of moods, and the table of an encoder."""
+"""The recipe of a judge of moods, and the tables of an encoder and of a translator."""
 
 from typing import Literal
 
 from pydantic import Field
 
-from regard.recipe import AnyRecipe, Corpus, EncoderTable, Recipe
+from regard.recipe import AnyRecipe, Corpus, EncoderTable, Recipe, TranslatorTable
 from regard.recipe.section import FilePath, Positive, Section
 
 
@@ -54,3 +54,12 @@ class ReversedEncoding(EncoderTable):
     @property
     def input_width(self) -> int:
         return self.width
+
+
+class MeanModel(TranslatorTable):
+    """A translator that knows the mean of the source and the last word."""
+
+    kind: Literal["mean"]
+    """Which model."""
+    width: Positive = 8
+    """Width of the word vectors."""
