@@ -12,12 +12,16 @@ from regard.cli.arguments import (
     DecodingChanges,
     Device,
     Ensemble,
+    JsonFile,
     ModelFolder,
+    PairsOrSplit,
+    Split,
     To,
     refuse_less_than_one,
 )
-from regard.cli.corpus import part_of
+from regard.cli.corpus import part_of, warn_if_swapped
 from regard.cli.eager_notice import told_if_eager
+from regard.cli.json_files import write_json
 from regard.cli.translate import one_line
 from regard.errors import DataError, UsageError, counted
 
@@ -29,15 +33,6 @@ if TYPE_CHECKING:
     from regard.tasks.translator import Translator
 
 
-Files = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="FILES",
-        help="Two files (source, target), or one .tsv or .jsonl. (default: the split of the model's own corpus)",
-        show_default=False,
-    ),
-]
-Split = Annotated[str | None, typer.Option(help="Without FILES: the recipe's test or dev text. (default: test)")]
 Intervals = Annotated[bool, typer.Option("--intervals", help="Add 95 % confidence intervals, by bootstrap over lines.")]
 Against = Annotated[
     str | None,
@@ -50,19 +45,28 @@ Against = Annotated[
 ByLength = Annotated[
     Path | None, typer.Option(help="A .png, .svg or .pdf file: quality by the length of the source as a picture.")
 ]
-Json = Annotated[Path | None, typer.Option("--json", help="File for every number, as JSON for programs.")]
+BleuTokenizer = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="sacreBLEU's tokenizer for BLEU: 13a, intl, char, zh, ja-mecab, ko-mecab or none. (default: the recipe's, "
+        "or else by the script of the references)",
+        show_default=False,
+    ),
+]
 Out = Annotated[Path | None, typer.Option("-o", "--out", help="File for the outputs, line for line.")]
 
 
 def evaluate(
     model: ModelFolder,
-    data: Files = None,
+    data: PairsOrSplit = None,
     split: Split = None,
     beam: Beam = None,
     intervals: Intervals = False,
     against: Against = None,
     by_length: ByLength = None,
-    json: Json = None,
+    bleu_tokenizer: BleuTokenizer = None,
+    json: JsonFile = None,
     out: Out = None,
     settings: DecodingChanges = None,
     ensemble: Ensemble = None,
@@ -94,22 +98,26 @@ def evaluate(
     refuse_less_than_one({"--beam": beam})
     changes = [] if beam is None else ["decode.method=beam", f"decode.beam={beam}"]
     folders = [model, *(ensemble or [])]
-    translator = load_translator(*folders, device=device, changes=[*changes, *(settings or [])])
+    judged_by = [] if bleu_tokenizer is None else [f"evaluation.bleu_tokenizer={bleu_tokenizer}"]
+    translator = load_translator(*folders, device=device, changes=[*changes, *judged_by, *(settings or [])])
     translator.into(to)  # refuses a tag that it does not know
     pairs = tagged(held_out(translator, part, data or []), to, bool(data))
+    if data:
+        warn_if_swapped(translator, pairs)
     if not any(pair.links for pair in pairs):  # with which the attention is compared
         translator.only_writing()
     others = None if against is None else outputs_of(against, pairs, device, changes)
     with told_if_eager(translator), progress_of("translating") as on_progress:
         result = evaluate_on(translator, pairs, intervals=intervals, on_progress=on_progress)
     name = " + ".join(map(str, folders))
-    told = judged(name, result, pairs, against, others, margins=intervals or by_length is not None)
+    tokenizer = translator.recipe.evaluation.bleu_tokenizer
+    told = judged(name, result, pairs, against, others, tokenizer, margins=intervals or by_length is not None)
     for line in told.lines():
         typer.echo(line)
     if out is not None:
         write_text(out, "".join(one_line(output) + "\n" for output in result.outputs))
     if json is not None:
-        write_text(json, told.as_json(translator, data or [], part))
+        write_json(json, told.as_json(translator, data or [], part))
     if by_length is not None:
         told.draw_lengths(by_length)
 
@@ -129,8 +137,27 @@ def check_files(out: Path | None, json: Path | None, picture: Path | None) -> No
             raise UsageError(f"{path}: this is a folder; name a file in it")
         if not path.parent.is_dir():
             raise UsageError(f"{path}: there is no folder {path.parent}; make it first, or choose one that exists")
+        if option == "--json" and path.suffix.lower() != ".json":
+            raise UsageError(f"--json {path}: give the name of a file to write that ends in .json")
+        _try_to_write(path)
     if picture is not None:
         check_picture_name(picture)
+
+
+def _try_to_write(path: Path) -> None:
+    """Refuses a file that cannot be written; one that is there keeps its content."""
+    is_new = not path.exists()
+    try:
+        with open(path, "ab"):
+            pass
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+    if is_new:
+        path.unlink()
+
+
+def _cannot_write(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"{path}: cannot be written ({error.strerror}); choose another file")
 
 
 def check_pairs(files: Sequence[str]) -> None:
@@ -153,7 +180,7 @@ def write_text(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror}); choose another file") from None
+        raise _cannot_write(path, error) from None
 
 
 def held_out(translator: "Translator", split: "HeldOut", files: list[str]) -> "list[Pair]":
@@ -198,6 +225,7 @@ def judged(
     pairs: "list[Pair]",
     against: str | None,
     others: list[str] | None,
+    tokenizer: str,
     *,
     margins: bool,
 ) -> "Told":
@@ -208,8 +236,9 @@ def judged(
 
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     resamples = RESAMPLES if margins else 0
-    by_length = quality_by_length(sources, result.outputs, references, resamples)
+    by_length = quality_by_length(sources, result.outputs, references, resamples, tokenizer)
     if against is None or others is None:
         return Told(model, result, by_length)
-    its_lengths = quality_by_length(sources, others, references, resamples)
-    return Told(model, result, by_length, Rival(against, compare(result.outputs, others, references), its_lengths))
+    its_lengths = quality_by_length(sources, others, references, resamples, tokenizer)
+    comparisons = compare(result.outputs, others, references, tokenizer)
+    return Told(model, result, by_length, Rival(against, comparisons, its_lengths))

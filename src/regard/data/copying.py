@@ -1,4 +1,4 @@
-"""What words of a source are called in its target, so that a model can copy them there."""
+"""The words of a source as target tokens, so that a model can copy them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -71,10 +71,10 @@ class Copying:
         return words, wanted
 
 
-def with_new_words(tokenizer: Tokenizer, text: str, beyond: list[str]) -> list[int]:
-    """The tokens of a target text of which nothing stays unknown: what is not in the vocabulary of V tokens is V + its
-    place in `beyond`, where it is put if it is not there."""
-    tokens = tokenizer.encode(text)
+def with_new_words(tokenizer: Tokenizer, text: str, beyond: list[str], *, within: bool = False) -> list[int]:
+    """The tokens of a target text with unknown words numbered: a word outside the vocabulary of V tokens is V + its
+    index in `beyond`, to which new words are appended. `within` is for text with no blank before it."""
+    tokens = tokenizer.encode_within(text) if within else tokenizer.encode(text)
     for place, name in enumerate(_names(tokenizer, tokens, text)):
         if tokens[place] == UNKNOWN and name:
             beyond += [] if name in beyond else [name]

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from regard.tokens.segmentation import Span
+
 Split = Literal["train", "dev", "test"]
 """A part of a corpus."""
-
-Span = tuple[int, int]
-"""First and last-plus-one character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ class Pair:
 
 
 class Examples(Protocol):
-    """Pairs in a fixed order that can be gone through any number of times; files are read anew each time."""
+    """Pairs in a fixed order that can be iterated any number of times; files are read again each time."""
 
     def __iter__(self) -> Iterator[Pair]: ...
 
