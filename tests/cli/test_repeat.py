@@ -14,8 +14,9 @@ from command_line import RECIPE, content, regard, write_corpus
 from language_runs import language_recipe
 from train_processes import begin
 
+from regard.cli.repeat import lines_of
 from regard.recipe import read_recipe, write_recipe
-from regard.train import Repeat, Spread, repeating
+from regard.train import Repeat, Results, Spread, repeating
 
 SHORT = ["--set", "train.steps=3", "--set", "train.validation.every=2", "--set", "decode.beam=1"]
 SHORT += ["--set", "decode.longest_factor=1", "--set", "decode.longest_extra=0"]
@@ -39,6 +40,7 @@ def test_every_seed_is_trained_and_the_scores_are_summed_up(here: Path) -> None:
     assert told.code == 0, told.err
     assert "seed 3 (1 of 2)\n" in told.err
     assert "seed 5, test: accuracy " in told.err
+    assert told.err.count("train: 40 pairs to train on\n") == 1  # the text is the same for all seeds
     found = results()
     assert (found["seeds"], found["unfinished"]) == ([3, 5], [])
     assert [run["seed"] for run in found["training"]] == [3, 5]
@@ -81,6 +83,29 @@ def test_finished_seeds_are_not_repeated_and_more_can_be_added(here: Path, monke
     assert list(results()["scores"]) == ["dev", "test"]
     monkeypatch.setattr(repeating, "scores_of", lambda *_, **__: pytest.fail("evaluated again"))
     assert regard("repeat", "my.toml", "--seeds", "1,2", "--out", "out", "--resume", "--on-test", *SHORT).code == 0
+
+
+def test_seeds_and_test_scores_of_earlier_commands_stay_in_the_results(here: Path) -> None:
+    assert regard("repeat", "my.toml", "--seeds", "1,2", "--out", "out", "--test", *SHORT).code == 0
+    before = results()
+    told = regard("repeat", "my.toml", "--seeds", "3,2", "--out", "out", "--resume", *SHORT)
+    assert told.code == 0, told.err
+    now = results()
+    assert (now["seeds"], now["unfinished"]) == ([1, 3, 2], [])
+    assert [run["seed"] for run in now["training"]] == [1, 3, 2]
+    assert now["scores"]["test"] == before["scores"]["test"]
+    for name, spread in now["scores"]["dev"].items():
+        assert spread["seeds"] == [1, 3, 2]
+        assert [spread["values"][place] for place in (0, 2)] == before["scores"]["dev"][name]["values"]
+    assert "\ndev, 3 seeds  " in told.out
+    assert "\ntest, 2 seeds  " in told.out
+
+
+def test_all_numbers_of_a_table_have_the_same_digits() -> None:
+    spreads = (Spread("accuracy", (0.5, 0.75), ("exact",)), Spread("BLEU", (9.0, 30.123456), ("tok:13a",)))
+    *_, accuracy, bleu, _, _, _ = lines_of(Results((1, 2), (), {"dev": spreads}))
+    assert accuracy.split() == ["accuracy", "0.625", "0.177", "0.500", "0.750"]
+    assert bleu.split() == ["BLEU", "19.562", "14.937", "9.000", "30.123"]
 
 
 def repeat_and_tell(*arguments: str) -> None:

@@ -28,6 +28,20 @@ def test_similar(royal: Path) -> None:
     assert regard("vectors", "similar", royal, "king", "woman", "--away", "man", "--top", 1).out.startswith("queen")
 
 
+def test_rare_words_are_said_to_be_rare(royal: Path, tmp_path: Path) -> None:
+    plain = Vectors.load(royal)
+    assert plain.occurrences("king") is None
+    Vectors(plain.words, plain.matrix, {"occurrences": [[900, 2], [20, 1], [3, 2], [1, 1]]}).save(tmp_path / "counted")
+    counted = Vectors.load(tmp_path / "counted")
+    assert [counted.occurrences(word) for word in counted.words] == [900, 900, 20, 3, 3, 1]
+    for word, often in zip(counted.words, ["", "", "", "3 times", "3 times", "once"], strict=True):
+        told = regard("vectors", "similar", tmp_path / "counted", word, "--top", 2)
+        assert told.out == regard("vectors", "similar", royal, word, "--top", 2).out
+        rare = f"{word!r} occurred {often} in the training text: too rarely for its neighbors to mean much\n"
+        assert told.err == (rare if often else "")
+    assert "least occurrences of a word" in regard("vectors", "info", tmp_path / "counted").out
+
+
 def test_analogy(royal: Path) -> None:
     asked = ("vectors", "analogy", royal, "man", "woman", "king")
     assert regard(*asked, "--top", 1).out == "queen  0.9764\n"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from inspection_strategies import random_inspection, some_inspections
+from matplotlib import font_manager
 
 from regard.errors import PictureWarning, UsageError
 from regard.inspect import Array, Inspection, draw, fonts, save_pictures
@@ -113,13 +114,33 @@ def test_fonts_are_chosen_by_their_characters() -> None:
     assert missing == {"\U0010fffd"}
 
 
-def test_a_machine_with_one_font_draws_boxes_without_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_with_one_font_draws_boxes_and_says_which_font_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     only = [font for font in fonts._candidates() if font[0] == "DejaVu Sans"]
     monkeypatch.setattr(fonts, "_candidates", lambda: tuple(only))
-    figure = draw([random_inspection(["日本", "a"], ["छोटा"], title="日")])
+    monkeypatch.setattr(fonts, "_found_new_fonts", lambda: False)
+    with pytest.warns(PictureWarning) as said:
+        figure = draw([random_inspection(["日本", "a"], ["छोटा"], title="日")])
+    assert [str(warning.message) for warning in said] == [
+        "no font here has 'छ', 'ट', '日' and 1 more: drawn as ▯; install the font Noto Sans CJK (Debian, Ubuntu: apt "
+        "install fonts-noto-cjk), or use a page (.html)"
+    ]
+    with pytest.warns(PictureWarning, match=r"^no font here has 'ไ': drawn as ▯; install the font Noto Sans \("):
+        families_for(["ไ"])
     figure.canvas.draw()
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == [TOFU * 2, "a"]
     assert figure.axes[0].get_title(loc="left") == TOFU
+
+
+def test_fonts_that_were_installed_later_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    manager, new = font_manager.fontManager, font_manager.findfont("DejaVu Sans")
+    fonts._candidates.cache_clear()
+    monkeypatch.setattr(manager, "ttflist", [font for font in manager.ttflist if font.name == "DejaVu Serif"])
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [new])
+    monkeypatch.setattr(fonts, "_characters", lambda path: frozenset("aя" if path == new else "a"))
+    try:
+        assert families_for(["aя"]) == (["DejaVu Sans"], set())
+    finally:
+        fonts._candidates.cache_clear()
 
 
 def test_an_old_matplotlib_draws_scripts_that_it_cannot_shape_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +148,7 @@ def test_an_old_matplotlib_draws_scripts_that_it_cannot_shape_with_a_warning(mon
     monkeypatch.setattr(fonts, "__version_info__", (3, 8, 4, "final", 0))
     with pytest.warns(PictureWarning) as said:
         draw([random_inspection(["हिन्दी", "a"], ["هذا"])])
-    assert [str(warning.message) for warning in said] == [
+    assert [text for warning in said if "no font here" not in (text := str(warning.message))] == [
         "matplotlib 3.8.4 draws Arabic, Devanagari letter by letter, without joining or ordering them; "
         "pip install --upgrade 'matplotlib>=3.11' for correct pictures, or use a page (.html)"
     ]

@@ -2,6 +2,7 @@
 
 import html
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from pages import CHROMIUM, Elements, check_fetches_nothing, dom_after, reported
 
 from regard.errors import UsageError
 from regard.inspect import Inspection, page, save_page
+from regard.inspect.labels import arrow_between
 
 
 @given(some_inspections(), st.sampled_from(["a title", "</title><script>x()</script>", "{{data}}"]))
@@ -56,6 +58,24 @@ def test_a_page_that_cannot_be_written_says_so(tmp_path: Path) -> None:
 def test_text_that_is_no_unicode_is_written_all_the_same(tmp_path: Path) -> None:
     save_page([random_inspection(["a"], ["b"], title="caf\udce9")], tmp_path / "look.html")
     assert "caf�" in (tmp_path / "look.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+def test_what_runs_from_right_to_left_turns_nothing_else_around(tmp_path: Path) -> None:
+    """A range over one character of the heading has the place where it is drawn."""
+    title = arrow_between("الأحد، ٦ نوفمبر ٢٠٨٩", "2089-11-06")
+    script = """
+    const text = document.querySelector("h2").firstChild;
+    const left = (place) => { const range = document.createRange(); range.setStart(text, place);
+      range.setEnd(text, place + 1); return range.getBoundingClientRect().left; };
+    const places = [..."2089-11-06"].map((_, place) => left(text.data.indexOf("2089") + place));
+    report({ source: left(text.data.indexOf("ن")), arrow: left(text.data.indexOf("→")), places });
+    """
+    look = replace(random_inspection(["a"], ["b"]), title=title)
+    seen = reported(dom_after(script, page([look]), tmp_path))
+    assert isinstance(seen, dict)
+    drawn = [seen["source"], seen["arrow"], *seen["places"]]
+    assert drawn == sorted(drawn)
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")

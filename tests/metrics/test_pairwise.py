@@ -10,9 +10,13 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from regard.metrics.pairwise import pairwise
+from regard.metrics.text import bleu_tokenizer
 from regard.recipe.names import UTILITIES
 
-ONE_BY_ONE = {"chrf": CHRF(), "bleu": BLEU(effective_order=True, force=True)}
+ONE_BY_ONE = {
+    "chrf": lambda texts: CHRF(),
+    "bleu": lambda texts: BLEU(effective_order=True, force=True, tokenize=bleu_tokenizer(texts)),
+}
 sentences = st.lists(st.sampled_from(["a", "the", "house", "house,", "Haus", "$5.0", "日本", "x-y"]), max_size=7)
 anything = st.text(max_size=12)
 lists = st.lists(sentences.map(" ".join) | anything, min_size=1, max_size=5)
@@ -23,7 +27,7 @@ lists = st.lists(sentences.map(" ".join) | anything, min_size=1, max_size=5)
 @example(texts=["", "a", "a a a a a", "a"])
 @example(texts=["the house is small", "the house is the house is the house"])
 def test_it_is_what_sacrebleu_says(metric: str, texts: list[str]) -> None:
-    single = ONE_BY_ONE[metric]
+    single = ONE_BY_ONE[metric](texts)
     wanted = [single.sentence_score(text, [reference]).score for text, reference in product(texts, texts)]
     np.testing.assert_allclose(pairwise(metric, texts).flatten(), wanted, rtol=1e-12)
 

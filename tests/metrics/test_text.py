@@ -5,9 +5,10 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sacrebleu import corpus_bleu
 
 from regard.errors import UsageError
-from regard.metrics import MetricScore, accuracy, bleu, chrf, ter
+from regard.metrics import MetricScore, accuracy, bleu, chrf, compare, quality_by_length, ter
 
 LINES = st.lists(st.text("abc ", min_size=1, max_size=12), min_size=1, max_size=6)
 
@@ -87,3 +88,50 @@ def test_margins_of_samples_in_which_nothing_matches(metric):
         found = metric(outputs, references, resamples=40)
         assert found.margin > 0
         assert found.value == metric(outputs, references).value
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "references"),
+    [
+        ("13a", ["the cat sat on the mat .", "Straße, 한국어"]),
+        ("zh", ["我们明天去北京。", "无法打开文件 file.txt"]),
+        ("char", ["私は東京に行きます。", "経済"]),
+        ("char", ["ฉันไปโรงเรียนทุกวัน"]),
+        ("char", ["ຂ້ອຍໄປໂຮງຮຽນ"]),
+    ],
+)
+def test_bleu_by_the_script_of_the_references(tokenizer, references):
+    outputs = [text[:-2] + text[-1] for text in references]
+    score = bleu(outputs, references)
+    assert f"tok:{tokenizer}|" in score.signature
+    assert score.value == pytest.approx(corpus_bleu(outputs, [references], tokenize=tokenizer).score)
+    assert score == bleu(outputs, references, tokenizer=tokenizer)
+    assert compare(outputs, references, references)[0].value == pytest.approx(score.value)
+    assert f"tok:{tokenizer}|" in compare(outputs, references, references)[0].signature
+
+
+def test_bleu_sees_one_character_in_a_sentence_without_blanks():
+    output, reference = "明日の会議は東京で十時に始まる。", "明日の会議は大阪で十時に始まる。"
+    assert bleu([output], [reference], tokenizer="13a").value < 1
+    assert bleu([output], [reference]).value > 60
+
+
+def test_a_tokenizer_that_is_not_installed_is_refused(monkeypatch):
+    def missing(**settings):
+        raise RuntimeError("no MeCab")
+
+    monkeypatch.setattr("regard.metrics.text.BLEU", missing)
+    with pytest.raises(UsageError) as error:
+        bleu(["a"], ["a"], tokenizer="ja-mecab")
+    assert str(error.value) == (
+        "BLEU's tokenizer 'ja-mecab' needs packages that are not installed; pip install 'sacrebleu[ja]', or choose "
+        "'char', which needs none (evaluation.bleu_tokenizer)"
+    )
+
+
+def test_lengths_are_of_characters_and_every_bucket_has_the_tokenizer_of_all():
+    sources = ["東" * length for length in (2, 40) for _ in range(20)]
+    references = ["abc def"] * 20 + ["東京に行くのです"] * 20
+    buckets = quality_by_length(sources, references, references)
+    assert [bucket.label for bucket in buckets] == ["2–3", "4–40"]
+    assert all("tok:char" in bucket.bleu.signature for bucket in buckets)

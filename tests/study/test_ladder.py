@@ -1,7 +1,9 @@
 """The ladder: all rungs on one text, in one table, gone on with where it was stopped."""
 
 import json
+import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from regard.errors import UsageError
 from regard.recipe import LanguageRecipe, write_recipe
 from regard.study.caching import Caches
 from regard.study.ladder import Ladder, Result
-from regard.study.ladder_report import markdown, rows_of
+from regard.study.ladder_report import draw, markdown, out_of_order, rows_of
 from regard.study.rungs import RUNGS, rung_recipe
 
 TINY = ["train.batch_tokens=64", "train.validation.every=5", "data.segment=8", "train.steps=5", "train.threads=1"]
@@ -75,6 +77,31 @@ def test_rungs_stand_in_one_table_and_none_is_trained_twice(tmp_path: Path, monk
 
 def result(rung: str, against: str = "", added: float | None = None) -> Result:
     return Result(rung, "an idea", against, 1000, 61.0, 2000.0, 50.0, "tokens:5|x:1", "why", added)
+
+
+@pytest.mark.parametrize(
+    ("reason", "seconds", "why"),
+    [
+        ("minutes", 30.0, "its training ended while it still improved (30 s); give it more with --minutes"),
+        (
+            "patience",
+            30.0,
+            "it stopped improving, so that more time would not help; with more text, or another size than 1,000 "
+            "parameters, it may be better",
+        ),
+        ("", 0.0, "this text does not repeat its words often enough for what is put on top"),
+    ],
+)
+def test_the_picture_says_why_a_rung_is_out_of_order(tmp_path: Path, reason: str, seconds: float, why: str) -> None:
+    worse = replace(result("lstm", "ngram", 12.0), reason=reason, seconds=seconds)
+    better = replace(result("window", "ngram", -3.0), reason="minutes")
+    assert out_of_order([result("ngram"), better]) == []
+    assert out_of_order([result("ngram"), better, worse]) == [f"lstm is worse than ngram: {why}"]
+    assert f"\nOut of order:\n\n- lstm is worse than ngram: {why}\n" in markdown([worse])
+    assert "Out of order" not in markdown([better])
+    draw([result("ngram"), better, worse], tmp_path / "ladder.svg")
+    drawn = " ".join(re.findall(r"<!-- (.*?) -->", (tmp_path / "ladder.svg").read_text(encoding="utf-8"), re.DOTALL))
+    assert why.split(";")[0] in " ".join(drawn.split())
 
 
 def test_the_table_in_words() -> None:
@@ -150,6 +177,9 @@ def test_the_command(tmp_path: Path) -> None:
     assert heading.split() == ["rung", "parameters", "time", "tokens/s", "perplexity", "added", "against"]
     assert (first.split()[0], second.split()[0], second.split()[-1]) == ("ngram", "window", "ngram")
     assert "window (2 of 2): words have vectors; a network sees the last four" in told.err
+    reports = [line for line in told.err.splitlines() if line.startswith(("train: ", "dev: ", "tokens: "))]
+    assert reports
+    assert len(reports) == len(set(reports))
 
 
 def test_the_text_of_a_recipe(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from command_line import Trained
 import regard
 from regard.data import Pair
 from regard.errors import UsageError
-from regard.tasks.evaluation import evaluate, runs, true_links
+from regard.tasks.evaluation import evaluate, true_links
+from regard.tokens.segmentation import runs
 
 
 @pytest.mark.parametrize(

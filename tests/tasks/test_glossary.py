@@ -159,8 +159,12 @@ def test_the_command(trained: Trained, tmp_path: Path) -> None:
     plain = regard("translate", trained.folder, stdin=stdin).out.split("\n")
     told = regard("translate", trained.folder, "--glossary", path, stdin=stdin)
     assert told.out.split("\n") == plain
+    assert told.err == (
+        "glossary: none of its 1 term found in 2 lines; 1 more in other case, such as 'haus': --ignore-case finds "
+        "them\n"
+    )
     told = regard("translate", trained.folder, "--glossary", path, "--ignore-case", stdin=stdin)
-    assert (told.code, told.err) == (0, "")
+    assert (told.code, told.err) == (0, "glossary: 1 term found in 1 of 2 lines, 1 of 1 different ones\n")
     lines = told.out.split("\n")
     assert "castle Neuschwanstein" in lines[0]
     assert lines[1:] == plain[1:]

@@ -22,6 +22,13 @@ def align(
         Path | None, typer.Option(help="Model of the other direction, whose links are joined by grow-diag.")
     ] = None,
     settings: DecodingChanges = None,
+    units: Annotated[
+        str,
+        typer.Option(
+            help="What is counted: words between blanks, characters where a script has no blanks (Japanese, Chinese, "
+            "Thai …), or auto: either, by line."
+        ),
+    ] = "auto",
     to: To = None,
     device: Device = "auto",
 ) -> None:
@@ -35,23 +42,27 @@ def align(
 
       regard align runs/de-en test.de test.en --reverse runs/en-de > test.links
     """
-    from regard.cli.corpus import pieces_of
+    from regard.cli.corpus import pieces_of, warn_if_swapped
     from regard.cli.evaluate import check_pairs
     from regard.inspect import Links, pharaoh, read_gold, symmetrize
     from regard.inspect import reverse as turned
     from regard.metrics import alignment_error_rate
     from regard.tasks import load_translator
+    from regard.tokens.segmentation import unit_name
 
     check_pairs(files)
+    counted_by = unit_name(units)
     true = list(read_gold(gold)) if gold is not None else []
     forward = load_translator(model, device=device, changes=settings or []).into(to)
     backward = load_translator(reverse, device=device) if reverse is not None else None
     found: list[Links] = []
-    for pairs in pieces_of(files):
+    for number, pairs in enumerate(pieces_of(files)):
+        if not number:
+            warn_if_swapped(forward, pairs)
         sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-        links = forward.align(sources, targets, layer=layer, head=head, threshold=threshold)
+        links = forward.align(sources, targets, layer=layer, head=head, threshold=threshold, units=counted_by)
         if backward is not None:
-            others = backward.align(targets, sources, layer=layer, head=head, threshold=threshold)
+            others = backward.align(targets, sources, layer=layer, head=head, threshold=threshold, units=counted_by)
             links = [symmetrize(there, turned(back)) for there, back in zip(links, others, strict=True)]
         if gold is not None:
             found += links

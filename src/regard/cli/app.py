@@ -13,7 +13,7 @@ import typer
 from regard.cli.commands import OPTIONS, Commands
 from regard.cli.renamed import refuse_renamed
 from regard.cli.streams import standard_streams
-from regard.errors import RegardError, RegardWarning
+from regard.errors import RegardError, RegardWarning, with_short_paths
 from regard.loops import when_compiling
 
 app = typer.Typer(
@@ -78,5 +78,5 @@ def main() -> None:
         if debug:
             traceback.print_exc()
         else:
-            print(f"regard: {error}", file=sys.stderr)
+            print(with_short_paths(f"regard: {error}"), file=sys.stderr)
         sys.exit(2)

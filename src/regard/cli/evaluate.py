@@ -19,7 +19,7 @@ from regard.cli.arguments import (
     To,
     refuse_less_than_one,
 )
-from regard.cli.corpus import part_of
+from regard.cli.corpus import part_of, warn_if_swapped
 from regard.cli.eager_notice import told_if_eager
 from regard.cli.json_files import write_json
 from regard.cli.translate import one_line
@@ -45,6 +45,15 @@ Against = Annotated[
 ByLength = Annotated[
     Path | None, typer.Option(help="A .png, .svg or .pdf file: quality by the length of the source as a picture.")
 ]
+BleuTokenizer = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="sacreBLEU's tokenizer for BLEU: 13a, intl, char, zh, ja-mecab, ko-mecab or none. (default: the recipe's, "
+        "or else by the script of the references)",
+        show_default=False,
+    ),
+]
 Out = Annotated[Path | None, typer.Option("-o", "--out", help="File for the outputs, line for line.")]
 
 
@@ -56,6 +65,7 @@ def evaluate(
     intervals: Intervals = False,
     against: Against = None,
     by_length: ByLength = None,
+    bleu_tokenizer: BleuTokenizer = None,
     json: JsonFile = None,
     out: Out = None,
     settings: DecodingChanges = None,
@@ -88,16 +98,20 @@ def evaluate(
     refuse_less_than_one({"--beam": beam})
     changes = [] if beam is None else ["decode.method=beam", f"decode.beam={beam}"]
     folders = [model, *(ensemble or [])]
-    translator = load_translator(*folders, device=device, changes=[*changes, *(settings or [])])
+    judged_by = [] if bleu_tokenizer is None else [f"evaluation.bleu_tokenizer={bleu_tokenizer}"]
+    translator = load_translator(*folders, device=device, changes=[*changes, *judged_by, *(settings or [])])
     translator.into(to)  # refuses a tag that it does not know
     pairs = tagged(held_out(translator, part, data or []), to, bool(data))
+    if data:
+        warn_if_swapped(translator, pairs)
     if not any(pair.links for pair in pairs):  # with which the attention is compared
         translator.only_writing()
     others = None if against is None else outputs_of(against, pairs, device, changes)
     with told_if_eager(translator), progress_of("translating") as on_progress:
         result = evaluate_on(translator, pairs, intervals=intervals, on_progress=on_progress)
     name = " + ".join(map(str, folders))
-    told = judged(name, result, pairs, against, others, margins=intervals or by_length is not None)
+    tokenizer = translator.recipe.evaluation.bleu_tokenizer
+    told = judged(name, result, pairs, against, others, tokenizer, margins=intervals or by_length is not None)
     for line in told.lines():
         typer.echo(line)
     if out is not None:
@@ -211,6 +225,7 @@ def judged(
     pairs: "list[Pair]",
     against: str | None,
     others: list[str] | None,
+    tokenizer: str,
     *,
     margins: bool,
 ) -> "Told":
@@ -221,8 +236,9 @@ def judged(
 
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     resamples = RESAMPLES if margins else 0
-    by_length = quality_by_length(sources, result.outputs, references, resamples)
+    by_length = quality_by_length(sources, result.outputs, references, resamples, tokenizer)
     if against is None or others is None:
         return Told(model, result, by_length)
-    its_lengths = quality_by_length(sources, others, references, resamples)
-    return Told(model, result, by_length, Rival(against, compare(result.outputs, others, references), its_lengths))
+    its_lengths = quality_by_length(sources, others, references, resamples, tokenizer)
+    comparisons = compare(result.outputs, others, references, tokenizer)
+    return Told(model, result, by_length, Rival(against, comparisons, its_lengths))

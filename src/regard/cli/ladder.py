@@ -51,7 +51,7 @@ def ladder(
       regard ladder train.txt --dev dev.txt --test test.txt --minutes 10 --out runs/mine --set tokens.unknown="<unk>"
     """
     from regard.study.ladder import Ladder
-    from regard.study.ladder_report import rows_of
+    from regard.study.ladder_report import out_of_order, rows_of
     from regard.study.rungs import RUNGS
 
     chosen = [name.strip() for name in rungs.split(",")] if rungs else list(RUNGS)
@@ -63,6 +63,8 @@ def ladder(
     results = climbed.results()
     for line in table(rows_of(results)) if results else []:
         typer.echo(line)
+    for line in out_of_order(results):
+        typer.echo(line, err=True)
     if stopped is not None:
         typer.echo("rungs are missing; go on with --resume", err=True)
         leave_if_stopped(stopped)

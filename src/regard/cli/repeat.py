@@ -9,13 +9,15 @@ import typer
 
 from regard.cli.arguments import Changes, RecipeName, Resume, check_resumes
 from regard.cli.table import table
-from regard.errors import UsageError
+from regard.errors import UsageError, counted
 
 if TYPE_CHECKING:
     from regard.train import Results, Spread
 
 INTERRUPTED = 130
 """Exit code of a command that was stopped by Ctrl-C, as shells have it."""
+DECIMALS = 3
+"""Of all scores, whatever their size: enough for shares from 0 to 1, and not too many for those up to 100."""
 
 
 def repeat(
@@ -35,7 +37,7 @@ def repeat(
     deviation and range of every score.
 
     The models are in OUT/seed-N, all numbers in OUT/results.json. Ctrl-C saves and leaves; with --resume, finished
-    seeds are not repeated, and more may be added.
+    seeds are not repeated, and more may be added: the results are those of all seeds in OUT.
 
     [bold]Examples[/bold]
 
@@ -70,9 +72,10 @@ def seeds_of(text: str) -> list[int]:
 
 def lines_of(results: "Results") -> Iterator[str]:
     """A table for each split, and under all of them how the numbers were computed, each way once."""
-    count, signatures = len(results.seeds), dict[str, None]()
+    signatures = dict[str, None]()
     for split, spreads in results.spreads.items():
-        rows = [[f"{split}, {count} seed{'s' * (count > 1)}", "mean", "deviation", "lowest", "highest"]]
+        count = max(len(spread.values) for spread in spreads)
+        rows = [[f"{split}, {counted(count, 'seed')}", "mean", "deviation", "lowest", "highest"]]
         rows += [_row(spread) for spread in spreads]
         yield from ["", *table(rows)]
         signatures |= {f"{spread.name}: {signature}": None for spread in spreads for signature in spread.signatures}
@@ -80,7 +83,5 @@ def lines_of(results: "Results") -> Iterator[str]:
 
 
 def _row(spread: "Spread") -> list[str]:
-    # Shares, such as accuracies, go from 0 to 1, bits a little beyond; BLEU and its like to 100.
-    decimals = 4 if max(spread.values) < 10 else 2
     numbers = (spread.mean, spread.deviation, min(spread.values), max(spread.values))
-    return [spread.name, *("–" if number is None else f"{number:.{decimals}f}" for number in numbers)]
+    return [spread.name, *("–" if number is None else f"{number:.{DECIMALS}f}" for number in numbers)]

@@ -23,7 +23,7 @@ from regard.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.tasks import Translation, Translator
-    from regard.tasks.glossary import Glossary
+    from regard.tasks.glossary import GlossaryUse
     from regard.tasks.markup import MarkedTexts
     from regard.tasks.rescoring import Rescoring
 
@@ -133,6 +133,8 @@ def translate(
             sys.stdout.flush()
             if refusal is not None:
                 raise refusal
+    if terms is not None:
+        typer.echo(terms.line(), err=True)
 
 
 def _up_to_too_long(translator: "Translator", lines: list[Line]) -> tuple[list[Line], UsageError | None]:
@@ -150,21 +152,21 @@ def _up_to_too_long(translator: "Translator", lines: list[Line]) -> tuple[list[L
     return lines, None
 
 
-def _terms(glossary: Path | None, ignore_case: bool) -> "Glossary | None":
+def _terms(glossary: Path | None, ignore_case: bool) -> "GlossaryUse | None":
     if ignore_case and glossary is None:
         raise UsageError("--ignore-case needs --glossary FILE")
     if glossary is None:
         return None
-    from regard.tasks.glossary import Glossary
+    from regard.tasks.glossary import Glossary, GlossaryUse
 
-    return Glossary.read(glossary, ignore_case=ignore_case)
+    return GlossaryUse(Glossary.read(glossary, ignore_case=ignore_case))
 
 
 def _translated(
     translator: "Translator",
     texts: list[str],
     markup: bool,
-    terms: "Glossary | None",
+    terms: "GlossaryUse | None",
     rescoring: "Rescoring | None",
     beam: int | None,
     n_best: int | None,

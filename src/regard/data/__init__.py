@@ -4,9 +4,10 @@ from regard.data.batch import Padded, PairBatch, SegmentBatch
 from regard.data.batches import CorpusPosition, EncodedPairs, PairBatches, evaluation_batches, plan_batches
 from regard.data.check import check
 from regard.data.corpora import CORPORA, load_corpus
-from regard.data.examples import Corpora, Examples, Pair, Span
+from regard.data.examples import Corpora, Examples, Pair
 from regard.data.preparing import Prepared, prepare
 from regard.data.report import Finding, Report
+from regard.tokens.segmentation import Span
 
 __all__ = [
     "CORPORA",

@@ -71,10 +71,10 @@ class Copying:
         return words, wanted
 
 
-def with_new_words(tokenizer: Tokenizer, text: str, beyond: list[str]) -> list[int]:
+def with_new_words(tokenizer: Tokenizer, text: str, beyond: list[str], *, within: bool = False) -> list[int]:
     """The tokens of a target text with unknown words numbered: a word outside the vocabulary of V tokens is V + its
-    index in `beyond`, to which new words are appended."""
-    tokens = tokenizer.encode(text)
+    index in `beyond`, to which new words are appended. `within` is for text with no blank before it."""
+    tokens = tokenizer.encode_within(text) if within else tokenizer.encode(text)
     for place, name in enumerate(_names(tokenizer, tokens, text)):
         if tokens[place] == UNKNOWN and name:
             beyond += [] if name in beyond else [name]

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from regard.tokens.segmentation import Span
+
 Split = Literal["train", "dev", "test"]
 """A part of a corpus."""
-
-Span = tuple[int, int]
-"""First and last-plus-one character."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,6 +226,11 @@ def _tagged(tokenizers: Tokenizers, tags: Sequence[str]) -> Tokenizers:
 
 
 def _refuse_other_tags(tags: Sequence[str], known: Sequence[str]) -> None:
+    if known and not tags:
+        raise DataError(
+            f"data.tags: the model to start from writes the languages {one_of(known)}, each told by a tag, and this "
+            f'recipe has no tags; say which language its target text is in: data.tags = ["{known[0]}"]'
+        )
     for tag in tags:
         if tag not in known:
             there = one_of(known, tag) or "none"

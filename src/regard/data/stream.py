@@ -158,7 +158,7 @@ def _build(
     tokenizer: Tokenizer | None,
     on_progress: OnProgress,
 ) -> None:
-    report = check_text(recipe.data, recipe.tokens.unknown)
+    report = check_text(recipe.data, recipe.tokens.unknown, recipe.tokens.kind)
     report.raise_if_refused()
     if tokenizer is None:
         tokenizer = train_tokenizer(recipe.tokens, parts["train"], lambda count: on_progress("learning tokens", count))

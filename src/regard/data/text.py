@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from regard.data.corpora import SAVE_AS_UTF8
+from regard.data.corpora import OTHERWISE
 from regard.data.examples import Split
 from regard.data.report import Finding, Report, outcome_of
 from regard.data.topics import topics_text
-from regard.disk import Lines, decoded
+from regard.data.unspaced import find_unspaced
+from regard.disk import Lines, decoded, to_utf8
 from regard.errors import DataError, EncodingError, counted
 from regard.recipe import LanguageData
 from regard.recipe.names import TEXT_CORPORA
@@ -83,7 +84,7 @@ class Text:
     def _at_hand(self) -> Iterator[tuple[str, str]]:
         for number, line in enumerate(self.given or (), start=1):
             if "\0" in line:
-                raise DataError(f"line {number}: a NUL character, so this is no text")
+                raise DataError(f"line {number}: a NUL character, so this is not text")
             yield line, f"line {number}"
 
     def from_topics(self) -> Iterator[tuple[str, str]]:
@@ -94,14 +95,9 @@ class Text:
         """Every line of the files, and where it stands."""
         for file in self.files:
             for number, raw in enumerate(file, start=1):
-                if (place := raw.find(b"\0")) >= 0:
-                    raise DataError(
-                        f"{file.path}:{number}: a NUL byte at byte {place + 1} of the line, so this is no text; name a "
-                        "plain text file, packed by gzip or not (convert UTF-16 to UTF-8 first)"
-                    )
                 line, problem = decoded(raw, file.path, number)
                 if problem and self.data.invalid == "refuse":
-                    raise EncodingError(problem, SAVE_AS_UTF8)
+                    raise EncodingError(problem, to_utf8(file.path), OTHERWISE)
                 if problem:
                     self._note("invalid", problem)
                 if not problem or self.data.invalid == "replace":
@@ -147,10 +143,10 @@ def load_text(data: LanguageData) -> dict[Split, Text]:
     return {split: text for split, text in parts.items() if text.is_there}
 
 
-def check_text(data: LanguageData, unknown: str = "") -> Report:
+def check_text(data: LanguageData, unknown: str = "", kind: str = "") -> Report:
     """What is in the text that the settings name. Nothing is written; even files that cannot be read are findings.
 
-    `unknown` is what stands for unknown words in it already, as the settings say."""
+    `unknown` is what stands for unknown words in it already, and `kind` how it is split, as the settings say."""
     parts: dict[str, str] = {}
     findings: list[Finding] = []
     notes: list[str] = []
@@ -158,6 +154,8 @@ def check_text(data: LanguageData, unknown: str = "") -> Report:
         try:
             parts[split], found = text.report()
             findings += found
+            if split == "train":
+                findings += find_unspaced((line for line, _ in Text(split, data).lines()), kind, "tokens.kind")
         except DataError as error:
             findings.append(Finding("unreadable", split, 0, str(error), "refused"))
         if text.found["unk"] and not unknown:

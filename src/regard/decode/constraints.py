@@ -11,10 +11,10 @@ from torch import Tensor
 from regard.data.batch import Padded
 from regard.errors import UsageError
 from regard.recipe import Decoding
-from regard.tokens.vocabulary import BEGIN, END, PAD
+from regard.tokens.vocabulary import BEGIN, END, PAD, UNKNOWN
 
 NEVER = (PAD, BEGIN)
-"""Never generated. UNKNOWN may be: a model that has learned where unknown words stand should not have to guess one."""
+"""Never generated, whatever the settings say."""
 
 
 def longest_outputs(source: Padded, settings: Decoding) -> list[int]:
@@ -27,6 +27,8 @@ def longest_outputs(source: Padded, settings: Decoding) -> list[int]:
 class Constraints:
     """The rules for B searches. They forbid tokens and leave the log-probabilities of all others alone."""
 
+    never: tuple[int, ...]
+    """Tokens that are never generated."""
     least: int
     no_repeat: int
     longest: Int[Tensor, " B"]
@@ -49,6 +51,7 @@ class Constraints:
         check_prefixes(prefixes, longest, examples)
         device = source.tokens.device
         return cls(
+            never=(*NEVER, UNKNOWN) if settings.unknown == "forbid" else NEVER,
             least=settings.least,
             no_repeat=settings.no_repeat,
             longest=torch.tensor(longest, dtype=torch.long, device=device),
@@ -76,7 +79,7 @@ class Constraints:
 
     def forbidden(self, length: int) -> tuple[int, ...]:
         """Tokens that may not follow any output of this length."""
-        return (*NEVER, END) if length < self.least else NEVER
+        return (*self.never, END) if length < self.least else self.never
 
     def are_fixed(self, length: int) -> bool:
         """Whether `forbidden` is the only rule at this length: no prefix and no n-gram to look at."""

@@ -165,7 +165,7 @@ class ForcedSearch:
         for place, (partial, tokens) in enumerate(zip(self.live, rows, strict=True)):
             wanted = partial.wanted()
             for token, log_prob in tokens.items():
-                if log_prob == -torch.inf:
+                if log_prob == -torch.inf or (token == UNKNOWN and self.settings.unknown == "forbid"):
                     continue
                 if token == END:
                     if not partial.lacking and len(partial.tokens) >= self.settings.least:

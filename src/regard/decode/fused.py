@@ -25,7 +25,8 @@ def is_fused(searches: Searches, logits: Float[Tensor, " B #beam V"]) -> bool:
 
 def fits(searches: Searches, size: int) -> bool:
     """Whether the next step and this vocabulary size are within the kernels' limits."""
-    simple = isinstance(searches.choice, Likeliest) and searches.rules.are_fixed(searches.live.length)
+    rules, length = searches.rules, searches.live.length
+    simple = isinstance(searches.choice, Likeliest) and rules.are_fixed(length) and len(rules.forbidden(length)) <= 3
     return simple and size <= SIZE and searches.live.beam < COUNT
 
 

@@ -7,7 +7,7 @@ from unicodedata import category, name
 
 from matplotlib import __version_info__, font_manager
 
-from regard.errors import PictureWarning
+from regard.errors import PictureWarning, one_of
 
 PREFERRED = ("DejaVu Sans", "Noto Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Arial Unicode MS", "Segoe UI")
 """Asked in this order before any other font; matplotlib brings the first with it."""
@@ -20,15 +20,27 @@ SHAPED = {
     *("TELUGU", "KANNADA", "MALAYALAM", "SINHALA", "THAI", "LAO", "TIBETAN", "MYANMAR", "KHMER", "MONGOLIAN"),
 }
 """Scripts by the first word of their characters' Unicode names."""
+EASTERN = {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"}
+"""Scripts whose fonts come apart from the others, by the same words."""
 TOFU = "▯"
 """Stands for a character that no font has."""
 
 
 def families_for(texts: Iterable[str]) -> tuple[list[str], set[str]]:
-    """Font families that together write the texts, the first one first; and the characters that none of them has."""
-    missing = {character for text in texts for character in text if not character.isspace()}
-    _warn_of_shaping(missing)
+    """Font families that together write the texts, the first one first; and the characters that none of them has, of
+    which a warning says where to get them."""
+    wanted = {character for text in texts for character in text if not character.isspace()}
+    _warn_of_shaping(wanted)
+    families, missing = _choose(wanted)
+    if _letters(missing) and _found_new_fonts():
+        families, missing = _choose(wanted)
+    _warn_of_missing(missing)
+    return families, missing
+
+
+def _choose(wanted: set[str]) -> tuple[list[str], set[str]]:
     families: list[str] = []
+    missing = set(wanted)
     for family, path in _candidates():
         characters = _characters(path)
         if not families or missing & characters:
@@ -37,6 +49,40 @@ def families_for(texts: Iterable[str]) -> tuple[list[str], set[str]]:
         if not missing:
             break
     return families, missing
+
+
+def _found_new_fonts() -> bool:
+    """Adds the fonts that were installed after matplotlib made its list; says whether there were any."""
+    manager = font_manager.fontManager
+    known = {font.fname for font in manager.ttflist}
+    for path in set(font_manager.findSystemFonts()) - known:
+        try:
+            manager.addfont(path)
+        except (OSError, RuntimeError, ValueError):  # no font that can be drawn
+            continue
+    if len(manager.ttflist) == len(known):
+        return False
+    _candidates.cache_clear()
+    return True
+
+
+def _letters(characters: Iterable[str]) -> list[str]:
+    """Those that some font has: no private or unassigned characters, and no signs, such as emoji."""
+    return sorted(character for character in characters if category(character)[0] in "LN")
+
+
+def _warn_of_missing(missing: set[str]) -> None:
+    """Says which letters no font has, and which font to install."""
+    if not (letters := _letters(missing)):
+        return
+    scripts = {name(character, "").partition(" ")[0] for character in letters}
+    font, package = ("Noto Sans CJK", "fonts-noto-cjk") if scripts & EASTERN else ("Noto Sans", "fonts-noto-core")
+    warnings.warn(
+        f"no font here has {one_of(letters, most=3)}: drawn as {TOFU}; install the font {font} (Debian, Ubuntu: apt "
+        f"install {package}), or use a page (.html)",
+        PictureWarning,
+        stacklevel=1,
+    )
 
 
 def without(text: str, missing: set[str]) -> str:

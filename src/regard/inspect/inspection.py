@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from regard.disk import parse_json
-from regard.errors import DataError, UsageError, one_of
+from regard.errors import DataError, UsageError, counted, one_of
 from regard.inspect.labels import readable
 
 Links = frozenset[tuple[int, int]]
@@ -69,7 +69,7 @@ class Inspection(Mapping[str, Array]):
     """By axis: what stands at each of its positions, mostly a token."""
     title: str = ""
     words: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)
-    """By axis: the white-space word that each position is a piece of; None for END and the like."""
+    """By axis: the word that each position is a piece of; None for END and the like."""
     shown: tuple[str, ...] = ()
     """Names of the arrays that are drawn unless others are chosen."""
     gold: Links = frozenset()
@@ -112,7 +112,7 @@ class Inspection(Mapping[str, Array]):
         return len(self.arrays)
 
     def __repr__(self) -> str:
-        return f"Inspection({self.heading!r}, {len(self)} arrays: {one_of(self, most=3)})"
+        return f"Inspection({self.heading!r}, {counted(len(self), 'array')}: {one_of(self, most=3)})"
 
     @property
     def heading(self) -> str:

@@ -235,8 +235,9 @@ class InspectionView {
   /** The three largest numbers in words. */
   tell(start, weights, labels) {
     const order = weights.map((weight, place) => [weight, labels[place] || String(place)]).sort((a, b) => b[0] - a[0]);
-    const best = order.slice(0, 3).map(([weight, label]) => `${label} ${weight.toFixed(3)}`);
-    this.readout.replaceChildren(`${start}: ${best.join(", ")}`);
+    const best = order.slice(0, 3).map(([weight, label], place) =>
+      [place ? ", " : ": ", make("bdi", {}, label), ` ${weight.toFixed(3)}`]);
+    this.readout.replaceChildren(make("bdi", {}, start), ...best.flat());
   }
 
   /** Arrow keys walk over the cells; only one cell of a table is a stop of the tab key. */

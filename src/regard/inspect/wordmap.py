@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.inspect.figure import INK, LINE, PALE, check_picture_name, save_figure
+from regard.inspect.figure import INK, LINE, PALE, check_picture_name, new_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,11 +40,7 @@ def save_map(found: "WordMap", path: str | Path, *, title: str = "") -> None:
 
 def draw_map(found: "WordMap", *, title: str = "") -> "Figure":
     """A point for each word, groups in colors of their own; names stand where there is room, those of groups first."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(INCHES, _height(found)), dpi=160, facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(figsize=(INCHES, _height(found)), layout="constrained")
     axes = figure.add_subplot()
     axes.set(xticks=[], yticks=[], aspect="equal")
     axes.margins(0.06)

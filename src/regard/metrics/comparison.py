@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regard.display import html_table
 from regard.errors import UsageError
 from regard.metrics.resampling import RESAMPLES
-from regard.metrics.text import TextMetric, refuse_unpaired, text_metrics
+from regard.metrics.text import TextMetric, bleu_tokenizer, refuse_unpaired, text_metrics
 
 TRIALS = 10_000
 """Random swaps behind a p-value: sacreBLEU's default."""
@@ -27,7 +28,7 @@ SWAPS_AT_ONCE = 4_000_000
 """Swaps (lines × trials) drawn at a time, which bounds the memory."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """One metric of two systems on the same lines."""
 
@@ -54,10 +55,17 @@ class Comparison:
     def numbers(self) -> str:
         """Both values, their difference, its interval and the p-value."""
         p_value = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.3f}"
+        direction = " (lower is better)" if self.lower_is_better else ""
         return (
-            f"{self.name} {self.value:.2f} against {self.other:.2f}: {self.difference:+.2f} "
+            f"{self.name}{direction} {self.value:.2f} against {self.other:.2f}: {self.difference:+.2f} "
             f"(95 % interval {self.low:+.2f} to {self.high:+.2f}), {p_value}"
         )
+
+    def __repr__(self) -> str:
+        return f"<{self.numbers()}>"
+
+    def _repr_html_(self) -> str:
+        return html_table([("", self.numbers()), ("", self.verdict()), ("computed by", self.signature)])
 
     def verdict(self) -> str:
         """What the numbers mean, in words."""
@@ -70,14 +78,16 @@ class Comparison:
         return f"{'better' if better else 'worse'}, and hardly by chance: {often}"
 
 
-def compare(outputs: Sequence[str], others: Sequence[str], references: Sequence[str]) -> tuple[Comparison, ...]:
-    """BLEU, chrF and TER of two systems, with the significance of the differences."""
+def compare(
+    outputs: Sequence[str], others: Sequence[str], references: Sequence[str], tokenizer: str = "auto"
+) -> tuple[Comparison, ...]:
+    """BLEU, chrF and TER of two systems, with the significance of the differences; `tokenizer` is BLEU's."""
     refuse_unpaired("comparison", outputs, references)
     if len(others) != len(outputs):
         raise UsageError(f"comparison: {len(outputs)} outputs and {len(others)} of the other system do not pair up")
     return tuple(
         _compared(metric, _counts(metric, outputs, references), _counts(metric, others, references))
-        for metric in text_metrics().values()
+        for metric in text_metrics(bleu_tokenizer(references, tokenizer)).values()
     )
 
 

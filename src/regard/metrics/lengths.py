@@ -1,11 +1,12 @@
-"""Quality by the length of the source, in white-space words."""
+"""Quality by the length of the source, in words; characters, where a script has no blanks between words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regard.errors import UsageError
 from regard.metrics.score import MetricScore
-from regard.metrics.text import bleu, chrf
+from regard.metrics.text import bleu, bleu_tokenizer, chrf
+from regard.tokens.segmentation import spans_of
 
 EDGES = (3, 6, 9, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100)
 """Upper bound, in words, of each bucket but the last, which takes all longer sources."""
@@ -56,18 +57,25 @@ def length_buckets(lengths: Sequence[int]) -> list[Bucket]:
 
 
 def quality_by_length(
-    sources: Sequence[str], outputs: Sequence[str], references: Sequence[str], resamples: int = 0
+    sources: Sequence[str],
+    outputs: Sequence[str],
+    references: Sequence[str],
+    resamples: int = 0,
+    tokenizer: str = "auto",
 ) -> tuple[LengthQuality, ...]:
-    """BLEU and chrF of each bucket of source lengths, with margins if `resamples` is given."""
+    """BLEU and chrF of each bucket of source lengths, with margins if `resamples` is given; all buckets have the same
+    BLEU tokenizer."""
     if not len(sources) == len(outputs) == len(references):
         raise UsageError(
             f"{len(sources)} sources, {len(outputs)} outputs and {len(references)} references do not belong together; "
             "give as many of each"
         )
 
+    tokenizer = bleu_tokenizer(references, tokenizer)
+
     def quality(bucket: Bucket) -> LengthQuality:
         ours, theirs = ([texts[line] for line in bucket.lines] for texts in (outputs, references))
-        scores = bleu(ours, theirs, resamples), chrf(ours, theirs, resamples)
+        scores = bleu(ours, theirs, resamples, tokenizer), chrf(ours, theirs, resamples)
         return LengthQuality(bucket.shortest, bucket.longest, len(bucket.lines), *scores)
 
-    return tuple(map(quality, length_buckets([len(source.split()) for source in sources])))
+    return tuple(map(quality, length_buckets([len(spans_of(source)) for source in sources])))

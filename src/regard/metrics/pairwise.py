@@ -11,9 +11,9 @@ from itertools import chain
 
 import numpy as np
 from jaxtyping import Float
-from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
+from regard.metrics.text import bleu_metric, bleu_tokenizer
 from regard.recipe.names import UTILITIES
 
 Grams = Counter[str] | Counter[tuple[str, ...]]
@@ -27,8 +27,9 @@ def pairwise(metric: str, texts: Sequence[str]) -> Float[np.ndarray, "K K"]:
 
 
 def pairwise_bleu(texts: Sequence[str]) -> Float[np.ndarray, "K K"]:
-    """Sentence BLEU with sacreBLEU's effective order: orders that a text is too short for do not count."""
-    metric = BLEU(effective_order=True, force=True)
+    """Sentence BLEU with sacreBLEU's effective order: orders that a text is too short for do not count. The tokenizer
+    is that of the texts' script."""
+    metric = bleu_metric(bleu_tokenizer(texts), effective_order=True)
     rows = [metric._extract_reference_info([metric._preprocess_segment(text)]) for text in texts]
     matches = _matches([[row["ref_ngrams"]] for row in rows], metric.max_ngram_order)
     lengths = [row["ref_lens"][0] for row in rows]

@@ -1,6 +1,6 @@
 """Scores of output text against reference text, line by line."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
@@ -8,6 +8,7 @@ from sacrebleu.metrics.ter import TER, TERScore
 
 from regard.errors import UsageError
 from regard.metrics.score import MetricScore
+from regard.tokens.segmentation import main_script
 
 TextMetric = BLEU | CHRF | TER
 
@@ -27,10 +28,33 @@ class _PlainTer(TER):
         return super()._compute_score_from_stats([float(count) for count in stats])
 
 
-def text_metrics() -> dict[str, TextMetric]:
-    """New instances of the sacreBLEU metrics that Regard reports; they are stateful, so do not share them."""
-    # `force` silences a warning about text that looks tokenized, which would land in the middle of a progress bar.
-    return {"BLEU": BLEU(force=True), "chrF": _PlainChrf(), "TER": _PlainTer()}
+BY_SCRIPT = {"": "13a", "Han": "zh"}
+"""BLEU's tokenizers by script; all other scripts without blanks are compared by characters. None of them depends on
+what is installed."""
+
+
+def bleu_tokenizer(references: Iterable[str], name: str = "auto") -> str:
+    """The name of sacreBLEU's tokenizer; `auto` becomes the one that suits the script of the references."""
+    return BY_SCRIPT.get(main_script(references), "char") if name == "auto" else name
+
+
+def text_metrics(tokenizer: str) -> dict[str, TextMetric]:
+    """New instances of the sacreBLEU metrics that Regard reports; they are stateful, so do not share them. `tokenizer`
+    is BLEU's."""
+    return {"BLEU": bleu_metric(tokenizer), "chrF": _PlainChrf(), "TER": _PlainTer()}
+
+
+def bleu_metric(tokenizer: str, *, effective_order: bool = False) -> BLEU:
+    """BLEU with one of sacreBLEU's tokenizers; refuses those that need a package which is not installed."""
+    try:
+        # `force` silences a warning about text that looks tokenized, which would land in the middle of a progress bar.
+        return BLEU(tokenize=tokenizer, effective_order=effective_order, force=True)
+    except (ImportError, RuntimeError):
+        extra = tokenizer.partition("-")[0]
+        raise UsageError(
+            f"BLEU's tokenizer {tokenizer!r} needs packages that are not installed; pip install 'sacrebleu[{extra}]', "
+            "or choose 'char', which needs none (evaluation.bleu_tokenizer)"
+        ) from None
 
 
 def accuracy(outputs: Sequence[str], references: Sequence[str]) -> MetricScore:
@@ -40,9 +64,10 @@ def accuracy(outputs: Sequence[str], references: Sequence[str]) -> MetricScore:
     return MetricScore("accuracy", right / len(outputs), f"exact|lines:{len(outputs)}")
 
 
-def bleu(outputs: Sequence[str], references: Sequence[str], resamples: int = 0) -> MetricScore:
-    """BLEU (Papineni et al. 2002) of detokenized text, from 0 to 100."""
-    return _by_sacrebleu("BLEU", outputs, references, resamples)
+def bleu(outputs: Sequence[str], references: Sequence[str], resamples: int = 0, tokenizer: str = "auto") -> MetricScore:
+    """BLEU (Papineni et al. 2002) of detokenized text, from 0 to 100, with one of sacreBLEU's tokenizers; `auto` goes
+    by the script of the references."""
+    return _by_sacrebleu("BLEU", outputs, references, resamples, bleu_tokenizer(references, tokenizer))
 
 
 def chrf(outputs: Sequence[str], references: Sequence[str], resamples: int = 0) -> MetricScore:
@@ -55,10 +80,12 @@ def ter(outputs: Sequence[str], references: Sequence[str], resamples: int = 0) -
     return _by_sacrebleu("TER", outputs, references, resamples)
 
 
-def _by_sacrebleu(name: str, outputs: Sequence[str], references: Sequence[str], resamples: int) -> MetricScore:
+def _by_sacrebleu(
+    name: str, outputs: Sequence[str], references: Sequence[str], resamples: int, tokenizer: str = "13a"
+) -> MetricScore:
     """With `resamples` above 1, the margin is estimated from that many bootstrap samples of the lines (Koehn 2004)."""
     refuse_unpaired(name, outputs, references)
-    metric = text_metrics()[name]
+    metric = text_metrics(tokenizer)[name]
     result = metric.corpus_score(list(outputs), [list(references)], n_bootstrap=max(1, resamples))
     margin = float(result._ci) if resamples > 1 else None
     return MetricScore(result.name, float(result.score), str(metric.get_signature()), margin)

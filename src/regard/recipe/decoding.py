@@ -54,6 +54,9 @@ class Decoding(Drawing):
     """Weight of the penalty for source tokens that got little attention (Wu et al. 2016)."""
     no_repeat: Count = 0
     """No n-gram of this many tokens occurs twice in an output; 0 means no such rule."""
+    unknown: Literal["replace", "forbid", "keep"] = "replace"
+    """What becomes of unknown words in an output: each is replaced by the word of the source that got most attention
+    (models without attention write the unknown sign), none is ever written, or they are kept as the unknown sign."""
     least: Length = 0
     """Least number of tokens of an output."""
     longest_factor: Annotated[float, Field(ge=0, le=1000)] = 2.0

@@ -8,7 +8,7 @@ from regard.recipe.data import Data, Tokens
 from regard.recipe.decoding import Decoding
 from regard.recipe.model import Model
 from regard.recipe.recipe import AnyRecipe, Recipe
-from regard.recipe.section import Share
+from regard.recipe.section import Section, Share
 from regard.recipe.training import TokenTraining
 
 
@@ -20,6 +20,14 @@ class TranslationCorpus(AnyRecipe):
     """Where examples come from."""
     tokens: Tokens = Tokens()
     """How text becomes tokens."""
+
+
+class EvaluationSettings(Section):
+    """How outputs are judged, in validations and by `regard evaluate`."""
+
+    bleu_tokenizer: Literal["auto", "13a", "intl", "char", "zh", "ja-mecab", "ko-mecab", "none"] = "auto"
+    """sacreBLEU's tokenizer for BLEU. `auto` goes by the script of the references: `zh` for Chinese, `char` for
+    Japanese, Thai, Lao, Khmer and Burmese, `13a` for all others."""
 
 
 class TranslationTraining(TokenTraining):
@@ -57,6 +65,8 @@ class TranslationRecipe(TranslationCorpus, Recipe):
     """The model."""
     decode: Decoding = Decoding()
     """How the model writes its output, unless a command says otherwise."""
+    evaluation: EvaluationSettings = EvaluationSettings()
+    """How outputs are judged."""
 
     @model_validator(mode="after")
     def _parts_agree(self) -> Self:

@@ -54,6 +54,8 @@ class Result:
     """Why training ended, in words."""
     added: float | None = None
     """Change of perplexity in percent against that rung."""
+    reason: str = ""
+    """The limit that ended training; empty for what is not trained."""
 
 
 class Ladder:
@@ -68,6 +70,7 @@ class Ladder:
         if lacking and text.get("data.corpus", "files") == "files":
             named = " and ".join(f"--{split} FILE" for split in lacking)
             raise UsageError(f"a ladder needs development and test text; name it with {named}")
+        self._told: set[str] = set()
         # All recipes are made now, so that what is wrong with one is said before any is trained.
         self.recipes = {
             name: rung_recipe(name, text, minutes, list(changes)) for name in self.rungs if RUNGS[name].trained
@@ -144,7 +147,7 @@ class Ladder:
         """Trains a rung, going on if it was begun, and scores it; its end, if it was stopped."""
         recipe, folder = self.recipes[name], self.out / name
         pace = _Pace()
-        with reporting(recipe, folder) as tell:
+        with reporting(recipe, folder, told=self._told) as tell:
 
             def listen(event: Event) -> None:
                 pace.add(event)
@@ -156,7 +159,7 @@ class Ladder:
         writer = load_writer(folder, device=recipe.train.device)
         # What is counted is read once.
         speed = pace.tokens_per_second or _training_tokens(recipe, writer) / max(ended.seconds, 1e-9)
-        self._note(name, writer, pace.parameters, ended.seconds, speed, ended.message)
+        self._note(name, writer, pace.parameters, ended.seconds, speed, ended.message, ended.reason)
         return None
 
     def _put_on_top(self, name: str, say: Callable[[str], None]) -> None:
@@ -170,7 +173,14 @@ class Ladder:
         self._note(name, writer, record["parameters"], 0.0, 0.0, f"on top of {below}, without training")
 
     def _note(
-        self, name: str, writer: Writer, parameters: int, seconds: float, tokens_per_second: float, ended: str
+        self,
+        name: str,
+        writer: Writer,
+        parameters: int,
+        seconds: float,
+        tokens_per_second: float,
+        ended: str,
+        reason: str = "",
     ) -> None:
         scored = writer.score_text(Text("test", writer.recipe.data)).scores[0]
         record = {
@@ -180,6 +190,7 @@ class Ladder:
             "perplexity": scored.value,
             "signature": scored.signature,
             "ended": ended,
+            "reason": reason,
         }
         (self.out / name).mkdir(parents=True, exist_ok=True)
         _save(self.out / name / RESULT, record)

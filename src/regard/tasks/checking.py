@@ -15,4 +15,4 @@ def check_text_of_vectors(corpus: VectorsRecipe) -> Report:
 
 
 def check_running_text(corpus: LanguageCorpus) -> Report:
-    return check_text(corpus.data, corpus.tokens.unknown)
+    return check_text(corpus.data, corpus.tokens.unknown, corpus.tokens.kind)

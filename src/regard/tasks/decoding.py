@@ -23,8 +23,10 @@ def changed_decoding(own: D, given: D | Mapping[str, Any] | None) -> D:
     return change_section(own, given)
 
 
-def check_only_decoding(changes: Sequence[str]) -> None:
-    """Refuses to change what a trained model is."""
+def check_only_decoding(changes: Sequence[str], *others: str) -> None:
+    """Refuses to change what a trained model is; `others` are further tables that may be changed."""
+    tables = ("decode.", *others)
     for change in [changes] if isinstance(changes, str) else changes:
-        if not change.strip().startswith("decode."):
-            raise UsageError(f"--set {change!r}: a trained model stays as it is; only decode.* can be changed")
+        if not change.strip().startswith(tables):
+            allowed = " and ".join(f"{table}*" for table in tables)
+            raise UsageError(f"--set {change!r}: a trained model stays as it is; only {allowed} can be changed")

@@ -1,23 +1,25 @@
 """How good a translator is on given pairs, every number with its signature."""
 
-import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
-from itertools import groupby, product
+from itertools import product
 from platform import python_version
 
 from regard.data import Pair, Span, load_corpus
-from regard.errors import UsageError
+from regard.errors import UsageError, counted
 from regard.inspect import GoldLinks
 from regard.metrics import MetricScore, accuracy, alignment_error_rate, bleu, chrf, ter
 from regard.metrics.resampling import RESAMPLES
+from regard.metrics.score import scores_table
 from regard.recipe import HeldOut, TranslationRecipe
 from regard.tasks.translator import Scored, Translator
+from regard.tokens.segmentation import runs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """Scores of one model on one set of pairs."""
 
@@ -28,6 +30,17 @@ class Evaluation:
     """Accuracy for each language of the source, where the corpus says it."""
     alignment: MetricScore | None
     """Alignment error rate of the reference against the true links, where the corpus has them."""
+
+    def __repr__(self) -> str:
+        scores = ", ".join(f"{score.name} {score.number}" for score in self._all)
+        return f"<Evaluation of {counted(len(self.outputs), 'output')}: {scores}>"
+
+    def _repr_html_(self) -> str:
+        return scores_table(self._all, f"{len(self.outputs):,} outputs")
+
+    @property
+    def _all(self) -> tuple[MetricScore, ...]:
+        return (*self.scores, *([self.alignment] if self.alignment else []))
 
     @property
     def accuracy(self) -> MetricScore:
@@ -51,8 +64,10 @@ def evaluate(
     outputs = translated(translator, pairs, on_progress)
     references = [pair.target for pair in pairs]
     resamples = RESAMPLES if intervals else 0
-    scores = (accuracy(outputs, references), *(metric(outputs, references, resamples) for metric in (bleu, chrf, ter)))
-    scores += _bleu_of_tags(outputs, pairs, resamples)
+    judge = partial(bleu, resamples=resamples, tokenizer=translator.recipe.evaluation.bleu_tokenizer)
+    others = (chrf(outputs, references, resamples), ter(outputs, references, resamples))
+    tagged = _bleu_of_tags(outputs, pairs, judge)
+    scores = (accuracy(outputs, references), judge(outputs, references), *others, *tagged)
     return Evaluation(tuple(outputs), scores, _by_language(outputs, pairs), _alignment(translator, pairs))
 
 
@@ -98,13 +113,15 @@ def versions() -> dict[str, str]:
     return {name: version(name) for name in ("regard", "sacrebleu", "torch")} | {"python": python_version()}
 
 
-def _bleu_of_tags(outputs: Sequence[str], pairs: Sequence[Pair], resamples: int) -> tuple[MetricScore, ...]:
+def _bleu_of_tags(
+    outputs: Sequence[str], pairs: Sequence[Pair], judge: Callable[[list[str], list[str]], MetricScore]
+) -> tuple[MetricScore, ...]:
     """Of each language that was written, because one number over several of them compares with nothing."""
     places: dict[str, list[int]] = defaultdict(list)
     for place, pair in enumerate(pairs):
         places[pair.tag].append(place)
     found = {
-        tag: bleu([outputs[place] for place in chosen], [pairs[place].target for place in chosen], resamples)
+        tag: judge([outputs[place] for place in chosen], [pairs[place].target for place in chosen])
         for tag, chosen in places.items()
         if len(places) > 1
     }
@@ -129,17 +146,6 @@ def _alignment(translator: Translator, pairs: Sequence[Pair]) -> MetricScore | N
     found = translator.align([pair.source for pair in linked], [pair.target for pair in linked], units=runs)
     true = [true_links(pair) for pair in linked]
     return alignment_error_rate(found, [links.sure for links in true], [links.possible for links in true])
-
-
-def runs(text: str) -> list[Span]:
-    """Units of text that need no white space: runs of letters and runs of digits, in any script."""
-
-    def kind(place: int) -> str:
-        category = unicodedata.category(text[place])[0]
-        return {"L": "letters", "M": "letters", "N": "digits"}.get(category, "")
-
-    found = [(kind, list(places)) for kind, places in groupby(range(len(text)), key=kind)]
-    return [(places[0], places[-1] + 1) for kind, places in found if kind]
 
 
 def true_links(pair: Pair) -> GoldLinks:

@@ -16,9 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+import numpy as np
+
 from regard.data import Span
 from regard.inspect import WordWeights, link
 from regard.tasks.translator import Translation
+from regard.tokens.segmentation import parts_of
 
 TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--[^<>]*-->")
 PLACEHOLDER = re.compile(
@@ -28,7 +31,6 @@ PLACEHOLDER = re.compile(
     r"|%(?:\d+\$|\(\w+\))?[-+#0]*\d*(?:\.\d+)?[sdifgexXc](?!\w)"  # %s, %1$s, %(name)s, %.2f
     r"|(?<!\w)__\w+?__(?!\w)"
 )
-_UNIT = re.compile(rf"{PLACEHOLDER.pattern}|\w+|[^\w\s]")
 _VOID = {"area", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 _BEFORE, _AFTER = frozenset("([„“«\"'"), frozenset(")].,;:!?”“»\"'")
 """What may stand right before or after a placeholder, unless it is an address, without becoming part of it."""
@@ -63,6 +65,15 @@ class Marked:
     plain: str
     """Without tags: what the model reads."""
     root: Element
+
+    def enclosed(self) -> list[list[int]]:
+        """The units of the plain text that each pair of tags encloses, the outermost pairs."""
+        spans = list(enumerate(units(self.plain)))
+        return [
+            [place for place, (start, end) in spans if start < pair.end and end > pair.start]
+            for pair in self.root.inside
+            if pair.closing
+        ]
 
     @classmethod
     def of(cls, text: str) -> "Marked":
@@ -104,7 +115,9 @@ def _kind(tag: str) -> tuple[Kind, str]:
 
 def units(text: str) -> list[Span]:
     """What is aligned: placeholders, words, and every other character by itself."""
-    return [unit.span() for unit in _UNIT.finditer(text)]
+    whole = [placeholder.span() for placeholder in PLACEHOLDER.finditer(text)]
+    hidden = PLACEHOLDER.sub(lambda placeholder: "\0" * len(placeholder[0]), text)
+    return sorted([*whole, *(span for span in parts_of(hidden) if hidden[span[0]] != "\0")])
 
 
 def placeholders(text: str) -> list[str]:
@@ -136,15 +149,33 @@ class MarkedTexts:
         if outputs:
             # All at once, because attention is read in batches.
             weights = outputs[0].translator.word_weights([one.plain for one in marked], clean, units=units)
-        texts = [restore(*each) for each in zip(marked, clean, map(origins_of, weights), strict=True)]
+        texts = [restore(*each) for each in zip(marked, clean, map(origins_of, marked, clean, weights), strict=True)]
         rows = zip(outputs, marked, texts, strict=True)
         new = iter([replace(output, source=one.text, text=text, others=()) for output, one, text in rows])
         return [replace(next(new), others=tuple(next(new) for _ in best.others)) for best in found]
 
 
-def origins_of(weights: WordWeights) -> Origins:
-    """What the units of an output come from, by attention."""
-    return {target: (source, float(weights.weights[target, source])) for source, target in link(weights)}
+def origins_of(marked: Marked, output: str, weights: WordWeights) -> Origins:
+    """What the units of an output come from, by attention. Of units that share a token, and so have equal weights, it
+    is one between tags, if there is any. Where no unit comes from what a pair of tags encloses, the word that looked
+    there most does, if it looked there more than by chance."""
+    enclosed = marked.enclosed()
+    between = sorted(unit for each in enclosed for unit in each)
+    found: dict[int, tuple[int, float]] = {}
+    for source, target in link(weights):
+        weight = weights.weights[target, source]
+        equal = [unit for unit in between if weights.weights[target, unit] == weight]
+        found[target] = (equal[0] if equal else source, float(weight))
+    words = [place for place, (start, _) in enumerate(units(output)) if output[start].isalnum()]
+    for each in enclosed:
+        origins = {target: source for target, (source, _) in found.items()}
+        free = [target for target in words if origins.get(target) not in between]
+        if not free or not each or set(origins.values()) & set(each):
+            continue
+        most = weights.weights[np.ix_(free, each)].max(axis=1)
+        if most.max() > 1 / weights.weights.shape[1]:
+            found[free[int(most.argmax())]] = (each[0], float(most.max()))
+    return found
 
 
 def restore(marked: Marked, output: str, origins: Origins) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,8 +26,10 @@ from regard.decode import Hypothesis, Session, decode_all, score_all
 from regard.decode.bayes import least_risk
 from regard.decode.forced_terms import check_can_force, decode_forced
 from regard.device import choose_device, device_of
-from regard.errors import UsageError, one_of
+from regard.display import html_heat, html_table, shortened
+from regard.errors import UsageError, counted, one_of
 from regard.inspect import BEGIN_LABEL, Inspection, Links, WordWeights, choose, fold, link, watch, watch_writing
+from regard.inspect.labels import arrow_between
 from regard.metrics import MetricScore
 from regard.misuse import explained
 from regard.models import build_model
@@ -35,10 +37,13 @@ from regard.models.generator import Generator
 from regard.nn.undrawn import Undrawn
 from regard.recipe import Decoding, HeldOut, TranslationRecipe, change_section
 from regard.tasks.decoding import changed_decoding, check_only_decoding
-from regard.tasks.labels import labels_of, token_name, touched, words_of
+from regard.tasks.labels import blocks_of, labels_of, token_name, touched, words_of
 from regard.tasks.tokenizer_files import load_tokenizers
+from regard.tasks.trained import cell_of, line_of
+from regard.tasks.unknown_words import Written, texts_of
 from regard.tasks.validating import check_not_empty, check_terms, check_texts
 from regard.tokens import END, UNKNOWN, Tokenizer
+from regard.tokens.segmentation import Units, begins_unspaced
 from regard.tokens.subwords import Subwords
 
 WATCHED_AT_ONCE = 1000
@@ -49,7 +54,7 @@ BEYOND_TRAINING = 16
 """How many times as long as the longest text in training a text may be."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Translation:
     """One output for one input."""
 
@@ -69,11 +74,19 @@ class Translation:
 
     @cached_property
     def alignment(self) -> Links:
-        """Links (source word, target word) between the white-space words of source and text, by attention."""
+        """Links (source word, target word) between source and text, by attention."""
         return self.translator.align([self.source], [self.text])[0]
 
+    def __repr__(self) -> str:
+        end = "" if self.finished else ", cut at the length limit"
+        return f"<{shortened(self.source)!r} → {shortened(self.text)!r}, score {self.score:.4g}{end}>"
 
-@dataclass(frozen=True)
+    def _repr_html_(self) -> str:
+        rows = [(one.text, f"{one.score:.4g}", f"{one.log_prob:.4g}") for one in (self, *self.others)]
+        return html_table(rows, title=self.source, heading=("translation", "score", "log-probability"))
+
+
+@dataclass(frozen=True, repr=False)
 class Scored:
     """What a model thinks of a given translation."""
 
@@ -85,6 +98,13 @@ class Scored:
     def log_prob(self) -> float:
         """Log-probability of the whole: their sum, not their mean."""
         return sum(self.log_probs)
+
+    def __repr__(self) -> str:
+        return f"<Scored: {counted(len(self.tokens), 'token')}, log-probability {self.log_prob:.4g}>"
+
+    def _repr_html_(self) -> str:
+        heat = html_heat(self.tokens, [-value for value in self.log_probs], "nats of surprisal")
+        return html_table([("log-probability", f"{self.log_prob:.4g}")]) + heat
 
 
 @explained
@@ -103,8 +123,8 @@ class Translator:
 
     @classmethod
     def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Self:
-        """The model in a folder, with `key=value` changes to how it decodes."""
-        check_only_decoding(changes)
+        """The model in a folder, with `key=value` changes to how it decodes and is judged."""
+        check_only_decoding(changes, "evaluation.")
         recipe = ModelFolder(folder).read_recipe(TranslationRecipe, changes)
         source, target = load_tokenizers(folder)
         with Undrawn():
@@ -112,6 +132,19 @@ class Translator:
         put_weights(model, load_weights(folder), folder)
         model.to(choose_device(device))
         return cls(recipe, model, source, target)
+
+    def __repr__(self) -> str:
+        return line_of(self, self._facts)
+
+    def _repr_html_(self) -> str:
+        return cell_of(self, self._facts)
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        sides = {"source": self.source_tokenizer, "target": self.target_tokenizer}
+        facts = {side: f"{tokenizer.size:,} {tokenizer.kind}" for side, tokenizer in sides.items()}
+        facts |= {"languages": ", ".join(self.tags)} if self.tags else {}
+        return facts | {"on": str(device_of(self.model))}
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -202,7 +235,7 @@ class Translator:
         read = self._read(texts)
         search = partial(decode_all, self.session, read.tokens, decoding.search(), words=read.words, first=self._first)
         if prefixes is None:
-            return self._translations(texts, search(on_progress=on_progress), read.beyond, decoding)
+            return self._translations(texts, read, search(on_progress=on_progress), read.beyond, decoding)
         rows, beyond = self._forced([[prefix] for prefix in prefixes], read)
         begin = [row for (row,) in rows]
         # What the model has no number for is the unknown sign to it, and is written as it is all the same.
@@ -213,7 +246,7 @@ class Translator:
             [replace(one, tokens=(*row, *one.tokens[len(row) :])) for one in hypotheses]
             for row, hypotheses in zip(begin, search(prefixes=known, on_progress=on_progress), strict=True)
         ]
-        return self._translations(texts, found, beyond, decoding)
+        return self._translations(texts, read, found, beyond, decoding)
 
     def _around_empty(
         self,
@@ -252,14 +285,14 @@ class Translator:
         chosen = [place for place, each in enumerate(terms) if each]
         others = [place for place, each in enumerate(terms) if not each]
 
-        def counted(before: int) -> Callable[[int, int], None] | None:
+        def after(before: int) -> Callable[[int, int], None] | None:
             return None if on_progress is None else lambda done, _: on_progress(before + done, len(texts))
 
         free = self.translate(
             [texts[place] for place in others],
             decoding=decoding,
             prefixes=None if prefixes is None else [prefixes[place] for place in others],
-            on_progress=counted(0),
+            on_progress=after(0),
         )
         some = [texts[place] for place in chosen]
         begin = [""] * len(texts) if prefixes is None else prefixes
@@ -273,20 +306,28 @@ class Translator:
             prefixes=[row[0] for row in rows],
             continuing=self._continuing,
             words=read.words,
-            on_progress=counted(len(others)),
+            on_progress=after(len(others)),
         )
-        bound = self._translations(some, found, beyond, decoding)
+        bound = self._translations(some, read, found, beyond, decoding)
         whole = dict(zip([*others, *chosen], [*free, *bound], strict=True))
         return [whole[place] for place in range(len(texts))]
 
     @cached_property
     def _continuing(self) -> frozenset[int]:
-        """Tokens that continue the word before them: subwords that begin with a letter. Characters and bytes are not
-        asked, since every term of theirs would need a space."""
+        """Tokens that continue the word before them: subwords that begin with a letter, unless their script has no
+        blanks. Characters and bytes are not asked, since every term of theirs would need a space."""
         if not isinstance(self.target_tokenizer, Subwords):
             return frozenset()
+        free = begins_unspaced if self._writes_no_blanks else lambda text: False
         tokens = enumerate(self.target_tokenizer.vocabulary)
-        return frozenset(token for token, text in tokens if token > END and re.match(r"\w", text))
+        return frozenset(token for token, text in tokens if token > END and re.match(r"\w", text) and not free(text))
+
+    @cached_property
+    def _writes_no_blanks(self) -> bool:
+        """Whether the target text puts no blanks between words: most subwords of scripts without blanks have none."""
+        tokens = [text for text in self.target_tokenizer.vocabulary.tokens if len(text) > 1]
+        after_blanks = sum(text.startswith(" ") and begins_unspaced(text[1:]) for text in tokens)
+        return sum(map(begins_unspaced, tokens)) >= max(after_blanks, 1)
 
     def why_eager(self, *, terms: bool = False) -> str | None:
         """What there is to say of speed on a CUDA device: why decoding steps are not captured; None if they are.
@@ -314,14 +355,26 @@ class Translator:
         layer: str | None = None,
         head: int | None = None,
         threshold: float = 0.0,
-        units: Callable[[str], list[Span]] | None = None,
+        units: Units | tuple[Units, Units] = "auto",
     ) -> list[Links]:
-        """Links (source unit, target unit) of given translations: each target unit with the source unit that got most
-        of its attention. Units are white-space words, or the character spans that `units` finds in a text."""
+        """Links (source word, target word) of given translations: each target word with the source word that got most
+        of its attention; words that share a token have the same links.
+
+        `units` says what counts as a word (`regard.tokens.segmentation`), as a pair if it differs between source and
+        target: "blanks"; "characters" where a script is written without blanks; "auto" is either, by text; or a
+        function that gives the words of a text, in order, or their spans.
+        """
         if not 0 <= threshold <= 1:
             raise UsageError(f"threshold = {threshold}: attention weights lie between 0 and 1; choose one in between")
-        found = self.word_weights(sources, targets, layer=layer, head=head, units=units)
-        return [link(weights, threshold) for weights in found]
+        return [
+            frozenset(
+                (source, target)
+                for one, other in link(weights, threshold)
+                for source in _places(columns, one)
+                for target in _places(rows, other)
+            )
+            for weights, rows, columns in self._block_weights(sources, targets, layer, head, units)
+        ]
 
     def word_weights(
         self,
@@ -330,19 +383,34 @@ class Translator:
         *,
         layer: str | None = None,
         head: int | None = None,
-        units: Callable[[str], list[Span]] | None = None,
+        units: Units | tuple[Units, Units] = "auto",
     ) -> Iterator[WordWeights]:
-        """How much each unit of given translations attended to each unit of its source, for one pair after another."""
+        """How much each word of given translations attended to each word of its source, for one pair after another.
+        Words that share a token have the weight of all of them."""
+        for found, rows, columns in self._block_weights(sources, targets, layer, head, units):
+            yield WordWeights(found.weights[rows][:, columns], found.elsewhere[rows])
+
+    def _block_weights(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        layer: str | None,
+        head: int | None,
+        units: Units | tuple[Units, Units],
+    ) -> Iterator[tuple[WordWeights, list[int], list[int]]]:
+        """The weights between blocks of words, and the blocks of the target's and the source's words."""
         _check_pair_up(sources, targets)
+        read, written = units if isinstance(units, tuple) else (units, units)
         # The weights of many pairs fill any memory.
         for start in range(0, len(sources), WATCHED_AT_ONCE):
             some = slice(start, start + WATCHED_AT_ONCE)
             attention = self._attention(sources[some], targets[some])
             for layers, source, target in zip(attention, sources[some], targets[some], strict=True):
                 weights = choose(layers, layer, head)
-                rows = _units(self.target_tokenizer, target, units)
-                columns = [*self._no_words, *_units(self.source_tokenizer, source, units)]
-                yield fold(weights, rows, columns)
+                rows, target_blocks = blocks_of(self.target_tokenizer, target, written)
+                columns, source_blocks = blocks_of(self.source_tokenizer, source, read)
+                found = fold(weights, rows, [*self._no_words, *columns])
+                yield found, target_blocks, source_blocks
 
     def inspect(self, source: str, target: str | None = None, *, links: Sequence[tuple[Span, Span]] = ()) -> Inspection:
         """What happens inside the model while it writes `target`, or its own translation if none is given: attention,
@@ -365,7 +433,7 @@ class Translator:
                 "target": labels,
                 "past": (BEGIN_LABEL, *labels[:-1]),
             },
-            title=f"{source} → {target}",
+            title=arrow_between(source, target),
             words={
                 "source": (*self._no_words, *words_of(reader, source)),
                 "target": words,
@@ -412,34 +480,45 @@ class Translator:
         return [self._copying.target(row, text, beyond) for row, text, beyond in each]
 
     def _forced(self, texts: Sequence[Sequence[str]], read: "_Read") -> tuple[list[list[list[int]]], list[list[str]]]:
-        """The tokens of texts that the output for each source must contain, of which nothing stays unknown; and the
-        words that have numbers beyond the target's vocabulary, those of these texts too."""
+        """The tokens of texts that the output for each source must contain, its prefix first, of which nothing stays
+        unknown; and the words that have numbers beyond the target's vocabulary, those of these texts too."""
         beyond = [list(words) for words in read.beyond]
-        rows = [
-            [with_new_words(self.target_tokenizer, text, words) for text in each]
-            for each, words in zip(texts, beyond, strict=True)
-        ]
-        return rows, beyond
+
+        def tokens(place: int, text: str, words: list[str]) -> list[int]:
+            within = place > 0 and begins_unspaced(text) and self._writes_no_blanks
+            return with_new_words(self.target_tokenizer, text, words, within=within)
+
+        both = zip(texts, beyond, strict=True)
+        return [[tokens(place, text, words) for place, text in enumerate(each)] for each, words in both], beyond
 
     def _translations(
         self,
         sources: Sequence[str],
+        read: "_Read",
         found: Sequence[Sequence[Hypothesis]],
         beyond: Sequence[Sequence[str]],
         decoding: Decoding,
     ) -> list[Translation]:
-        rows = zip(sources, found, beyond, strict=True)
-        return [self._translation(source, hypotheses, words, decoding) for source, hypotheses, words in rows]
+        words: Sequence[list[int] | None] = read.words or [None] * len(sources)
+        rows = zip(sources, read.tokens, words, found, beyond, strict=True)
+        written = [
+            Written(source, tokens, copied, hypothesis.tokens, names)
+            for source, tokens, copied, hypotheses, names in rows
+            for hypothesis in hypotheses
+        ]
+        texts = iter(texts_of(self.model, self.source_tokenizer, self.target_tokenizer, written, decoding.unknown))
+        each = zip(sources, found, strict=True)
+        return [self._translation(source, some, list(islice(texts, len(some))), decoding) for source, some in each]
 
     def _translation(
-        self, source: str, hypotheses: Sequence[Hypothesis], beyond: Sequence[str], decoding: Decoding
+        self, source: str, hypotheses: Sequence[Hypothesis], texts: list[str], decoding: Decoding
     ) -> Translation:
-        """Of what a search has found, what was asked for."""
-        texts = [self.target_tokenizer.decode(hypothesis.tokens, beyond) for hypothesis in hypotheses]
+        """Of what a search has found, with its texts, what was asked for."""
         if decoding.risk != "none":
             drawn = decoding.method == "sample"
+            text_of = {hypothesis.tokens: text for hypothesis, text in zip(hypotheses, texts, strict=True)}
             hypotheses = least_risk(hypotheses, texts, decoding.risk, drawn=drawn)[: decoding.n_best]
-            texts = [self.target_tokenizer.decode(hypothesis.tokens, beyond) for hypothesis in hypotheses]
+            texts = [text_of[hypothesis.tokens] for hypothesis in hypotheses]
         elif decoding.method == "beam":
             # One text may be split in several ways: its best stands for all. What is drawn stays as it was drawn.
             best: dict[str, Hypothesis] = {}
@@ -497,12 +576,6 @@ def _changed(decoding: Decoding, beam: int | None, n_best: int | None) -> Decodi
     return change_section(decoding, changes)
 
 
-def _units(tokenizer: Tokenizer, text: str, spans: Callable[[str], list[Span]] | None) -> list[int | None]:
-    """For each token of a text the unit it belongs to, and none for END."""
-    if spans is None:
-        return [*words_of(tokenizer, text)]
-    pieces = tokenizer.pieces(text)
-    unit_of = {place: unit for unit, (start, end) in enumerate(spans(text)) for place in range(start, end)}
-    # A subword may begin with the space before its word.
-    places = ((place for place in range(piece.start, piece.end) if place in unit_of) for piece in pieces)
-    return [*(unit_of.get(next(those, -1)) for those in places), None]
+def _places(blocks: Sequence[int], block: int) -> list[int]:
+    """The words of a block."""
+    return [word for word, each in enumerate(blocks) if each == block]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property, partial
 from importlib.metadata import version
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,10 +30,12 @@ from regard.data.stream import TokenText, encoded
 from regard.data.text import Text
 from regard.decode.generate import go_on
 from regard.device import choose_device
+from regard.display import MOST, html_heat
 from regard.errors import DataError, UsageError, counted, one_of
 from regard.inspect import BEGIN_LABEL, Inspection, watch_writing
 from regard.metrics import MetricScore
 from regard.metrics.likelihood import Likelihood
+from regard.metrics.score import scores_table
 from regard.misuse import explained
 from regard.models import ContinuousCache, LanguageModel, build_language_model
 from regard.models.continuous_cache import SHARE, THETA
@@ -44,15 +46,17 @@ from regard.tasks.decoding import changed_decoding, check_only_decoding
 from regard.tasks.labels import labels_of, token_name, words_of
 from regard.tasks.scoring_text import log_probs_of
 from regard.tasks.tokenizer_files import TOKENIZER
+from regard.tasks.trained import cell_of, line_of
 from regard.tasks.validating import check_not_empty, check_texts
 from regard.tokens import BEGIN, END, PAD, UNKNOWN, Tokenizer, load_tokenizer
+from regard.tokens.segmentation import spans_of
 from regard.tokens.streaming import TextStream
 
 AT_ONCE = 512
 """Tokens of a row that are scored together, where that changes nothing but the time it takes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ScoredText:
     """What a model thinks of a text."""
 
@@ -68,6 +72,16 @@ class ScoredText:
     def scores(self) -> tuple[MetricScore, MetricScore, MetricScore]:
         """Perplexity per token, perplexity per word, and bits per character."""
         return self.likelihood.scores()
+
+    def __repr__(self) -> str:
+        scores = ", ".join(f"{score.name} {score.number}" for score in self.scores)
+        return f"<ScoredText: {counted(len(self.text), 'token')}, {scores}>"
+
+    def _repr_html_(self) -> str:
+        first = list(islice(self.surprisals(), MOST))
+        heat = html_heat([token for _, token, _ in first], [bits for *_, bits in first], "bits")
+        cut = f", of which the first {MOST} are shown" if len(self.text) > MOST else ""
+        return scores_table(self.scores, f"{counted(len(self.text), 'token')}{cut}") + heat
 
     def surprisals(self) -> Iterator[tuple[int, str, float]]:
         """For each token: the number of its line from 1, its text, and its surprisal in bits."""
@@ -110,6 +124,18 @@ class Writer:
         put_weights(model, weights, folder)
         return cls(recipe, model.to(choose_device(device)), tokenizer)
 
+    def __repr__(self) -> str:
+        return line_of(self, self._facts)
+
+    def _repr_html_(self) -> str:
+        return cell_of(self, self._facts)
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        cache = {"cache": f"{self.model.size:,} words"} if isinstance(self.model, ContinuousCache) else {}
+        tokens = f"{self.tokenizer.size:,} {self.tokenizer.kind}"
+        return {"tokens": tokens, **cache, "on": str(self.model.like.device)}
+
     def evaluate(self, split: HeldOut) -> tuple[MetricScore, ...]:
         """How likely it finds the development or test text of its recipe."""
         if not self.recipe.data.has(split):
@@ -137,8 +163,8 @@ class Writer:
         for number, line in enumerate((*whole, last), start=1):
             if (place := line.find("\0")) >= 0:
                 raise DataError(
-                    f"prompt, line {number}: a NUL character at character {place + 1} of the line, so this is no text; "
-                    "take it out (convert UTF-16 to UTF-8 first)"
+                    f"prompt, line {number}: a NUL character at character {place + 1} of the line, so this is not "
+                    "text; take it out (convert UTF-16 to UTF-8 first)"
                 )
         end = [END] if self.recipe.data.end_of_line else []
         rows = self.encoder.encode_all([*whole, last])
@@ -265,7 +291,7 @@ class Writer:
         kept = [line for line in lines if line.strip() or data.empty != "drop"]
         ends = None if data.end_of_line else -1
         labels = tuple(label for line in kept for label in labels_of(self.tokenizer, line)[:ends])
-        before = accumulate((len(line.split()) for line in kept), initial=0)
+        before = accumulate((len(spans_of(line)) for line in kept), initial=0)
         words = tuple(
             word
             for first, line in zip(before, kept, strict=False)

@@ -50,6 +50,10 @@ class Subwords(Tokenizer):
     def decode(self, tokens: Iterable[int], beyond: Sequence[str] = ()) -> str:
         return "".join(self._texts(tokens, beyond)).removeprefix(" ")
 
+    def encode_within(self, text: str) -> list[int]:
+        found: list[int] = self._library.encode(normal(text, self.settings), add_special_tokens=False).ids
+        return found
+
     def encode_rows(self, texts: Sequence[str]) -> Rows:
         return self._rows([normal(text, self.settings) for text in texts])
 

@@ -89,6 +89,10 @@ class Tokenizer(ABC):
         """The tokens of one text."""
         return self._encode([normal(text, self.settings)])[0]
 
+    def encode_within(self, text: str) -> list[int]:
+        """The tokens of a text that stands in another, with no blank before it."""
+        return self.encode(text)
+
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of each text; for subwords much faster than one by one."""
         return self._encode([normal(text, self.settings) for text in texts])

@@ -71,12 +71,14 @@ class Saved:
 
 @dataclass(frozen=True)
 class Averaged:
-    """The last checkpoints were averaged into the final model."""
+    """The last checkpoints were averaged; the average is the final model, unless it is worse than the best of them."""
 
     step: int
     checkpoints: int
     metrics: Mapping[str, float]
     path: Path
+    """Where it was saved; it is removed if it was not chosen."""
+    chosen: bool = True
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,12 @@ NARROW, WIDE, BESIDE = 10, 40, 22
 
 
 @contextmanager
-def reporting(recipe: Recipe, out: Path, console: Console | None = None) -> Iterator[Reporter]:
+def reporting(
+    recipe: Recipe, out: Path, console: Console | None = None, told: set[str] | None = None
+) -> Iterator[Reporter]:
     """Gives a reporter that shows a bar if the console (standard error, unless given) is a terminal, and lines if not;
-    and that draws curves if TensorBoard is installed. However the block ends, the terminal is left in order."""
+    and that draws curves if TensorBoard is installed. However the block ends, the terminal is left in order.
+    What was found in the data is left out where `told` has it already: several runs on one text share the set."""
     console = console or Console(file=sys.stderr, highlight=False)
     with ExitStack() as stack:
         reporters: list[Reporter] = []
@@ -45,6 +48,10 @@ def reporting(recipe: Recipe, out: Path, console: Console | None = None) -> Iter
             reporters.append(stack.enter_context(TensorBoardReport(recipe.train, out / "tensorboard")))
 
         def tell(event: Event) -> None:
+            if isinstance(event, Prepared) and told is not None:
+                if event.message in told:
+                    return
+                told.add(event.message)
             for reporter in reporters:
                 reporter(event)
 

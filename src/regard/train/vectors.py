@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 
 from rich.console import Console
@@ -23,7 +24,7 @@ from regard.train.durations import duration
 from regard.train.signals import asked_to_stop
 from regard.train.starting import check_same_run
 from regard.vectors import Vectors
-from regard.vectors.corpus import Corpus, OnRead, load_corpus
+from regard.vectors.corpus import Corpus, OnRead, Vocabulary, load_corpus
 from regard.vectors.learner import Advance
 from regard.vectors.learning import checkpoints_in, learn
 from regard.vectors.native import is_native
@@ -113,7 +114,7 @@ def _follow(recipe: VectorsRecipe, corpus: Corpus, folder: ModelFolder, report: 
                 # Only now, so that a run that is refused at the start leaves nothing behind.
                 _begin(folder, recipe)
             if isinstance(event, Vectors):
-                return _finish(folder, recipe, event, pace)
+                return _finish(folder, recipe, event, corpus.vocabulary, pace)
             pace = event
             report(pace)
             if checkpoints.asked:
@@ -145,8 +146,16 @@ def _begin(folder: ModelFolder, recipe: VectorsRecipe) -> None:
         raise cannot_write(folder, "the recipe", error) from error
 
 
-def _finish(folder: ModelFolder, recipe: VectorsRecipe, vectors: Vectors, pace: Pace | None) -> Learned:
-    about = {"method": recipe.vectors.model_dump(), "data": recipe.data.model_dump(), "seed": recipe.seed}
+def _finish(
+    folder: ModelFolder, recipe: VectorsRecipe, vectors: Vectors, vocabulary: Vocabulary, pace: Pace | None
+) -> Learned:
+    about = {
+        "method": recipe.vectors.model_dump(),
+        "data": recipe.data.model_dump(),
+        "seed": recipe.seed,
+        # Few numbers for many words, because the most frequent come first: how often, and how many words so often.
+        "occurrences": [[count, len(list(words))] for count, words in groupby(vocabulary.counts.tolist())],
+    }
     made = Vectors(vectors.words, vectors.matrix, about)
     made.save(folder.path)
     if pace:

@@ -52,7 +52,9 @@ def convert(
 def _about(about: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     """What is said about vectors, tables in tables as dotted names."""
     for name, value in about.items():
-        if isinstance(value, Mapping):
+        if name == "occurrences" and value:  # of each word, the most frequent first
+            yield "least occurrences of a word", f"{value[-1][0]:,}"
+        elif isinstance(value, Mapping):
             yield from _about(value, f"{prefix}{name}.")
         else:
             yield prefix + name, str(value)

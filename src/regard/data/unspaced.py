@@ -1,0 +1,23 @@
+"""Text without blanks that is to be split into words at blanks."""
+
+from collections.abc import Iterable
+from itertools import islice
+
+from regard.data.report import Finding
+from regard.tokens.segmentation import has_no_blanks, main_script
+
+LOOKED_AT = 1000
+"""Texts from the beginning that decide."""
+
+
+def find_unspaced(texts: Iterable[str], kind: str, setting: str) -> tuple[Finding, ...]:
+    """A finding if most texts have no blanks between words, but `kind`, the value of `setting`, needs them."""
+    some = list(islice(texts, LOOKED_AT)) if kind == "words" else []
+    script = main_script(some)
+    if not script or 2 * sum(map(has_no_blanks, some)) < len(some):
+        return ()
+    what = (
+        f'the text is written without blanks ({script}), but {setting} = "words" splits at blanks, so that whole '
+        'sentences are words; set it to "bpe", "unigram" or "characters", or put blanks between the words'
+    )
+    return (Finding("unspaced", "train", 0, what, "kept"),)
