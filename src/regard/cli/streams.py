@@ -57,7 +57,7 @@ class _Lossy(io.FileIO):
 def standard_streams() -> Iterator[None]:
     """Lets commands write to streams that are closed or full; that standard output could not take all is said in the
     end, as an error."""
-    stderr = sys.stderr
+    stderr: Any = sys.stderr
     if stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     elif stderr is sys.__stderr__ and not stderr.isatty():
@@ -79,7 +79,7 @@ def standard_streams() -> Iterator[None]:
 
 def _watch_output() -> _Output | None:
     """Watches standard output, unless it is another stream than the process has."""
-    stdout = sys.stdout
+    stdout: Any = sys.stdout
     if stdout is None:
         output = _Output(None)
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(output), "utf-8")
