@@ -152,7 +152,7 @@ def able(wanted: Iterable[str], shapes: Sequence[TransformerModel]) -> list[str]
 def hindrance(name: str, shape: TransformerModel) -> str:
     """What keeps a system from running models of a shape; empty if nothing does."""
     if FORMATS.get(name) == "int8" and not has_int8():
-        return "this processor, or torch on it, has no quick and exact products of such numbers"
+        return "this processor, or torch on it, has no fast and exact int8 products"
     if name in ALONE:
         try:
             ctranslate2()

@@ -182,10 +182,11 @@ MODELS = {
         change_json("tokenizer.source.json", lambda it: it["settings"].update(size="big")), "this tokenizer is damaged"
     ),
     "tokenizer with a token twice": damaged(
-        change_json("tokenizer.source.json", lambda it: it["state"].update(tokens=["a", "a"])), "a token stands twice"
+        change_json("tokenizer.source.json", lambda it: it["state"].update(tokens=["a", "a"])),
+        "a token is in the vocabulary twice",
     ),
     "tokenizer with numbers": damaged(
-        change_json("tokenizer.source.json", lambda it: it["state"].update(tokens=[1, 2])), "is no text"
+        change_json("tokenizer.source.json", lambda it: it["state"].update(tokens=[1, 2])), "is not text"
     ),
     "tokenizer of another model": damaged(
         change_json("tokenizer.source.json", lambda it: it["state"].update(tokens=["a"])), "vocabulary differs"

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard import device
-from regard.device import has_kernels, present
+from regard.device import has_kernels, on_device
 
 
 class OnDevice:
@@ -33,7 +33,7 @@ def test_kernels_read_what_lies_on_the_present_device(monkeypatch: pytest.Monkey
 
 
 def test_a_cpu_is_always_present() -> None:
-    with present(torch.device("cpu")):
+    with on_device(torch.device("cpu")):
         assert torch.zeros(1).device.type == "cpu"
 
 
@@ -41,6 +41,6 @@ def test_a_cpu_is_always_present() -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_a_cuda_device_is_present_while_a_block_runs() -> None:
     before, last = torch.cuda.current_device(), torch.cuda.device_count() - 1
-    with present(torch.device("cuda", last)):
+    with on_device(torch.device("cuda", last)):
         assert torch.cuda.current_device() == last
     assert torch.cuda.current_device() == before

@@ -12,10 +12,10 @@ from checkpoint_strategies import Killed, failing_at
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard import written
+from regard import format_version
 from regard.checkpoint import ModelFolder
 from regard.errors import ModelError, ModelWarning, RecipeError
-from regard.format_version import BEFORE, FILE, FORMAT, OLDEST, FormatVersion
+from regard.format_version import FILE, FORMAT, OLDEST, UNVERSIONED, FormatVersion
 from regard.recipe import LanguageRecipe, Recipe, parse_recipe
 
 NOW = version("regard")
@@ -90,19 +90,19 @@ def test_what_is_newer_is_neither_read_nor_resumed(number: int, by: str) -> None
 
 
 def test_what_means_other_numbers_today_is_neither_read_nor_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(written, "FORMAT", 3)
-    monkeypatch.setattr(written, "OLDEST", 3)
+    monkeypatch.setattr(format_version, "FORMAT", 3)
+    monkeypatch.setattr(format_version, "OLDEST", 3)
     with pytest.raises(ModelError) as refused:
         FormatVersion(2, "0.0.9").check_readable(WHERE, 3, 3)
     assert str(refused.value) == (
-        f"runs/mine: written by Regard 0.0.9 in format 2, and its weights mean other numbers to Regard {NOW} in format "
-        "3; use it with Regard 0.0.9, or train it anew in another folder"
+        f"runs/mine: written by Regard 0.0.9 in format 2, and Regard {NOW} in format 3 would compute different results "
+        "from it; use it with Regard 0.0.9, or train it again in another folder"
     )
     with pytest.raises(ModelError) as refused:
         FormatVersion(2, "0.0.9").check_resumable(WHERE)
     assert str(refused.value) == (
-        f"runs/mine: this run was begun by Regard 0.0.9 in format 2, and may go on with other numbers by Regard {NOW} "
-        "in format 3; go on with the version that began it, or train anew in another folder (--out)"
+        f"runs/mine: this run was started by Regard 0.0.9 in format 2, and Regard {NOW} in format 3 may continue it "
+        "differently; resume it with the version that started it, or train again in another folder (--out)"
     )
 
 
@@ -115,9 +115,11 @@ def test_what_does_not_say_is_read_and_resumed_with_a_warning(tmp_path: Path) ->
         f"{tmp_path}: predates format versions, so this release may compute different results from it; re-evaluate it, "
         "or train it again"
     ]
-    with pytest.warns(ModelWarning, match="this run was begun by an unversioned release of Regard and goes on by"):
+    with pytest.warns(
+        ModelWarning, match="this run was started by an unversioned release of Regard and is continued by"
+    ):
         folder.check_may_train(resume=True)
-    assert FormatVersion.read(tmp_path) == BEFORE
+    assert FormatVersion.read(tmp_path) == UNVERSIONED
 
 
 def test_a_run_of_another_version_that_means_the_same_goes_on_with_a_warning(tmp_path: Path) -> None:
@@ -125,8 +127,8 @@ def test_a_run_of_another_version_that_means_the_same_goes_on_with_a_warning(tmp
     with pytest.warns(ModelWarning) as told:
         folder.check_may_train(resume=True)
     assert [str(each.message) for each in told] == [
-        f"{tmp_path}: this run was begun by Regard 0.0.9 in format {OLDEST} and goes on by Regard {NOW} in format "
-        f"{FORMAT}, so it may end otherwise"
+        f"{tmp_path}: this run was started by Regard 0.0.9 in format {OLDEST} and is continued by Regard {NOW} in "
+        f"format {FORMAT}, so its results may differ"
     ]
 
 
@@ -150,7 +152,7 @@ def test_damage_is_named_but_is_no_matter_of_a_recipe_beside_it(tmp_path: Path, 
     for use in (lambda: folder.read_recipe(Recipe), lambda: folder.check_may_train(resume=True)):
         with pytest.raises(ModelError, match=rf"{FILE}: damaged: .*; restore it from a copy, or delete it, and the"):
             use()
-    assert written.written_elsewhere(tmp_path) == ""
+    assert format_version.written_elsewhere(tmp_path) == ""
 
 
 def test_where_nothing_is_installed_the_version_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,9 +161,9 @@ def test_where_nothing_is_installed_the_version_is_unknown(tmp_path: Path, monke
     def missing(package: str) -> str:
         raise PackageNotFoundError(package)
 
-    monkeypatch.setattr(written, "version_of", missing)
+    monkeypatch.setattr(format_version, "version_of", missing)
     assert FormatVersion.read(written_in(tmp_path).path) == FormatVersion(FORMAT, "unknown")
-    assert written.written_elsewhere(tmp_path) == ""
+    assert format_version.written_elsewhere(tmp_path) == ""
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from regard.graphs import CudaGraphs, NoCollection
+from regard.graphs import CudaGraphs, GcPaused
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +24,7 @@ def _collected_as_before() -> Iterator[None]:
 def test_garbage_is_left_alone_while_anyone_is_within(moves: list[bool], collected: bool) -> None:
     """Whoever enters and leaves, in any order: threads capture at the same time."""
     gc.enable() if collected else gc.disable()
-    hold, within = NoCollection(), 0
+    hold, within = GcPaused(), 0
     for enters in [*moves, *[False] * len(moves)]:
         if enters:
             hold.__enter__()
@@ -37,7 +37,7 @@ def test_garbage_is_left_alone_while_anyone_is_within(moves: list[bool], collect
 
 
 def test_an_error_within_changes_nothing_about_that() -> None:
-    with pytest.raises(ValueError, match="this"), NoCollection():
+    with pytest.raises(ValueError, match="this"), GcPaused():
         raise ValueError("this")
     assert gc.isenabled()
 
@@ -197,7 +197,7 @@ def test_graphs_are_made_again_when_all_that_were_made_are_gone() -> None:
 def test_workspaces_keep_no_memory_of_a_graph_that_is_gone() -> None:
     device = torch.device("cuda")
     graphs = CudaGraphs(device)
-    graphs.take_workspaces()
+    graphs.allocate_workspaces()
     matrix = torch.eye(64, device=device, requires_grad=True)
 
     def work() -> None:

@@ -162,7 +162,7 @@ def test_a_killed_run_of_another_package_s_task_ends_in_the_same_bits(place: Pla
         ["train", "my.toml", "--out", "killed", "--resume"], ["train", "my.toml", "--out", "whole"]
     )
     assert (resumed.code, whole.code) == (0, 0)
-    assert "goes on from step-000000" in resumed.err
+    assert "resumes from step-000000" in resumed.err
     folders = (place.folder / name / "checkpoints/step-00000240" for name in ("killed", "whole"))
     weights, others = (load_file(folder / "model.safetensors") for folder in folders)
     assert all((weights[name] == others[name]).all() for name in others)
@@ -248,8 +248,8 @@ def test_a_package_that_fails_is_named_and_all_else_works(tmp_path: Path, body: 
     assert listed.code == 0
     assert listed.out.startswith("dates")
     assert listed.err == (
-        f"regard: warning: the package faulty 1.0 adds to Regard, but failed: {reason}; what it brings is missing "
-        "here. Upgrade it, or remove it: pip uninstall faulty\n"
+        f"regard: warning: the plugin package faulty 1.0 failed: {reason}; nothing that it provides is available. "
+        "Upgrade it, or remove it: pip uninstall faulty\n"
     )
     assert wanted.code == 0
     (tmp_path / "empty.toml").write_text("")

@@ -1,4 +1,4 @@
-"""Which device to compute on, and what can be done there."""
+"""Which device to compute on, and what it supports."""
 
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
@@ -10,7 +10,7 @@ import torch
 from regard.errors import UsageError
 
 MULTIPLE = 8
-"""Half-precision kernels on CUDA devices use tensor cores where widths are multiples of this."""
+"""Half-precision kernels on CUDA devices use tensor cores if widths are multiples of this."""
 
 
 def choose_device(name: str = "auto") -> torch.device:
@@ -34,21 +34,21 @@ def device_of(model: torch.nn.Module) -> torch.device:
 
 @cache
 def has_triton() -> bool:
-    """Whether kernels written in Triton can run: on CUDA devices, where the package is there."""
+    """Whether Triton kernels can run: with a CUDA device and the package installed."""
     return torch.cuda.is_available() and find_spec("triton") is not None
 
 
 def has_kernels(held: torch.Tensor) -> bool:
-    """Whether kernels of our own can read a tensor: on CUDA devices, where Triton is, if nobody asks for gradients;
-    what is compiled has others. Triton launches on the present device, wherever a tensor lies: see `present`."""
+    """Whether our Triton kernels apply: a CUDA tensor on the current device (see `on_device`), Triton installed, no
+    gradients, not under torch.compile."""
     if not held.is_cuda or torch.is_grad_enabled() or torch.compiler.is_compiling():
         return False
     return has_triton() and held.get_device() == torch.cuda.current_device()
 
 
 def has_loops(*held: torch.Tensor) -> bool:
-    """Whether loops of our own can read tensors: on CPUs, if nobody asks for gradients, compiles or traces. They read
-    memory, which some kinds of tensors only pretend to have."""
+    """Whether our numba loops apply: plain CPU tensors, no gradients, neither compiled nor traced. They read memory
+    directly, which some tensor subclasses do not have."""
     if torch.is_grad_enabled() or torch.compiler.is_compiling():
         return False
     if torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
@@ -56,74 +56,73 @@ def has_loops(*held: torch.Tensor) -> bool:
     return all(type(each) in (torch.Tensor, torch.nn.Parameter) and each.device.type == "cpu" for each in held)
 
 
-def present(device: torch.device) -> AbstractContextManager[object]:
-    """Makes a CUDA device the present one of this thread while the block runs."""
+def on_device(device: torch.device) -> AbstractContextManager[object]:
+    """Makes a CUDA device this thread's current one while the block runs: Triton launches kernels there."""
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
 def is_asynchronous(device: torch.device) -> bool:
-    """Whether the host goes on while the device works, and must wait for it to read a result."""
+    """Whether the host must wait for the device to read a result."""
     return device.type != "cpu"
 
 
 def captures(device: torch.device) -> bool:
-    """Whether steps can be captured as graphs there."""
+    """Whether steps can be captured as graphs."""
     return device.type == "cuda"
 
 
 def has_scarce_memory(device: torch.device) -> bool:
-    """Whether it has memory of its own, of which there is less than time."""
+    """Whether saving memory is worth more than saving time."""
     return device.type == "cuda"
 
 
 def prefers_bfloat16(device: torch.device) -> bool:
-    """Whether products in bfloat16 are faster there, whatever its model."""
+    """Whether bfloat16 products are faster on every model of the device."""
     return device.type == "cuda"
 
 
 def lacks_compiler(device: torch.device) -> bool:
-    """Whether torch.compile would have to do without Triton, which it needs there."""
+    """Whether Triton, which torch.compile needs there, is not installed."""
     return device.type == "cuda" and find_spec("triton") is None
 
 
 def in_transit(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """A tensor of the host in pinned memory, from where CUDA fetches it while the host goes on."""
+    """A host tensor in pinned memory, from which copies to CUDA are asynchronous."""
     return tensor.pin_memory() if device.type == "cuda" and tensor.device.type == "cpu" else tensor
 
 
 def sent(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """A tensor on the device, without waiting for it where that is safe."""
+    """Copies a tensor to the device, asynchronously where that is safe."""
     return in_transit(tensor, device).to(device, non_blocking=device.type == "cuda")
 
 
 def synchronize(device: torch.device) -> None:
-    """Waits until a CUDA device has done all it was given."""
+    """Waits for all work on a CUDA device."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
 def release_memory(device: torch.device) -> None:
-    """Gives memory of a CUDA device that no tensor has back to it."""
+    """Returns cached memory to a CUDA device."""
     if device.type == "cuda":
         torch.cuda.empty_cache()
 
 
 def autocast_dtype(tensor: torch.Tensor) -> torch.dtype | None:
-    """The number format in which autocast multiplies on a tensor's device; None where it is off."""
+    """Autocast's dtype on a tensor's device; None if it is off."""
     kind = tensor.device.type
-    # Some devices, such as torch's `meta`, know nothing of it and would refuse the question.
+    # Some devices, such as `meta`, do not support autocast and would raise.
     active = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
     return torch.get_autocast_dtype(kind) if active else None
 
 
 def without_autocast(tensor: torch.Tensor) -> AbstractContextManager[None]:
-    """Number formats as they are on a tensor's device while the block runs."""
+    """Disables autocast on a tensor's device while the block runs."""
     return torch.autocast(tensor.device.type, enabled=False)
 
 
 def fast_multiple(x: torch.Tensor) -> int:
-    """What widths should be multiples of where something is computed from a tensor, in the format that autocast says;
-    1 if all are alike."""
+    """What widths should be multiples of in products with a tensor, under autocast too; 1 if it does not matter."""
     if not x.is_cuda:
         return 1
     dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else x.dtype

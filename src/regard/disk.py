@@ -1,10 +1,10 @@
-"""Reading files line by line, with a reason where that fails; and writing them whole.
+"""Reading files line by line, with clear errors; and writing them atomically.
 
-Lines end at a line feed and nowhere else, so that other characters which look like line ends stay inside their line.
-A carriage return before the line feed and a byte order mark at the start of a file are no part of the text.
+Lines end at a line feed only; other Unicode line separators are part of the text. A carriage return before the line
+feed and a byte order mark at the start of a file are not.
 
-A kill or a full disk at any moment leaves either the old or the new, never a half. Data reaches the disk before the
-name that leads to it does: files are synchronized, then renamed, then the folder that holds the name is synchronized.
+A kill or a full disk at any moment leaves either the old or the new content, never a mixture: a file is synced, then
+renamed, then its folder is synced.
 """
 
 import gzip
@@ -19,7 +19,7 @@ from typing import IO, Any
 from regard.errors import DataError, one_of
 
 MOST_BYTES = 1 << 24
-"""Bytes of a line beyond which a file is taken for something else than text."""
+"""A file with a line longer than this is not considered text."""
 
 LINE_FEED = b"\n"
 
@@ -35,7 +35,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Writes a new file through to the disk; only for places that no reader looks at yet."""
+    """Writes and syncs a new file; not atomic, so only for paths that no reader uses yet."""
     with open(path, "wb") as file:
         file.write(content)
         file.flush()
@@ -43,7 +43,7 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Replaces a file in one step: a reader sees the old content or the new one."""
+    """Replaces a file atomically: a reader sees the old content or the new one."""
     unfinished = path.with_name(f".{path.name}.unfinished")
     write_file(unfinished, content)
     os.replace(unfinished, path)
@@ -51,14 +51,14 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def publish_folder(unfinished: Path, path: Path) -> None:
-    """Gives a finished folder its name, which must be free."""
+    """Renames a finished folder to its final name, which must be free."""
     sync_folder(unfinished)
     os.rename(unfinished, path)
     sync_folder(path.parent)
 
 
 def sync_folder(path: Path) -> None:
-    """Makes the names in a folder durable; on Windows, where a folder cannot be opened, the system sees to that."""
+    """Makes renames in a folder durable; not needed on Windows, where folders cannot be opened."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(path, os.O_RDONLY)
@@ -69,12 +69,12 @@ def sync_folder(path: Path) -> None:
 
 
 def reason(error: OSError) -> str:
-    """Why a disk refused; NumPy raises errors that have no number, and so no reason of the system's."""
+    """The reason of an error; NumPy raises some without an errno, and so without `strerror`."""
     return error.strerror or str(error)
 
 
 def open_file(path: Path, unpack: bool = True, wanted: str = "text, a sentence a line") -> IO[bytes]:
-    """A file opened for reading, and unpacked if its name ends in `.gz`; one without any `wanted` is refused."""
+    """Opens a file for reading, unpacked if its name ends in `.gz`; refuses an empty one, with `wanted` as advice."""
     if path.is_dir():
         raise DataError(f"{path}: this is a folder; name a file in it")
     try:
@@ -86,8 +86,8 @@ def open_file(path: Path, unpack: bool = True, wanted: str = "text, a sentence a
         return gzip.open(path, "rb") if packed else path.open("rb")  # type: ignore[return-value]
     except FileNotFoundError:
         names = (other.name for other in path.parent.iterdir()) if path.parent.is_dir() else ()
-        there = sorted(name for name in names if not name.startswith("."))
-        nearest = f"; in that folder are {one_of(there, path.name, most=3)}" if there else ""
+        visible = sorted(name for name in names if not name.startswith("."))
+        nearest = f"; in that folder are {one_of(visible, path.name, most=3)}" if visible else ""
         raise DataError(f"{path}: no such file{nearest}") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
@@ -95,7 +95,7 @@ def open_file(path: Path, unpack: bool = True, wanted: str = "text, a sentence a
 
 @dataclass
 class Lines:
-    """The lines of a file, as bytes; what was taken off is counted as the lines are read."""
+    """The lines of a file, as bytes; counts the carriage returns and the byte order mark it strips."""
 
     path: Path
     count: int = 0
@@ -117,7 +117,7 @@ class Lines:
                 yield line
 
     def _next(self, stream: IO[bytes]) -> bytes:
-        # Where it is, is put into words only if something is wrong: there are many lines.
+        # The location is formatted only for errors, because there are many lines.
         try:
             line = stream.readline(MOST_BYTES)
         except (OSError, EOFError, zlib.error) as error:
@@ -138,8 +138,8 @@ def _unreadable(where: str, error: Exception) -> DataError:
 
 
 def each_block(path: Path, size: int = 1 << 20) -> Iterator[tuple[str, int]]:
-    """The text of one file in pieces of about `size` bytes that end at white space, however long its lines are; each
-    with how many bytes of the file, packed as it may be, have been read by then."""
+    """The text of a file in blocks of about `size` bytes that end at white space, however long its lines are; each with
+    the number of bytes (compressed ones, if it is packed) read so far."""
     line, rest, ended = 1, b"", False
     with open_file(path) as stream:
         file = stream.fileobj if isinstance(stream, gzip.GzipFile) else stream
@@ -158,7 +158,7 @@ def each_block(path: Path, size: int = 1 << 20) -> Iterator[tuple[str, int]]:
 
 
 def _text(block: bytes, path: Path, line: int) -> str:
-    """The text of a block that begins at a line."""
+    """The text of a block that begins at line `line`."""
     try:
         text = block.decode()
     except UnicodeDecodeError as error:
@@ -169,7 +169,7 @@ def _text(block: bytes, path: Path, line: int) -> str:
 
 
 def each_line(path: Path) -> Iterator[str]:
-    """The lines of one file of text, one after another."""
+    """Yields the lines of a text file."""
     for number, line in enumerate(Lines(path), start=1):
         text, problem = decoded(line, path, number)
         if problem:
@@ -178,12 +178,12 @@ def each_line(path: Path) -> Iterator[str]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of one file of text."""
+    """The lines of a text file."""
     return list(each_line(path))
 
 
 def decoded(line: bytes, path: Path, number: int) -> tuple[str, str]:
-    """The text of a line, and where and what in it is not valid UTF-8; those bytes are U+FFFD in the text."""
+    """The text of a line, with U+FFFD for invalid UTF-8, and a description of the first invalid byte, if any."""
     try:
         return line.decode(), ""
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""What a user is told when something they gave us cannot be used.
+"""Errors that a user can cause.
 
     RegardError                 exit code 2 on the command line, one message, no traceback
     ├── RecipeError             a setting is unknown, missing, of the wrong kind, or contradicts another
@@ -8,12 +8,12 @@
     ├── UsageError              a command or a function was called in a way that cannot work
     └── TrainingError           training cannot go on (the loss stays non-finite, the disk is full)
 
-    RegardWarning               what a user should know though all goes on; one line on standard error
-        ModelWarning            a model that can be used, but may not be what it was
-        PictureWarning          a picture that does not show some text as it should be
+    RegardWarning               one line on standard error, and the command continues
+        ModelWarning            a model that can be used, but may give different results
+        PictureWarning          a picture that does not show some text correctly
 
 An error says: where; what is wrong, with the value; what is allowed, nearest first; what to do.
-Anything else that escapes is a bug of ours and keeps its traceback.
+Any other exception is a bug in Regard and keeps its traceback.
 """
 
 from collections.abc import Iterable
@@ -21,22 +21,22 @@ from difflib import get_close_matches
 
 
 class RegardError(Exception):
-    """Something a user can cause and mend."""
+    """An error that a user can cause and fix."""
 
 
 class RecipeError(RegardError):
-    """A recipe that cannot be run as it is written."""
+    """A recipe that cannot be run."""
 
 
 class DataError(RegardError):
-    """A corpus that cannot be used as it is."""
+    """A corpus that cannot be used."""
 
 
 class EncodingError(DataError):
-    """A line that is no text, found where a recipe may say what becomes of it; elsewhere other advice is needed."""
+    """A line that is not valid UTF-8, where a recipe may set how to handle it; elsewhere the advice differs."""
 
     def __init__(self, where: str, advice: str) -> None:
-        super().__init__(where, advice)  # what another process is told too
+        super().__init__(where, advice)  # both, so that it can be pickled
         self.where, self.advice = where, advice
 
     def __str__(self) -> str:
@@ -48,23 +48,23 @@ class ModelError(RegardError):
 
 
 class RegardWarning(UserWarning):
-    """What a user should know, though the command goes on."""
+    """Something a user should know, though the command continues."""
 
 
 class ModelWarning(RegardWarning):
-    """A model folder that can be used, though its numbers may not be those it was trained with."""
+    """A model folder that can be used, but may give different results."""
 
 
 class PictureWarning(RegardWarning):
-    """A picture that does not show some text as it should be."""
+    """A picture that does not show some text correctly."""
 
 
 class UsageError(RegardError):
-    """A call that cannot work, whatever the data."""
+    """A call that cannot work with any data."""
 
 
 class TrainingError(RegardError):
-    """A training run that cannot go on."""
+    """A training run that cannot continue."""
 
 
 def counted(count: int, noun: str) -> str:
@@ -73,7 +73,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:
-    """The known names, those most like `name` first: "allowed, nearest first"."""
+    """The known names, those most similar to `name` first."""
     known = list(known)
     close = get_close_matches(name, known, n=3, cutoff=0.5)
     return close + [other for other in known if other not in close]

@@ -1,7 +1,7 @@
-"""By which format and by which version of Regard a model was written, so that no other version misreads it in silence.
+"""The format of a model folder and the version of Regard that wrote it, so that no version misreads it silently.
 
-A model folder says so in `format.json`. One that does not is from before formats were counted: most such models mean
-today what they meant then, but nobody can tell which.
+They are recorded in `format.json`. A folder without it predates format versions: most such models still give the same
+results, but it is not known which.
 """
 
 import warnings
@@ -18,47 +18,47 @@ from regard.errors import ModelError, ModelWarning
 from regard.plugins import missing
 
 FORMAT = 2
-"""What is written now. Counted up by every change after which an older version could not read a model (a new setting or
-file) or would get other numbers out of the same weights and settings; rounding does not count."""
+"""The current format. Incremented by every change after which an older version could not read a model (a new setting or
+file) or would compute different results from it; rounding does not count."""
 
 OLDEST = 1
-"""The oldest format that still means the same numbers; raised to `FORMAT` by a change after which it does not."""
+"""The oldest format that still gives the same results; raised to `FORMAT` by a change after which it does not."""
 
 FILE = "format.json"
 
 
 @dataclass(frozen=True)
 class FormatVersion:
-    """Who wrote a model."""
+    """The format of a model, and what wrote it."""
 
     format: Annotated[int, Field(ge=1)]
     version: str
-    """Of Regard."""
+    """Version of Regard."""
     packages: dict[str, str] = field(default_factory=dict, compare=False)
-    """Version of each package that brought something the recipe names (`regard.plugins`)."""
+    """Versions of the plugin packages that the recipe uses (`regard.plugins`)."""
 
     @classmethod
     def now(cls, packages: dict[str, str] | None = None) -> "FormatVersion":
-        """What this version writes."""
+        """The format that this version writes."""
         try:
             return cls(FORMAT, version_of("regard"), packages or {})
-        except PackageNotFoundError:  # it runs where it lies, and is not installed
+        except PackageNotFoundError:  # run from its source, not installed
             return cls(FORMAT, "unknown", packages or {})
 
     @classmethod
     def read(cls, folder: Path) -> "FormatVersion":
-        """What a folder says; `BEFORE` if it does not."""
+        """The format of a folder; `UNVERSIONED` if it has none."""
         try:
-            return _WRITTEN.validate_json((folder / FILE).read_bytes(), strict=True)
+            return _ADAPTER.validate_json((folder / FILE).read_bytes(), strict=True)
         except FileNotFoundError:
-            return BEFORE
+            return UNVERSIONED
         except OSError as error:
             problem = f"cannot be read: {error.strerror}"
         except ValidationError as error:
             problem = f"damaged: {error.errors()[0]['msg']}"
         raise ModelError(
-            f"{folder / FILE}: {problem}; restore it from a copy, or delete it, and the model counts as one from "
-            "before there were such files"
+            f"{folder / FILE}: {problem}; restore it from a copy, or delete it, and the model counts as one that "
+            "predates format versions"
         )
 
     def to_json(self) -> bytes:
@@ -71,9 +71,10 @@ class FormatVersion:
         return f"Regard {self.version} in format {self.format}" if self.format else "an unversioned release of Regard"
 
     def check_readable(self, where: Path, newest: int = FORMAT, oldest: int = OLDEST) -> None:
-        """Refuses what this version cannot read or would take for other numbers; warns where nobody can tell."""
+        """Refuses a model that this version cannot read or would compute different results from; warns if it is not
+        known."""
         self._refuse_newer(where, newest)
-        if self == BEFORE:
+        if self == UNVERSIONED:
             warnings.warn(
                 f"{where}: predates format versions, so this release may compute different results from it; "
                 "re-evaluate it, or train it again",
@@ -82,12 +83,12 @@ class FormatVersion:
             )
         elif self.format < oldest:
             raise ModelError(
-                f"{where}: written by {self}, and its weights mean other numbers to {FormatVersion.now()}; use it with "
-                f"Regard {self.version}, or train it anew in another folder"
+                f"{where}: written by {self}, and {FormatVersion.now()} would compute different results from it; use "
+                f"it with Regard {self.version}, or train it again in another folder"
             )
 
     def check_packages(self, where: Path) -> None:
-        """Refuses a model that needs a package which is not there; a folder never brings code of its own."""
+        """Refuses a model that needs a missing package; a folder never contains code."""
         for package, version in self.packages.items():
             if problem := missing(package):
                 raise ModelError(
@@ -95,17 +96,17 @@ class FormatVersion:
                 )
 
     def check_resumable(self, where: Path) -> None:
-        """Refuses a run that would go on with other numbers; warns where nobody can tell, or rounding may differ."""
+        """Refuses to resume a run that would continue differently; warns if it is not known, or rounding may differ."""
         self._refuse_newer(where, FORMAT)
         now = FormatVersion.now()
-        if BEFORE.format < self.format < OLDEST:
+        if UNVERSIONED.format < self.format < OLDEST:
             raise ModelError(
-                f"{where}: this run was begun by {self}, and may go on with other numbers by {now}; go on with the "
-                "version that began it, or train anew in another folder (--out)"
+                f"{where}: this run was started by {self}, and {now} may continue it differently; resume it with the "
+                "version that started it, or train again in another folder (--out)"
             )
         if self != now:
             warnings.warn(
-                f"{where}: this run was begun by {self} and goes on by {now}, so it may end otherwise",
+                f"{where}: this run was started by {self} and is continued by {now}, so its results may differ",
                 ModelWarning,
                 stacklevel=1,
             )
@@ -118,18 +119,18 @@ class FormatVersion:
             )
 
 
-BEFORE = FormatVersion(0, "")
-"""Whoever wrote a folder that does not say."""
+UNVERSIONED = FormatVersion(0, "")
+"""The format of folders without `format.json`."""
 
-_WRITTEN = TypeAdapter(FormatVersion)
+_ADAPTER = TypeAdapter(FormatVersion)
 
 
 def written_elsewhere(folder: Path) -> str:
-    """For messages about a file: by whom it was written, if that may be why this version does not understand it."""
+    """For messages about a file: which other version wrote it, if that may be why this one cannot read it."""
     try:
         written = FormatVersion.read(folder)
     except ModelError:  # any other file of that name
         return ""
-    if written == BEFORE or written == (now := FormatVersion.now()):
+    if written == UNVERSIONED or written == (now := FormatVersion.now()):
         return ""
     return f" (written by {written}, but this is {now}: use Regard {written.version})"

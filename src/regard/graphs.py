@@ -1,4 +1,4 @@
-"""Work captured as CUDA graphs: all its launches are replayed as one."""
+"""Work captured as CUDA graphs: all its kernel launches are replayed as one."""
 
 import gc
 from collections.abc import Callable
@@ -10,35 +10,35 @@ import torch
 Work = Callable[[], object]
 
 EAGER = "steps are executed eagerly, not as captured CUDA graphs"
-"""What is said where they are not, with the reason."""
+"""Message where steps are not captured; the reason is appended."""
 
 
-class NoCollection:
-    """Garbage is left alone while any thread is within, and is treated as before when none is."""
+class GcPaused:
+    """Disables garbage collection while any thread is inside, and then restores it."""
 
     def __init__(self) -> None:
-        self._lock, self._within, self._collected = Lock(), 0, False
+        self._lock, self._inside, self._was_enabled = Lock(), 0, False
 
     def __enter__(self) -> None:
         with self._lock:
-            self._within += 1
-            if self._within == 1:
-                self._collected = gc.isenabled()
+            self._inside += 1
+            if self._inside == 1:
+                self._was_enabled = gc.isenabled()
                 gc.disable()
 
     def __exit__(self, *error: object) -> None:
         with self._lock:
-            self._within -= 1
-            if not self._within and self._collected:
+            self._inside -= 1
+            if not self._inside and self._was_enabled:
                 gc.enable()
 
 
-no_collection = NoCollection()
-"""For captures: where one goes on, no graph may be destroyed, and garbage may hold some."""
+gc_paused = GcPaused()
+"""For captures, during which no graph may be destroyed; garbage may hold some."""
 
 
 class CudaGraphs:
-    """Makes CUDA graphs that share their memory: they run one after another, and leave nothing there for each other."""
+    """Captures CUDA graphs that share a memory pool: they run one at a time, and keep nothing there between replays."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = torch.device("cuda", torch.cuda.current_device() if device.index is None else device.index)
@@ -47,46 +47,46 @@ class CudaGraphs:
         self._stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
 
     def __call__(self, work: Work) -> Work:
-        with no_collection:
+        with gc_paused:
             return self._captured(work)
 
-    def aside(self, work: Work) -> None:
-        """Does some work now, where graphs are captured: what libraries keep for each stream they then keep once."""
-        present = torch.cuda.current_stream(self.device)
-        self._stream.wait_stream(present)
+    def warm_up(self, work: Work) -> None:
+        """Runs some work eagerly on the capture stream, for which libraries then have allocated their buffers."""
+        current = torch.cuda.current_stream(self.device)
+        self._stream.wait_stream(current)
         try:
             with torch.cuda.stream(self._stream):
                 work()
-        finally:  # what the work has read may be used again afterwards
-            present.wait_stream(self._stream)
+        finally:  # the memory that the work has read may be reused afterwards
+            current.wait_stream(self._stream)
 
-    def take_workspaces(self) -> None:
-        """Lets cuBLAS have its workspaces, one for each thread that multiplies and each stream. Later it would take
-        them out of memory that is free for a moment, or that a graph holds, and none of it could be given back."""
+    def allocate_workspaces(self) -> None:
+        """Makes cuBLAS allocate its workspaces, one per thread and stream. Later they would come from memory that is
+        free for a moment, or belongs to a graph, and could never be released."""
         self._multiply()
-        self.aside(self._multiply)
+        self.warm_up(self._multiply)
 
     def _multiply(self) -> None:
-        """A product of matrices in this thread, and those of its gradient in that of gradients."""
+        """A matrix product in this thread, and its gradient's in the autograd thread."""
         with torch.enable_grad():
             matrix = torch.eye(16, device=self.device, requires_grad=True)
             torch.autograd.grad((matrix @ matrix).sum(), matrix)
 
     def _captured(self, work: Work) -> Work:
         if not self._graphs:
-            # Torch takes a pool's memory back when no graph uses it any more, and the pool is not to be used again.
+            # Torch releases a pool when its last graph is gone, and it must not be reused.
             self._pool = torch.cuda.graph_pool_handle()
         graph = torch.cuda.CUDAGraph()
-        # Other threads may go on with what they do.
+        # Other threads may go on using CUDA.
         context = torch.cuda.graph(graph, self._pool, self._stream, capture_error_mode="thread_local")
         generator = torch.cuda.default_generators[self.device.index]
         seed, offset = generator.initial_seed(), generator.get_offset()
         try:
-            # Torch does not go back to the stream it came from if the end of a capture fails.
+            # If ending a capture fails, torch does not restore the current stream.
             with torch.cuda.stream(torch.cuda.current_stream(self.device)), context:
                 work()
         except RuntimeError:
-            # Nor does its generator learn of that end: without another state it would never draw a number again.
+            # Nor does it reset its generator, which without a new state could never draw again.
             fresh = torch.Generator(self.device).manual_seed(seed)
             fresh.set_offset(offset)
             generator.graphsafe_set_state(fresh.graphsafe_get_state())
@@ -96,12 +96,12 @@ class CudaGraphs:
         return graph.replay
 
     def _end_failed_capture(self) -> None:
-        """Where a capture cannot be ended, torch's allocator is not told either: it would go on to put aside what the
-        capture has taken, and never again give cached memory back."""
+        """If ending a capture fails, torch's allocator is not told: it would go on allocating from the pool, and never
+        release cached memory again."""
         try:
             torch._C._cuda_endAllocateToPool(self.device.index, self._pool)
         except RuntimeError:
-            return  # it has been told
+            return  # it was told
         torch._C._cuda_releasePool(self.device.index, self._pool)
-        # The allocator of pinned memory cannot be told, and refuses to begin with the same pool again.
+        # The allocator of pinned memory cannot be told, and refuses to use the same pool again.
         self._graphs = WeakSet()

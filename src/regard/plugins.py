@@ -1,6 +1,6 @@
-"""Packages that add to Regard.
+"""Packages that extend Regard.
 
-A package names a function under the entry-point group `regard.plugins`; it is called once and registers what it brings:
+A package names a function under the entry-point group `regard.plugins`, which is called once and registers its objects:
 
     # pyproject.toml
     [project.entry-points."regard.plugins"]
@@ -12,8 +12,8 @@ A package names a function under the entry-point group `regard.plugins`; it is c
     def register() -> None:
         SCORES.register("bilinear_gate", "my_package.scores:make")
 
-Scores, encoders, models, tokenizers, corpora, tasks and the rest are then known to recipes, `--set`, help and every
-command. A package that fails is named, with its version, and everything that does not need it works.
+Scores, encoders, models, tokenizers, corpora, tasks and the rest then work in recipes, `--set`, help and every command.
+A package that fails is named with its version, and everything that does not need it works.
 """
 
 import warnings
@@ -25,7 +25,7 @@ from regard.registry import Package, locate, registering
 
 GROUP = "regard.plugins"
 BUILT_IN = ("regard.tasks.kinds.translation", "regard.tasks.kinds.language", "regard.tasks.kinds.vectors")
-"""Modules of our own that register something, by a function `register`, as plugins do."""
+"""Built-in modules that register tasks through a function `register`, as plugins do."""
 
 
 _failures: dict[Package, str] = {}
@@ -33,10 +33,10 @@ _loaded: list[bool] = []
 
 
 def load_plugins() -> None:
-    """Lets every installed package register what it brings; once."""
+    """Registers the built-in tasks and all installed plugins, once."""
     if _loaded:
         return
-    _loaded.append(True)  # before anything is imported that asks a registry
+    _loaded.append(True)  # before importing anything that looks into a registry
     for module in BUILT_IN:
         locate(f"{module}:register")()
     for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
@@ -44,7 +44,7 @@ def load_plugins() -> None:
 
 
 def failures() -> dict[Package, str]:
-    """The packages that could not register what they bring, and why."""
+    """The packages that failed to register, and why."""
     load_plugins()
     return dict(_failures)
 
@@ -54,24 +54,24 @@ def _load(point: EntryPoint) -> None:
     try:
         with registering(package):
             point.load()()
-            locate("regard.recipe.settings:rebuild")()  # of a room above this one; refuses tables that are none
-    except Exception as error:  # whatever a stranger's package does must not stop what does not need it
+            locate("regard.recipe.settings:rebuild")()  # by name, as `recipe` is a layer above; fails on invalid tables
+    except Exception as error:  # no error of another package may stop what does not need it
         reason = str(error) if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
         _failures[package] = reason
         locate("regard.recipe.settings:rebuild")()
         warnings.warn(
-            f"the package {package} adds to Regard, but failed: {reason}; what it brings is missing here. Upgrade it, "
-            f"or remove it: pip uninstall {package.name}",
+            f"the plugin package {package} failed: {reason}; nothing that it provides is available. Upgrade it, or "
+            f"remove it: pip uninstall {package.name}",
             RegardWarning,
             stacklevel=2,
         )
 
 
 def missing(package: str) -> str | None:
-    """Why what a package brings is not there, and what to do; None if it is."""
+    """Why a package's objects are not available, and what to do; None if they are."""
     for failed, reason in failures().items():
         if failed.name == package:
-            return f"it failed: {reason}; upgrade it or mend it"
+            return f"it failed: {reason}; upgrade or fix it"
     try:
         version_of(package)
     except PackageNotFoundError:

@@ -1,5 +1,5 @@
-"""Names and what they stand for. A name is known before its module is imported, so that recipes, help and checks need
-no torch; what it stands for is imported on first use."""
+"""Registries of named objects. Names are known without importing what they stand for, so that recipes, help and checks
+need no torch; the object is imported on first use."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Package:
-    """Who registered a name."""
+    """The package that registered a name."""
 
     name: str
     version: str
@@ -31,14 +31,14 @@ _registering: ContextVar[Package] = ContextVar("registering", default=OWN)
 
 @dataclass(frozen=True)
 class Entry(Generic[T]):
-    """What a name stands for."""
+    """A registered object and its settings."""
 
     target: str | T
-    """The thing itself, or where it is: `package.module:attribute`."""
+    """The object, or where to import it from: `package.module:attribute`."""
     uses: Iterable[str] = ()
-    """Settings of its table that this one alone has, or shares with few others (see `recipe.section.Only`)."""
+    """Settings of the table that not every entry uses (see `recipe.section.Only`)."""
     table: type[Any] | None = None
-    """The recipe table that describes it, where each has one of its own."""
+    """Its own recipe table, in registries where each entry has one."""
     package: Package = OWN
 
     def load(self) -> T:
@@ -46,35 +46,35 @@ class Entry(Generic[T]):
 
 
 def locate(target: str) -> Any:
-    """What `package.module:attribute` names."""
+    """Imports `package.module:attribute`."""
     module, _, attribute = target.partition(":")
     return reduce(getattr, attribute.split("."), import_module(module))
 
 
 class Registry(Mapping[str, T]):
-    """A dictionary of things by name. Those of other packages are there as soon as it is asked (`regard.plugins`)."""
+    """A dictionary of objects by name. The first lookup loads those of other packages (`regard.plugins`)."""
 
     def __init__(self, noun: str, entries: Mapping[str, "str | Entry[T]"] | None = None) -> None:
         self.noun = noun
-        """What it holds, for messages: `score`."""
+        """What an entry is called in messages: `score`."""
         self._entries: dict[str, Entry[T]] = {
             name: Entry(each) if isinstance(each, str) else each for name, each in (entries or {}).items()
         }
         REGISTRIES.append(self)
 
     def register(self, name: str, target: str | T, *, uses: Iterable[str] = (), table: type[Any] | None = None) -> None:
-        """Adds a name; one that is taken is refused. Names with tables of their own are added by packages alone
+        """Adds a name, which must be free. Entries with their own tables can only be added by packages
         (`regard.plugins`), before recipes are read."""
         if name in self._entries:
-            taken = self._entries[name].package
-            raise UsageError(f"the {self.noun} {name!r} is taken by {taken}; choose another name")
+            package = self._entries[name].package
+            raise UsageError(f"the {self.noun} {name!r} is taken by {package}; choose another name")
         if (table is None) == bool(self.tables()):
-            wants = "needs a table of settings (table=…)" if table is None else "has no table of its own"
-            raise UsageError(f"the {self.noun} {name!r} {wants}")
+            problem = "needs a table of settings (table=…)" if table is None else "has no table of its own"
+            raise UsageError(f"the {self.noun} {name!r} {problem}")
         self._entries[name] = Entry(target, tuple(uses), table, _registering.get())
 
     def entry(self, name: str) -> Entry[T]:
-        """What is known of a name before it is imported."""
+        """The entry of a name, without importing its object."""
         self._complete()
         if name not in self._entries:
             raise KeyError(f"{self.noun} {name!r} is not known; known are {one_of(self._entries, name)}")
@@ -85,7 +85,7 @@ class Registry(Mapping[str, T]):
         return [name for name in self if setting in self._entries[name].uses]
 
     def tables(self) -> dict[str, type[Any]]:
-        """The recipe tables of the names that are registered by now."""
+        """The recipe tables of the names registered so far."""
         return {name: entry.table for name, entry in self._entries.items() if entry.table is not None}
 
     def __getitem__(self, name: str) -> T:
@@ -108,7 +108,7 @@ class Registry(Mapping[str, T]):
         """Whether other packages have registered something."""
         return any(entry.package != OWN for entry in self._entries.values())
 
-    # Two registries are the same only if they are one: it is used as a mark of settings.
+    # Compared by identity, because registries annotate settings.
     def __eq__(self, other: object) -> bool:
         return self is other
 
@@ -116,7 +116,7 @@ class Registry(Mapping[str, T]):
         return id(self)
 
     def forget(self, package: Package) -> None:
-        """Removes what a package registered, because it failed halfway."""
+        """Removes the entries of a package that failed halfway."""
         self._entries = {name: entry for name, entry in self._entries.items() if entry.package != package}
 
     def _complete(self) -> None:
@@ -130,7 +130,7 @@ REGISTRIES: list[Registry[Any]] = []
 
 @contextmanager
 def registering(package: Package) -> Iterator[None]:
-    """What is registered within is the package's; nothing of it, if it fails."""
+    """Attributes registrations in the block to a package; removes them if the block fails."""
     token = _registering.set(package)
     try:
         yield

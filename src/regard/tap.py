@@ -1,35 +1,35 @@
-"""A place one may look at: a named identity module.
+"""Taps: named identity modules at which values can be recorded or replaced.
 
-    with record(model, "decoder.*.weights") as seen:      # reads what passes
+    with record(model, "decoder.*.weights") as seen:      # records values
         model(...)
-    seen["decoder.layers.0.cross.weights"]                 # a list, one tensor for each time it passed
+    seen["decoder.layers.0.cross.weights"]                 # a list, one tensor for each call of the tap
 
-    with intervene(model, "encoder.*.weights", uniform):   # replaces what passes
+    with intervene(model, "encoder.*.weights", uniform):   # replaces values
         model(...)
 
-A tap names the axes of what passes it:
+A tap names the axes of its values:
 
     row       examples of a batch, or hypotheses of a search
     head      heads of attention
     source    positions of the source
-    target    positions of the target, each named by the token that is written there
-    past      the same positions, each named by the token that was read there
+    target    positions of the target, each labelled with the token that is generated there
+    past      the same positions, each labelled with the token that is read there
     feature   units of a layer
 
-Parts that serve several places use `query`, `key` and `step` (positions in the order of the tokens); the model that is
-built of them says what these run over (`name_axes`). `a+b` is an axis of the positions of a, then those of b, where a
-name without positions of its own counts as one: `past+sentinel`.
+Parts that are used in several places have axes `query`, `key` and `step` (positions in the order of the tokens), which
+the model that contains them renames (`name_axes`). `a+b` is an axis of the positions of a, then those of b, where a
+name without positions counts as one: `past+sentinel`.
 
-Recording and intervening belong to the caller: they reach what the same thread or async task runs, and nothing that
-others do with the model at the same time.
+Recordings and interventions are local to the caller's thread or async task; other users of the model at the same time
+are not affected.
 
-A module computes what a tap would show only when its caller looks:
+A module computes the value of a tap only if it is watched:
 
-    if self.weights.intervened:      # take the plain path: weights = self.weights(weights)
-    elif self.weights.recorded:      # keep the fast kernel, compute the weights beside it, and show them
+    if self.weights.intervened:      # no fused kernel: weights = self.weights(weights)
+    elif self.weights.recorded:      # use the fused kernel, and compute the weights in addition
 
-so looking changes nothing (recurrent cells leave the library's kernel for it, which is another order of rounding), and
-not looking costs nothing.
+so that recording changes nothing (except for rounding in recurrent cells, which do not use the fused kernel then), and
+an unwatched tap costs nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -47,7 +47,7 @@ from regard.misuse import explained
 
 
 class Tap(nn.Module):
-    """Gives back what it is given, unless its caller intervenes; `axes` are the names of its dimensions."""
+    """The identity, unless the caller intervenes; `axes` are the names of the value's dimensions."""
 
     def __init__(self, *axes: str) -> None:
         super().__init__()
@@ -83,16 +83,16 @@ class Tap(nn.Module):
         return value
 
     def _listeners(self) -> "list[Listener] | tuple[()]":
-        # The compiler cannot trace context variables, and compiled code only runs unwatched.
+        # torch.compile cannot trace context variables, and compiled code runs only unwatched.
         every = () if torch.compiler.is_compiling() else _LISTENERS.get()
         return [each for each in every if each.active and self in each.taps] if every else ()
 
 
 class Seen(dict[str, list[Tensor]]):
-    """What a recording saw: the full name of each tap, and the tensors that passed it in order."""
+    """A recording: by the full name of each tap, the tensors that passed it, in order."""
 
     def last(self, name: str) -> Tensor:
-        """The tensor that passed last."""
+        """The last tensor that passed a tap."""
         if not self.get(name):
             raise UsageError(f"nothing passed the tap {name!r} while it was recorded")
         return self[name][-1]
@@ -100,22 +100,22 @@ class Seen(dict[str, list[Tensor]]):
 
 @dataclass(eq=False)
 class Listener:
-    """One block that records at some taps or, with a `change`, intervenes there."""
+    """A block that records at some taps or, with `change`, intervenes there."""
 
     taps: Mapping[Tap, str]
     seen: Seen
     change: Callable[[Tensor], Tensor] | None = None
     active: bool = True
-    """False when the block has ended: tasks started inside may still have it in their context."""
+    """False after the end of the block, since tasks started inside may still have it in their context."""
 
 
 _LISTENERS: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
-"""Those of the present thread or async task."""
+"""Listeners of the current thread or async task."""
 
 
 @runtime_checkable
 class Watchable(Protocol):
-    """What has taps: a module, or whatever holds one and knows the names inside."""
+    """A module, or an object that wraps one and gives its named submodules."""
 
     def named_modules(self) -> Iterable[tuple[str, nn.Module]]: ...
 
@@ -131,8 +131,8 @@ def taps(model: Watchable, pattern: str = "*") -> dict[str, Tap]:
 
 
 def name_axes(module: nn.Module, **names: str) -> None:
-    """Says what the axes of taps inside a module run over where its parts could not know: `name_axes(self.encoder,
-    step="source", query="source", key="source")`. Names that are given here are not changed by modules further out."""
+    """Renames the axes of all taps in a module, whose parts do not know where they are used: `name_axes(self.encoder,
+    step="source", query="source", key="source")`. Renamed axes are not affected by renames of outer modules."""
     for part in module.modules():
         if isinstance(part, Tap):
             part.axes = tuple(names.get(axis, axis) for axis in part.axes)
@@ -140,8 +140,8 @@ def name_axes(module: nn.Module, **names: str) -> None:
 
 @contextmanager
 def record(model: Watchable, *patterns: str) -> Iterator[Seen]:
-    """Reads what passes the taps that match a pattern, or all of them, while the block runs. Recorded tensors are
-    detached, not copied."""
+    """Records the values at taps that match a pattern (default: all) while the block runs. They are detached, not
+    copied."""
     found = {name: tap for pattern in patterns or ("*",) for name, tap in taps(model, pattern).items()}
     seen = Seen({name: [] for name in found})
     with _listening(Listener({tap: name for name, tap in found.items()}, seen)):
@@ -150,7 +150,7 @@ def record(model: Watchable, *patterns: str) -> Iterator[Seen]:
 
 @contextmanager
 def intervene(model: Watchable, pattern: str, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
-    """Replaces what passes the matching taps by `change` of it while the block runs."""
+    """Replaces each value at matching taps with `change(value)` while the block runs."""
     if not callable(change):
         raise UsageError(f"intervene: change is {change!r:.60}, but a function of a tensor is needed")
     found = taps(model, pattern)
@@ -165,5 +165,5 @@ def _listening(listener: Listener) -> Iterator[None]:
         yield
     finally:
         listener.active = False
-        # By identity and not by a token: blocks may end in another order than they began.
+        # By identity, not by a token: blocks may end in another order than they began.
         _LISTENERS.set(tuple(other for other in _LISTENERS.get() if other is not listener))

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from regard.attention import KeyValueCache, Lineage, Memory, SharedCache, attend
 from regard.attention import cache as cache_room
-from regard.attention.cache import _fewer
-from regard.attention.kv_memory import NOTHING, PART, ROOM, SHARE, taken_for, taking
+from regard.attention.cache import _select_in_place
+from regard.attention.kv_memory import EMPTY, PART, ROOM, SHARE, allocate_positions, allocating_with
 from regard.errors import UsageError
 
 cuts = st.lists(st.integers(1, 3), min_size=1, max_size=4)
@@ -128,7 +128,7 @@ def test_a_memory_is_selected_by_rows_and_never_written() -> None:
 
 def test_a_memory_in_a_place_of_its_own_is_written_over_and_its_copies_are_not() -> None:
     memory = Memory(normal(3, 2, 4, 5), normal(3, 1, 4, 6, seed=1))
-    with taking(lambda like, size: like.new_empty(size + 7)):
+    with allocating_with(lambda like, size: like.new_empty(size + 7)):
         placed = memory.put()
     assert torch.equal(placed.keys, memory.keys)
     assert torch.equal(placed.values, memory.values)
@@ -145,12 +145,12 @@ def test_a_memory_in_a_place_of_its_own_is_written_over_and_its_copies_are_not()
 
 @given(st.integers(1, 30), st.integers(0, 40), st.integers(0, 99), st.integers(1, 3))
 def test_memory_that_is_there_in_any_case_is_used(room: int, further: int, spare: int, rows: int) -> None:
-    with taking(lambda like, size: like.new_empty(size + spare)):
-        found = taken_for(torch.zeros(1), room, room + further, (rows, 2), (3,))
+    with allocating_with(lambda like, size: like.new_empty(size + spare)):
+        found = allocate_positions(torch.zeros(1), room, room + further, (rows, 2), (3,))
     assert found.shape == (rows, 2, found.shape[2], 3)
     whole = room + spare // (rows * 2 * 3)
     assert found.shape[2] == min(max(room, whole // PART * PART), room + further)
-    assert taken_for(torch.zeros(1), room, room + further, (rows, 2), (3,)).shape == (rows, 2, room, 3)
+    assert allocate_positions(torch.zeros(1), room, room + further, (rows, 2), (3,)).shape == (rows, 2, room, 3)
 
 
 def test_selections_take_turns_in_two_pieces_of_memory() -> None:
@@ -192,7 +192,7 @@ def write(
 
 def roomy(extra: int) -> AbstractContextManager[None]:
     """Memory is given of which there is more than is asked for."""
-    return taking(lambda like, size: like.new_empty(size + extra))
+    return allocating_with(lambda like, size: like.new_empty(size + extra))
 
 
 @in_parts
@@ -221,7 +221,7 @@ def test_room_is_added_as_it_is_needed_and_rows_go_on(
 
 @given(st.integers(1, 300), st.integers(1, 100), st.integers(0, 40))
 def test_parts_grow_a_little_at_a_time_and_stay_where_they_are(capacity: int, expected: int, spare: int) -> None:
-    parts, made = NOTHING, list[int]()
+    parts, made = EMPTY, list[int]()
 
     def make(room: int, most: int) -> Tensor:
         assert room <= most
@@ -328,7 +328,7 @@ def test_where_nobody_knows_how_many_there_will_be_memory_does_not_grow_in_parts
             cache = KeyValueCache(100_000, expected)
             for _ in range(PART + 1):
                 cache.append(normal(1, 1, 1, 2), normal(1, 1, 1, 2))
-            assert [part.shape[2] for part in cache.keys.kept.held] == rooms
+            assert [part.shape[2] for part in cache.keys.parts.held] == rooms
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=5), st.booleans())
@@ -336,6 +336,6 @@ def test_rows_are_chosen_within_their_memory(rows: list[int], moved: bool) -> No
     kept = torch.arange(5 * 6, dtype=torch.float32).view(5, 2, 3)
     kept = kept.transpose(1, 2) if moved else kept
     expected = kept[rows]
-    found = _fewer(kept, torch.tensor(rows))
+    found = _select_in_place(kept, torch.tensor(rows))
     assert torch.equal(found, expected)
     assert found.data_ptr() == kept.data_ptr()

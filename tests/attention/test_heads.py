@@ -291,6 +291,6 @@ def test_heads_for_another_source_cannot_look_at_their_queries() -> None:
     with pytest.raises(UsageError) as error:
         Heads(8, 4, source_width=6)(torch.randn(2, 3, 8))
     assert str(error.value) == (
-        "heads with queries of width 8 and a source of width 6 cannot look at the queries themselves; "
+        "heads with queries of width 8 and a source of width 6 cannot do self-attention; "
         "use remember and look, or equal widths"
     )

@@ -64,4 +64,4 @@ def test_nothing_combined_allows_everything() -> None:
 def test_a_negative_window_is_refused() -> None:
     with pytest.raises(UsageError) as error:
         window(3, size=-1)
-    assert str(error.value) == ("a window of size = -1 shows nothing; give 0 (a position sees itself alone) or more")
+    assert str(error.value) == ("size = -1 of a window is negative; give 0 (each position sees only itself) or more")

@@ -176,7 +176,7 @@ def test_tree_distances_pick_a_vector_for_each_pair() -> None:
 def test_tree_positions_need_distances() -> None:
     with pytest.raises(UsageError) as error:
         TreeDistance(4, clip=2).bias(torch.zeros(1, 1, 2, 4), 2)
-    assert str(error.value) == ("positions in a tree need its distances; give distances=tree_distances(parents)")
+    assert str(error.value) == ("tree positions need the tree's distances; give distances=tree_distances(parents)")
 
 
 def test_alibi_counts_far_distances_in_half_precision() -> None:

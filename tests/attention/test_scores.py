@@ -185,10 +185,10 @@ def test_a_tanh_that_is_computed_again_is_the_one_that_was_kept(
         return tensor
 
     found = []
-    for again in (True, False):
+    for recompute in (True, False):
         held.append(0)
         with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-            scores = tanh_energy(*given, again=again)
+            scores = tanh_energy(*given, recompute=recompute)
         found.append((scores, *torch.autograd.grad(scores.square().sum(), given)))
     assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
     assert held == [given[1].numel(), scores.numel() * 4]
@@ -259,7 +259,7 @@ def test_a_function_that_gives_other_shapes_is_refused() -> None:
     with pytest.raises(UsageError) as error:
         as_score(lambda query, key: key @ query.mT)(torch.zeros(3, 4), torch.zeros(5, 4))
     assert str(error.value) == (
-        "a score function must give a number for each of 3 queries and 5 keys, but this one gave the shape (5, 3)"
+        "a score function must return a score for each of 3 queries and 5 keys, but this one returned the shape (5, 3)"
     )
 
 

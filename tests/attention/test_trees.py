@@ -59,7 +59,9 @@ def test_a_root_may_be_its_own_parent() -> None:
 def test_a_parent_that_is_no_word_is_refused() -> None:
     with pytest.raises(DataError) as error:
         tree_distances(torch.tensor([[-1, 0, 0], [-1, 3, 0]]))
-    assert str(error.value) == ("tree 1: word 1 has parent 3, which is no word; allowed are 0 to 2, and -1 for a root")
+    assert str(error.value) == (
+        "tree 1: word 1 has parent 3, which is not a word; allowed are 0 to 2, and -1 for a root"
+    )
 
 
 @pytest.mark.parametrize("parents", [[1, 0, -1], [-1, 2, 3, 1]])

@@ -208,7 +208,7 @@ def test_what_cannot_run_a_model_takes_no_part(
     monkeypatch.setattr(decode_cpu, "has_int8", lambda: False)
     assert decode_cpu.able(wanted, shapes) == ["own"]
     assert capsys.readouterr().err.splitlines() == [
-        "own, int8 takes no part: this processor, or torch on it, has no quick and exact products of such numbers",
+        "own, int8 takes no part: this processor, or torch on it, has no fast and exact int8 products",
         "CTranslate2 alone, float32 takes no part: model.window = 4: CTranslate2 cannot run such a model, only those "
         "with 0",
     ]

@@ -9,7 +9,7 @@ import torch
 
 from regard.decode import score_all
 from regard.decode.constraints import NEVER
-from regard.models.transformer import build
+from regard.models import TransformerTranslator
 from regard.recipe import Decoding, TransformerModel
 from regard.tokens import BEGIN, END, PAD
 
@@ -27,7 +27,7 @@ def test_the_same_weights_give_the_same_log_probs(plain_marian: ModuleType, tie:
     pytest.importorskip("transformers", reason="Hugging Face's transformers are not installed")
     shape = TransformerModel.model_validate({**SMALL, "norm": "post", "dropout": 0.0, "tie": tie})
     torch.manual_seed(1)
-    model = build(shape, 24, 24).eval()
+    model = TransformerTranslator(shape, 24, 24).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.2 * torch.randn_like(parameter))
@@ -54,7 +54,7 @@ def test_marian_never_writes_pad_and_begin(plain_marian: ModuleType, monkeypatch
     pytest.importorskip("transformers", reason="Hugging Face's transformers are not installed")
     shape, how = TransformerModel.model_validate({**SMALL, "norm": "post"}), Decoding(beam=3, longest_extra=4)
     torch.manual_seed(1)
-    peer = plain_marian.marian_of(build(shape, 12, 12).eval(), shape)
+    peer = plain_marian.marian_of(TransformerTranslator(shape, 12, 12).eval(), shape)
     peer.final_logits_bias[0, list(NEVER)] = 9.0  # what a search writes that may
     sources = [[5, 6, 7], [8, 9], [4, 10, 11, 5, 6]]
     for lengths in (None, [4, 3, 6]):

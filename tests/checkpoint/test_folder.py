@@ -56,22 +56,22 @@ def test_a_pointer_cannot_lead_out_of_the_folder(folder: ModelFolder, text: str)
 def test_a_pointer_that_is_not_text_is_named(folder: ModelFolder) -> None:
     (folder.path / "chosen").write_bytes(b"\xff\xfe")
     (folder.checkpoints / "step-00000003").mkdir()
-    with pytest.raises(ModelError, match=r"chosen: not a text file; .* --resume` go on from the last intact"):
+    with pytest.raises(ModelError, match=r"chosen: not a text file; .* --resume` continue from the last intact"):
         folder.chosen()
 
 
 def test_nobody_is_advised_to_go_on_from_what_is_not_there(folder: ModelFolder) -> None:
     command = f"regard train {folder.path}/recipe.toml --out {folder.path} --resume"
     assert folder.advice() == (
-        f"restore it from a copy, or let `{command}` begin, as no checkpoint has been saved here"
+        f"restore it from a copy, or start with `{command}`, as no checkpoint has been saved here"
     )
     folder.set_current("step-00000003")
     assert folder.advice() == (
-        f"no checkpoint is left in {folder.path}/checkpoints; restore it from a copy, or train anew in another folder: "
-        f"`regard train {folder.path}/recipe.toml --out FOLDER`"
+        f"no checkpoint is left in {folder.path}/checkpoints; restore it from a copy, or train again in another "
+        f"folder: `regard train {folder.path}/recipe.toml --out FOLDER`"
     )
     (folder.checkpoints / "step-00000002").mkdir()
-    assert folder.advice() == f"restore it from a copy, or let `{command}` go on from the last intact checkpoint"
+    assert folder.advice() == f"restore it from a copy, or let `{command}` continue from the last intact checkpoint"
 
 
 def test_a_missing_folder_is_said_to_be_missing(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_missing_folder_is_said_to_be_missing(tmp_path: Path) -> None:
 
 
 def test_an_existing_model_is_not_trained_over(folder: ModelFolder) -> None:
-    with pytest.raises(UsageError, match="there is a model here already; go on with it by --resume, choose"):
+    with pytest.raises(UsageError, match="there is a model here already; continue it with --resume, choose"):
         folder.check_may_train(resume=False)
     folder.check_may_train(resume=True)
 

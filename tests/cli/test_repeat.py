@@ -111,7 +111,7 @@ def test_killed_or_stopped_it_goes_on_where_it_was(here: Path, by: signal.Signal
     told = regard("repeat", *longer, "--resume")
     assert told.code == 0, told.err
     assert "seed 1 (1 of 2): finished before" in told.err
-    assert "goes on from step-" in told.err
+    assert "resumes from step-" in told.err
     assert content(here / "out/seed-1") == first
     assert (results()["seeds"], results()["unfinished"]) == ([1, 2], [])
 
@@ -139,7 +139,7 @@ def test_what_repeat_refuses(here: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (["--seeds", "1,x"], "--seeds '1,x': expected whole numbers with commas between them, such as 1,2,3"),
         (["--seeds", f"1,{2**70}"], f"recipe: seed = {2**70}: must be "),
         (["--seeds", "2,2"], "seed 2 is named twice; the same seed gives the same model"),
-        ([], "out: something was repeated here already; go on with it by --resume, choose another --out, or "),
+        ([], "out: something was repeated here already; continue it with --resume, choose another --out, or "),
         (["--resume", "--set", "train.steps=4"], "out: this run was begun with train.steps = 3, but the recipe"),
         (["--resume", "--set", "decode.beam=2"], "out: this run was begun with decode.beam = 1, but the recipe"),
         (["--resume", "--seeds", "7"], "out/seed-7/results.json: damaged; delete it, and the model of seed 7 is"),

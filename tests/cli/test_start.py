@@ -66,7 +66,7 @@ def test_an_encoder_comes_with_its_tokenizer_and_all_else_is_new(trained: Traine
     given = ["train", "my.toml", "--out", "new", *start("first", "encoder"), "--set", "tokens.source.kind=bpe"]
     told = regard(*given, *FROZEN, "--set", "model.attention.score=dot")
     assert told.code == 0, told.err
-    assert f"begins with encoder of {here / 'first'}; all else is new" in told.err
+    assert f"begins with encoder of {here / 'first'}; everything else is new" in told.err
     kept = f"tokens: those of {here / 'first'} are kept; of this recipe's [tokens], only dropout counts"
     assert kept in told.err.splitlines()
     assert same(here / "new", "encoder", trained.folder, "encoder")
@@ -127,8 +127,8 @@ REFUSED = {
     "no part of this model": (
         ["encoders"],
         [],
-        "train.start: this model has no part 'encoders'; its parts are 'encoder', 'decoder' or 'readout', and what is "
-        "inside of these",
+        "train.start: this model has no part 'encoders'; its parts are 'encoder', 'decoder' or 'readout', and their "
+        "submodules",
     ),
     "no part of the other": (
         ["encoder=stack"],

@@ -76,7 +76,7 @@ def test_a_model_in_place_of_a_recipe_is_told_how_to_go_on(here: Path) -> None:
     )
     told = regard("train", "runs/my/recipe.toml", "--out", "runs/my", "--resume", "--set", "train.steps=6")
     assert told.code == 0
-    assert "goes on from step-00000004, after step 4" in told.err
+    assert "resumes from step-00000004, after step 4" in told.err
     assert regard("train", "runs/my/recipe.toml", "--out", "runs/new").code == 0
 
 
@@ -87,7 +87,7 @@ def test_an_earlier_model_is_not_trained_over(here: Path) -> None:
     assert told.code == 2
     assert told.err == (
         "regard: runs/my: there is a model here already; "
-        "go on with it by --resume, choose another --out, or delete the folder\n"
+        "continue it with --resume, choose another --out, or delete the folder\n"
     )
     assert content(here / "runs/my") == before
 
@@ -98,7 +98,7 @@ def test_more_steps_later_are_the_same_as_more_steps_at_once(here: Path) -> None
     assert regard("train", "my.toml", "--out", "twice", *shorter).code == 0
     told = regard("train", "my.toml", "--out", "twice", "--resume", *shorter, "--set", "train.steps=4")
     assert told.code == 0
-    assert "goes on from step-00000002, after step 2" in told.err
+    assert "resumes from step-00000002, after step 2" in told.err
     assert same(here / "once", here / "twice")
 
 
@@ -137,7 +137,7 @@ def test_checkpoints_that_were_all_deleted_cannot_be_gone_on_from(trained: Train
     for checkpoint in (lost / "checkpoints").iterdir():
         shutil.rmtree(checkpoint)
     remedy = (
-        f"restore it from a copy, or train anew in another folder: `regard train {lost}/recipe.toml --out FOLDER`\n"
+        f"restore it from a copy, or train again in another folder: `regard train {lost}/recipe.toml --out FOLDER`\n"
     )
     gone = f"{lost}/checkpoints/{ModelFolder(lost).current()}"
     told = regard("translate", lost, stdin=b"eins\n")

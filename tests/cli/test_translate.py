@@ -150,7 +150,7 @@ def test_why_steps_are_not_captured_is_said_once(trained: Trained, monkeypatch: 
     penalized, stdin = ["--set", "decode.coverage_penalty=0.1"], b"eins\nzwei\n"
     monkeypatch.setattr("regard.cli.translate.LINES_AT_ONCE", 1)
     said = "decoding steps are executed eagerly, not as captured CUDA graphs: "
-    said += "the coverage penalty looks at the attention\n"
+    said += "the coverage penalty reads attention weights\n"
     assert regard("translate", trained.folder, *penalized, stdin=stdin).err == said
     assert regard("translate", trained.folder, stdin=stdin).err == ""
     assert regard("evaluate", trained.folder, *penalized).err == said

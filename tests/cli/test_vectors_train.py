@@ -53,7 +53,7 @@ def test_a_recipe_names_its_text(text: Path, tmp_path: Path, monkeypatch: pytest
     assert again.code == 2
     assert again.err == (
         "regard: runs/my: there is a model here already; "
-        "go on with it by --resume, choose another --out, or delete the folder\n"
+        "continue it with --resume, choose another --out, or delete the folder\n"
     )
     assert regard("vectors", "train", "my.toml", "--resume", *OPTIONS).out.startswith(
         "8 vectors of 6 numbers, learned before: runs/my\n"
@@ -151,4 +151,4 @@ def test_counts_that_are_not_whole_begin_anew(text: Path, tmp_path: Path, monkey
     monkeypatch.setattr("regard.train.vectors.learn_vectors", lambda *_, **__: stopped)
     told = regard("vectors", "train", "--text", text, "--out", tmp_path / "run", "--set", "vectors.kind=svd")
     assert (told.code, told.out) == (143, "")
-    assert told.err == "asked to stop while counting, which begins anew with --resume\n"
+    assert told.err == "asked to stop while counting, which starts over with --resume\n"

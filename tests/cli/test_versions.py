@@ -12,7 +12,7 @@ from language_runs import language_recipe
 import regard as library
 from regard.checkpoint import ModelFolder
 from regard.errors import ModelWarning
-from regard.format_version import BEFORE, FILE, FORMAT, FormatVersion
+from regard.format_version import FILE, FORMAT, UNVERSIONED, FormatVersion
 from regard.recipe import write_recipe
 
 NOW = version("regard")
@@ -114,16 +114,18 @@ def test_a_run_of_the_future_is_not_resumed_and_stays_as_it_is(written: Path) ->
     refused(regard("train", "my.toml", "--out", "m", *more), f"m: {of_the_future()}")
 
 
-@pytest.mark.parametrize("begun", [FormatVersion(FORMAT, "0.0.9"), BEFORE], ids=["another version", "before formats"])
+@pytest.mark.parametrize(
+    "begun", [FormatVersion(FORMAT, "0.0.9"), UNVERSIONED], ids=["another version", "before formats"]
+)
 def test_a_run_goes_on_in_another_version_with_a_warning(written: Path, begun: FormatVersion) -> None:
     assert regard("train", "my.toml", "--out", "m", *SHORT).code == 0
     from_before(written / "m")
-    if begun != BEFORE:
+    if begun != UNVERSIONED:
         (written / "m" / FILE).write_bytes(begun.to_json())
     told = regard("train", "my.toml", "--out", "m", "--resume", *SHORT[:1], "train.steps=6", *SHORT[2:])
     assert told.code == 0
-    goes_on = f"m: this run was begun by {begun} and goes on by {FormatVersion.now()}, so it may end otherwise\n"
-    assert f"regard: warning: {goes_on}" in told.err
+    by = f"started by {begun} and is continued by {FormatVersion.now()}"
+    assert f"regard: warning: m: this run was {by}, so its results may differ\n" in told.err
     assert told.err.count("warning") == 1
     # The version that began it stays the one that is named.
     assert FormatVersion.read(written / "m") == begun

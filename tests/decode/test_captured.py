@@ -16,12 +16,12 @@ from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY
 from torch import Tensor
 
 from regard.attention import cache, kv_memory
-from regard.attention.kv_memory import KvMemory, taken
+from regard.attention.kv_memory import KvMemory, allocate
 from regard.decode import Hypothesis, Session, captured, decode_all, session
 from regard.decode.captured import (
     FAILURES,
     CapturedStepping,
-    Rooms,
+    KvBuffers,
     rebuilt,
     signature_of,
     tensors_of,
@@ -64,7 +64,7 @@ def how_of(method: str, beam: int, n_best: int, **changes: object) -> Decoding:
 def repeating(
     every: int = 3,
     refused: str = "",
-    trial: Callable[[Work], object] = lambda work: work(),
+    warm_up: Callable[[Work], object] = lambda work: work(),
     refusals: int = FAILURES,
     early: bool = False,
 ) -> CapturedStepping:
@@ -82,7 +82,7 @@ def repeating(
             raise RuntimeError(refused)
         return work
 
-    stepping = CapturedStepping(CPU, capture, every, trial)
+    stepping = CapturedStepping(CPU, capture, every, warm_up)
     return stepping
 
 
@@ -160,11 +160,11 @@ def test_searches_begin_with_a_row_for_each_and_go_on_with_one_for_each_place(lo
 def test_each_kind_of_work_is_tried_aside_once_before_it_is_captured() -> None:
     captured: list[int] = []
 
-    def trial(work: Work) -> None:
+    def warm_up(work: Work) -> None:
         captured.append(stepping.count)
         work()
 
-    stepping = repeating(trial=trial)
+    stepping = repeating(warm_up=warm_up)
     for name, shape in (("negative", 2), ("negative", 2), ("negative", 3), ("root", 2), ("root", 3)):
         function = torch.neg if name == "negative" else torch.sqrt
         assert torch.equal(stepping(name, function, torch.full((shape,), 4.0)), function(torch.full((shape,), 4.0)))
@@ -175,12 +175,12 @@ def test_steps_with_a_row_for_each_search_and_with_all_places_are_both_tried() -
     """Each has kernels of its own, which must not be made while they are captured."""
     model, tried = model_of(KINDS[0]), list[int]()
 
-    def trial(work: Work) -> None:
+    def warm_up(work: Work) -> None:
         with record(model, "decoder.output") as seen:
             work()
         tried.extend(len(features) for features in seen["decoder.output"])
 
-    stepping = repeating(trial=trial)
+    stepping = repeating(warm_up=warm_up)
     decode_all(model, SOURCES, how_of("beam", 3, 1), stepping=stepping)
     assert len(tried) == 2
     assert tried[1] == 3 * tried[0]
@@ -209,7 +209,7 @@ def test_what_is_no_number_is_found_later_and_said_alike(method: str) -> None:
     table[0, 4:, 4:, 5] = torch.nan
     table[0, :, 2, 4] = table[0, 2, 4, 4] = 30.0
     how = how_of(method, 2 if method == "beam" else 1, 1, longest_extra=9)
-    with pytest.raises(ModelError, match=r"^example 0, position 2: the model's output is not a number \(NaN\)"):
+    with pytest.raises(ModelError, match=r"^example 0, position 2: the model's output is NaN"):
         decode_all(TableGenerator(table), [[4], [4, 4], [5]], how, stepping=repeating(every=5))
 
 
@@ -241,17 +241,18 @@ def test_after_a_capture_that_failed_what_follows_is_captured_as_if_it_had_not(
 
 def memory_of(stepping: CapturedStepping) -> int:
     """Bytes that are held for what graphs read and write."""
-    held = (tensor.untyped_storage() for tensor in (*stepping.memory.values(), *stepping._kept._by_address.values()))
+    buffers = *stepping.memory.values(), *stepping._kv_buffers._by_address.values()
+    held = (tensor.untyped_storage() for tensor in buffers)
     return sum(map(len, {storage.data_ptr(): storage for storage in held}.values()))
 
 
 def test_why_steps_are_not_captured() -> None:
     cuda, how, penalized = torch.device("cuda"), Decoding(), Decoding(coverage_penalty=0.1)
-    assert why_not(how, CPU, forced=False, watched=False) == "on cpu there are no CUDA graphs"
-    assert why_not(penalized, cuda, forced=False, watched=False) == "the coverage penalty looks at the attention"
+    assert why_not(how, CPU, forced=False, watched=False) == "cpu has no CUDA graphs"
+    assert why_not(penalized, cuda, forced=False, watched=False) == "the coverage penalty reads attention weights"
     assert why_not(how, cuda, forced=True, watched=False) == "outputs begin with forced tokens"
     assert why_not(how, cuda, forced=False, watched=True) == "a tap is watched"
-    terms = "outputs that must contain terms are searched for by the processor"
+    terms = "forced terms are searched for on the host"
     assert why_not(how, cuda, forced=False, watched=False, terms=True) == terms
     assert why_not(how, cuda, forced=False, watched=False) is None
 
@@ -264,9 +265,9 @@ def test_one_line_says_why_steps_on_a_cuda_device_are_not_captured(monkeypatch: 
     monkeypatch.setattr(Session, "device", torch.device("cuda"))
     assert held.why_eager(Decoding()) is None
     because = held.why_eager(penalized)
-    assert because == eager + "the coverage penalty looks at the attention"
+    assert because == eager + "the coverage penalty reads attention weights"
     because = held.why_eager(Decoding(), terms=True)
-    assert because == eager + "outputs that must contain terms are searched for by the processor"
+    assert because == eager + "forced terms are searched for on the host"
     with record(model, "weights"):
         assert held.why_eager(Decoding()) == eager + "a tap is watched"
 
@@ -280,7 +281,7 @@ def test_that_capturing_failed_is_said_when_it_has(monkeypatch: pytest.MonkeyPat
         def __call__(self, work: Work) -> Work:
             raise RuntimeError("operation not permitted when stream is capturing\nand much more")
 
-        def aside(self, work: Work) -> None:
+        def warm_up(self, work: Work) -> None:
             work()
 
     monkeypatch.setattr(session, "CudaGraphs", Refusing)
@@ -355,9 +356,9 @@ class Cache(KvMemory):
 
 
 def keep(given: Tensor) -> Pair:
-    """In memory that is taken: the given; the same again; and nothing of what comes last."""
-    whole = taken(given, len(given)).copy_(given)
-    return Pair(given + 2, [Cache(whole, whole), Cache(taken(given, len(given)).copy_(-given), given + 3)])
+    """Allocated: the given values, twice, and their negatives; not allocated: the last field."""
+    whole = allocate(given, len(given)).copy_(given)
+    return Pair(given + 2, [Cache(whole, whole), Cache(allocate(given, len(given)).copy_(-given), given + 3)])
 
 
 @pytest.fixture
@@ -388,7 +389,7 @@ def test_what_is_kept_stays_where_it_is_made_in_memory_that_serves_all_shapes(sh
 @pytest.mark.usefixtures("_tight")
 def test_what_grows_is_not_written_over_what_it_grows_from() -> None:
     def grow(cache: Cache) -> Cache:
-        wider = taken(cache.keys, 2 * len(cache.keys))
+        wider = allocate(cache.keys, 2 * len(cache.keys))
         wider[: len(cache.keys)], wider[len(cache.keys) :] = cache.keys + 1, cache.keys
         return Cache(wider, cache.values)
 
@@ -400,19 +401,19 @@ def test_what_grows_is_not_written_over_what_it_grows_from() -> None:
         assert cache.keys.tolist() == [4.0, 3.0, 3.0, 2.0, 3.0, 2.0, 2.0, 1.0]
 
 
-def test_what_grows_takes_what_it_needs_and_not_what_was_planned() -> None:
-    rooms, like = Rooms(), torch.zeros(1)
-    planned = rooms.planning("grow")
+def test_buffers_that_grow_get_the_size_they_need_and_not_the_measured_one() -> None:
+    buffers, like = KvBuffers(), torch.zeros(1)
+    measure = buffers.measuring("grow")
     for size in (2000, 3000):
-        assert planned(like, size).numel() == size
-    take = rooms.of("grow", None)
-    first, second = take(like, 2000), take(like, 3000)
+        assert measure(like, size).numel() == size
+    allocate = buffers.of("grow", None)
+    first, second = allocate(like, 2000), allocate(like, 3000)
     assert first.untyped_storage().data_ptr() == second.untyped_storage().data_ptr()  # in one piece
-    again = rooms.of("grow", [first, second])
-    assert [again(like, 500).numel(), again(like, 600).numel()] == [500, 600]
-    # Whoever has given up what he had gets it again, all of it.
-    assert rooms.of("grow", None)(like, 500).data_ptr() == first.data_ptr()
-    assert rooms.of("grow", None)(like, 500).numel() == first.numel() >= 2000
+    more = buffers.of("grow", [first, second])
+    assert [more(like, 500).numel(), more(like, 600).numel()] == [500, 600]
+    # Buffers that are no longer in use are reused whole.
+    assert buffers.of("grow", None)(like, 500).data_ptr() == first.data_ptr()
+    assert buffers.of("grow", None)(like, 500).numel() == first.numel() >= 2000
 
 
 def test_before_it_is_captured_work_is_tried_with_copies_of_all_but_what_is_kept() -> None:

@@ -100,7 +100,7 @@ def test_the_limit_counts_source_tokens_without_end(factor: float, extra: int, l
         ([[-1]], "prefix of example 9: token -1 at place 0; tokens are 0 or more"),
         (
             [[4, END]],
-            "prefix of example 9: END (3) at place 1; a prefix has only what is written: leave out special tokens",
+            "prefix of example 9: END (3) at place 1; leave special tokens out of prefixes",
         ),
         ([[4], [5]], "2 prefixes for 1 sources: give one for each, and an empty one where nothing is forced"),
     ],

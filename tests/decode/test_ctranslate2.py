@@ -16,7 +16,6 @@ from regard.decode.constraints import NEVER
 from regard.decode.export import check_can_export, export, specification
 from regard.errors import UsageError
 from regard.models import TransformerTranslator
-from regard.models.transformer import build
 from regard.objectives import cross_entropy
 from regard.recipe import Decoding, RecurrentModel, TransformerModel
 from regard.tokens.vocabulary import END
@@ -43,7 +42,7 @@ def settings_of(kind: str) -> TransformerModel:
 def model_of(kind: str) -> TransformerTranslator:
     """Weights and biases that are all of a size that matters."""
     torch.manual_seed(1)
-    model = build(settings_of(kind), SIZE, SIZE).eval()
+    model = TransformerTranslator(settings_of(kind), SIZE, SIZE).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.2)
@@ -59,7 +58,7 @@ def some_sources(count: int, seed: int, most: int = 9) -> list[list[int]]:
 def learned(kind: str = "pre") -> TransformerTranslator:
     """A model that has half learned to write sequences backwards, leaving out every 4 and writing 6 twice."""
     torch.manual_seed(2)
-    model = build(settings_of(kind), SIZE, SIZE).train()
+    model = TransformerTranslator(settings_of(kind), SIZE, SIZE).train()
     optimizer = torch.optim.Adam(model.parameters(), 4e-3)
     for step in range(220):
         sources = some_sources(64, seed=step)
@@ -177,25 +176,25 @@ def _equal(one: object, other: object) -> bool:
         (
             {"score": "additive"},
             "model.score = 'additive': CTranslate2 cannot run such a model, only those with "
-            "'scaled_dot'; use it by `regard translate`",
+            "'scaled_dot'; use it with `regard translate`",
         ),
         (
             {"normalizer": "sparsemax"},
             "model.normalizer = 'sparsemax': CTranslate2 cannot run such a model, only those "
-            "with 'softmax'; use it by `regard translate`",
+            "with 'softmax'; use it with `regard translate`",
         ),
         (
             {"position": "relative"},
             "model.position = 'relative': CTranslate2 cannot run such a model, only those with "
-            "'sinusoidal' or 'learned' or 'rotary' or 'none'; use it by `regard translate`",
+            "'sinusoidal' or 'learned' or 'rotary' or 'none'; use it with `regard translate`",
         ),
         (
             {"window": 3},
-            "model.window = 3: CTranslate2 cannot run such a model, only those with 0; use it by `regard translate`",
+            "model.window = 3: CTranslate2 cannot run such a model, only those with 0; use it with `regard translate`",
         ),
         (
             {"encoder": {"kind": "window"}},
-            "[model.encoder]: CTranslate2 cannot run such a model, only those without this table; use it by "
+            "[model.encoder]: CTranslate2 cannot run such a model, only those without this table; use it with "
             "`regard translate`",
         ),
     ],

@@ -204,12 +204,12 @@ def test_the_beam_is_as_wide_as_the_terms_need() -> None:
     [
         (
             {"method": "sample"},
-            r"^forced terms are searched for, and decode\.method = 'sample' draws at random, which might never give "
-            r"them; set decode\.method to 'beam' or 'greedy'$",
+            r"^forced terms need a search: decode\.method = 'sample' draws at random and may never produce them; "
+            r"set decode\.method to 'beam' or 'greedy'$",
         ),
         (
             {"coverage_penalty": 0.2},
-            r"^decode\.coverage_penalty = 0\.2 is not counted where terms are forced; set it to 0$",
+            r"^decode\.coverage_penalty = 0\.2 does not work with forced terms; set it to 0$",
         ),
     ],
 )
@@ -222,7 +222,7 @@ def test_what_cannot_be_forced_is_refused(how: dict[str, object], message: str) 
     ("prefix", "message"),
     [
         ([4] * 5, r"^prefix of example 0: 5 tokens, but this output may have at most 4; raise longest_factor or "),
-        ([4, END], r"^prefix of example 0: END \(3\) at place 1; a prefix has only what is written"),
+        ([4, END], r"^prefix of example 0: END \(3\) at place 1; leave special tokens out of prefixes$"),
     ],
 )
 def test_prefixes_are_refused_as_without_terms(prefix: list[int], message: str) -> None:

@@ -209,13 +209,13 @@ def test_a_processor_that_cannot_is_told_of_once(missing: str, monkeypatch: pyte
     model = model_of("transformer-scaled_dot-sinusoidal")
     monkeypatch.setattr(int8, "is_exact", lambda: missing != "exact")
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: missing != "quick")
-    caches = session._can_round, has_int8, can_pack
+    caches = session._int8_available, has_int8, can_pack
     for each in caches:
         each.cache_clear()
     try:
         message = (
-            "decode.precision = 'int8': this processor, or torch on it, has no quick and exact products of such "
-            "numbers, so float32 is used instead; set it to bfloat16 or float32"
+            "decode.precision = 'int8': this processor, or torch on it, has no fast and exact int8 products, so "
+            "float32 is used instead; set it to bfloat16 or float32"
         )
         held = Session(model)
         with pytest.warns(ModelWarning) as told, held._computing_in("int8") as computing:

@@ -279,7 +279,7 @@ def test_a_coverage_penalty_needs_attention() -> None:
     with pytest.raises(UsageError) as error:
         decode(BlindGenerator(random_table(1, 6)), padded([[4]]), settings(coverage_penalty=0.2))
     assert str(error.value) == (
-        "coverage_penalty = 0.2, but BlindGenerator has no attention to its source here; set coverage_penalty to 0"
+        "coverage_penalty = 0.2, but BlindGenerator has no cross-attention here; set coverage_penalty to 0"
     )
 
 
@@ -293,7 +293,7 @@ def test_logits_that_are_no_numbers_are_an_error(method: str, value: float) -> N
     with pytest.raises(ModelError) as error:
         decode(TableGenerator(table), padded([[4]]), settings(9, method=method), examples=[17])
     assert str(error.value) == (
-        "example 17, position 2: the model's output is not a number (NaN), so nothing can be chosen. "
+        "example 17, position 2: the model's output is NaN, so no token can be chosen. "
         "Its weights are damaged or its training diverged: take an earlier checkpoint, or compute in float32"
     )
 

@@ -15,7 +15,7 @@ from regard.decode.cpu_weights import laid_out
 from regard.decode.int8 import in_int8
 from regard.decode.packed_weights import PackedWeight, can_pack
 from regard.decode.sparse_weights import SparseWeight
-from regard.kernels.cpu_sparse import FEW, FIRST, SHARE, times_few
+from regard.kernels.cpu_sparse import FEW, FIRST, SHARE, sparse_linear
 from regard.models import Generator, build_model
 from regard.nn.feedforward import FeedForward
 from regard.recipe import Decoding, TransformerModel
@@ -28,7 +28,7 @@ needs_packing = pytest.mark.skipif(not can_pack(torch.float32), reason="this bui
 @pytest.fixture(autouse=True, scope="module")
 def _compiled() -> None:
     """The first call compiles, and hypothesis has no patience for that."""
-    times_few(torch.zeros(1, 2), torch.zeros(2, 2), None)
+    sparse_linear(torch.zeros(1, 2), torch.zeros(2, 2), None)
 
 
 def random(*shape: int, seed: int = 1) -> Tensor:
@@ -65,14 +65,14 @@ def test_it_is_done_as_long_as_few_are_not_zero() -> None:
     for active, done in ((0, True), (inputs // SHARE, True), (2 * inputs // SHARE, False), (inputs, False)):
         features = torch.zeros(rows, inputs)
         features[:, :active] = random(rows, active)
-        found = times_few(features, columns, bias)
+        found = sparse_linear(features, columns, bias)
         assert (found is not None) == done
         if found is not None:
             torch.testing.assert_close(found, features @ columns + bias)
     # A row that has many among others that have few does no harm.
     features = torch.zeros(rows, inputs)
     features[1] = 1.0
-    assert times_few(features, columns, bias) is not None
+    assert sparse_linear(features, columns, bias) is not None
 
 
 def test_with_several_threads_only_what_is_sooner_done_by_one() -> None:
@@ -82,12 +82,12 @@ def test_with_several_threads_only_what_is_sooner_done_by_one() -> None:
         features[:, : inputs // SHARE] = 1.0
     try:
         torch.set_num_threads(1)
-        assert times_few(many, columns, None) is not None
+        assert sparse_linear(many, columns, None) is not None
         torch.set_num_threads(2)
-        assert times_few(few, columns, None) is not None
-        assert times_few(many, columns, None) is None
+        assert sparse_linear(few, columns, None) is not None
+        assert sparse_linear(many, columns, None) is None
         many[:, inputs // SHARE // 2 :] = 0.0
-        assert times_few(many, columns, None) is not None
+        assert sparse_linear(many, columns, None) is not None
     finally:
         torch.set_num_threads(threads)
 
@@ -104,7 +104,7 @@ def test_with_several_threads_only_what_is_sooner_done_by_one() -> None:
 )
 def test_how_numbers_lie_in_memory_changes_nothing(lying: Callable[[Tensor], Tensor]) -> None:
     features, columns, bias = lying(mostly_zero(8, 20, share=0.1)), random(20, 3), random(6)[::2]
-    found = times_few(features, columns, bias)
+    found = sparse_linear(features, columns, bias)
     assert found is not None
     torch.testing.assert_close(found, features @ columns + bias)
 
@@ -114,7 +114,7 @@ def test_how_numbers_lie_in_memory_changes_nothing(lying: Callable[[Tensor], Ten
 def test_what_is_no_number_or_infinite_stays_so(number: float, place: int) -> None:
     features, columns = torch.zeros(2, 18), torch.ones(18, 3)
     features[1, place] = number
-    found = times_few(features, columns, None)
+    found = sparse_linear(features, columns, None)
     assert found is not None
     torch.testing.assert_close(found, torch.tensor([[0.0], [number]]).expand(2, 3), equal_nan=True)
 
@@ -165,18 +165,18 @@ def test_a_model_writes_what_it_writes_without(monkeypatch: pytest.MonkeyPatch) 
     counts: list[bool] = []
 
     def counted(*given: Tensor) -> Tensor | None:
-        found = times_few(*given)
+        found = sparse_linear(*given)
         counts.append(found is not None)
         return found
 
     with torch.no_grad():
         for layer in (each for each in model.modules() if isinstance(each, FeedForward)):
             layer.inward.bias -= 1.5  # so that few are active, as they are after training
-    monkeypatch.setattr("regard.kernels.cpu_sparse.times_few", counted)
+    monkeypatch.setattr("regard.kernels.cpu_sparse.sparse_linear", counted)
     found = decode_all(model, sources, how)
     assert counts
     assert all(counts)
-    monkeypatch.setattr("regard.kernels.cpu_sparse.times_few", lambda *_: None)
+    monkeypatch.setattr("regard.kernels.cpu_sparse.sparse_linear", lambda *_: None)
     expected = decode_all(model, sources, how)
     assert [row[0].tokens for row in found] == [row[0].tokens for row in expected]
     assert [row[0].score for row in found] == pytest.approx([row[0].score for row in expected], abs=1e-5)

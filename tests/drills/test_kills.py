@@ -189,5 +189,5 @@ def test_a_signal_saves_and_leaves(place: Path, undisturbed: Training) -> None:
         assert before + 17 <= done < STEPS
         assert_loads(training.folder)
     training.finish()
-    assert f"goes on from step-{done:08}, after step {done}" in training.said
+    assert f"resumes from step-{done:08}, after step {done}" in training.said
     assert_same_bits(training, undisturbed)

@@ -46,15 +46,15 @@ def test_a_word_beyond_the_vocabulary_comes_again() -> None:
 
 def test_sizes_and_shares_that_make_no_sense_are_refused() -> None:
     model = tiny_language_model("window-plain-own")
-    with pytest.raises(UsageError, match=re.escape("a cache of size = 0 words holds nothing; give 1 or more")):
+    with pytest.raises(UsageError, match=re.escape("a cache of size = 0 words is empty; give 1 or more")):
         ContinuousCache(model, size=0)
     expected = "a cache of size = 1,000,001 words does not fit into memory; give at most 1,000,000"
     with pytest.raises(UsageError, match=re.escape(expected)):
         ContinuousCache(model, size=1_000_001)
     for theta in (-0.5, math.nan, math.inf):
-        expected = f"a cache prefers words after like states by theta = {theta}; give a number from 0 on"
+        expected = f"the cache's theta = {theta} must be finite and at least 0"
         with pytest.raises(UsageError, match=re.escape(expected)):
             ContinuousCache(model, theta=theta)
-    expected = "a cache can have a share from 0 to below 1 of the probability, not share = 1.0"
+    expected = "the cache's share = 1.0 must be at least 0 and below 1"
     with pytest.raises(UsageError, match=re.escape(expected)):
         ContinuousCache(model, share=1.0)

@@ -134,8 +134,8 @@ def test_marks_inside_a_text_are_refused(token: int, does: str) -> None:
         with pytest.raises(UsageError) as error:
             count_ngrams([text], 3, SIZE)
         assert str(error.value) == (
-            f"counting n-grams: {token} stands inside a text, but it marks where one {does}; "
-            "give each line as a text of its own, without such marks"
+            f"counting n-grams: {token} is inside a text, but it marks where one {does}; "
+            "give each line as a separate text, without such marks"
         )
 
 
@@ -144,14 +144,14 @@ def test_more_ngrams_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPat
     with pytest.raises(DataError) as error:
         count_ngrams(SOME, 3, SIZE, memory=20)
     assert str(error.value) == (
-        "counting n-grams: 36 different ones of up to 3 words need 36 MiB, but model.memory = 20; "
+        "counting n-grams: 36 distinct n-grams of up to 3 words need 36 MiB, but model.memory = 20; "
         "set it to 72 or more, lower model.order, or count less text"
     )
     monkeypatch.setattr(counting, "MOST_NODES", 30)
     with pytest.raises(DataError) as error:
         count_ngrams(SOME, 3, SIZE, memory=40)
     assert str(error.value) == (
-        "counting n-grams: 36 different ones, but a model holds 30 at most; "
+        "counting n-grams: 36 distinct n-grams, but a model holds 30 at most; "
         "lower model.order (now 3), or count less text"
     )
 

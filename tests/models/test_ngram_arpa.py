@@ -143,15 +143,15 @@ def test_tokens_get_names_that_an_arpa_file_can_hold() -> None:
         (WORDS[:-1], "8 words for a model of 9 tokens; give one for each"),
         (
             (*WORDS[:-1], "bb"),
-            "'bb' stands twice in the vocabulary, which an ARPA file cannot hold; rename it (see arpa_words)",
+            "'bb' is in the vocabulary twice, which an ARPA file cannot hold; rename it (see arpa_words)",
         ),
         (
             (*WORDS[:-1], "a b"),
-            "'a b' is empty or has white space in it, which an ARPA file cannot hold; rename it (see arpa_words)",
+            "'a b' is empty or contains white space, which an ARPA file cannot hold; rename it (see arpa_words)",
         ),
         (
             (*WORDS[:-1], ""),
-            "'' is empty or has white space in it, which an ARPA file cannot hold; rename it (see arpa_words)",
+            "'' is empty or contains white space, which an ARPA file cannot hold; rename it (see arpa_words)",
         ),
     ],
 )
@@ -174,12 +174,12 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     ("old", "new", "line", "trouble"),
     [
         ("\\data\\", "data", 18, "there is no \\data\\, so this is not an ARPA file"),
-        ("ngram 1=5", "ngram 2=5", 3, "'ngram 2=5' where 'ngram 1=' and a number, or an empty line, should stand"),
-        ("ngram 2=3", "ngram 2=x", 4, "'ngram 2=x' where 'ngram 2=' and a number, or an empty line, should stand"),
+        ("ngram 1=5", "ngram 2=5", 3, "'ngram 2=5' instead of 'ngram 1=' and a number, or an empty line"),
+        ("ngram 2=3", "ngram 2=x", 4, "'ngram 2=x' instead of 'ngram 2=' and a number, or an empty line"),
         ("ngram 1=5\nngram 2=3\n", "", 3, "no 'ngram 1=' under \\data\\"),
         ("ngram 2=3", "ngram 2=3000000000", 5, "3,000,000,005 n-grams, but a model holds 2,147,483,647 at most"),
-        ("\\1-grams:", "\\one-grams:", 6, "'\\\\one-grams:' where \\1-grams: should stand"),
-        ("\\2-grams:", "\\3-grams:", 13, "'\\\\3-grams:' where \\2-grams: should stand"),
+        ("\\1-grams:", "\\one-grams:", 6, "'\\\\one-grams:' instead of \\1-grams:"),
+        ("\\2-grams:", "\\3-grams:", 13, "'\\\\3-grams:' instead of \\2-grams:"),
         (
             "-1\tb\t-0.5",
             "-1 b -0.5 x",
@@ -193,19 +193,19 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
             "-0.2\ta b",
             "+0.2\ta b",
             15,
-            "'+0.2 a b' holds what is no number, or a probability above 1; an entry is a log10 probability, 2 words",
+            "'+0.2 a b' has a malformed number, or a probability above 1; an entry is a log10 probability, 2 words",
         ),
         (
             "-0.2\ta b",
             "nan\ta b",
             15,
-            "'nan a b' holds what is no number, or a probability above 1; an entry is a log10 probability, 2 words",
+            "'nan a b' has a malformed number, or a probability above 1; an entry is a log10 probability, 2 words",
         ),
         (
             "-0.5\ta\t-0.125",
             "-0.5\ta\tx",
             10,
-            "'-0.5 a x' holds what is no number, or a probability above 1; "
+            "'-0.5 a x' has a malformed number, or a probability above 1; "
             "an entry is a log10 probability, 1 word and a back-off weight",
         ),
         ("-0.3\tb </s>", "-0.3\ta b", 16, "the same n-gram as in line 15"),
@@ -214,7 +214,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
             "\\end\\",
             "-0.3\tb a",
             18,
-            "'-0.3\\tb a' where \\end\\ should stand; the counts under \\data\\ say that nothing follows",
+            "'-0.3\\tb a' instead of \\end\\; by the counts under \\data\\, all n-grams have been read",
         ),
         ("-0.3\tb </s>\n\n\\end\\\n", "", 15, "the file ends after 2 of 3 2-grams"),
     ],

@@ -117,7 +117,7 @@ def test_a_language_model(tmp_path: Path) -> None:
     settings = WindowModel(kind="window", embedding=8, vectors=TextVectors(file=str(tmp_path / "v"), freeze=True))
     model, words = build_language_model(settings, tokenizer().size), tokenizer()
     assert start_from_vectors(model, settings.vectors, {"file": words}) == [
-        f"vectors: 5 of 5 tokens (100.0 %) start from {tmp_path / 'v'}; all of them stay as they are"
+        f"vectors: 5 of 5 tokens (100.0 %) start from {tmp_path / 'v'}; all of them are frozen"
     ]
     assert not embedding_of(model, "file").weight.requires_grad
 

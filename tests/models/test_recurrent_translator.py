@@ -162,8 +162,8 @@ def test_a_sequence_that_ends_early_has_the_gradients_of_a_shorter_one(placement
     glanced = []
     for announced in (STEPS, 1):
         state = model.start(SOURCE, STEPS)
-        glances = model.decoder.glances(model.decoder.input(TARGET[:, :announced]), state)
-        context = glances(state.recurrent.layers[-1][0])
+        attend = model.decoder.stepwise(model.decoder.input(TARGET[:, :announced]), state)
+        context = attend(state.recurrent.layers[-1][0])
         weights = [*model.encoder.parameters(), *model.decoder.attention.parameters()]
         glanced.append(torch.autograd.grad(context.sin().sum(), weights))
     torch.testing.assert_close(*glanced)

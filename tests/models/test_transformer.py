@@ -11,13 +11,12 @@ from torch import Tensor, nn
 from torch_layers import decoder_layer, encoder_layer, randomize
 
 from regard.attention import POSITIONS, cache
-from regard.attention.kv_memory import PART, taking
+from regard.attention.kv_memory import PART, allocating_with
 from regard.data.batch import Padded
 from regard.errors import UsageError
 from regard.models import TransformerTranslator
 from regard.models.encoders import TransformerEncoder
 from regard.models.encoders import transformer as transformer_encoder
-from regard.models.transformer import build
 from regard.recipe import TransformerModel
 from regard.tap import intervene, record, taps
 
@@ -27,7 +26,9 @@ TARGET = torch.tensor([[2, 5, 6, 7, 4, 8], [2, 8, 4, 4, 5, 6]])
 
 def translator(size: int = 10, **changes: Any) -> TransformerTranslator:
     tiny = {"width": 8, "heads": 2, "feedforward": 12, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0}
-    return build(TransformerModel.model_validate({"kind": "transformer", **tiny, **changes}), size, size)
+    return TransformerTranslator(
+        TransformerModel.model_validate({"kind": "transformer", **tiny, **changes}), size, size
+    )
 
 
 def logits(model: TransformerTranslator, source: Padded = SOURCE, target: Tensor = TARGET) -> Tensor:
@@ -133,7 +134,7 @@ def test_memory_is_taken_for_as_many_tokens_as_the_source_has(monkeypatch: pytes
         state = state if places == 1 else state.branch(torch.arange(2)[:, None].expand(2, places))
         for _ in range(2):
             _, state = model.advance(tokens.repeat_interleave(places, 0), state)
-        kept = [each.keys.kept if places == 1 else each.keys for each in state.caches]
+        kept = [each.keys.parts if places == 1 else each.keys for each in state.caches]
         assert [[part.shape[2] for part in parts.held] for parts in kept] == [[3 * PART]] * len(kept)
     assert {each.expected for each in state.apart().caches} == {width}
 
@@ -141,7 +142,7 @@ def test_memory_is_taken_for_as_many_tokens_as_the_source_has(monkeypatch: pytes
 @torch.no_grad()
 def test_a_copy_of_a_state_stays_as_it_is_when_rows_are_chosen_within_memory() -> None:
     model, tokens = translator().eval(), torch.tensor([[4], [5]])
-    with taking(torch.Tensor.new_empty):
+    with allocating_with(torch.Tensor.new_empty):
         state = model.start(SOURCE, 4)
     copy, expected = state.copy(), model.advance(tokens, model.start(SOURCE, 4))[0]
     chosen = state.select(torch.tensor([1]))
@@ -296,4 +297,4 @@ def test_more_positions_than_were_learned_are_refused_with_both_numbers() -> Non
 def test_one_embedding_for_two_vocabularies_is_refused() -> None:
     settings = TransformerModel(kind="transformer", width=8, tie="all")
     with pytest.raises(UsageError, match="of 9 tokens × width 8 cannot be tied to those of 10 tokens × width 8"):
-        build(settings, 9, 10)
+        TransformerTranslator(settings, 9, 10)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from regard.nn import GRU, Dropout, FeatureDropout, LayerDrop, RecurrentStack, WordDropout
-from regard.nn.dropout import chances, drop
+from regard.nn.dropout import drop, dropout_mask
 
 
 def ones(*shape: int) -> Tensor:
@@ -32,7 +32,7 @@ def test_the_share_of_what_is_dropped_is_the_rate_and_places_are_independent(rat
     """Within four standard deviations; so is the share of neighbors, at distances of those that share a draw, that
     are both dropped."""
     torch.manual_seed(1)
-    gone = (chances(ones(400_000), rate) == 0).double()
+    gone = (dropout_mask(ones(400_000), rate) == 0).double()
     for share, expected in [(gone, rate)] + [(gone[:-apart] * gone[apart:], rate**2) for apart in (1, 2, 3, 4)]:
         assert abs(share.mean().item() - expected) < 4 * (expected * (1 - expected) / 400_000) ** 0.5 + 2**-16
 
@@ -40,7 +40,7 @@ def test_the_share_of_what_is_dropped_is_the_rate_and_places_are_independent(rat
 @pytest.mark.parametrize("rate", [1e-9, 1 - 1e-9])
 def test_rates_beyond_what_is_drawn_are_as_near_as_it_gets(rate: float) -> None:
     torch.manual_seed(1)
-    gone = (chances(ones(10_000), rate) == 0).float().mean().item()
+    gone = (dropout_mask(ones(10_000), rate) == 0).float().mean().item()
     assert gone == pytest.approx(rate, abs=0.001)
 
 

@@ -66,7 +66,7 @@ def test_an_input_that_was_changed_since_is_noticed() -> None:
     weight, x = torch.randn(R, 4, requires_grad=True), torch.randn(2, 4)
     total = StepwiseLinear(torch.zeros(1, 2, R), weight)(x).sum()
     x.mul_(0)
-    with pytest.raises(RuntimeError, match="an input of a sum was changed in place after it was used"):
+    with pytest.raises(RuntimeError, match="an input of a step was changed in place after it was used"):
         total.backward()
 
 
@@ -79,7 +79,7 @@ def test_weights_that_do_not_learn_are_left_alone() -> None:
     with torch.no_grad():
         unlearned = StepwiseLinear(known, weight.clone().requires_grad_())
         torch.testing.assert_close(unlearned(x), known[0] + x @ weight.T)
-    assert not any((*sums._kept, *unlearned._kept))  # which would hold memory that nobody asks for
+    assert not any((*sums._inputs, *unlearned._inputs))  # which would hold memory for nothing
 
 
 def test_in_mixed_precision_a_weight_is_rounded_once() -> None:

@@ -113,8 +113,8 @@ def test_several_write_together_if_all_of_them_copy(folder: Path, translator: Tr
     )
     with pytest.raises(
         UsageError,
-        match=r"^models that copy words of their source and models that do not cannot write together, because the ones "
-        r"can write words that the others have no number for; leave out those that differ in model\.copying$",
+        match=r"^models that copy words of their source cannot be combined with models that do not, because they "
+        r"have words outside the vocabulary; leave out those that differ in model\.copying$",
     ):
         Ensemble([translator.model, silent])
 
@@ -130,8 +130,8 @@ def test_ctranslate2_refuses(tmp_path: Path) -> None:
 def test_a_model_that_copies_must_know_the_words(translator: Translator) -> None:
     with pytest.raises(
         UsageError,
-        match=r"^this model copies words of its source \(model\.copying\), so it must be given a source that knows its "
-        r"words: regard\.data\.batch\.Worded$",
+        match=r"^this model copies words of its source \(model\.copying\), so its source must contain them: give a "
+        r"regard\.data\.batch\.Worded$",
     ):
         decode_all(translator.model, [[4, 5]], Decoding())
 

@@ -168,8 +168,8 @@ def test_the_command(trained: Trained, tmp_path: Path) -> None:
     told = regard("translate", trained.folder, "--glossary", path, *drawn, stdin=stdin)
     assert (told.code, told.out) == (2, "")
     assert told.err == (
-        "regard: forced terms are searched for, and decode.method = 'sample' draws at random, which might never give "
-        "them; set decode.method to 'beam' or 'greedy'\n"
+        "regard: forced terms need a search: decode.method = 'sample' draws at random and may never produce them; "
+        "set decode.method to 'beam' or 'greedy'\n"
     )
     told = regard("translate", trained.folder, "--ignore-case", stdin=stdin)
     assert told.code == 2

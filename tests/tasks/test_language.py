@@ -129,7 +129,7 @@ def test_counting_is_one_step_and_is_not_repeated(tmp_path: Path) -> None:
     assert first.message.startswith("counted, ")
     before = load_weights(tmp_path / "model")
     again = silent(recipe, tmp_path / "model", resume=True)
-    assert again.message.startswith("it has been counted before; the loss is ")
+    assert again.message.startswith("the model is already counted; the loss is ")
     assert again.best == first.best
     after = load_weights(tmp_path / "model")
     assert all(torch.equal(before[name], after[name]) for name in before)
@@ -148,7 +148,7 @@ def test_counting_can_be_stopped(tmp_path: Path) -> None:
     (event,) = count(task, ModelFolder(tmp_path / "model"), interrupted=lambda: True)
     assert isinstance(event, Ended)
     assert event.reason == "interrupted"
-    assert "begins anew with --resume" in event.message
+    assert "starts over with --resume" in event.message
 
 
 def test_other_text_is_refused_when_a_run_goes_on(tmp_path: Path) -> None:

@@ -222,8 +222,8 @@ def test_callers_in_threads_do_not_meet(translator: Translator) -> None:
 
 
 MIXED = (
-    "a recording of this search would mix the rows of its hypotheses and sentences, which move as it goes on; use "
-    "inspect(text), which names every row and column, or record score() of a given output, or a single sentence with "
+    "recording this search would mix the rows of its hypotheses and sentences, which move at every step; use "
+    "inspect(text), which labels every row and column, or record score() of a given output, or a single sentence with "
     "beam=1"
 )
 

@@ -103,5 +103,5 @@ def test_a_tokenizer_is_on_disk_before_it_has_its_name(tmp_path: Path, monkeypat
     monkeypatch.setattr(os, "fsync", lambda file: done.append("fsync") or sync(file))
     monkeypatch.setattr(os, "replace", lambda old, new: done.append("replace") or replace(old, new))
     save_tokenizer(train_tokenizer(recipe.TokenizerSettings(kind="words"), ["ab"]), tmp_path / "source.json")
-    assert done == ["fsync", "replace"]
+    assert done == ["fsync", "replace", "fsync"]
     assert load_tokenizer(tmp_path / "source.json").encode("ab") == [4]

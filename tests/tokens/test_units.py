@@ -59,6 +59,6 @@ def test_tokens_of_a_text_are_those_of_its_words(tokenizer: Subwords, texts: lis
 def test_words_are_not_kept_in_mind_without_end(tokenizer: Subwords, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"Haus {number} {number * 'x'}" for number in range(40)]
     expected = tokenizer.encode_all(texts)
-    monkeypatch.setattr("regard.tokens.subwords._MOST_KNOWN", 30)
+    monkeypatch.setattr("regard.tokens.subwords._MOST_CACHED", 30)
     assert [tokenizer.encode(text) for text in texts] == expected
-    assert sum(map(len, tokenizer._known)) <= 30 + max(map(len, texts))
+    assert sum(map(len, tokenizer._cache)) <= 30 + max(map(len, texts))

@@ -26,5 +26,5 @@ def _write_beside(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
         time.sleep(seconds)
         return save_checkpoint(*arguments)
 
-    monkeypatch.setattr(loop, "writes_beside", lambda device: True)
+    monkeypatch.setattr(loop, "saves_in_background", lambda device: True)
     monkeypatch.setattr(saving, "save_checkpoint", slowly)

@@ -109,7 +109,7 @@ def unfinished(folder: Path) -> list[str]:
 
 
 def writers() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("beside")]
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("background")]
 
 
 def test_steps_go_on_meanwhile_and_whatever_else_comes_finds_it_on_disk(
@@ -121,7 +121,7 @@ def test_steps_go_on_meanwhile_and_whatever_else_comes_finds_it_on_disk(
         assert stepped.wait(SECONDS), "no step was done while a checkpoint waited"
         return save_checkpoint(*arguments)
 
-    monkeypatch.setattr(loop, "writes_beside", lambda device: True)
+    monkeypatch.setattr(loop, "saves_in_background", lambda device: True)
     monkeypatch.setattr(saving, "save_checkpoint", after_a_step)
     for event in train(small(steps=10, average={}), folder):
         if isinstance(event, Step):

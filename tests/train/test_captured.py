@@ -220,7 +220,7 @@ def test_what_is_carried_must_keep_its_shape_to_be_captured() -> None:
     captured.runner.learn(batch, {"all": torch.zeros(4)})
     assert captured.runner.news == [
         "steps are executed eagerly, not as captured CUDA graphs: "
-        "what is carried from one batch to the next changes its names or shapes"
+        "the state carried over to the next batch changes its names or shapes"
     ]
 
 

@@ -148,7 +148,7 @@ def test_what_is_wrong_with_the_model_itself_is_raised(compiler: Compiler) -> No
 
 
 CUDA = torch.device("cuda")
-LESS = ", and compiling pays from 50 million on; train.compile = true compiles it all the same"
+LESS = ", and compiling pays from 50 million on; train.compile = true compiles it anyway"
 
 
 def decided(device: torch.device, tokens_in_pass: int = 0, processes: int = 1, **train: Any) -> Decision:
@@ -213,7 +213,7 @@ def test_where_only_time_ends_a_run_minutes_count() -> None:
     for open_end in ({"epochs": 9}, {"validation": {"patience": 3}}):
         found = decided(CUDA, **timed, **open_end)
         assert not found.compiles
-        assert found.line.startswith("the model is not compiled: how long the run will be is not known; train.compile")
+        assert found.line.startswith("the model is not compiled: the length of the run is unknown; train.compile")
 
 
 def test_without_triton_a_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

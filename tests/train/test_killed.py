@@ -44,7 +44,7 @@ def test_killed_at_random_moments_it_ends_in_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kills: int, beside: bool
 ) -> None:
     train_to_the_end(tmp_path / "whole")
-    monkeypatch.setattr(loop, "writes_beside", lambda device: beside)
+    monkeypatch.setattr(loop, "saves_in_background", lambda device: beside)
     draw, folder = random.Random(kills), tmp_path / "pieces"
     for _ in range(kills):
         process = begin(train_in, folder, task)

@@ -159,7 +159,7 @@ def test_resuming_a_finished_run_ends_at_once_with_the_same_model(
     events = events_of(tmp_path / "whole", everything())
     assert [type(event) for event in events] == [Started, Averaged, Ended]
     assert isinstance(events[0], Started)
-    assert events[0].message == "goes on from step-00000011, after step 11"
+    assert events[0].message == "resumes from step-00000011, after step 11"
     assert_same_bits(final(tmp_path / "whole"), uninterrupted)
 
 
@@ -173,7 +173,7 @@ def test_a_damaged_checkpoint_is_passed_over_and_named(tmp_path: Path, uninterru
     events = events_of(tmp_path / "pieces", everything())
     assert isinstance(events[0], Started)
     assert events[0].message.startswith(f"{damaged}: damaged: its SHA-256 is not the one in checksums.json; ")
-    assert events[0].message.endswith("\ngoes on from step-00000003, after step 3")
+    assert events[0].message.endswith("\nresumes from step-00000003, after step 3")
     assert_same_bits(final(tmp_path / "pieces"), uninterrupted)
 
 
@@ -194,7 +194,7 @@ def test_a_run_without_an_intact_checkpoint_says_so(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"no checkpoint of this run is intact:\n.*model.safetensors: cannot be") as no:
         next(train(everything(), ModelFolder(tmp_path)))
     assert "the last intact checkpoint" not in str(no.value)
-    assert str(no.value).endswith(f"train anew in another folder: `regard train {tmp_path}/recipe.toml --out FOLDER`")
+    assert str(no.value).endswith(f"train again in another folder: `regard train {tmp_path}/recipe.toml --out FOLDER`")
 
 
 def test_state_that_processes_carry_cannot_be_dealt_out_to_another_number_of_them(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_cut_micro_batches_give_the_gradient_of_whole_ones(sizes: list[int], roo
 def test_a_batch_whose_state_is_carried_on_is_not_cut() -> None:
     learner = Learner(small(3, carries=True), CPU, Ranks())
     plan = Plan(1, 8, 0.1, interrupted=False, seconds=0.0)
-    with pytest.raises(torch.OutOfMemoryError, match="is not done in halves"):
+    with pytest.raises(torch.OutOfMemoryError, match="cannot be split"):
         learner.runner.run([points(8)], plan, None)
     carried = {"memory": torch.zeros(3, dtype=torch.float64)}
     with pytest.raises(torch.OutOfMemoryError, match="CUDA out of memory"):
@@ -94,7 +94,7 @@ def test_it_is_said_once_with_the_numbers() -> None:
         learner.runner.run([batch], Plan(step, 6, 0.1, interrupted=False, seconds=0.0), None)
     assert learner.runner.news == [
         "the device's memory does not hold a micro-batch with 6 targets at once (train.batch_tokens = 4096); "
-        "from step 1 on such ones are done in halves: the gradient is the same, it takes longer"
+        "from step 1 on such batches are split: the gradient is the same, but it takes longer"
     ]
 
 
@@ -142,7 +142,7 @@ def test_a_capture_that_does_not_fit_is_given_up_for_halves() -> None:
     steps = steps_of(task, 10)
     found, expected = outcomes(learner, steps), outcomes(whole, steps)
     assert len(learner.runner.news) == 1
-    assert "done in halves" in learner.runner.news[0]
+    assert "such batches are split" in learner.runner.news[0]
     assert learner.runner.sum_up()
     # Rows share no dropout: the losses are alike, not the same.
     assert all(abs(mine[0] - theirs[0]) < 0.5 for mine, theirs in zip(found, expected, strict=True))

@@ -42,7 +42,7 @@ def test_a_run_leaves_recipe_task_files_and_records(tmp_path: Path) -> None:
 def test_a_second_run_does_not_touch_the_first(tmp_path: Path) -> None:
     run(tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(UsageError, match="there is a model here already; go on with it by --resume"):
+    with pytest.raises(UsageError, match="there is a model here already; continue it with --resume"):
         run(tmp_path, steps=99)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
@@ -100,7 +100,7 @@ def test_a_disk_that_is_full_before_the_first_checkpoint_is_met_in_words(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Classify, "save", full)
-    with pytest.raises(TrainingError, match="what the model needs besides weights could not be written: No space left"):
+    with pytest.raises(TrainingError, match="the recipe or a file of the task could not be written: No space left"):
         run(tmp_path)
 
 

@@ -70,7 +70,7 @@ def test_a_run_leaves_vectors_their_recipe_and_how_fast_it_was(recipe: VectorsRe
 
 def test_a_folder_with_vectors_is_not_written_over(recipe: VectorsRecipe, tmp_path: Path) -> None:
     first = learn_vectors(recipe, tmp_path / "run", tell=quiet).vectors
-    with pytest.raises(UsageError, match="there is a model here already; go on with it by --resume"):
+    with pytest.raises(UsageError, match="there is a model here already; continue it with --resume"):
         learn_vectors(recipe, tmp_path / "run", tell=quiet)
     with pytest.raises(UsageError, match=r"this run was begun with vectors.window = 2, but the recipe now says 3"):
         learn_vectors(changed(recipe, window=3), tmp_path / "run", resume=True, tell=quiet)

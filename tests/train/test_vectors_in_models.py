@@ -36,7 +36,7 @@ def train(recipe: Path, out: Path, steps: int, *more: object) -> str:
 def test_said_frozen_resumed_and_loaded_without_the_file(recipe: Path, tmp_path: Path, freeze: bool) -> None:
     change = ("--set", f"model.vectors.freeze={str(freeze).lower()}", "--set", "train.average.decay=0.9")
     said = train(recipe, tmp_path / "whole", 4, *change)
-    stay = "; all of them stay as they are" if freeze else ""
+    stay = "; all of them are frozen" if freeze else ""
     line = f"source vectors: 8 of 8 tokens (100.0 %), 1 of them in lower case, start from {tmp_path}/german{stay}\n"
     assert line in said
     train(recipe, tmp_path / "parts", 2, *change)

@@ -80,5 +80,5 @@ def test_parts_of_a_merge_are_small_and_in_order(
 
 
 def test_too_many_words(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"pairs of 4,000,000,000 words are too many to be numbered; lower data\.most"):
+    with pytest.raises(UsageError, match=r"pairs of 4,000,000,000 words are too many to number; lower data\.most"):
         list(counting(np.zeros(1, np.int32), 4_000_000_000, tmp_path, window=5))

@@ -126,9 +126,9 @@ def test_spellings_of_pairs(tmp_path: Path, content: str) -> None:
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ("a b 1\nc d\n", ":2: 'c d' is not two words and a number; mend or remove the line"),
-        ("a b 1\nc d nan\n", ":2: 'c d nan' is not two words and a number; mend or remove the line"),
-        ("a b\nc d 1\n", ":1: 'a b' is not two words and a number; mend or remove the line"),
+        ("a b 1\nc d\n", ":2: 'c d' is not two words and a number; fix or remove the line"),
+        ("a b 1\nc d nan\n", ":2: 'c d nan' is not two words and a number; fix or remove the line"),
+        ("a b\nc d 1\n", ":1: 'a b' is not two words and a number; fix or remove the line"),
         ("# nothing\n", ": no pairs in this file; a line is two words and a number"),
         (": one\na b c\n", ":2: 3 words instead of 4; a line is one analogy"),
     ],

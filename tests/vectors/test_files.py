@@ -78,12 +78,12 @@ def test_gensim_reads_ours_and_we_read_theirs(tmp_path: Path, binary: bool) -> N
 
 
 MALFORMED: list[tuple[bytes, str]] = [
-    (b"a 1 2\nb 3\n", ":2: 1 value for 'b', but the first line has 2; mend or remove the line"),
-    (b"2 2\na 1 2\nb 3 4 5\n", ":3: 3 values for 'b', but the header says 2; mend or remove the line"),
-    (b"a 1 2\nb 3 x4\n", ":2: 'x4' is not a number; mend or remove the line"),
-    (b"a 1 2\nb 3 1_0\n", ":2: '1_0' is not a number; mend or remove the line"),
-    (b"a 1 2\nb nan 4\n", ":2: 'nan' is no finite number of 32 bits; mend or remove the line"),
-    (b"a 1 2\nb 1e39 4\n", ":2: '1e39' is no finite number of 32 bits; mend or remove the line"),
+    (b"a 1 2\nb 3\n", ":2: 1 value for 'b', but the first line has 2; fix or remove the line"),
+    (b"2 2\na 1 2\nb 3 4 5\n", ":3: 3 values for 'b', but the header says 2; fix or remove the line"),
+    (b"a 1 2\nb 3 x4\n", ":2: 'x4' is not a number; fix or remove the line"),
+    (b"a 1 2\nb 3 1_0\n", ":2: '1_0' is not a number; fix or remove the line"),
+    (b"a 1 2\nb nan 4\n", ":2: 'nan' is not a finite float32 number; fix or remove the line"),
+    (b"a 1 2\nb 1e39 4\n", ":2: '1e39' is not a finite float32 number; fix or remove the line"),
     (b"a 1 2\nb 3 4\na 5 6\n", ":3: 'a' has a vector already, in line 1; remove one of the lines"),
     (
         b"a 1 2\nb\xff 3 4\n",
@@ -99,9 +99,9 @@ MALFORMED: list[tuple[bytes, str]] = [
         b"1 2\na 1 2\nb 3 4\n",
         ":1: the header says 1 vector × 2, but there are 2; the file is cut off, or the header is wrong",
     ),
-    (b"2 3\na 1 2\nb 3 4\n", ":2: 2 values for 'a', but the header says 3; mend or remove the line"),
+    (b"2 3\na 1 2\nb 3 4\n", ":2: 2 values for 'a', but the header says 3; fix or remove the line"),
     (b"", ": the file is empty; name one with vectors, a word and its numbers a line"),
-    (b"\0\1\2", ": neither text nor word2vec's binary form, which begins with a line `V D`"),
+    (b"\0\1\2", ": neither text nor word2vec's binary format, which begins with a line `V D`"),
     (gzip.compress(b"a 1 2\n" * 999)[:-9], ": the gzip data is cut off or damaged; get or pack the file again"),
     (
         b"2 2\na " + struct.pack("<2f", 1, 2) + b"\nb " + struct.pack("<f", 3),
@@ -109,11 +109,11 @@ MALFORMED: list[tuple[bytes, str]] = [
     ),
     (
         b"1 2\na " + struct.pack("<4f", 1, 2, 3, 4),
-        ": the header says 1 vector × 2, but more follows; the header is wrong, or the file is not of this form",
+        ": the header says 1 vector × 2, but more follows; the header is wrong, or the file is not of this format",
     ),
     (
         b"2 2\na " + struct.pack("<2f", 1, 2) + b"\na " + struct.pack("<2f", 3, 4),
-        ": word 2, 'a', has a vector already, as word 1; the file is damaged, or not of this form",
+        ": word 2, 'a', has a vector already, as word 1; the file is damaged, or not of this format",
     ),
     (
         b"2 2\na " + struct.pack("<2f", 1, 2) + b"\n\xff " + struct.pack("<2f", 3, 4),
@@ -123,15 +123,15 @@ MALFORMED: list[tuple[bytes, str]] = [
     (
         b"9999999999999999999 2\na " + struct.pack("<2f", 1, 2),
         ": the header says 9,999,999,999,999,999,999 vectors × 2, for which there is no memory; the header is wrong, "
-        "or the file is not of this form",
+        "or the file is not of this format",
     ),
     (
         b"1 2\na " + struct.pack("<2f", 1, float("nan")),
-        ": word 1, 'a', has a value that is no finite number; the file is damaged, or not of this form",
+        ": word 1, 'a', has a value that is not finite; the file is damaged, or not of this format",
     ),
     (
         b"2 2\na " + struct.pack("<2f", 1, 2) + b"\n" + 5000 * b"\1" + b" " + 9 * b"\1",
-        ": word 2 would be longer than 4096 bytes; the header gives a wrong width, or the file is not of this form",
+        ": word 2 would be longer than 4096 bytes; the header gives a wrong width, or the file is not of this format",
     ),
 ]
 
@@ -167,8 +167,8 @@ def test_the_form_a_name_asks_for() -> None:
         with pytest.raises(UsageError) as raised:
             kind_by_name(Path(name))
         assert str(raised.value) == (
-            f"{name}: the name does not say in which form to write; let it end in .bin, .txt or .vec (or these and "
-            ".gz), or in nothing for the native folder, or say --to 'text', 'binary', 'glove' or 'native'"
+            f"{name}: the name does not tell the format; let it end in .bin, .txt or .vec (also with .gz), use no "
+            "suffix for the native folder, or say --to 'text', 'binary', 'glove' or 'native'"
         )
 
 
@@ -177,7 +177,7 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
         with pytest.raises(UsageError) as raised:
             write_vectors(tmp_path / "a", Vectors([word], np.zeros((1, 1), np.float32)), "text")
         assert str(raised.value) == (
-            f"{word!r}: files of this form cannot hold a word that is empty or has white space in it"
+            f"{word!r}: files of this format cannot hold a word that is empty or contains white space"
         )
     with pytest.raises(UsageError, match=r"cannot be written \(No such file .*\); choose a folder that exists"):
         write_vectors(tmp_path / "none" / "a.txt", random_vectors(), "text")

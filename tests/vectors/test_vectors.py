@@ -118,7 +118,7 @@ def test_repr_says_how_many() -> None:
     [
         ("qeen", "'qeen' is not among the 6 words of these vectors; nearest in spelling: 'queen'"),
         ("Woman", "'Woman' is not among the 6 words of these vectors; nearest in spelling: 'woman' or 'man'"),
-        ("xyz", "'xyz' is not among the 6 words of these vectors; no known word is spelled nearly so"),
+        ("xyz", "'xyz' is not among the 6 words of these vectors; no known word has a similar spelling"),
     ],
 )
 def test_unknown_words(word: str, message: str) -> None:
@@ -144,7 +144,7 @@ def test_what_cannot_be_vectors() -> None:
         Vectors(["a", "b"], np.zeros((3, 2), np.float32))
     with pytest.raises(UsageError, match=r"vectors are a matrix of float32, but this is float64 of shape \(1, 2\)"):
         Vectors(["a"], np.zeros((1, 2)))
-    with pytest.raises(UsageError, match="'a' stands twice among the words; a word has one vector"):
+    with pytest.raises(UsageError, match="'a' is among the words twice; a word has one vector"):
         Vectors(["a", "b", "a"], np.zeros((3, 2), np.float32))["b"]
 
 

@@ -1,4 +1,4 @@
-"""Attention: score, normalize, mix; in one head or many, with masks, positions and memory."""
+"""Attention: score, normalize, mix; with one head or many, masks, positions and caches."""
 
 from regard.attention.attend import Attention, attend
 from regard.attention.cache import KeyValueCache, Lineage, Memory, SharedCache, Unprepared

@@ -1,4 +1,4 @@
-"""v · tanh(q + k) for every pair of a query and a key, in as little memory as its gradient allows."""
+"""v · tanh(q + k) for every pair of a query and a key, with a memory-saving gradient."""
 
 from collections.abc import Callable
 from math import prod
@@ -18,30 +18,29 @@ def tanh_energy(
     key: Float[Tensor, "... K D"],
     energy: Float[Tensor, "*heads D"],
     *,
-    again: bool | None = None,
+    recompute: bool | None = None,
 ) -> Float[Tensor, "... Q K"]:
-    """The scores of additive attention, given what the maps made of queries and keys.
+    """The scores of additive attention, given mapped queries and keys.
 
-    `energy` is one vector v, or one for each head (axis -3 of queries and keys). `again` says whether tanh is computed
-    once more for the gradient instead of being kept, the largest tensor of a model that has one for every step of a
-    decoder; unless it is said, a GPU does, for which it takes no time to speak of. On a CPU, if nobody asks for
-    gradients, there is a loop of our own, which keeps nothing.
+    `energy` is one vector v, or one for each head (axis -3 of queries and keys). With `recompute`, the default on a
+    GPU, where it costs next to nothing, backward computes tanh again instead of saving it: it is the largest tensor of
+    a recurrent decoder, one for each step. On a CPU without gradients a kernel avoids that tensor altogether.
     """
     energies = pick("additive_scores", query, key, energy)
     if energies is not None:
-        return _looped(energies, query, key, energy)
-    again = has_scarce_memory(query.device) if again is None else again
-    scores: Tensor = _TanhEnergy.apply(query, key, energy.to(query.dtype), again)  # type: ignore[no-untyped-call]
+        return _by_kernel(energies, query, key, energy)
+    recompute = has_scarce_memory(query.device) if recompute is None else recompute
+    scores: Tensor = _TanhEnergy.apply(query, key, energy.to(query.dtype), recompute)  # type: ignore[no-untyped-call]
     return scores
 
 
-def _looped(
+def _by_kernel(
     energies: Callable[..., Tensor],
     query: Float[Tensor, "... Q D"],
     key: Float[Tensor, "... K D"],
     energy: Float[Tensor, " D"],
 ) -> Float[Tensor, "... Q K"]:
-    """What the kernel for rows of queries and keys in float32 makes of any."""
+    """Applies a kernel for 3-dimensional float32 tensors to tensors of any leading shape and dtype."""
     leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])  # type: ignore[no-untyped-call]
     rows = [each.expand(*leading, -1, -1).reshape(prod(leading), *each.shape[-2:]).float() for each in (query, key)]
     scores = energies(rows[0], rows[1], energy.float())
@@ -53,26 +52,26 @@ def _hidden(query: Float[Tensor, "... Q D"], key: Float[Tensor, "... K D"]) -> F
 
 
 class _TanhEnergy(torch.autograd.Function):
-    """What autograd would do, with one temporary "... Q K D" less in each direction: tanh overwrites the sum, and v is
-    multiplied in after the sums over keys and queries, where nothing is as large."""
+    """The same as autograd, with one temporary "... Q K D" less in each direction: tanh is computed in place, and v is
+    multiplied in after the sums over keys and queries."""
 
     @staticmethod
-    def forward(ctx: Any, query: Tensor, key: Tensor, energy: Tensor, again: bool) -> Tensor:
+    def forward(ctx: Any, query: Tensor, key: Tensor, energy: Tensor, recompute: bool) -> Tensor:
         hidden = _hidden(query, key)
-        ctx.save_for_backward(energy, *((query, key) if again else (hidden,)))
+        ctx.save_for_backward(energy, *((query, key) if recompute else (hidden,)))
         ctx.shapes = query.shape, key.shape
         return hidden @ energy if energy.ndim == 1 else (hidden @ energy[:, None, :, None]).squeeze(-1)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        (gradient,), (energy, *kept) = gradients, ctx.saved_tensors
-        hidden = kept[0] if len(kept) == 1 else _hidden(*kept)
+        (gradient,), (energy, *saved) = gradients, ctx.saved_tensors
+        hidden = saved[0] if len(saved) == 1 else _hidden(*saved)
         query_shape, key_shape = ctx.shapes
         row = energy if energy.ndim == 1 else energy.unsqueeze(-2)
         inner = torch.ops.aten.tanh_backward(gradient.unsqueeze(-1).expand_as(hidden), hidden)
         of_query = (inner.sum(-2) * row).sum_to_size(query_shape)
-        # One query, as in each step of a recurrent decoder: there is nothing to sum.
+        # With one query, as in each step of a recurrent decoder, there is nothing to sum.
         of_key = (inner.squeeze(-3) if inner.shape[-3] == 1 else inner.sum(-3)).mul_(row).sum_to_size(key_shape)
         if energy.ndim == 1:
             return of_query, of_key, gradient.flatten() @ hidden.flatten(0, -2), None

@@ -3,8 +3,8 @@
     context, weights = attend(query, keys, values, score=Additive(256, 512, hidden=256))
     context, weights = attend(x, x, x)          # self-attention without any parameter
 
-`attend` is the definition. `Attention` is the same as a module, which takes a fast kernel where there is one and has
-taps to look at scores, weights and context; which kernel ran is nobody's business.
+`attend` is the definition. `Attention` is the same as a module, which uses a fast kernel where one applies and has taps
+on scores, weights and context, whichever kernel runs.
 """
 
 import torch
@@ -37,11 +37,11 @@ def attend(
     bias: Float[Tensor, "..."] | None = None,
     prepared: bool = False,
 ) -> tuple[Float[Tensor, "... Q Dv"], Float[Tensor, "... Q K"]]:
-    """Context vectors, and the weights that mixed them from the values.
+    """Context vectors, and the attention weights.
 
-    `mask` is True where a query may attend to a key: the opposite of the masks of `nn.MultiheadAttention`, which are
-    True where it may not; give `~mask` of those, and as `bias` what is added to the scores, such as −inf. Both are
-    broadcast to the scores "... Q K". `prepared` says that `key` comes from `score.prepare`.
+    `mask` is True where a query may attend to a key, the opposite of the masks of `nn.MultiheadAttention` (give `~mask`
+    of those); `bias` is added to the scores. Both are broadcast to the scores "... Q K". `prepared` means that `key`
+    comes from `score.prepare`.
     """
     if mask is not None and getattr(mask, "dtype", torch.bool) != torch.bool:
         raise UsageError(
@@ -64,9 +64,8 @@ def attend(
 class Attention(nn.Module):
     """`attend` as a module, with taps on `scores` (bias added, before the mask), `weights` and `context`.
 
-    Nobody looking, scores that are dot products under softmax go through torch's fused kernels. Looking at the weights
-    computes them beside the kernel; only changing scores or weights takes the plain path. Dropout falls on the
-    weights that mix, not on those that are shown.
+    Dot-product scores with softmax use torch's fused kernels. Recording scores or weights computes them in addition to
+    the kernel; only intervening on them disables it. Recorded weights are without dropout.
     """
 
     def __init__(
@@ -84,7 +83,7 @@ class Attention(nn.Module):
         self.context = Tap("row", "head", "query", "feature")
 
     def prepare(self, key: Float[Tensor, "... K Dk"]) -> Float[Tensor, "... K D"]:
-        """What can be computed once from the keys, for `forward(…, prepared=True)`."""
+        """The part of the score that depends on keys alone, for `forward(…, prepared=True)`."""
         return self.score.prepare(key)
 
     def forward(
@@ -100,8 +99,8 @@ class Attention(nn.Module):
     ) -> Float[Tensor, "B H Q Dv"]:
         """Context of every query.
 
-        H must be a multiple of G: each head of keys and values serves H / G heads of queries. `causal` hides later
-        positions, queries being the last Q of K; it lets kernels skip what is hidden, which a mask tensor does not.
+        Each head of keys and values serves H / G heads of queries. `causal` hides later positions, queries being the
+        last Q of K positions; unlike a mask, it lets kernels skip them.
         """
         key = key if prepared else self.score.prepare(key)
         if causal and query.shape[-2] == 1:
@@ -128,15 +127,15 @@ class Attention(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
         bias: Float[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "N n H Dv"]:
-        """Context of queries that look at what was prepared once for a source.
+        """Context of queries over a source's memory.
 
-        A memory with fewer rows than there are queries, and its mask and bias "M 1 1 S", serves N / M consecutive rows
-        of queries with each of its own, without being repeated: they are taken for more queries of one row.
+        A memory with fewer rows M, and its mask and bias "M 1 1 S", serves N / M consecutive rows of queries with each
+        of its rows. It is not repeated: these queries are folded into one row.
         """
         rows, count, heads, width = query.shape
         places = 1 if rows == len(memory.keys) else max(memory.places(query), 1)
         if places > 1 and (self.scores.watched or self.weights.watched or self.context.watched):
-            # Whoever looks is shown as many rows of weights as there are rows of queries.
+            # Recordings have one row of weights per row of queries.
             mask, bias = (None if each is None else each.repeat_interleave(places, 0) for each in (mask, bias))
             memory, places = memory.repeat(places), 1
         folded = query.reshape(rows // places, places * count, heads, width).transpose(1, 2)
@@ -144,7 +143,7 @@ class Attention(nn.Module):
         return context.transpose(1, 2).reshape(rows, count, heads, context.shape[-1])
 
     def _weigh(self, query: Tensor, key: Tensor, mask: Tensor | None, bias: Tensor | None, causal: bool) -> Tensor:
-        """The weights by the definition, through the taps."""
+        """The weights by definition, through the taps."""
         if causal:
             mask = masks.combine(mask, masks.causal(query.shape[-2], key.shape[-2], device=query.device))
         scores = self.scores(_scores(self.score, query, key, bias, prepared=True))
@@ -157,13 +156,13 @@ class Attention(nn.Module):
         assert isinstance(self.score, DotScore)
         query, scale = self.score.transform(query), self.score.scale
         queries, keys = query.shape[-2], key.shape[-2]
-        # The kernels' own causal mask counts from the first key, so it serves only when all positions are queries.
+        # The kernels' causal mask is aligned to the first key, so it is right only if all positions are queries.
         triangle = False
         if causal and mask is None and bias is None and queries == keys:
             triangle = True
         elif causal:
             mask = masks.combine(mask, masks.causal(queries, keys, device=query.device))
-        # Masks as 0 and −inf: given booleans, cuDNN's kernel lets a query that may see nothing see everything.
+        # Masks as 0 and −inf: with booleans, cuDNN's kernel lets a fully masked query see everything.
         if bias is None:
             bias = None if mask is None else masks.additive(mask, query.dtype)
         elif mask is not None:
@@ -191,5 +190,5 @@ def _scores(score: Score, query: Tensor, key: Tensor, bias: Tensor | None, prepa
 
 
 def _visible(mask: Tensor | None, bias: Tensor | None) -> Tensor | None:
-    """The mask, and no sight of what a bias of −inf hides: so a row of it gives zeros, as from the fused kernels."""
+    """The mask without entries of bias −inf, so that a row of −inf gives zeros, as in the fused kernels."""
     return mask if bias is None else masks.combine(mask, ~bias.isneginf())

@@ -1,4 +1,4 @@
-"""Products of many query heads with fewer key heads (Ainslie et al. 2023), without repeating the keys in memory."""
+"""Products of query heads with fewer, grouped key heads (Ainslie et al. 2023), without repeating the keys."""
 
 from jaxtyping import Float
 from torch import Tensor
@@ -17,12 +17,12 @@ def grouped_matmul(left: Float[Tensor, "... R X"], right: Float[Tensor, "... X C
 
 
 def repeat_groups(query: Float[Tensor, "... Q Dq"], key: Float[Tensor, "... K Dk"]) -> Float[Tensor, "... K Dk"]:
-    """The keys with as many heads as the queries have."""
+    """The keys, repeated to as many heads as the queries have."""
     return repeat_heads(key, query.shape[-3]) if _grouped(query, key) else key
 
 
 def repeat_heads(key: Float[Tensor, "... G K Dk"], heads: int) -> Float[Tensor, "... H K Dk"]:
-    """Each head of the keys heads / groups times in a row."""
+    """Repeats each head of the keys heads / groups times."""
     if key.shape[-3] == heads:
         return key
     return key.repeat_interleave(heads // key.shape[-3], dim=-3)

@@ -1,4 +1,4 @@
-"""Attention in several heads at once (Vaswani et al. 2017), with any score, grouped keys and a cache.
+"""Multi-head attention (Vaswani et al. 2017), with any score, grouped keys and a cache.
 
 heads = Heads(512, 8, causal=True)
 y = heads(x)                                       # self-attention
@@ -25,16 +25,16 @@ from regard.errors import UsageError, one_of
 class Heads(nn.Module):
     """Multi-head attention, with taps `scores`, `weights` ("B H Q K") and `context` ("B H Q D").
 
-    width         width of what comes in and goes out
+    width         width of inputs and outputs
     heads         number of heads; each has width / heads features
     groups        heads of keys and values, each shared by heads / groups heads of queries; 0 means as many as `heads`
-    source_width  width of the source in cross-attention, where it differs
+    source_width  width of the source in cross-attention, if it differs
     score         a name from `SCORES`, or a score or function for queries and keys "B H Q D" of one head's width
     normalizer    a name from `NORMALIZERS`, or a function
-    position      what turns queries and keys or adds to the scores of self-attention
-    causal        whether self-attention sees only a position itself and what came before
+    position      rotates queries and keys, or adds a bias to the scores, of self-attention
+    causal        whether positions of self-attention see only themselves and earlier ones
     dropout       share of weights dropped in training
-    hidden        width inside additive scores; 0 means that of a head
+    hidden        hidden width of additive scores; 0 means that of a head
     """
 
     def __init__(
@@ -60,24 +60,24 @@ class Heads(nn.Module):
         self.source_width = source_width or width
         self.causal = causal
         self.position = position or Position()
-        # One matrix for queries, keys and values together, unless queries and source differ in width.
+        # One matrix for queries, keys and values, unless queries and source differ in width.
         fused = self.source_width == width
         self.inward = nn.Linear(width, (heads + 2 * self.groups) * self.width if fused else width)
         self.source = None if fused else nn.Linear(self.source_width, 2 * self.groups * self.width)
         self.outward = nn.Linear(width, width)
         attention = Attention(_score(score, self.width, hidden or self.width, heads), normalizer, dropout)
-        # Registered here before `attention` is: so their names are `….weights`, not `….attention.weights`.
+        # Registered before `attention`, so that their names are `….weights`, not `….attention.weights`.
         self.scores, self.weights, self.context = attention.scores, attention.weights, attention.context
         self.attention = attention
         self.reset()
 
     @property
     def watched(self) -> bool:
-        """Whether somebody looks at the scores, the weights or the context."""
+        """Whether scores, weights or context are recorded or replaced."""
         return self.scores.watched or self.weights.watched or self.context.watched
 
     def reset(self) -> None:
-        """Fresh projections: Glorot and Bengio (2010), each head's queries, keys and values alike; biases zero."""
+        """Initializes the projections: Glorot and Bengio (2010) with each head's width, biases zero."""
         for linear in filter(None, (self.inward, self.source, self.outward)):
             bound = (6 / (linear.in_features + self.heads * self.width)) ** 0.5
             nn.init.uniform_(linear.weight, -bound, bound)
@@ -92,42 +92,42 @@ class Heads(nn.Module):
         cache: KeyValueCache | SharedCache | None = None,
         distances: Int[Tensor, "B Q K"] | None = None,
     ) -> Float[Tensor, "B Q E"]:
-        """Self-attention; with a cache, of positions that follow those in it, which are seen too.
+        """Self-attention; with a cache, x continues the positions in it, which are visible too.
 
-        `mask` and `bias` are broadcast to "B H Q K", K counting what is in the cache; `distances` are those of a tree.
-        A cache that hypotheses share takes one position of each at a time, and a bias that hides what is not theirs.
+        `mask` and `bias` are broadcast to "B H Q K", where K includes the cache; `distances` are those of a tree. A
+        shared cache takes one position of each hypothesis at a time, and needs the bias of its lineage.
         """
         if self.source is not None:
             raise UsageError(
                 f"heads with queries of width {self.inward.in_features} and a source of width {self.source_width} "
-                "cannot look at the queries themselves; use remember and look, or equal widths"
+                "cannot do self-attention; use remember and look, or equal widths"
             )
         offset = 0 if cache is None else cache.length
-        # Split rather than sliced: gradients are then laid side by side, and not each added to a tensor of zeros.
+        # Split rather than sliced: the gradient is then one concatenation, not a sum of zero-padded tensors.
         vectors = self.inward(x).unflatten(2, (-1, self.width))
         parts = torch.split(vectors, [self.heads + self.groups, self.groups], 2)
-        turned, value = (part.transpose(1, 2) for part in parts)
-        query, key = torch.split(self.position.rotate(turned, offset), [self.heads, self.groups], 1)
+        query_key, value = (part.transpose(1, 2) for part in parts)
+        query, key = torch.split(self.position.rotate(query_key, offset), [self.heads, self.groups], 1)
         key = self.attention.prepare(key)
         if cache is not None:
             key, value = cache.append(key, value)
         if isinstance(cache, SharedCache):
-            placed = self.position.bias(query, cache.length, offset, distances)
-            bias = _sum(bias, None if placed is None else cache.spread(placed))
+            by_position = self.position.bias(query, cache.length, offset, distances)
+            bias = _sum(bias, None if by_position is None else cache.spread(by_position))
             folded = self.attention(cache.fold(query), key, value, mask=mask, bias=bias, prepared=True)
             return self._join(cache.unfold(folded))
         bias = _sum(bias, self.position.bias(query, key.shape[-2], offset, distances))
         return self._join(self.attention(query, key, value, mask=mask, bias=bias, causal=self.causal, prepared=True))
 
     def note(self, x: Float[Tensor, "B T E"], cache: KeyValueCache) -> None:
-        """Puts positions into a cache for later ones to see, without a look from them."""
+        """Appends positions to a cache without computing their attention."""
         rows = self.heads * self.width
         vectors = self._split(F.linear(x, self.inward.weight[rows:], self.inward.bias[rows:]))
         key = self.attention.prepare(self.position.rotate(vectors[:, : self.groups], cache.length))
         cache.append(key, vectors[:, self.groups :])
 
     def remember(self, source: Float[Tensor, "B S Es"]) -> Memory:
-        """Keys and values of a source, once for all queries."""
+        """Keys and values of a source, computed once for all queries."""
         if self.source is not None:
             vectors = self._split(self.source(source))
         else:
@@ -143,9 +143,9 @@ class Heads(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
         bias: Float[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "B Q E"]:
-        """Cross-attention to what was remembered. Positions have no say: order in the source is not order here.
+        """Cross-attention to a source's memory, without positions.
 
-        A memory and its mask and bias, "M 1 1 S", may have fewer rows: each then serves B / M consecutive rows of x.
+        A memory, and its mask and bias "M 1 1 S", may have fewer rows: each serves B / M consecutive rows of x.
         """
         rows = self.heads * self.width
         query = F.linear(x, self.inward.weight[:rows], self.inward.bias[:rows])
@@ -172,7 +172,6 @@ def _score(score: str | Score | ScoreFunction, width: int, hidden: int, heads: i
 
 
 def _sum(bias: Tensor | None, other: Tensor | None) -> Tensor | None:
-    """Of two things added to scores, each of which may be missing."""
     if bias is None or other is None:
         return other if bias is None else bias
     return bias + other

@@ -1,4 +1,4 @@
-"""Memory for what attention keeps: where it is taken from, and how it grows."""
+"""Memory of key-value caches: how it is allocated, and how it grows."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,46 +13,44 @@ from torch import Tensor
 from regard.device import has_scarce_memory
 
 ROOM = 32
-"""Memory that is moved when it is filled is taken for so many positions at first."""
+"""Initial number of positions of memory that is moved when full."""
 PART, SHARE = 8, 8
-"""Memory that grows in parts is taken for multiples of so many, and grows by one in so many of those that there are."""
+"""Memory that grows in parts has multiples of PART positions, and grows by one in SHARE of those it has."""
 
 
 class KvMemory:
-    """What attention reads, in memory of its own, which is no weight's: whatever a step of decoding does to it may be
-    done twice, with the same result. To choose among its rows may not, and is no part of a step."""
+    """Attention state, not weights. Decoding steps write to it idempotently, so a step may be replayed; selecting rows
+    is not idempotent and happens between steps."""
 
 
-Taker = Callable[[Tensor, int], Tensor]
-"""Gives memory for so many numbers or more, in the format and on the device of a tensor."""
+Allocator = Callable[[Tensor, int], Tensor]
+"""Allocates at least this many elements, with the dtype and device of a tensor."""
 
-_taker: ContextVar[Taker | None] = ContextVar("taker", default=None)
+_allocator: ContextVar[Allocator | None] = ContextVar("allocator", default=None)
 
 
 @contextmanager
-def taking(taker: Taker) -> Iterator[None]:
-    """Memory for what is kept is taken from there while the block runs: captured steps have places for it."""
-    token = _taker.set(taker)
+def allocating_with(allocator: Allocator) -> Iterator[None]:
+    """`KvMemory` is allocated by `allocator` while the block runs: captured steps have fixed buffers for it."""
+    token = _allocator.set(allocator)
     try:
         yield
     finally:
-        _taker.reset(token)
+        _allocator.reset(token)
 
 
-def has_places() -> bool:
-    """Whether there are places for what is kept."""
-    return _taker.get() is not None
+def has_allocator() -> bool:
+    return _allocator.get() is not None
 
 
-def taken(like: Tensor, *shape: int) -> Tensor:
-    """Memory for what is kept."""
+def allocate(like: Tensor, *shape: int) -> Tensor:
     size = prod(shape)
     return _memory(like, size)[:size].view(shape)
 
 
-def taken_for(like: Tensor, room: int, most: int, before: Sequence[int], after: Sequence[int]) -> Tensor:
-    """Memory for so many positions, between other dimensions; for more of them, though not for more than `most`, where
-    there is more memory in any case."""
+def allocate_positions(like: Tensor, room: int, most: int, before: Sequence[int], after: Sequence[int]) -> Tensor:
+    """Memory for `room` positions, between other dimensions; for up to `most` if the allocator returns more than asked
+    for."""
     each = max(prod(before) * prod(after), 1)
     memory = _memory(like, each * room)
     room = min(max(memory.numel() // each // PART * PART, room), most)
@@ -60,47 +58,46 @@ def taken_for(like: Tensor, room: int, most: int, before: Sequence[int], after: 
 
 
 def _memory(like: Tensor, size: int) -> Tensor:
-    taker = _taker.get()
-    return like.new_empty(size) if taker is None else taker(like, size)
+    allocator = _allocator.get()
+    return like.new_empty(size) if allocator is None else allocator(like, size)
 
 
 def grows_in_parts(tensor: Tensor) -> bool:
-    """Whether memory such as a tensor's grows part by part."""
+    """Whether memory on a tensor's device grows part by part."""
     return has_scarce_memory(tensor.device)
 
 
 @dataclass(frozen=True)
 class Parts(KvMemory):
-    """Memory for positions, the third dimension, which grows when they are filled.
+    """Memory for positions, the third dimension, which grows when it is full.
 
-    As a rule twice as much is taken then, and all is moved there: it is read at every step, and sooner in one piece. On
-    a CUDA device it is memory that is scarce, and steps that were captured keep what they have for ever. There a part
-    is added, and whoever reads is given all parts joined; most outputs are no longer than was expected, and have one.
+    By default it doubles and everything is moved, because it is read at every step and faster in one piece. On a CUDA
+    device memory is scarce, and captured steps never release theirs: there a part is added, and reads concatenate the
+    parts. Most outputs are no longer than expected and have one part.
     """
 
     held: tuple[Float[Tensor, "N G _ *features"], ...] = ()
-    """As many positions as each has room for."""
 
     @property
     def room(self) -> int:
-        """For so many positions."""
+        """Number of positions that fit."""
         return sum(part.shape[2] for part in self.held)
 
     def filled(self, length: int) -> Float[Tensor, "N G K *features"]:
-        """The first so many of them."""
+        """The first `length` positions."""
         is_first = self.held[0].shape[2] >= length
         return (self.held[0] if is_first else torch.cat(self.held, 2))[:, :, :length]
 
     def extended(self, end: int, expected: int, capacity: int, make: Callable[[int, int], Tensor]) -> "Parts":
-        """With a part more, so that there is room for `end` positions, of which there will be `capacity` at most, and
-        probably as many as are `expected`. `make` gives memory for a number of them, and for another at most."""
+        """Adds a part, so that `end` positions fit; there will be `capacity` at most, and probably `expected`.
+        `make(room, most)` allocates between `room` and `most` positions."""
         have = self.room
         part = have // SHARE if have else expected
         more = max(-(-part // PART) * PART, end - have)
         return Parts((*self.held, make(min(more, capacity - have), capacity - have)))
 
     def moved(self, end: int, length: int, capacity: int, make: Callable[[int, int], Tensor]) -> "Parts":
-        """The same, with the `length` positions that are filled, in one piece of memory that is twice as large."""
+        """Moves the first `length` positions to one larger piece of memory."""
         room = ROOM
         while room < end:
             room *= 2
@@ -110,7 +107,7 @@ class Parts(KvMemory):
         return Parts((wider,))
 
     def write(self, piece: Float[Tensor, "N G n *features"], at: int) -> None:
-        """Writes positions, from one on."""
+        """Writes positions from `at` on."""
         begin = 0
         for part in self.held:
             first, last = max(at, begin), min(at + piece.shape[2], begin + part.shape[2])
@@ -119,7 +116,7 @@ class Parts(KvMemory):
             begin += part.shape[2]
 
     def place(self, position: int) -> tuple[Float[Tensor, "N G _ *features"], int]:
-        """The part in which a position is, and its place there."""
+        """The part that holds a position, and the position's index there."""
         for part in self.held:
             if position < part.shape[2]:
                 return part, position
@@ -127,8 +124,7 @@ class Parts(KvMemory):
         raise IndexError(f"no part holds position {position + self.room} of {self.room}")
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "Parts":
-        """What a function makes of each part."""
         return Parts(tuple(map(function, self.held)))
 
 
-NOTHING = Parts()
+EMPTY = Parts()

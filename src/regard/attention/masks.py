@@ -1,7 +1,7 @@
-"""Who may look at whom: boolean masks, True = may attend; the masks of `nn.MultiheadAttention` are the opposite.
+"""Boolean attention masks, True = may attend: the opposite of the masks of `nn.MultiheadAttention`.
 
 A mask is broadcast to the scores "B H Q K". The queries are positions `offset … offset + queries - 1` of the sequence
-whose positions 0 … keys - 1 are the keys; by default they are its last ones, as when decoding goes on from a cache.
+whose positions 0 … keys - 1 are the keys; by default they are the last ones, as in decoding with a cache.
 """
 
 import torch
@@ -16,7 +16,7 @@ from regard.misuse import explained
 def causal(
     queries: int, keys: int | None = None, offset: int | None = None, device: torch.device | None = None
 ) -> Bool[Tensor, "Q K"]:
-    """Each position sees itself and what came before (True = may attend)."""
+    """Each position sees itself and earlier ones (True = may attend)."""
     return _distances(queries, keys, offset, device) <= 0
 
 
@@ -30,9 +30,10 @@ def window(
     causal: bool = False,
     device: torch.device | None = None,
 ) -> Bool[Tensor, "Q K"]:
-    """Each position sees itself and `size` positions to either side, or only back when `causal` (True = may attend)."""
+    """Each position sees itself and `size` positions on either side, or only earlier ones if `causal` (True = may
+    attend)."""
     if size < 0:
-        raise UsageError(f"a window of size = {size} shows nothing; give 0 (a position sees itself alone) or more")
+        raise UsageError(f"size = {size} of a window is negative; give 0 (each position sees only itself) or more")
     distances = _distances(queries, keys, offset, device)
     near = distances >= -size
     return near & (distances <= (0 if causal else size))
@@ -46,20 +47,20 @@ def padding(keep: Bool[Tensor, "B K"]) -> Bool[Tensor, "B 1 1 K"]:
 
 
 def same(queries: Int[Tensor, "B Q"], keys: Int[Tensor, "B K"]) -> Bool[Tensor, "B 1 Q K"]:
-    """Every query sees the keys that have its number: sequences that share a row do not see each other."""
+    """Every query sees the keys with its number: sequences packed into one row do not see each other."""
     return queries[:, None, :, None] == keys[:, None, None, :]
 
 
 def additive(mask: Bool[Tensor, "*shape"], dtype: torch.dtype) -> Float[Tensor, "*shape"]:
-    """The mask as what is added to scores: nothing where one may attend, −inf elsewhere."""
+    """The mask as a bias: 0 where one may attend, −inf elsewhere."""
     if mask.is_cuda:
-        return mask.to(dtype).log_()  # two kernels; the choice between two numbers makes tensors of them first
+        return mask.to(dtype).log_()  # two kernels; `where` would first make tensors of its two numbers
     return torch.where(mask, 0.0, -torch.inf).to(dtype)
 
 
 @explained
 def combine(*masks: Bool[Tensor, "..."] | None) -> Bool[Tensor, "..."] | None:
-    """What all masks allow; `None` allows everything."""
+    """The conjunction of masks; `None` allows everything."""
     combined: Tensor | None = None
     for mask in masks:
         if mask is not None:

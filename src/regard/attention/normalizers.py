@@ -1,7 +1,7 @@
 """How scores become weights: along the last axis, non-negative, summing to one.
 
-A normalizer takes scores "... K" and a boolean mask that is broadcast to them (True = may attend, `None` = all may);
-what is masked gets exactly zero, and a row that may see nothing gets zeros, with zero gradients.
+A normalizer takes scores "... K" and a boolean mask that is broadcast to them (True = may attend, `None` = all may).
+Masked entries get exactly zero; a fully masked row gets zeros, with zero gradients.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ def softmax(scores: Float[Tensor, "*rows K"], mask: Bool[Tensor, "..."] | None =
 
 @explained
 def sparsemax(scores: Float[Tensor, "*rows K"], mask: Bool[Tensor, "..."] | None = None) -> Float[Tensor, "*rows K"]:
-    """The point of the simplex nearest to the scores (Martins and Astudillo 2016): most keys get nothing."""
+    """The point of the simplex nearest to the scores (Martins and Astudillo 2016): most keys get zero."""
     return _masked(_Sparsemax.apply, scores, mask)
 
 
@@ -65,8 +65,8 @@ def _masked(normalize: Callable[[Tensor], Tensor], scores: Tensor, mask: Tensor 
     if mask is None:
         return normalize(scores)
     hidden = ~mask
-    # The least finite number instead of -inf keeps a row that may see nothing finite, forwards and backwards,
-    # until the second fill makes it zero.
+    # The lowest finite value instead of -inf keeps fully masked rows free of NaN, forward and backward, until the
+    # second fill makes them zero.
     weights = normalize(scores.masked_fill(hidden, torch.finfo(scores.dtype).min))
     return weights.masked_fill(hidden, 0)
 
@@ -74,8 +74,7 @@ def _masked(normalize: Callable[[Tensor], Tensor], scores: Tensor, mask: Tensor 
 def _shifted(scores: Tensor) -> Tensor:
     """Scores with maximum 0 in every row, in float32 or better.
 
-    Thresholds lie in [-1, 0) then: what is below -2 has no weight wherever it lies, and cutting it off there keeps
-    sums accurate.
+    Thresholds are then in [-1, 0): a score below -2 has zero weight in any case, and clamping it keeps sums accurate.
     """
     exact = scores.to(torch.promote_types(scores.dtype, torch.float32))
     return (exact - exact.amax(-1, keepdim=True)).clamp_min(-2)

@@ -1,9 +1,8 @@
-"""How attention knows order. Without positions, a set of vectors is all it sees.
+"""Positions, without which attention sees an unordered set of vectors.
 
-A position acts in one of three places, and leaves the others as they are:
-`embed` adds to the embeddings (sinusoidal, learned), `rotate` turns queries and keys (rotary), `bias` adds to the
-scores (ALiBi, relative, tree distances). `offset` is the position of the first vector given: however a sequence is cut
-into pieces, each vector is treated as what it is in the whole.
+Each kind acts in one of three places: `embed` adds to the embeddings (sinusoidal, learned), `rotate` rotates queries
+and keys (rotary), `bias` adds to the scores (ALiBi, relative, tree distances). `offset` is the position of the first
+vector, for sequences that are given in pieces.
 """
 
 import math
@@ -19,29 +18,29 @@ from regard.errors import UsageError
 from regard.recipe import names
 
 FIRST = 1024
-"""Positions whose angles a model has from the beginning."""
+"""Initial length of the table of angles."""
 
 
 class Position(nn.Module):
-    """No position at all; the other kinds replace what they need."""
+    """No positions; other kinds override one method."""
 
     embeds = False
-    """Whether it acts on embeddings, so that a model has one of it, rather than in the heads of each layer."""
+    """Whether it acts on embeddings, once per model, rather than in the heads of each layer."""
 
     def embed(
         self, x: Float[Tensor, "B T E"], offset: int = 0, places: Int[Tensor, "B T"] | None = None
     ) -> Float[Tensor, "B T E"]:
-        """Embeddings that know their positions; `places` says them where they do not just count from `offset` on."""
+        """Adds positions to embeddings; `places` are the positions if they are not consecutive from `offset`."""
         return x
 
     def rotate(self, x: Float[Tensor, "B H T D"], offset: int = 0) -> Float[Tensor, "B H T D"]:
-        """Queries or keys that know their positions."""
+        """Rotates queries or keys according to their positions."""
         return x
 
     def bias(
         self, query: Float[Tensor, "B H Q D"], keys: int, offset: int = 0, distances: Int[Tensor, "B Q K"] | None = None
     ) -> Float[Tensor, "..."] | None:
-        """What is added to the scores of queries at `offset …` with keys at 0 … keys − 1; broadcast to "B H Q K"."""
+        """A bias of the scores of queries at `offset …` with keys at 0 … keys − 1; broadcast to "B H Q K"."""
         return None
 
 
@@ -68,7 +67,7 @@ class Learned(Position):
 
     def __init__(self, width: int, longest: int) -> None:
         super().__init__()
-        # As large as the embeddings they are added to; smaller ones take several times longer to be noticed.
+        # With the variance of the embeddings they are added to; smaller ones are learned several times slower.
         self.weight = nn.Parameter(torch.randn(longest, width))
 
     def embed(
@@ -86,7 +85,7 @@ class Learned(Position):
 
 
 class Rotary(Position):
-    """Queries and keys turned by angles that grow with their position, so that their product knows the distance
+    """Rotates queries and keys by angles proportional to their positions, so that their product depends on the distance
     (Su et al. 2021). Feature i is paired with feature i + D/2."""
 
     def __init__(self, head_width: int) -> None:
@@ -104,9 +103,9 @@ class Rotary(Position):
 
 
 class Alibi(Position):
-    """A penalty on the score that grows linearly with distance, with another slope in each head (Press et al. 2022).
+    """A penalty on the score linear in the distance, with a different slope for each head (Press et al. 2022).
 
-    Where later positions are visible too (encoders), distance counts in both directions alike.
+    Where later positions are visible (encoders), distances are absolute.
     """
 
     slopes: Tensor
@@ -120,16 +119,15 @@ class Alibi(Position):
     ) -> Float[Tensor, "..."] | None:
         places = torch.arange(keys, device=query.device)
         apart = (places - places[offset : offset + query.shape[-2], None]).abs()
-        # In the slopes' own precision: half-precision formats cannot even count the farther distances.
+        # In the slopes' precision: half precision cannot represent large distances.
         return (apart * -self.slopes[:, None, None]).to(query.dtype)
 
 
 class Relative(Position):
-    """A learned vector for each distance from −clip to clip, which queries are compared with (Shaw et al. 2018).
+    """A learned vector for each distance from −clip to clip, whose product with the query is added to the score (Shaw
+    et al. 2018). A layer's heads share the vectors.
 
-    Keys only: Shaw et al. find that vectors added to the values do not help beside these, and without them fast
-    kernels serve. A layer's heads share the vectors. With scaled dot products the sum is theirs; other scores get the
-    same term added.
+    Keys only: Shaw et al. find no gain from vectors added to the values as well, and without them fused kernels apply.
     """
 
     def __init__(self, head_width: int, clip: int) -> None:
@@ -141,18 +139,18 @@ class Relative(Position):
         self, query: Float[Tensor, "B H Q D"], keys: int, offset: int = 0, distances: Int[Tensor, "B Q K"] | None = None
     ) -> Float[Tensor, "..."] | None:
         queries = query.shape[-2]
-        # One column for each distance that occurs, from that of the last query to the first key on upwards.
+        # One column for each distance that occurs, beginning with that from the last query to the first key.
         columns = self._spread(1 - offset - queries, keys - 1 - offset)
         products: Tensor = (query * query.shape[-1] ** -0.5) @ columns.mT
         if queries == 1:
             return products
-        # Row i needs the columns from queries − 1 − i on. With one element less per row, rows shift by themselves;
-        # indexing would do the same, but its gradient sums in no fixed order on GPUs.
+        # Row i needs the columns from queries − 1 − i on: a view with rows shorter by one shifts them. Indexing would
+        # do the same, but its gradient is not deterministic on GPUs.
         shifted = products.flatten(-2)[..., queries - 1 : -1].view(*query.shape[:-1], len(columns) - 1)
         return shifted[..., :keys]
 
     def _spread(self, least: int, most: int) -> Tensor:
-        """The vectors of the distances least … most; those beyond the clip repeat the outermost."""
+        """The vectors of the distances least … most, clipped."""
         inside = self.weight[max(least, -self.clip) + self.clip : max(most + self.clip + 1, 0)]
         before = self.weight[:1].expand(max(min(-self.clip, most + 1) - least, 0), -1)
         after = self.weight[-1:].expand(max(most - max(self.clip, least - 1), 0), -1)
@@ -160,10 +158,10 @@ class Relative(Position):
 
 
 class TreeDistance(Position):
-    """A learned vector for each distance in a dependency tree, which queries are compared with: the relative structural
-    positions of Wang et al. 2019, as steps along the tree's edges, without a direction.
+    """A learned vector for each distance in a dependency tree, whose product with the query is added to the score: the
+    relative structural positions of Wang et al. 2019, without a direction.
 
-    The distances come with each batch, from `tree_distances`; those above `clip` count as `clip`.
+    The distances come with each batch, from `tree_distances`, and are clipped at `clip`.
     """
 
     def __init__(self, head_width: int, clip: int) -> None:
@@ -175,10 +173,9 @@ class TreeDistance(Position):
         self, query: Float[Tensor, "B H Q D"], keys: int, offset: int = 0, distances: Int[Tensor, "B Q K"] | None = None
     ) -> Float[Tensor, "..."] | None:
         if distances is None:
-            raise UsageError("positions in a tree need its distances; give distances=tree_distances(parents)")
+            raise UsageError("tree positions need the tree's distances; give distances=tree_distances(parents)")
         products: Tensor = (query * query.shape[-1] ** -0.5) @ self.weight.mT
-        # A product picks each distance's column; indexing would do the same, but its gradient sums in no fixed order
-        # on GPUs.
+        # A one-hot product, because the gradient of indexing is not deterministic on GPUs.
         chosen = F.one_hot(distances.clamp(max=self.clip), self.clip + 1).to(products.dtype)
         return torch.einsum("bhqc,bqkc->bhqk", products, chosen)
 
@@ -217,10 +214,10 @@ def alibi(width: int, heads: int, *, longest: int, clip: int) -> Position:
 
 
 class _Angles(nn.Module):
-    """Sines and cosines of position / 10000^(2i/width) for the first positions, and for more at need.
+    """A growing table of sines and cosines of position / 10000^(2i/width).
 
-    They are kept as whole numbers of the same bits: so they go with a model to any device, and none of them is rounded
-    when the model changes its precision.
+    It is stored as an int32 view of the float32 values, so that it follows the model to any device but is not rounded
+    when the model changes its dtype.
     """
 
     bits: Int32[Tensor, "length width"]
@@ -230,7 +227,7 @@ class _Angles(nn.Module):
         self.width, self.interleaved = width, interleaved
         self.register_buffer("bits", self._bits(FIRST), persistent=False)
         self.outgrown: list[Tensor] = []
-        """Kept, because a captured step may still read them; all together they are no larger than the present ones."""
+        """Old tables, which captured steps may still read; together they are no larger than the current one."""
 
     def forward(self, like: Tensor, offset: int, count: int) -> Float[Tensor, "count width"]:
         """Rows offset … offset + count − 1, in float32 or better."""
@@ -247,7 +244,7 @@ class _Angles(nn.Module):
         return self._compute(length).to(device, torch.float32).view(torch.int32)
 
     def _compute(self, length: int) -> Float64[Tensor, "length width"]:
-        # In float64 on the CPU: float32 angles of far positions would have lost their fraction of a turn.
+        # In float64 on the CPU: float32 angles of large positions would have lost their fraction.
         pairs = -(-self.width // 2)
         wavelengths = 10000 ** (torch.arange(pairs, dtype=torch.float64) * 2 / self.width)
         angles = torch.arange(length, dtype=torch.float64)[:, None] / wavelengths
@@ -256,8 +253,8 @@ class _Angles(nn.Module):
 
 
 def _slopes(heads: int) -> list[float]:
-    """Slopes 2^(−8/n), 2^(−16/n), …; if n is no power of two, those of the next smaller one, then every other of the
-    next larger (Press et al. 2022)."""
+    """Slopes 2^(−8/n), 2^(−16/n), …; if n is not a power of two, those of the next smaller power, then every other
+    slope of the next larger one (Press et al. 2022)."""
     power = 2 ** math.floor(math.log2(heads))
     slopes = [2 ** (-8 * (i + 1) / power) for i in range(power)]
     return slopes + [2 ** (-4 * (2 * i + 1) / power) for i in range(heads - power)]

@@ -1,9 +1,9 @@
-"""How much a query and a key have to do with each other.
+"""Attention scores: how well a query and a key match.
 
     score(query "... Q Dq", key "... K Dk") -> "... Q K"
 
-A score has two halves: `prepare` is what can be computed once for all queries from the keys alone, `compare` the rest.
-Any leading axes may stand before them. With `heads` > 1, axis -3 counts heads, and each has its own parameters.
+A score has two halves: `prepare` is computed once for all queries from the keys alone, `compare` is the rest. There may
+be any leading axes. With `heads` > 1, axis -3 is that of heads, each with its own parameters.
 """
 
 from abc import ABC, abstractmethod
@@ -31,21 +31,21 @@ class Score(nn.Module, ABC):
     """Whether queries and keys must have the same width."""
 
     def prepare(self, key: Float[Tensor, "... K Dk"]) -> Float[Tensor, "... K D"]:
-        """What can be computed from the keys alone, once for all queries."""
+        """The part of the score that depends on keys alone."""
         return key
 
     @abstractmethod
     def compare(self, query: Float[Tensor, "... Q Dq"], prepared: Float[Tensor, "... K D"]) -> Float[Tensor, "... Q K"]:
-        """The scores, given prepared keys; these may have fewer heads (axis -3), shared by as many queries' heads."""
+        """The scores, given prepared keys, which may have fewer heads (axis -3) than the queries."""
 
     def query_map(self) -> Float[Tensor, "Dq D"] | None:
-        """The matrix that queries of one head are multiplied with before anything else is done, if there is one."""
+        """The matrix that queries are multiplied with first; None if there is none or one for each head."""
         return None
 
     def compare_mapped(
         self, mapped: Float[Tensor, "... Q D"], prepared: Float[Tensor, "... K D"]
     ) -> Float[Tensor, "... Q K"]:
-        """The same scores, given what that matrix made of the queries, for those who multiply in a way of their own."""
+        """The same scores, given queries already multiplied with `query_map()`."""
         return self.compare(mapped, prepared)
 
     def forward(self, query: Float[Tensor, "... Q Dq"], key: Float[Tensor, "... K Dk"]) -> Float[Tensor, "... Q K"]:
@@ -53,13 +53,13 @@ class Score(nn.Module, ABC):
 
 
 class DotScore(Score):
-    """A score that is a dot product once queries and keys are transformed: a fast kernel can compute it."""
+    """A dot product of transformed queries and keys, which fused kernels can compute."""
 
     scale: float | None = 1.0
     """Factor of the product; `None` is 1/√width of the transformed query."""
 
     def transform(self, query: Float[Tensor, "... Q Dq"]) -> Float[Tensor, "... Q D"]:
-        """What stands on the queries' side of the product."""
+        """The query's side of the product."""
         return query
 
     def compare(self, query: Float[Tensor, "... Q Dq"], prepared: Float[Tensor, "... K D"]) -> Float[Tensor, "... Q K"]:
@@ -102,7 +102,7 @@ class Multiplicative(DotScore):
 
 @explained
 class Cosine(DotScore):
-    """strength · cos(q, k) (Graves et al. 2014); a learned strength starts there and is one number for each head."""
+    """strength · cos(q, k) (Graves et al. 2014); a learned strength is initialized to it, with one for each head."""
 
     def __init__(self, strength: float = 1.0, *, learned: bool = False, heads: int = 1) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class Cosine(DotScore):
 
 
 class _Tanh(Score):
-    """v · tanh(query's part + key's part), the sum that Additive and Concatenation share."""
+    """v · tanh(query's part + key's part), which Additive and Concatenation share."""
 
     equal_widths = False
 
@@ -132,7 +132,7 @@ class _Tanh(Score):
 
     @abstractmethod
     def halves(self) -> tuple[Tensor, Tensor]:
-        """The matrices of queries and of keys, "Dq hidden" and "Dk hidden", an axis of heads before if several."""
+        """The matrices of queries and keys, "Dq hidden" and "Dk hidden", with a leading axis of heads if several."""
 
     def prepare(self, key: Float[Tensor, "... K Dk"]) -> Float[Tensor, "... K D"]:
         return _map(repeat_heads(key, self.heads) if self.heads > 1 else key, self.halves()[1])
@@ -166,8 +166,7 @@ class Additive(_Tanh):
 class Concatenation(_Tanh):
     """v · tanh(W [q; k]) (Luong et al. 2015, "concat").
 
-    One matrix on the concatenation is the sum of its halves on each part, W [q; k] = W₁ q + W₂ k: the additive score
-    under another name. It is computed as such, so that no pair is ever concatenated.
+    W [q; k] = W₁ q + W₂ k, so this is the additive score with the halves of one matrix, and is computed as such.
     """
 
     def __init__(self, query_width: int, key_width: int, hidden: int, heads: int = 1) -> None:
@@ -192,10 +191,10 @@ class Concatenation(_Tanh):
 
 @explained
 class InverseDistance(Score):
-    """1 / (‖q − k‖ + floor); the floor bounds the score where a query meets a key.
+    """1 / (‖q − k‖ + floor); the floor bounds the score of equal vectors.
 
-    Normalized by its own sum (`normalizers.proportional`) this is interpolation by inverse distance (Shepard 1968):
-    stations' coordinates are keys, their weather the values, and a query is a place of which one asks the weather.
+    With `normalizers.proportional` this is inverse distance weighting (Shepard 1968): keys are the coordinates of
+    stations, values their weather, and a query is the place whose weather to interpolate.
 
     >>> stations = torch.tensor([[0.0, 0.0], [3.0, 0.0]])
     >>> temperatures = torch.tensor([[10.0], [16.0]])
@@ -230,7 +229,7 @@ class Gaussian(Score):
 
 
 class Function(Score):
-    """A score from any function of the user's: function(query "... Q Dq", key "... K Dk") -> "... Q K"."""
+    """A user's function as a score: function(query "... Q Dq", key "... K Dk") -> "... Q K"."""
 
     def __init__(self, function: ScoreFunction) -> None:
         super().__init__()
@@ -241,14 +240,14 @@ class Function(Score):
         queries, keys = query.shape[-2], prepared.shape[-2]
         if scores.shape[-2:] != (queries, keys):
             raise UsageError(
-                f"a score function must give a number for each of {queries} queries and {keys} keys, "
-                f"but this one gave the shape {tuple(scores.shape)}"
+                f"a score function must return a score for each of {queries} queries and {keys} keys, "
+                f"but this one returned the shape {tuple(scores.shape)}"
             )
         return scores
 
 
 class ScoreFactory(Protocol):
-    """Makes a score for queries and keys of given widths; `hidden` is the width inside additive scores."""
+    """Makes a score for queries and keys of given widths; `hidden` is the hidden width of additive scores."""
 
     def __call__(self, query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score: ...
 
@@ -276,19 +275,19 @@ def concatenation(query_width: int, key_width: int, *, hidden: int, heads: int =
 
 
 def cosine(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
-    # Cosines alone lie in [-1, 1], too close together for softmax to single out a key among many.
+    # Cosines lie in [-1, 1], too close together for softmax to single out a key among many.
     _same_width("cosine", query_width, key_width)
     return Cosine(10.0, learned=True, heads=heads)
 
 
 def inverse_distance(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
-    # A floor of 0.1 keeps gradients of learned queries and keys moderate where they meet: scores reach 10 at most.
+    # A floor of 0.1 limits scores to 10, and so the gradients of queries and keys that are almost equal.
     _same_width("inverse_distance", query_width, key_width)
     return InverseDistance(floor=0.1)
 
 
 def gaussian(query_width: int, key_width: int, *, hidden: int, heads: int = 1) -> Score:
-    # σ² = √D has the reason of 1/√D in the scaled dot product: scores that do not grow with the width.
+    # σ² = √D for the reason of 1/√D in the scaled dot product: scores do not grow with the width.
     _same_width("gaussian", query_width, key_width)
     return Gaussian(query_width**0.25)
 
@@ -313,7 +312,7 @@ def _same_width(name: str, query_width: int, key_width: int) -> None:
 
 
 def _matrix(rows: int, columns: int, heads: int) -> nn.Parameter:
-    """A matrix to multiply vectors with from the left, one for each head (Glorot and Bengio 2010)."""
+    """A matrix, or one for each head, initialized as by Glorot and Bengio (2010)."""
     if min(rows, columns, heads) < 1:
         raise UsageError(f"a matrix of {rows} × {columns} for {heads} heads; widths and heads are 1 or more")
     bound = (6 / (rows + columns)) ** 0.5
@@ -321,7 +320,7 @@ def _matrix(rows: int, columns: int, heads: int) -> nn.Parameter:
 
 
 def _map(vectors: Tensor, matrix: Tensor) -> Tensor:
-    """Vectors times the matrix of their head. Per head, it is one product over all rows of the batch."""
+    """Vectors times the matrix of their head, as one product per head over all rows of the batch."""
     return vectors @ matrix if matrix.ndim == 2 else torch.einsum("...hxd,hde->...hxe", vectors, matrix)
 
 
@@ -330,5 +329,5 @@ def _of_one_head(matrix: Tensor) -> Tensor | None:
 
 
 def _distance(query: Tensor, key: Tensor) -> Tensor:
-    """Euclidean distances, from differences: |q|² + |k|² − 2 q·k would lose all digits where a query is near a key."""
+    """Euclidean distances from differences: |q|² + |k|² − 2 q·k would cancel where a query is near a key."""
     return torch.cdist(query, repeat_groups(query, key), compute_mode="donot_use_mm_for_euclid_dist")

@@ -8,33 +8,32 @@ from regard.errors import DataError
 
 
 def tree_distances(parents: Int[Tensor, "B S"]) -> Int[Tensor, "B S S"]:
-    """Steps from each word to each other one along the tree's edges.
+    """Number of edges between each two words of a tree.
 
-    `parents` has the index of each word's parent; a root has −1 or itself, and so has padding. Several roots hang on
-    one point above them.
+    `parents` are the indices of the words' parents; roots and padding have −1 or themselves. Several roots are joined
+    by a common parent.
     """
-    lines = _lines(parents)
-    depths = lines.sum(-1)
-    # Two lines of ancestors have in common what lies above the point where the paths meet, and that point.
-    shared = lines @ lines.mT
+    ancestors = _ancestors(parents)
+    depths = ancestors.sum(-1)
+    shared = ancestors @ ancestors.mT
     return (depths[:, :, None] + depths[:, None, :] - 2 * shared).long()
 
 
 def tree_depths(parents: Int[Tensor, "B S"]) -> Int[Tensor, "B S"]:
-    """Steps from each word up to its root: the absolute structural positions of Wang et al. 2019."""
-    return _lines(parents).sum(-1).long() - 1
+    """Number of edges from each word to its root: the absolute structural positions of Wang et al. 2019."""
+    return _ancestors(parents).sum(-1).long() - 1
 
 
-def _lines(parents: Int[Tensor, "B S"]) -> Float[Tensor, "B S S"]:
+def _ancestors(parents: Int[Tensor, "B S"]) -> Float[Tensor, "B S S"]:
     """1 where the word of the column is the word of the row or an ancestor of it."""
     size = parents.shape[-1]
     _check(parents)
-    places = torch.arange(size, device=parents.device)
-    lines = ((parents[..., None] == places) | (places[:, None] == places)).float()
-    for _ in range(size.bit_length()):  # each product doubles how far up a line reaches
-        lines = (lines @ lines).clamp_max(1)
-    _check_acyclic(lines)
-    return lines
+    index = torch.arange(size, device=parents.device)
+    ancestors = ((parents[..., None] == index) | (index[:, None] == index)).float()
+    for _ in range(size.bit_length()):  # each product doubles the number of generations
+        ancestors = (ancestors @ ancestors).clamp_max(1)
+    _check_acyclic(ancestors)
+    return ancestors
 
 
 def _check(parents: Int[Tensor, "B S"]) -> None:
@@ -43,13 +42,13 @@ def _check(parents: Int[Tensor, "B S"]) -> None:
     if wrong.any():
         row, word = wrong.nonzero()[0].tolist()
         raise DataError(
-            f"tree {row}: word {word} has parent {int(parents[row, word])}, which is no word; "
+            f"tree {row}: word {word} has parent {int(parents[row, word])}, which is not a word; "
             f"allowed are 0 to {size - 1}, and -1 for a root"
         )
 
 
-def _check_acyclic(lines: Float[Tensor, "B S S"]) -> None:
-    both: Bool[Tensor, "B S S"] = (lines.bool() & lines.mT.bool()).triu(1)
+def _check_acyclic(ancestors: Float[Tensor, "B S S"]) -> None:
+    both: Bool[Tensor, "B S S"] = (ancestors.bool() & ancestors.mT.bool()).triu(1)
     if both.any():
         row, first, second = both.nonzero()[0].tolist()
         raise DataError(

@@ -1,4 +1,4 @@
-"""Saving and loading checkpoints: written beside, renamed when whole, checked when read. Nothing read can run code."""
+"""Checkpoints: written to a temporary folder, renamed when complete, verified by checksum. Loading runs no code."""
 
 import json
 from collections.abc import Iterable
@@ -21,24 +21,24 @@ Tensors = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """All that training needs to go on."""
+    """Everything needed to resume training."""
 
     weights: Tensors
     optimizer: Tensors
-    """State of the optimizer, by `parameter/entry`."""
+    """Optimizer state, by `parameter/entry`."""
     average: Tensors | None
-    """Moving average of the weights, if it is on."""
+    """Moving average of the weights, if enabled."""
     carry: Tensors | None
-    """State that goes on into the next batch, by `rank/entry`, if the task has any."""
+    """State carried over to the next batch, by `rank/entry`, if the task has any."""
     progress: Progress
 
     @property
     def used(self) -> str:
-        """The file with the weights that are validated and used."""
+        """The file of the weights that are validated and used."""
         return MODEL if self.average is None else AVERAGE
 
     def copy(self) -> "Checkpoint":
-        """The same in host memory, that stays as it is while training goes on."""
+        """A copy in host memory, unaffected by further training."""
         return Checkpoint(
             weights=_copied(self.weights),
             optimizer=_copied(self.optimizer),
@@ -49,7 +49,7 @@ class Checkpoint:
 
 
 def save_checkpoint(folder: ModelFolder, checkpoint: Checkpoint) -> str:
-    """Writes a checkpoint and returns its name; `current` and `chosen` are not touched."""
+    """Writes a checkpoint and returns its name; leaves `current` and `chosen` unchanged."""
     tensors = {
         MODEL: checkpoint.weights,
         OPTIMIZER: checkpoint.optimizer,
@@ -61,12 +61,12 @@ def save_checkpoint(folder: ModelFolder, checkpoint: Checkpoint) -> str:
 
 
 def save_average(folder: ModelFolder, weights: Tensors, step: int) -> str:
-    """Writes weights alone, the average of several checkpoints, and returns their name."""
+    """Writes the average of several checkpoints (weights only) and returns its name."""
     return _write(folder, "average", step, {MODEL: _to_bytes(weights)})
 
 
 def load_checkpoint(folder: ModelFolder, name: str) -> Checkpoint:
-    """A checkpoint with every checksum verified."""
+    """Loads a checkpoint and verifies every checksum."""
     files = _checksums(folder, name)
     return Checkpoint(
         weights=read_tensors(folder, name, MODEL),
@@ -78,10 +78,10 @@ def load_checkpoint(folder: ModelFolder, name: str) -> Checkpoint:
 
 
 def find_checkpoint(folder: ModelFolder, *, good: bool = False) -> tuple[str | None, list[str]]:
-    """The name of the checkpoint to go on from, and what is wrong with those that had to be passed over.
+    """The name of the checkpoint to resume from, and an error message for each damaged one that was skipped.
 
-    That is the current one or, if it is damaged, the newest intact one before it. With `good`, also those are passed
-    over (in silence) that were saved amid non-finite steps.
+    It is the current checkpoint or, if that is damaged, the newest intact one before it. With `good`, checkpoints saved
+    during a streak of non-finite steps are skipped too, silently.
     """
     names, complaints = folder.names(), []
     try:
@@ -104,7 +104,7 @@ def find_checkpoint(folder: ModelFolder, *, good: bool = False) -> tuple[str | N
 
 
 def prune(folder: ModelFolder, keep: int, needed: Iterable[str]) -> None:
-    """Deletes all but the chosen checkpoint, the newest `keep` besides it, the current one, and those needed."""
+    """Deletes all checkpoints but the chosen one, the newest `keep` others, the current one, and those in `needed`."""
     chosen = folder.chosen()
     best = chosen and chosen[0]
     others = [name for name in folder.names() if name != best]
@@ -115,7 +115,7 @@ def prune(folder: ModelFolder, keep: int, needed: Iterable[str]) -> None:
 
 
 def read_tensors(folder: ModelFolder, name: str, file: str) -> Tensors:
-    """The tensors of one file of a checkpoint, on the CPU, its checksum verified."""
+    """Loads the tensors of one checkpoint file to the CPU after verifying its checksum."""
     try:
         return tensors_from_bytes(_read(folder, name, file))
     except SafetensorError as error:
@@ -123,7 +123,7 @@ def read_tensors(folder: ModelFolder, name: str, file: str) -> Tensors:
 
 
 def _write(folder: ModelFolder, kind: str, step: int, files: dict[str, bytes]) -> str:
-    """A full disk must cost this checkpoint only, and say so."""
+    """If the disk is full, only this checkpoint is lost, and the error says so."""
     name = folder.free_name(kind, step)
     unfinished = folder.checkpoints / f".unfinished-{name}"
     try:
@@ -140,7 +140,7 @@ def _write(folder: ModelFolder, kind: str, step: int, files: dict[str, bytes]) -
 
 
 def cannot_write(folder: ModelFolder, what: str, error: OSError) -> TrainingError:
-    """What a user is told when the disk does not take what must be written."""
+    """The error for a failed write, such as on a full disk."""
     return TrainingError(
         f"{folder.path}: {what} could not be written: {reason(error)}. "
         "Earlier checkpoints are intact; make room on this disk, then go on with --resume"

@@ -1,23 +1,22 @@
 """A model on disk is a folder.
 
     recipe.toml                      the resolved recipe
-    format.json                      by which format and version of Regard it was written (`regard.format_version`)
-    …                                what the task needs besides weights; the task writes and names it (translation:
-                                     tokenizer.source.json, tokenizer.target.json; language: tokenizer.json; both:
-                                     corpus.sha256, which tells the text of the run from any other)
-    metrics.jsonl                    one record a line
+    format.json                      format and version of Regard that wrote it (`regard.format_version`)
+    …                                task files (translation: tokenizer.source.json, tokenizer.target.json; language:
+                                     tokenizer.json; both: corpus.sha256, the digest of the training text)
+    metrics.jsonl                    one record per line
     tensorboard/                     the same as curves, if TensorBoard is installed
-    cache/                           the training text as tokens; may be deleted, and is then made again
-    .lock, .owner                    keep other trainings out while one is at work; the second holds its process number
+    cache/                           the tokenized training text; may be deleted and is then rebuilt
+    .lock, .owner                    lock against concurrent training runs, and the process id of its holder
     checkpoints/step-00000100/       model.safetensors, optimizer.safetensors, average.safetensors (if averaging is on),
-                                     carry.safetensors (if the task carries state on), progress.json, checksums.json
+                                     carry.safetensors (if the task carries state over), progress.json, checksums.json
     checkpoints/average-00000500/    model.safetensors, checksums.json: the average of the last checkpoints
-    current                          the checkpoint that resuming goes on from
+    current                          the checkpoint to resume from
     chosen                           the weights to use: the best by the metric, or the final average
-    bad-batches/step-117.json        what the model was given when the loss was not finite
+    bad-batches/step-117.json        the input of a step whose loss was not finite
 
-`current` and `chosen` are small text files, replaced atomically after what they name is safe on disk.
-Other names that begin with a dot are unfinished or about to go. All of them may be deleted when no training runs.
+`current` and `chosen` are small text files, replaced atomically once the files they name are on disk.
+Other names starting with a dot are temporary and may be deleted while no training runs.
 """
 
 import os
@@ -44,14 +43,14 @@ OPTIMIZER, CARRY = "optimizer.safetensors", "carry.safetensors"
 PROGRESS, CHECKSUMS = "progress.json", "checksums.json"
 LOCK, OWNER = ".lock", ".owner"
 
-# A second number tells apart checkpoints of the same step, which a run that went back can reach twice.
+# The suffix distinguishes checkpoints of the same step, which a run that rolled back can reach twice.
 CHECKPOINT = re.compile(r"(step|average)-(\d{8,})(?:\.(\d+))?")
 CHOSEN_WEIGHTS = re.compile(r"((?:step|average)-\d{8,}(?:\.\d+)?)/(model|average)\.safetensors")
 
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """Where the parts of a model are, and which of its checkpoints count."""
+    """Paths of a model's files, its checkpoints and its lock."""
 
     path: Path
 
@@ -77,12 +76,12 @@ class ModelFolder:
 
     @property
     def is_begun(self) -> bool:
-        """Whether a training has saved anything here; one that was refused before that leaves nothing to lose."""
+        """Whether a run has saved anything here; if not, there is nothing to lose."""
         return self.checkpoints.exists()
 
     @property
-    def goes_on(self) -> bool:
-        """Whether a training here goes on with a run whose recipe is known."""
+    def can_resume(self) -> bool:
+        """Whether training here would resume a run whose recipe is known."""
         return self.is_begun and self.recipe.exists()
 
     def names(self, kind: str = "step") -> list[str]:
@@ -94,11 +93,11 @@ class ModelFolder:
         return [match[0] for match in found if match[1] == kind]
 
     def free_name(self, kind: str, step: int) -> str:
-        """A name for a new checkpoint; nothing that has a name is ever written over."""
-        name, again = f"{kind}-{step:08}", 0
+        """An unused name for a new checkpoint: no checkpoint is ever overwritten."""
+        name, suffix = f"{kind}-{step:08}", 0
         while (self.checkpoints / name).exists():
-            again += 1
-            name = f"{kind}-{step:08}.{again}"
+            suffix += 1
+            name = f"{kind}-{step:08}.{suffix}"
         return name
 
     def current(self) -> str | None:
@@ -125,7 +124,7 @@ class ModelFolder:
         replace_file(self.path / "chosen", f"{name}/{file}\n".encode())
 
     def check_is_model(self) -> None:
-        """Refuses what is not the folder of a model at all."""
+        """Raises ModelError unless this is the folder of a model."""
         if not self.path.exists():
             raise ModelError(
                 f"{self.path}: no such folder; name the folder of a trained model (`regard train` makes one)"
@@ -139,8 +138,7 @@ class ModelFolder:
             )
 
     def read_recipe(self, kind: type[R], changes: Sequence[str] = ()) -> R:
-        """The recipe of the model that is here, with `key=value` changes; a model that this version would take for
-        another is refused."""
+        """The model's recipe with `key=value` changes; refuses a model that this version would read differently."""
         self.check_is_model()
         written = FormatVersion.read(self.path)
         written.check_readable(self.path)
@@ -148,31 +146,31 @@ class ModelFolder:
         return read_recipe(self.recipe, changes, kind=kind, saved=True)
 
     def write_recipe(self, recipe: AnyRecipe) -> None:
-        """Writes by whom the model was begun, and its recipe. That comes last: where it is, the rest is whole."""
-        if not self.goes_on:
+        """Writes the format version (of a new run), then the recipe, which marks a complete folder."""
+        if not self.can_resume:
             replace_file(self.path / FILE, FormatVersion.now(packages_of(recipe)).to_json())
         replace_file(self.recipe, write_recipe(recipe).encode())
 
     def check_may_train(self, resume: bool) -> None:
-        """Refuses to train over an existing model, or on with one that another version began and this one would not
-        end alike; call it before long preparations."""
+        """Refuses to overwrite an existing model, or to resume one from a version whose results would differ; call it
+        before long preparations."""
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path}: is a file, but a model is a folder; choose another --out")
         if self.is_begun and not resume:
             raise UsageError(
                 f"{self.path}: there is a model here already; "
-                "go on with it by --resume, choose another --out, or delete the folder"
+                "continue it with --resume, choose another --out, or delete the folder"
             )
         if self.is_begun and (self.recipe.exists() or (self.path / FILE).exists()):
             FormatVersion.read(self.path).check_resumable(self.path)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps other trainings out; the operating system lets go of the lock even if we are killed. What fails before
-        it has put anything into the folder leaves no folder behind, unless it was there before."""
-        made = [path for path in (self.path, *self.path.parents) if not path.exists()]
+        """Locks out other training runs; the operating system releases the lock even if we are killed. A run that fails
+        before writing anything removes the folders that it created."""
+        created = [path for path in (self.path, *self.path.parents) if not path.exists()]
         with self._lock():
-            # Not in the lock itself, which some versions of filelock empty when they try it.
+            # Not in the lock file itself, which some versions of filelock truncate when they try to acquire it.
             with suppress(OSError):
                 (self.path / OWNER).write_text(str(os.getpid()), encoding="ascii")
             ended = False
@@ -181,10 +179,10 @@ class ModelFolder:
                 ended = True
             finally:
                 if not ended:
-                    self._leave_nothing(made)
+                    self._remove_empty(created)
 
     def _lock(self) -> BaseFileLock:
-        """The lock of the folder, acquired."""
+        """Acquires the folder's lock."""
         while True:
             lock = FileLock(self.path / LOCK, timeout=0, thread_local=False)
             try:
@@ -201,7 +199,7 @@ class ModelFolder:
                 if (self.path / LOCK).exists():
                     return lock
                 lock.release()
-            # Another training that failed has just deleted the file: a lock on it would keep nobody out.
+            # A failed run has just deleted the lock file, so this lock would lock no one out: try again.
 
     def _owner(self) -> str:
         try:
@@ -209,29 +207,29 @@ class ModelFolder:
         except (OSError, UnicodeDecodeError):
             return "unknown"
 
-    def _leave_nothing(self, made: Sequence[Path]) -> None:
+    def _remove_empty(self, created: Sequence[Path]) -> None:
         """Deletes the lock and these folders, innermost first, if they hold nothing else."""
-        with suppress(OSError):  # something is there
+        with suppress(OSError):  # a folder is not empty
             if self.cache.is_dir():
                 self.cache.rmdir()
             if set(os.listdir(self.path)) <= {LOCK, OWNER}:
                 (self.path / OWNER).unlink()
                 (self.path / LOCK).unlink()
-            for path in made:
+            for path in created:
                 path.rmdir()
 
     def sweep(self) -> None:
-        """Deletes what a killed run left unfinished."""
+        """Deletes the temporary files of a killed run."""
         if self.checkpoints.is_dir():
             for name in os.listdir(self.checkpoints):
                 if name.startswith("."):
                     shutil.rmtree(self.checkpoints / name)
 
     def remove(self, name: str) -> None:
-        """Deletes a checkpoint; its name goes first, so that no reader meets half of one."""
-        going = self.checkpoints / f".going-{name}"
-        os.rename(self.checkpoints / name, going)
-        shutil.rmtree(going)
+        """Deletes a checkpoint; renames it first, so that no reader finds half of one."""
+        hidden = self.checkpoints / f".going-{name}"
+        os.rename(self.checkpoints / name, hidden)
+        shutil.rmtree(hidden)
 
     def _pointer(self, name: str) -> str | None:
         if not self.path.is_dir():
@@ -249,11 +247,11 @@ class ModelFolder:
         """What to do about a damaged folder."""
         command = f"regard train {self.recipe} --out {self.path} --resume"
         if self.names():
-            return f"restore it from a copy, or let `{command}` go on from the last intact checkpoint"
+            return f"restore it from a copy, or let `{command}` continue from the last intact checkpoint"
         if os.path.lexists(self.path / "current"):
             return f"no checkpoint is left in {self.checkpoints}; {self.last_resort()}"
-        return f"restore it from a copy, or let `{command}` begin, as no checkpoint has been saved here"
+        return f"restore it from a copy, or start with `{command}`, as no checkpoint has been saved here"
 
     def last_resort(self) -> str:
-        """What to do if no checkpoint is intact, so that nothing can go on."""
-        return f"restore it from a copy, or train anew in another folder: `regard train {self.recipe} --out FOLDER`"
+        """What to do if no checkpoint is intact."""
+        return f"restore it from a copy, or train again in another folder: `regard train {self.recipe} --out FOLDER`"

@@ -1,8 +1,7 @@
-"""How far a run has come: all that training must remember besides weights, optimizer state and carry.
+"""The training state saved in a checkpoint besides weights, optimizer state and carry.
 
-There is no state of a random generator here. The loop seeds torch at every step with a number drawn from
-(seed, step, rank), so whatever is random in a step is a function of where it stands; no validation, no kill and no
-other number of processes can shift it.
+It holds no random generator state: the loop seeds torch at every step from (seed, step, rank), so the randomness of a
+step does not depend on validations, kills or the number of processes.
 """
 
 from dataclasses import dataclass, field
@@ -38,31 +37,31 @@ class Progress:
     streak: Count = 0
     """Non-finite steps in a row up to now."""
     setbacks: Count = 0
-    """Times that training went back since it last got on."""
+    """Rollbacks since the last validation that was not amid non-finite steps."""
     batches_in_pass: Count = 0
-    """Batches in a pass over the training text, where the schedule must know it; otherwise 0."""
+    """Batches per pass over the training text, if the schedule needs it; otherwise 0."""
     rate_factor: float = 1.0
-    """Halved each time that training goes back."""
+    """Halved by each rollback."""
     lowerings: Count = 0
-    """Times that the plateau schedule lowered the rate."""
+    """Times the plateau schedule lowered the rate."""
     waited: Count = 0
     """Validations without improvement since the last improvement or lowering, for the plateau schedule."""
     stale: Count = 0
     """Validations without improvement since the best, for early stopping."""
     averaged_since: Count = 0
-    """The step after which weights are averaged, if they are from when training stops getting on; 0 means not yet."""
+    """The step at which averaging began, if it begins when training stops improving; 0 means not yet."""
     best: Best | None = None
     validated: list[str] = field(default_factory=list)
-    """Names of the last validated checkpoints, as many as are to be averaged, oldest first."""
+    """Names of the last validated checkpoints, oldest first, up to the number to be averaged."""
     processes: Positive = 1
-    """Processes that trained together; a carry can only be dealt out to as many."""
+    """Processes of the run; a carry can only be restored to the same number."""
 
     def to_json(self) -> bytes:
         return _PROGRESS.dump_json(self, indent=2)
 
     @classmethod
     def from_json(cls, content: bytes) -> "Progress":
-        """Raises ValueError, in words, for anything but what `to_json` writes."""
+        """Raises ValueError with a readable message if the content is not what `to_json` writes."""
         try:
             return _PROGRESS.validate_json(content, strict=True)
         except ValidationError as error:

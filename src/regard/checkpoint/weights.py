@@ -1,4 +1,4 @@
-"""Weights by name, out of a model, into a model, and from a folder."""
+"""Named weights: read from a model or a folder, copied into a model."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ from regard.errors import ModelError, nearest, one_of
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
-    """The model's parameters and buffers, detached but not copied; what is shared comes once, under its first name."""
+    """The model's parameters and buffers, detached, not copied; shared tensors appear once, under their first name."""
     seen: set[int] = set()
     found: dict[str, Tensor] = {}
     for name, tensor in model.state_dict(keep_vars=True).items():
@@ -23,19 +23,19 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
 
 
 def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: Path | str) -> None:
-    """Copies weights into a model of the same shape; `where` they come from is for the message if they do not fit."""
+    """Copies weights into a model of the same shape; `where` names their origin in error messages."""
     _put(weights_of(model), weights, where)
 
 
 def put_part(model: nn.Module, part: str, weights: Mapping[str, Tensor], other: str, where: Path | str) -> None:
-    """The same for one part of a model, taken from the part `other` of another one: each of its weights is there, with
-    the same shape, and no more. A part is what the names of its weights begin with."""
+    """Copies the part `other` of another model into `part` of this one; names and shapes must match exactly. A part is
+    a prefix of weight names, such as `encoder`."""
     wanted, given = _part(weights_of(model), part), _part(weights, other)
     for name, found, every in ((part, wanted, weights_of(model)), (other, given, weights)):
         if not found:
             whose = "this model" if found is wanted else f"{where}: the model"
             known = one_of(dict.fromkeys(each.split(".")[0] for each in every), name)
-            raise ModelError(f"{whose} has no part {name!r}; its parts are {known}, and what is inside of these")
+            raise ModelError(f"{whose} has no part {name!r}; its parts are {known}, and their submodules")
     _put(wanted, {part + name.removeprefix(other): tensor for name, tensor in given.items()}, where)
 
 
@@ -71,8 +71,8 @@ def _short(dtype: torch.dtype) -> str:
 
 
 def load_weights(folder: Path | str, which: str = "chosen") -> dict[str, Tensor]:
-    """The weights of a model on disk, on the CPU, checked: those to use (`chosen`), those training would go on from
-    (`current`), or those of a checkpoint by its name."""
+    """Loads the verified weights of a model folder to the CPU: those to use (`chosen`), those to resume from
+    (`current`), or those of a named checkpoint."""
     model = ModelFolder(Path(folder))
     file = MODEL
     if which == "chosen":

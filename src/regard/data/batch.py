@@ -77,7 +77,7 @@ def padded_sources(
 def _padded(
     rows: Rows, chosen: Indices, shape: tuple[int, int] | None, before: int = NOTHING, after: int = NOTHING
 ) -> Padded:
-    """Chosen rows with one token more, and as many rows without any other as fill the shape."""
+    """Chosen rows with one token appended, and rows of that token alone to fill the shape."""
     count, width = shape or (len(chosen), int(rows.lengths_of(chosen).max(initial=-1)) + 1)
     tables, lengths = np.full((count, 1, width), PAD, dtype=np.int64), np.ones((count, 1), dtype=np.int64)
     put(rows.values, rows.bounds, chosen, np.arange(1, len(chosen) + 1), before, after, tables, 0, lengths)
@@ -181,7 +181,7 @@ class SegmentBatch:
     given: Padded
     wanted: Padded
     fresh: Bool[Tensor, " B"]
-    """Rows in which nothing has been read yet: what was carried from the batch before does not count there."""
+    """Rows at the start of a text, where the state carried from the batch before is dropped."""
     count: int
     """Number of targets: what a summed loss is divided by."""
 

@@ -27,7 +27,7 @@ BATCHES_IN_SHARD = 128
 """Batches of average length a shard has room for: enough to sort well by length, little enough to compute at once."""
 
 PACKED_IN_SHARD = 64
-"""The same for packed ones, which need no sorting; but the last of a shard is not full."""
+"""The same for packed batches, which need no sorting; only the last of a shard is not full."""
 
 
 @dataclass(frozen=True, order=True)
@@ -178,9 +178,9 @@ class PairBatches:
         return _Shard(examples, source, Rows.of(wanted), Rows.of(words))
 
     def _seeds(self, epoch: int, side: int, examples: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
-        """Of what is drawn for one side of each example."""
+        """Seeds of the subword sampling of one side of each example."""
         first = np.random.SeedSequence((self._seed, epoch, side)).generate_state(1, np.uint64)
-        # Odd steps never meet within 2 ** 64 examples, and the generator scatters what is near.
+        # Odd steps do not collide within 2 ** 64 examples, and the generator decorrelates neighbors.
         return first + examples.astype(np.uint64) * np.uint64(0xD129_0F3F_2D1B_5E05)
 
     def _plan(self, epoch: int, shard: int, pairs: "_Shard") -> Sequence[Indices | PackedRows]:
@@ -212,7 +212,7 @@ class _Shard:
     source: Rows
     target: Rows
     words: Rows | None = None
-    """What the tokens of each source are in the target, if they are copied there."""
+    """The source tokens as target tokens, if they can be copied."""
 
 
 def evaluation_batches(
@@ -258,7 +258,7 @@ def plan_batches(
 
 
 def no_such(position: CorpusPosition) -> str:
-    """What a user is told of a position that the data do not have."""
+    """The error for a position that the data do not have."""
     place = f"epoch {position.epoch}, shard {position.shard}, batch {position.batch}"
     return (
         f"the training data have no {place}, where the run is to go on, so they are not those it began with; "

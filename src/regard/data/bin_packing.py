@@ -56,12 +56,12 @@ class Packing:
 def _packed(
     waiting: Indices, lengths: Indices, narrower: int, count: int, width: int
 ) -> tuple[Indices, Indices, Indices, Indices]:
-    """Pairs in batches of so many rows of a width, until none waits any more that needs more than `narrower`: the pairs
-    batch by batch and row by row, the row of each, where each batch ends, and who still waits."""
+    """Fills batches of `count` rows of a width until no waiting pair needs more than `narrower`. Returns the pairs by
+    batch and row, the row of each, the end of each batch, and the pairs still waiting."""
     pairs, rows, ends = np.empty_like(waiting), np.empty_like(waiting), np.empty_like(waiting)
     done = batches = 0
     while _needing_first(waiting, lengths, narrower):
-        # As many as there may be room for are put, longest first, into the first row that has room for them.
+        # Puts as many pairs as may fit, longest first, each into the first row with room.
         most = _fitting(waiting, lengths, count * width)
         chosen = waiting[:most]
         _longest_first(chosen, lengths, width)
@@ -84,7 +84,7 @@ def _packed(
 
 @njit(nogil=True, cache=True)
 def _needing_first(waiting: Indices, lengths: Indices, narrower: int) -> bool:
-    """Moves those that need more than a width to the front, in their order; whether there is one."""
+    """Moves pairs that need more than a width to the front, keeping their order; returns whether there are any."""
     others, needing = np.empty_like(waiting), 0
     for place in range(len(waiting)):
         one = waiting[place]
@@ -100,7 +100,7 @@ def _needing_first(waiting: Indices, lengths: Indices, narrower: int) -> bool:
 
 @njit(nogil=True, cache=True)
 def _fitting(waiting: Indices, lengths: Indices, room: int) -> int:
-    """How many of the first there is room for on both sides, if none is lost; at least one."""
+    """How many of the first pairs fit on both sides without gaps; at least one."""
     sources = targets = 0
     for place in range(len(waiting)):
         sources += lengths[waiting[place], 0]
@@ -112,7 +112,7 @@ def _fitting(waiting: Indices, lengths: Indices, room: int) -> int:
 
 @njit(nogil=True, cache=True)
 def _longest_first(chosen: Indices, lengths: Indices, width: int) -> None:
-    """Sorts in place; those of equal lengths stay in their order."""
+    """Stable sort, in place."""
     before, places = chosen.copy(), np.zeros(width + 2, np.int64)
     for one in before:
         places[width - max(lengths[one, 0], lengths[one, 1]) + 1] += 1
@@ -126,7 +126,7 @@ def _longest_first(chosen: Indices, lengths: Indices, width: int) -> None:
 
 @njit(nogil=True, cache=True)
 def first_fit(lengths: Indices, chosen: Indices, count: int, width: int) -> Indices:
-    """The first of `count` rows with room for both sides of each chosen pair, in their order; −1, if there is none."""
+    """The first of `count` rows with room for both sides of each chosen pair, in order; −1 if there is none."""
     used, found = np.zeros((count, 2), np.int64), np.empty_like(chosen)
     for place in range(len(chosen)):
         source, target = lengths[chosen[place], 0], lengths[chosen[place], 1]

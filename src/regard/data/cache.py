@@ -261,7 +261,7 @@ def sweep(folder: Path) -> None:
 
 
 def remove_other_caches(cache: Path) -> None:
-    """Removes all caches in the folder of `cache` but this one. Whoever still reads one of them is not disturbed, and
+    """Removes all caches in the folder of `cache` but this one. Readers of one of them are not disturbed, and
     one that is wanted again is built again."""
     for path in cache.parent.iterdir():
         if path != cache and re.fullmatch("[0-9a-f]{16}", path.name):

@@ -1,4 +1,4 @@
-"""What words of a source are called in its target, so that a model can copy them there."""
+"""The words of a source as target tokens, so that a model can copy them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -72,8 +72,8 @@ class Copying:
 
 
 def with_new_words(tokenizer: Tokenizer, text: str, beyond: list[str]) -> list[int]:
-    """The tokens of a target text of which nothing stays unknown: what is not in the vocabulary of V tokens is V + its
-    place in `beyond`, where it is put if it is not there."""
+    """The tokens of a target text with unknown words numbered: a word outside the vocabulary of V tokens is V + its
+    index in `beyond`, to which new words are appended."""
     tokens = tokenizer.encode(text)
     for place, name in enumerate(_names(tokenizer, tokens, text)):
         if tokens[place] == UNKNOWN and name:

@@ -26,7 +26,7 @@ class Pair:
 
 
 class Examples(Protocol):
-    """Pairs in a fixed order that can be gone through any number of times; files are read anew each time."""
+    """Pairs in a fixed order that can be iterated any number of times; files are read again each time."""
 
     def __iter__(self) -> Iterator[Pair]: ...
 

@@ -1,4 +1,4 @@
-"""Tokens put where they belong in the rows of a batch: loops over numbers that other threads need not wait for.
+"""Writes tokens into the rows of a batch: compiled loops that release the GIL.
 
 A row has one sequence or several, one after another. Which ones is said by `chosen`, row by row, and `ends`: where the
 sequences of each row end in it. Whatever a batch has for each token is one of several tables, "B K T" together.
@@ -11,7 +11,7 @@ from numba import njit
 Indices = npt.NDArray[np.int64]
 
 NOTHING = -1
-"""Instead of a token that would stand at the beginning or at the end of each sequence."""
+"""Stands for "no token" before or after each sequence."""
 
 
 @njit(nogil=True, cache=True)
@@ -26,8 +26,8 @@ def put(
     table: int,
     lengths: Indices,
 ) -> None:
-    """Writes sequences of tokens, which are rows of `values`, each with the token `before` and the token `after` it;
-    and how many tokens that makes in each row."""
+    """Writes sequences of tokens (rows of `values`), each between the tokens `before` and `after`, and the length of
+    each row."""
     one = 0
     for row in range(len(ends)):
         place = 0
@@ -47,8 +47,8 @@ def put(
 
 @njit(nogil=True, cache=True)
 def number(bounds: Indices, chosen: Indices, ends: Indices, padding: int, tables: Indices, table: int) -> None:
-    """Writes of each token which sequence of its row it belongs to, `padding` where there is none, and into the table
-    after that one its place there. Every sequence has one token more than its row of values."""
+    """For each token, writes the index of its sequence within the row (`padding` for padding) and, in the next table,
+    its position in that sequence. Every sequence has one token more than its row of values."""
     one = 0
     for row in range(len(ends)):
         place, begun = 0, one

@@ -55,6 +55,6 @@ def split_of(key: str) -> Split:
 
 
 def three_splits(make: Callable[[Split, int], Generated], examples: int) -> Corpora:
-    """A corpus with so many training examples, and for dev and test a tenth of it each, 1,000 at most."""
+    """A corpus with `examples` training examples; dev and test get a tenth of that each, at most 1,000."""
     held_out = max(1, min(1_000, examples // 10))
     return Corpora(make("train", examples), make("dev", held_out), make("test", held_out))

@@ -37,7 +37,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class PackedSequences(Padded):
-    """Sources of which several stand in a row; it knows too how their targets stand."""
+    """Several sources per row, with the layout of their targets."""
 
     own: Layout
     target: Layout
@@ -58,14 +58,14 @@ class PackedRows:
     pairs: Indices
     """Row by row."""
     ends: Indices
-    """Where those of each row end."""
+    """Where the pairs of each row end."""
     shape: tuple[int, int]
     wide: bool = False
-    """Whether rows are wider than those that nearly all pairs have room in."""
+    """Whether rows are wider than the width that fits nearly all pairs."""
 
 
 _SOURCE, _GIVEN, _WANTED, _OWN, _TARGET = 0, 1, 2, 3, 5
-"""Which of its tables has what of a packed batch; a layout has two of them."""
+"""Index of each table of a packed batch; a layout has two."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class PackedBatch(PairBatch):
     ends: tuple[int, ...]
     """Where the pairs of each row end in `examples`."""
     wide: bool
-    """Whether rows are wider than those that nearly all pairs have room in."""
+    """Whether rows are wider than the width that fits nearly all pairs."""
 
     @classmethod
     def pack(cls, sources: Rows, targets: Rows, examples: Indices, packed: PackedRows) -> Self:

@@ -1,4 +1,4 @@
-"""Batches made ahead, in a thread of their own, while the device is busy with those before them."""
+"""Batches prepared in a background thread while the device is busy with earlier ones."""
 
 import threading
 from collections import deque
@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 AHEAD = 32
-"""Items that are made ahead at most: so many that the time it takes to plan the next shard of them passes unnoticed."""
+"""Largest number of items prepared ahead: enough to hide the planning of the next shard."""
 
 
 class Prefetched(Iterator[T], Generic[T]):
@@ -24,7 +24,7 @@ class Prefetched(Iterator[T], Generic[T]):
         self._error: BaseException | None = None
         self._closed = False
         self._changed = threading.Condition()
-        # A daemon, so that a program that ends without closing it is not kept from ending.
+        # A daemon thread, so that it does not keep a program from exiting.
         self._thread = threading.Thread(target=self._work, name="batches", daemon=True)
         self._thread.start()
 
@@ -38,7 +38,7 @@ class Prefetched(Iterator[T], Generic[T]):
             raise self._error or StopIteration
 
     def close(self) -> None:
-        """Ends the thread, and waits until it has ended."""
+        """Stops the thread and waits for it."""
         with self._changed:
             self._closed = True
             self._made.clear()
@@ -51,14 +51,14 @@ class Prefetched(Iterator[T], Generic[T]):
                 if not self._put(self._prepare(item)):
                     return
             error: BaseException = StopIteration()
-        except BaseException as raised:  # nobody listens to this thread: whoever takes the items is to hear of it
+        except BaseException as raised:  # raised again in the consumer's thread
             error = raised
         with self._changed:
             self._error = error
             self._changed.notify_all()
 
     def _put(self, item: T) -> bool:
-        """Waits until there is room; whether anybody still wants it."""
+        """Waits until there is room; returns False if the consumer is gone."""
         with self._changed:
             self._changed.wait_for(lambda: len(self._made) < self._ahead or self._closed)
             if not self._closed:

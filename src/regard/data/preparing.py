@@ -89,7 +89,7 @@ def prepare(
         sweep(folder)
         with _made(corpora, folder) as made:
             fingerprint = _fingerprint(recipe, made, given)
-            # The report in the cache names files, so that files which moved are prepared anew, though the batches are
+            # The report in the cache names files, so that moved files are prepared again, though the batches are
             # the same.
             cache = folder / digest_of([fingerprint, recipe.data.model_dump(include=_FILES)])
             if not is_whole(cache):

@@ -55,8 +55,8 @@ P = TypeVar("P")
 
 
 class Recently(Generic[P]):
-    """Keeps what was made for an epoch and its neighbors: batches are made ahead in a thread, while others still ask
-    about the pass that is about to end."""
+    """Caches the plan of an epoch and its neighbors: a thread prepares batches of the next pass while this one is still
+    in use."""
 
     def __init__(self, make: Callable[[int], P]) -> None:
         self._make = make
@@ -65,7 +65,7 @@ class Recently(Generic[P]):
     def __call__(self, epoch: int) -> P:
         made = self._made
         if epoch not in made:
-            # Replaced and never changed, because another thread may be reading.
+            # Replaced, never changed in place: another thread may be reading.
             made = {other: plan for other, plan in made.items() if abs(other - epoch) == 1} | {epoch: self._make(epoch)}
             self._made = made
         return made[epoch]
@@ -128,7 +128,7 @@ class SegmentBatches(ABC):
         inside = (rows.turns[:, None] + np.arange(start, stop)) % np.maximum(rows.lengths, 1)[:, None]
         places = np.where(keep, rows.starts[:, None] + inside, 0)
         wanted = np.where(keep, self._stream[places], PAD)
-        # What stands before a stretch is the text before it, if that belongs to it and there is any.
+        # A stretch is preceded by the text before it, if that is part of its context.
         begins = keep & ((places == 0) if self._joined else (inside == 0))
         given = np.where(begins, self._first, np.where(keep, self._stream[np.maximum(places - 1, 0)], PAD))
         sizes = torch.from_numpy(lengths.astype(np.int64))

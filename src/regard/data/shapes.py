@@ -1,6 +1,6 @@
 """A small set of batch shapes.
 
-A step that is captured as a graph (or compiled) is made anew for every shape that its batches have. So rows are padded
+A step that is captured as a graph (or compiled) is made again for every shape of batch. So rows are padded
 to one of a few widths, and each width comes with as many rows as the budget of tokens has room for.
 """
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 MULTIPLE = 4
-"""Widths are multiples of this: kernels like them so, and fewer lengths make the best choice quick to find."""
+"""Widths are multiples of this: kernels prefer that, and fewer lengths make the search quick."""
 
 Lengths = npt.NDArray[np.int64]
 
@@ -36,7 +36,7 @@ class Shapes:
         return np.where(places < len(self.widths), fitting, rounded)
 
     def rows_of(self, width: int) -> int:
-        """Rows of a batch of this width, so many that the budget holds."""
+        """Rows of a batch of this width within the budget."""
         return max(1, self.batch_tokens // width)
 
     def _rounded(self, lengths: Lengths) -> Lengths:

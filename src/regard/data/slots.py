@@ -38,6 +38,6 @@ class Slots:
 
 
 def slotted(tokenizer: Tokenizer, settings: LanguageModel) -> Tokenizer | Slots:
-    """What encodes text for a model of these settings: the tokenizer, unless the model tells unknown words apart."""
+    """The encoder for a model of these settings: the tokenizer, unless the model numbers unknown words."""
     count = settings.slots if isinstance(settings, CopyingModel) else 0
     return Slots(tokenizer, count) if count else tokenizer

@@ -34,7 +34,7 @@ from regard.recipe import CopyingModel, LanguageRecipe
 from regard.tokens import END, UNKNOWN, Tokenizer, load_tokenizer, save_tokenizer, train_tokenizer
 
 _FORMAT = 1
-"""To be raised when the content of the cache changes, so that old ones are not taken for it."""
+"""Raised when the content of the cache changes, so that old caches are not reused."""
 
 _LINES_AT_ONCE = 4096
 _FILES = {"train", "dev", "test"}
@@ -42,7 +42,7 @@ _UNITS = {"segment", "vary", "rotate", "context"}
 """Settings that say how a stream is cut, and nothing about what is in it."""
 
 OnProgress = Callable[[str, int], None]
-"""Told what is being done, and to how many lines it was done so far."""
+"""Called with the current activity and the lines done so far."""
 
 
 @dataclass(frozen=True)
@@ -110,12 +110,12 @@ def prepare_text(
     on_progress: OnProgress = lambda what, count: None,
 ) -> PreparedText:
     """Checks the text of a recipe, trains a tokenizer unless one is given, and writes tokens into a cache inside
-    `folder`, which is used again while nothing has changed. DataError for what is no text."""
+    `folder`, which is used again while nothing has changed. Raises DataError for files that are not text."""
     parts = load_text(recipe.data)
     try:
         sweep(folder)
         fingerprint = _fingerprint(recipe, parts, tokenizer)
-        # The report in the cache names files; moved ones are prepared anew, though their tokens are the same.
+        # The report in the cache names files; moved files are prepared again, though their tokens are the same.
         cache = folder / digest_of([fingerprint, recipe.data.model_dump(include=_FILES)])
         if not is_whole(cache):
             shutil.rmtree(cache, ignore_errors=True)

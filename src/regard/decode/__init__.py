@@ -1,4 +1,4 @@
-"""Writing outputs: greedy, beam and sampled; and scoring given ones."""
+"""Generating outputs (greedy, beam search, sampling) and scoring given ones."""
 
 from regard.decode.corpus import decode_all, score_all
 from regard.decode.ranking import Hypothesis

@@ -1,7 +1,7 @@
-"""Minimum Bayes risk: not the likeliest output, but the one that is best on average if any candidate may be the truth.
+"""Minimum Bayes risk: the output with the highest expected utility, each candidate in turn taken as the reference.
 
-Of candidates from a search (Kumar and Byrne 2004) each may be the truth with its probability, relative to that of all
-of them. Drawn ones (Eikema and Aziz 2020) count the same each, because the likelier are drawn more often.
+Candidates from a search (Kumar and Byrne 2004) are weighted by their normalized probabilities. Samples (Eikema and
+Aziz 2020) count equally, because likelier ones are drawn more often.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ from regard.metrics.pairwise import pairwise
 def least_risk(
     hypotheses: Sequence[Hypothesis], texts: Sequence[str], utility: str, *, drawn: bool
 ) -> list[Hypothesis]:
-    """The hypotheses by their expected utility, which becomes their score (0 to 100), best first.
+    """The hypotheses sorted by expected utility, which becomes their score (0 to 100).
 
-    `texts` are what they read as. Of those that read alike the first is kept, with the probability of all of them.
+    Of hypotheses with the same text the first is kept, with the probability of all of them.
     """
     likeliest = max((one.log_prob for one in hypotheses), default=0.0)
     kept: dict[str, Hypothesis] = {}

@@ -1,4 +1,4 @@
-"""Searches that step together, and the hypotheses they are writing."""
+"""Searches that step together, and their live hypotheses."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -17,30 +17,30 @@ from regard.tokens.vocabulary import BEGIN
 
 @dataclass(frozen=True)
 class Live:
-    """Hypotheses being written, `beam` for each search; the total of an empty place is -inf."""
+    """Unfinished hypotheses, `beam` for each search; an empty slot has a total of -inf."""
 
     totals: Float[Tensor, "B beam"]
     tokens: Int[Tensor, "B beam room"]
-    """BEGIN, what is written, and room for more."""
+    """BEGIN, the tokens so far, and room for more."""
     coverage: Float[Tensor, "B beam S"] | None
-    """Attention each source token got so far, if the ranking asks for it."""
+    """Attention each source token got so far, if the ranking needs it."""
     lengths: Int[Tensor, " B"]
-    """How long those of each search are. Those of a search that is over stay as they are; all others are …"""
+    """Length of each search's hypotheses, which no longer grows once the search is over."""
     length: int
-    """… this long."""
+    """Length of all running searches' hypotheses."""
 
     @classmethod
     def begin(cls, searches: int, beam: int, longest: int, device: torch.device) -> Self:
-        """One empty hypothesis for each search, with room for so many tokens."""
-        # One more is written, and never read, in the step in which everything is over.
+        """One empty hypothesis for each search, with room for `longest` tokens."""
+        # The step in which everything ends writes one more token, which is never read.
         tokens = torch.full((searches, beam, longest + 2), BEGIN, device=device)
         totals = torch.full((searches, beam), -torch.inf, device=device)
         totals[:, 0] = 0.0
         return cls(totals, tokens, None, tokens.new_zeros(searches), 0)
 
     def forced(self, prefixes: Int[Tensor, "B p"], totals: Float[Tensor, " B"], seen: Tensor | None) -> Self:
-        """The same after the one hypothesis of each search has got these tokens, of these total log-probabilities;
-        `seen` "B S" is the attention that all that was read but the last of them gave to the source."""
+        """Appends each search's prefix, with its log-probability, to its single hypothesis; `seen` "B S" is the
+        attention to the source of all tokens read so far."""
         count = prefixes.shape[1]
         self.tokens[..., 1 : count + 1] = prefixes[:, None]
         coverage = None if seen is None else seen[:, None].expand(-1, self.beam, -1)
@@ -53,7 +53,7 @@ class Live:
 
     @property
     def last(self) -> Int[Tensor, "N 1"]:
-        """What the model reads next."""
+        """The tokens the model reads next."""
         return self.tokens[..., self.length].reshape(-1, 1)
 
     @property
@@ -61,16 +61,16 @@ class Live:
         return self.tokens[..., 1 : self.length + 1]
 
     def look(self, attention: Float[Tensor, "N S"] | None) -> Self:
-        """The same after one more look at the source."""
+        """Adds one step's attention to the coverage."""
         if attention is None:
             return self
         seen = attention.reshape(*self.totals.shape, -1)
         return replace(self, coverage=seen if self.coverage is None else self.coverage + seen)
 
     def finish(self, ending: Candidates, ranking: Ranking, keep: Bool[Tensor, "B S"], finished: Finished) -> None:
-        """Adds the hypotheses that are continued with END to the finished ones."""
+        """Adds the hypotheses that END continues to the finished ones."""
         if not is_asynchronous(ending.totals.device) and ending.totals.isneginf().all():
-            return  # as in most steps; elsewhere it would take longer to ask
+            return  # as in most steps; on an asynchronous device the check would cost more than it saves
         parents = ending.parents[..., None]
         tokens = self.written.gather(1, parents.expand(-1, -1, self.length))
         coverage = self.coverage
@@ -84,8 +84,8 @@ class Live:
         return replace(self, totals=totals, tokens=tokens, coverage=coverage, lengths=lengths)
 
     def grow(self, going: Candidates, over: Bool[Tensor, " B"]) -> Self:
-        """The hypotheses, each one token longer, but those of searches that are over as they are."""
-        # The room is there to be written to: copies of all of it would cost as much as everything else here.
+        """Appends one token to each hypothesis, except in searches that are over. Writes `tokens` in place: a copy
+        would cost as much as everything else here."""
         coverage, length = self.coverage, self.length + 1
         if self.beam > 1:
             parents = going.parents[..., None]
@@ -98,22 +98,22 @@ class Live:
 
 @dataclass(frozen=True)
 class Searches:
-    """B searches that step together, with the state of the model that writes for them."""
+    """B searches that step together, with the model's state."""
 
     rules: Constraints
     choice: Choice
     keep: Bool[Tensor, "B S"]
     bound: Float[Tensor, " B"]
-    """What a log-probability is divided by to bound the score it can lead to."""
+    """Divisor that turns a log-probability into an upper bound of the final score."""
     live: Live
     finished: Finished
     over: Bool[Tensor, " B"]
     broken: Bool[Tensor, " B"]
-    """Where the model gave something that is no number."""
+    """Where the model's output was NaN."""
     state: State
 
     def select(self, chosen: Int[Tensor, " M"]) -> Self:
-        """These of the searches; those given up are consumed."""
+        """Some of the searches; the model state of the others is lost."""
         beam = self.live.beam
         rows = chosen[:, None] * beam + torch.arange(beam, device=chosen.device)
         return replace(
@@ -130,7 +130,7 @@ class Searches:
         )
 
     def lists(self, chosen: Int[Tensor, " M"], ranking: Ranking, n_best: int, finished: bool) -> list[list[Hypothesis]]:
-        """What these searches have finished, best first, or what they have not."""
+        """The finished, or the unfinished, hypotheses of these searches, best first."""
         if finished:
             return self.finished.select(chosen).lists(n_best, finished=True)
         live, keep = self.live.select(chosen), self.keep[chosen]

@@ -1,4 +1,4 @@
-"""What may be written: special tokens, forced prefixes, repeated n-grams, and how short and long an output may be."""
+"""What may be generated: no special tokens, forced prefixes, no repeated n-grams, minimum and maximum lengths."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,26 +14,26 @@ from regard.recipe import Decoding
 from regard.tokens.vocabulary import BEGIN, END, PAD
 
 NEVER = (PAD, BEGIN)
-"""Never written. UNKNOWN may be: a model that has learned where unknown words stand should not be made to guess one."""
+"""Never generated. UNKNOWN may be: a model that has learned where unknown words stand should not have to guess one."""
 
 
 def longest_outputs(source: Padded, settings: Decoding) -> list[int]:
-    """Most tokens of each output."""
+    """The maximum length of each output."""
     words = (source.keep & (source.tokens != END)).sum(1).tolist()
     return [settings.longest_output(count) for count in words]
 
 
 @dataclass(frozen=True)
 class Constraints:
-    """The rules for B searches. They forbid, and change no probability of what they allow."""
+    """The rules for B searches. They forbid tokens and leave the log-probabilities of all others alone."""
 
     least: int
     no_repeat: int
     longest: Int[Tensor, " B"]
-    """Most tokens of an output of each search."""
+    """The maximum output length of each search."""
     prefixes: Padded
     common: int
-    """So many tokens at least are forced in every search."""
+    """Length of the shortest prefix."""
 
     @classmethod
     def of(
@@ -71,21 +71,21 @@ class Constraints:
                 )
 
     def last(self, length: int) -> Bool[Tensor, " B"]:
-        """In which searches an output of this length may get no other token than END."""
+        """Searches in which only END may follow an output of this length."""
         return self.longest <= length
 
     def forbidden(self, length: int) -> tuple[int, ...]:
-        """Tokens that may not follow whatever is written, as far as it is so long."""
+        """Tokens that may not follow any output of this length."""
         return (*NEVER, END) if length < self.least else NEVER
 
     def are_fixed(self, length: int) -> bool:
-        """Whether only such tokens are forbidden, and nothing depends on what is written or forced."""
+        """Whether `forbidden` is the only rule at this length: no prefix and no n-gram to look at."""
         return length >= self.prefixes.tokens.shape[1] and not 0 < self.no_repeat <= length
 
     def forbid_(self, log_probs: Float[Tensor, "B beam V"], written: Int[Tensor, "B beam t"]) -> None:
-        """Writes -inf into the log-probabilities of tokens that may not come next, after what is written.
+        """Sets the log-probabilities of tokens that may not come next to -inf.
 
-        In place: another tensor as large as these would cost more than everything else that is done to them.
+        In place: a copy would cost more than all other work on them.
         """
         length = written.shape[-1]
         wanted = None
@@ -97,23 +97,23 @@ class Constraints:
         if 0 < self.no_repeat <= length:
             _forbid_repetition_(log_probs, written, self.no_repeat)
         if wanted is not None:
-            # Last: what the user forces outweighs the other rules.
+            # Last, so that a forced prefix overrides the other rules.
             forced = (length < self.prefixes.lengths)[:, None, None]
             log_probs.masked_fill_(forced, -torch.inf)
             log_probs.scatter_(-1, wanted, torch.where(forced, likely, log_probs.gather(-1, wanted)))
 
 
 def _forbid_repetition_(log_probs: Float[Tensor, "B beam V"], written: Int[Tensor, "B beam t"], n: int) -> None:
-    """Forbids each token that once followed the n - 1 tokens that were written last."""
+    """Forbids tokens that would repeat an n-gram."""
     grams = written.unfold(-1, n, 1)
     context = written[..., written.shape[-1] - (n - 1) :]
-    again = (grams[..., :-1] == context[..., None, :]).all(-1)
-    # Adding lets several n-grams write to one place: 0 changes nothing, and -inf stays -inf.
-    log_probs.scatter_add_(-1, grams[..., -1], torch.where(again, -torch.inf, 0.0).to(log_probs.dtype))
+    repeated = (grams[..., :-1] == context[..., None, :]).all(-1)
+    # Adding lets several n-grams write to one token: 0 changes nothing, and -inf stays -inf.
+    log_probs.scatter_add_(-1, grams[..., -1], torch.where(repeated, -torch.inf, 0.0).to(log_probs.dtype))
 
 
 def check_prefixes(prefixes: Sequence[Sequence[int]], longest: Sequence[int], examples: Sequence[int]) -> None:
-    """Refuses prefixes that are not one for each source, too long, or not made of what is written."""
+    """Refuses a wrong number of prefixes, and prefixes that are too long or contain special tokens."""
     if len(prefixes) != len(longest):
         raise UsageError(
             f"{len(prefixes)} prefixes for {len(longest)} sources: "
@@ -132,5 +132,5 @@ def check_prefixes(prefixes: Sequence[Sequence[int]], longest: Sequence[int], ex
             if token in names:
                 raise UsageError(
                     f"prefix of example {example}: {names[token]} ({token}) at place {place}; "
-                    "a prefix has only what is written: leave out special tokens"
+                    "leave special tokens out of prefixes"
                 )

@@ -1,4 +1,4 @@
-"""Whole corpora: sorted by length, cut into batches, given back in the order they came in."""
+"""Whole corpora: sorted by length, decoded or scored in batches, returned in their original order."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -18,7 +18,7 @@ from regard.models.generator import Generator
 from regard.recipe import Decoding
 
 Progress = Callable[[int, int], None]
-"""Called after each batch with the number of examples done and of all examples."""
+"""Called after each batch with the number of examples done and their total."""
 
 
 def decode_all(
@@ -31,11 +31,11 @@ def decode_all(
     stepping: Stepping | None = None,
     on_progress: Progress | None = None,
 ) -> list[list[Hypothesis]]:
-    """The outputs for each source (tokens without special ones), best first, on the device the model is on. A session
-    keeps what was made ready for decoding for the next call.
+    """The outputs for each source (tokens without special ones), best first, on the model's device. A session keeps its
+    prepared copies and graphs for the next call.
 
-    `words` are what the tokens of each source are in the output, for models that copy them (`data.batch.Worded`).
-    `stepping` is how searches step, otherwise as fast as they can."""
+    `words` are the source tokens in the output vocabulary, for models that copy them (`data.batch.Worded`). `stepping`
+    defaults to the fastest one available."""
     if prefixes is not None:
         _check_counts("prefixes", prefixes, sources)
     session, found = Session.of(model), dict[int, list[Hypothesis]]()
@@ -58,7 +58,7 @@ def decode_all(
             room = steppings[0].room(settings.longest_output(len(sources[chosen[0]])) + 1)
             return steppings[0].rows(len(chosen)) * (widths[chosen[0]] + room)
 
-        # The largest first: memory that does not suffice is found out at once, and what does serves all the others.
+        # Largest first: running out of memory shows at once, and later batches reuse the memory.
         batches = sorted(batches_by_length(widths, settings.batch_tokens, fit), key=size, reverse=True)
         for chosen, outputs in each_done(write, batches, len(steppings)):
             found.update(zip(chosen, outputs, strict=True))
@@ -100,7 +100,6 @@ def pairs_of(
     targets: Sequence[Sequence[int]],
     words: Sequence[Sequence[int]] | None,
 ) -> PairBatch:
-    """A batch of some examples."""
     given, wanted = ([list(side[example]) for example in chosen] for side in (sources, targets))
     copied = None if words is None else [list(words[example]) for example in chosen]
     return PairBatch.of(given, wanted, list(chosen), words=copied)
@@ -111,9 +110,8 @@ def batches_by_length(
 ) -> Iterator[list[int]]:
     """Indices of examples in batches of similar length, whose rows × longest is at most `batch_tokens`.
 
-    The longest come first, so that memory that does not suffice is found out at once. An example that is longer than
-    the budget is a batch of its own: whatever a user gives is answered. `fit` says how many rows there are to be where
-    there is room for so many.
+    Longest first, so that running out of memory shows at once. An example longer than the budget gets a batch to
+    itself. `fit` maps the number of rows that fit to the number to use.
     """
     batch: list[int] = []
     for example in sorted(range(len(lengths)), key=lambda example: -lengths[example]):

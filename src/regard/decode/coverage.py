@@ -1,4 +1,4 @@
-"""Where a model looked in its source, for the coverage penalty."""
+"""Attention to the source, for the coverage penalty."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,14 +13,14 @@ from regard.tap import record
 
 @contextmanager
 def attention_reader(model: Generator, coverage_penalty: float) -> Iterator[Callable[[], Float[Tensor, "N S"] | None]]:
-    """A function that gives the attention each source token got in the last `advance`, as the mean of the
-    highest layer's heads. Without a penalty nobody looks, and it gives None."""
+    """Yields a function that returns the attention each source token got in the last `advance`, averaged over the heads
+    of the top layer. Without a penalty nothing is recorded and it returns None."""
     if not coverage_penalty:
         yield lambda: None
         return
     if not model.cross_taps:
         raise UsageError(
-            f"coverage_penalty = {coverage_penalty}, but {type(model).__name__} has no attention to its source here; "
+            f"coverage_penalty = {coverage_penalty}, but {type(model).__name__} has no cross-attention here; "
             "set coverage_penalty to 0"
         )
     tap = model.cross_taps[-1]

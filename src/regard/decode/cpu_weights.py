@@ -1,4 +1,4 @@
-"""Models whose weights are laid out for products on a CPU."""
+"""Models whose weights are laid out for fast products on a CPU."""
 
 from torch import Tensor, nn
 
@@ -14,12 +14,12 @@ from regard.nn.feedforward import FeedForward
 
 
 def has_matrices(model: Generator) -> bool:
-    """Whether there is something to lay out."""
+    """Whether there are weights to lay out."""
     return any(isinstance(module, nn.Linear | LinearReadout | Cell) for module in modules_of(model))
 
 
 def laid_out(model: Generator) -> Generator:
-    """A model with the same numbers, laid out; all else is the model's own, as its taps are."""
+    """A copy with the same values laid out for a CPU; it shares everything else with the model, taps included."""
     copy = with_weights_as(model, lambda matrix: PackedWeight.of(matrix) if can_pack(matrix.dtype) else matrix)
     for layer in (module for module in modules_of(copy) if isinstance(module, FeedForward) and module.kind == "relu"):
         matrix = layer.outward.weight
@@ -32,6 +32,5 @@ def laid_out(model: Generator) -> Generator:
 
 
 def _by_inputs(weight: Tensor) -> nn.Parameter:
-    """The same matrix, its columns one after another in memory: so nothing has to be brought into order where rows are
-    few, and torch's cells can multiply by it."""
+    """The same matrix in column-major order, which needs no repacking for few rows and which torch's cells accept."""
     return nn.Parameter(weight.t().contiguous().t(), requires_grad=False)

@@ -1,6 +1,6 @@
-"""A Transformer as a model of CTranslate2, a fast runtime for CPUs, through its public model specification.
+"""Exports a Transformer to CTranslate2, a fast runtime for CPUs, through its public model specification.
 
-Tokens go by their numbers: a vocabulary of "0", "1", … needs no agreement on how tokens are written.
+Tokens are exported by number ("0", "1", …), so that the runtimes need not agree on how tokens are written.
 """
 
 from importlib import import_module
@@ -24,10 +24,10 @@ from regard.recipe import TransformerModel, TranslatorTable
 from regard.tokens.vocabulary import BEGIN, END, UNKNOWN
 
 POSITIONS = 4096
-"""Positions of a computed table; a learned one has as many as it has."""
+"""Length of a computed table of positions; a learned one keeps its own."""
 
 OLDEST = (4, 7)
-"""The first version that runs all that is allowed here."""
+"""The first version that supports everything in `ALLOWED`."""
 
 ALLOWED: dict[str, tuple[object, ...]] = {
     "kind": ("transformer",),
@@ -37,11 +37,11 @@ ALLOWED: dict[str, tuple[object, ...]] = {
     "window": (0,),
     "copying": (False,),
 }
-"""What the runtime can express, by setting of `[model]`."""
+"""Values of `[model]` settings that the runtime supports."""
 
 
 def ctranslate2(part: str = "") -> Any:
-    """The package, or a part of it, if it is installed; without types, so that checking them does not need it."""
+    """The package or one of its modules; untyped, so that type checking does not need it installed."""
     try:
         version: str = import_module("ctranslate2").__version__
     except ImportError:
@@ -55,26 +55,26 @@ def ctranslate2(part: str = "") -> Any:
 
 
 def check_can_export(settings: TranslatorTable) -> TransformerModel:
-    """The settings of a model that CTranslate2 can run; others are refused. `kind` is looked at first: models of other
-    kinds need not have the other settings."""
+    """The settings of a model that CTranslate2 can run; refuses others. `kind` is checked first: models of other kinds
+    may lack the other settings."""
     for name, allowed in ALLOWED.items():
         value = getattr(settings, name)
         if value not in allowed:
             raise UsageError(
                 f"model.{name} = {value!r}: CTranslate2 cannot run such a model, only those with "
-                f"{' or '.join(map(repr, allowed))}; use it by `regard translate`"
+                f"{' or '.join(map(repr, allowed))}; use it with `regard translate`"
             )
     assert isinstance(settings, TransformerModel)
     if settings.encoder is not None:
         raise UsageError(
-            "[model.encoder]: CTranslate2 cannot run such a model, only those without this table; use it by "
+            "[model.encoder]: CTranslate2 cannot run such a model, only those without this table; use it with "
             "`regard translate`"
         )
     return settings
 
 
 def export(model: Generator, settings: TranslatorTable, folder: Path) -> None:
-    """Writes a model into a new folder, which appears when it is whole."""
+    """Writes a model into a new folder, which appears once it is complete."""
     transformer = check_can_export(settings)
     assert isinstance(model, TransformerTranslator)
     if folder.exists():
@@ -90,7 +90,7 @@ def export(model: Generator, settings: TranslatorTable, folder: Path) -> None:
 
 
 def specification(model: TransformerTranslator, settings: TransformerModel) -> Any:
-    """The layers of a model under the names that CTranslate2 has for them."""
+    """The model's layers under CTranslate2's names."""
     specs = ctranslate2(".specs")
     kinds = specs.Activation
     activation = {"relu": kinds.RELU, "gelu": kinds.GELU, "swiglu": kinds.SWISH}[settings.activation]
@@ -110,7 +110,7 @@ def specification(model: TransformerTranslator, settings: TransformerModel) -> A
         specs.TransformerDecoderSpec(settings.decoder_layers, **common),
     )
     if rotary:
-        del spec.encoder.position_encodings  # asked for, but never read
+        del spec.encoder.position_encodings  # required by `validate`, but never read
     assert isinstance(model.encoder, TransformerEncoder)
     for side, part in ((spec.encoder, model.encoder), (spec.decoder, model.decoder)):
         embeddings = side.embeddings[0] if isinstance(side.embeddings, list) else side.embeddings
@@ -158,7 +158,7 @@ def _cross_attention(spec: Any, heads: Heads) -> None:
 def _feedforward(spec: Any, feedforward: FeedForward) -> None:
     weight, bias = feedforward.inward.weight, feedforward.inward.bias
     if feedforward.kind == "swiglu":
-        # The gate, which the activation is for, and what it is multiplied with.
+        # The activated gate, then the values it multiplies.
         for part, linear in enumerate((spec.linear_0, spec.linear_0_noact)):
             _linear(linear, weight.chunk(2)[part], bias.chunk(2)[part])
     else:
@@ -176,7 +176,7 @@ def _norm(spec: Any, norm: nn.Module) -> None:
 
 
 def _positions(position: Position, width: int) -> np.ndarray:
-    """What a position adds to each row of features, as a table."""
+    """The position embeddings as a table."""
     count = position.weight.shape[0] if isinstance(position, Learned) else POSITIONS
     with torch.no_grad():
         return _array(position.embed(next(position.parameters(), torch.empty(0)).new_zeros(1, count, width))[0])

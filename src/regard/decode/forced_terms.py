@@ -1,13 +1,12 @@
-"""Outputs that must contain given terms: beam search in which every number of tokens that are still to come has its
-share of the beam (Post and Vilar 2018), so that hypotheses which have begun to satisfy the terms are not crowded out by
-those which have not.
+"""Outputs that must contain given terms: beam search with dynamic beam allocation (Post and Vilar 2018), which gives
+hypotheses with the same number of missing tokens a share of the beam, so that those which have begun to satisfy the
+terms are not crowded out by those which have not.
 
-A hypothesis may only go on as long as there is room for the tokens that it lacks, and END may only come when it lacks
-none. So whatever is given back contains every term, even if the length limit ends it. What outputs must begin with is
-read first, and the terms that stand there are there.
+A hypothesis goes on only while the missing tokens fit within the length limit, and END may follow only when none are
+missing: every output contains every term, even if it is unfinished. Forced prefixes come first; terms in them count.
 
-Which hypotheses go on is decided on the host, with lists: few texts have forced terms, and the model's own work, which
-is done for all of them together, takes most of the time.
+Hypotheses are selected on the host, with lists: few texts have forced terms, and the model's work, which is batched,
+takes most of the time.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -31,34 +30,33 @@ from regard.tokens.vocabulary import BEGIN, END, UNKNOWN
 Term = Sequence[int]
 
 FEWEST = 4
-"""Likeliest tokens that are considered after a hypothesis, however narrow the beam: some may not be allowed."""
+"""Minimum number of continuations considered after a hypothesis, since some may not be allowed."""
 
 
 @dataclass(frozen=True)
 class Partial:
-    """A hypothesis being written, and what it lacks."""
+    """A hypothesis, and the terms it lacks."""
 
     tokens: tuple[int, ...]
     total: float
     lacking: tuple[tuple[int, ...], ...]
-    """The terms that are not there yet."""
     since: int = 0
-    """Where the last of those that are there ends: no token is part of two."""
+    """Where its last complete term ends: terms do not overlap."""
     begun: int = 0
-    """How many tokens of a lacking term were written last."""
+    """How many of its last tokens begin a lacking term."""
 
     @property
     def needs(self) -> int:
-        """Least number of tokens before everything is there."""
+        """How many tokens are missing at least."""
         return sum(map(len, self.lacking)) - self.begun
 
     def wanted(self) -> set[int]:
-        """The tokens that bring it nearer to that."""
+        """Tokens that begin or continue a lacking term."""
         return {token for term in self.lacking for token in (term[0], term[self._begun(term) % len(term)])}
 
     def grown(self, token: int, log_prob: float, *, ends_word: bool = True) -> Iterator["Partial"]:
-        """The hypothesis with one more token. Where that ends a term and is the beginning of a longer one too, there
-        are two: one for which the term is there, and one that still waits to see. No term ends within a word."""
+        """The hypothesis with one more token. If that completes a term and also continues a longer one, there are two:
+        one counts the term, the other waits for the longer one. No term ends within a word."""
         longer = replace(self, tokens=(*self.tokens, token), total=self.total + log_prob, begun=0)
         begun = {term: longer._begun(term) for term in self.lacking}
         ended = (term for term, count in begun.items() if count == len(term) and ends_word)
@@ -72,17 +70,17 @@ class Partial:
             yield replace(longer, begun=part)
 
     def _begun(self, term: Term) -> int:
-        """How many tokens of a term stand at the end."""
+        """How many of the last tokens begin a term."""
         most = min(len(term), len(self.tokens) - self.since)
         ends = (count for count in range(most, 0, -1) if self.tokens[-count:] == tuple(term[:count]))
         return next(ends, 0)
 
     def breaks_a_term(self, token: int, continuing: Collection[int]) -> bool:
-        """Whether a token would make a term that has just ended the beginning of a longer word."""
+        """Whether a token would extend the last word of a term that was just completed."""
         return 0 < self.since == len(self.tokens) and token in continuing
 
     def repeats(self, token: int, n: int) -> bool:
-        """Whether a token would end a sequence of n tokens that is there already."""
+        """Whether a token would repeat an n-gram."""
         if not 0 < n <= len(self.tokens):
             return False
         gram = (*self.tokens[len(self.tokens) - n + 1 :], token)
@@ -98,9 +96,8 @@ class ForcedSearch:
     terms: tuple[tuple[int, ...], ...]
     longest: int
     continuing: Collection[int]
-    """Tokens that do not begin a word."""
+    """Tokens that continue a word."""
     prefix: tuple[int, ...]
-    """What the output begins with."""
     live: list[Partial]
     finished: list[Partial] = field(default_factory=list)
 
@@ -115,7 +112,7 @@ class ForcedSearch:
         prefix: Sequence[int] = (),
     ) -> "ForcedSearch":
         tuples = tuple(map(tuple, terms))
-        # The terms must be said, however short the source is; and they are not all there is to say.
+        # Room for the terms and as much again, however short the source is.
         longest = max(longest, len(prefix) + 2 * sum(map(len, tuples)))
         return cls(example, settings, tuples, longest, continuing, tuple(prefix), [Partial((), 0.0, tuples)])
 
@@ -125,16 +122,16 @@ class ForcedSearch:
 
     @property
     def width(self) -> int:
-        """Places for hypotheses: at least one for every number of tokens that may still be to come."""
+        """Number of hypotheses: at least one for each possible number of missing tokens."""
         return max(self.beam, sum(map(len, self.terms)) + 1)
 
     def wanted(self, partial: Partial) -> set[int]:
-        """The tokens that must be considered after a hypothesis, however unlikely they are."""
+        """Tokens to consider after a hypothesis, however unlikely they are."""
         return {self.prefix[len(partial.tokens)]} if len(partial.tokens) < len(self.prefix) else partial.wanted()
 
     def step(self, rows: Sequence[dict[int, float]]) -> list[int]:
-        """Goes on by one token, given log-probabilities of some tokens after each hypothesis. Gives the place of the
-        hypothesis that each new one continues; none if the search is over."""
+        """Advances by one token, given log-probabilities of some tokens after each hypothesis. Returns the index of
+        each new hypothesis's parent; nothing if the search is over."""
         length = len(self.live[0].tokens)
         found = self._prefixed(rows) if length < len(self.prefix) else self._candidates(rows)
         chosen = self._shared(sorted(found, key=lambda pair: -pair[1].total))
@@ -146,7 +143,7 @@ class ForcedSearch:
         return [place for place, _ in going]
 
     def hypotheses(self) -> list[Hypothesis]:
-        """What was found, best first; if nothing was finished, what the length limit ended."""
+        """The outputs, best first; unfinished ones if none finished."""
         ended = bool(self.finished)
         every = {
             partial.tokens: Hypothesis(partial.tokens, self._score(partial, ended), partial.total, ended)
@@ -156,7 +153,7 @@ class ForcedSearch:
         return sorted(every.values(), key=lambda one: -one.score)[:n_best]
 
     def _prefixed(self, rows: Sequence[dict[int, float]]) -> Iterator[tuple[int, Partial]]:
-        """Every hypothesis with the next token of the prefix, which outweighs all other rules."""
+        """Every hypothesis with the next token of the prefix, which overrides all other rules."""
         token, *rest = self.prefix[len(self.live[0].tokens) :]
         ends_word = not rest or rest[0] not in self.continuing
         for place, (partial, tokens) in enumerate(zip(self.live, rows, strict=True)):
@@ -164,7 +161,7 @@ class ForcedSearch:
                 yield place, grown
 
     def _candidates(self, rows: Sequence[dict[int, float]]) -> Iterator[tuple[int, Partial]]:
-        """The continuations that are allowed; those with END are as long as before."""
+        """The allowed continuations; those with END do not get longer."""
         for place, (partial, tokens) in enumerate(zip(self.live, rows, strict=True)):
             wanted = partial.wanted()
             for token, log_prob in tokens.items():
@@ -181,21 +178,21 @@ class ForcedSearch:
                             yield place, grown
 
     def _shared(self, found: Sequence[tuple[int, Partial]]) -> list[tuple[int, Partial]]:
-        """The best, but so that every number of tokens that are still to come has its share."""
+        """The best candidates, with a share of the beam for each number of missing tokens."""
         room = self.width - len(self.finished)
         share = max(1, room // (sum(map(len, self.terms)) + 1))
-        taken: dict[int, int] = {}
+        counts: dict[int, int] = {}
         first: list[tuple[int, Partial]] = []
         others: list[tuple[int, Partial]] = []
         for candidate in found:
             needs = candidate[1].needs
-            taken[needs] = taken.get(needs, 0) + 1
-            (first if taken[needs] <= share else others).append(candidate)
+            counts[needs] = counts.get(needs, 0) + 1
+            (first if counts[needs] <= share else others).append(candidate)
         first = sorted(first, key=lambda pair: pair[1].needs)[:room]
         return first + others[: room - len(first)]
 
     def _nothing_can_win(self, best: float) -> bool:
-        """As in every search: nothing that goes on can come to be among those that are given back."""
+        """Whether no live hypothesis can still be among the outputs (see `Ranking.bound`)."""
         n_best = self.settings.n_best
         different = {partial.tokens: self._score(partial, True) for partial in self.finished}
         scores = sorted(different.values(), reverse=True)
@@ -216,11 +213,11 @@ def decode_forced(
     words: Sequence[Sequence[int]] | None = None,
     on_progress: Progress | None = None,
 ) -> list[list[Hypothesis]]:
-    """The outputs for each source, best first, that contain all of its terms, each at a place of its own.
+    """The outputs for each source, best first, each of which contains all terms of its source without overlap.
 
-    A token of a term or prefix that the model has no number for is written all the same: for the model it is UNKNOWN.
-    After a term none of the tokens follows that are `continuing` a word. `words` and `prefixes` are those of
-    `decode_all`; a term that stands in a prefix need not be written again.
+    A token of a term or prefix outside the model's vocabulary is generated too; the model reads UNKNOWN. No
+    `continuing` token, which continues a word, follows a term. `words` and `prefixes` are those of `decode_all`; terms
+    in a prefix count.
     """
     check_can_force(settings)
     found: dict[int, list[Hypothesis]] = {}
@@ -245,20 +242,20 @@ def decode_forced(
 
 
 def check_can_force(settings: Decoding) -> None:
-    """Refuses what a search for forced terms cannot do."""
+    """Refuses settings that a search for forced terms does not support."""
     if settings.method == "sample":
         raise UsageError(
-            "forced terms are searched for, and decode.method = 'sample' draws at random, which might never give them; "
+            "forced terms need a search: decode.method = 'sample' draws at random and may never produce them; "
             "set decode.method to 'beam' or 'greedy'"
         )
     if settings.coverage_penalty:
         raise UsageError(
-            f"decode.coverage_penalty = {settings.coverage_penalty} is not counted where terms are forced; set it to 0"
+            f"decode.coverage_penalty = {settings.coverage_penalty} does not work with forced terms; set it to 0"
         )
 
 
 def _search(model: Generator, source: Padded, searches: Sequence[ForcedSearch]) -> None:
-    """Runs searches to their end. Each has the same number of rows; those it does not need repeat its first."""
+    """Runs searches to their end. Each has the same number of rows; unused ones repeat its first."""
     width = max(search.width for search in searches)
     state = model.start(source, max(search.longest for search in searches) + 1)
     state = state.branch(torch.arange(len(searches), device=source.tokens.device)[:, None].expand(-1, width))
@@ -285,7 +282,7 @@ def _search(model: Generator, source: Padded, searches: Sequence[ForcedSearch]) 
 
 
 def _likely(log_probs: Float[Tensor, "B width V"], searches: Sequence[ForcedSearch]) -> list[list[dict[int, float]]]:
-    """For each hypothesis the log-probabilities of the likeliest tokens, and of those that it is to contain."""
+    """For each hypothesis, the log-probabilities of its likeliest and its wanted tokens."""
     size = log_probs.shape[-1]
     log_probs[..., list(NEVER)] = -torch.inf
     count = max(FEWEST, *(search.beam for search in searches))
@@ -304,6 +301,6 @@ def _likely(log_probs: Float[Tensor, "B width V"], searches: Sequence[ForcedSear
         for row, search in enumerate(searches)
     ]
     for (row, place, token, _), value, other in zip(wanted, values, instead, strict=True):
-        # A word that cannot be copied from the source is for the model as unknown as one without a number.
+        # A word that cannot be copied from the source is as unknown to the model as one outside its vocabulary.
         found[row][place][token] = value if value > -torch.inf else other
     return found

@@ -1,8 +1,8 @@
-"""What a step of greedy or beam search does after the model, in two kernels, on CUDA devices with Triton.
+"""The part of a greedy or beam search step after the model, as two Triton kernels.
 
-One finds the likeliest continuations in the logits, the other does the rest: what `SearchStepper.step` says in dozens
-of small operations, each of which takes longer to launch than to run. Rules that read the tokens so far, sampling and
-the coverage penalty take the plain path.
+One finds the likeliest continuations in the logits, the other does the rest of `SearchStepper.step`, which is dozens of
+small operations that each take longer to launch than to run. Rules that read earlier tokens, sampling and the coverage
+penalty use the unfused path.
 """
 
 from dataclasses import replace
@@ -19,12 +19,12 @@ from regard.tokens.vocabulary import END
 
 
 def is_fused(searches: Searches, logits: Float[Tensor, " B #beam V"]) -> bool:
-    """Whether the next step of these searches is done here, if nobody asks for the attention."""
+    """Whether the kernels can do the next step, if attention is not recorded."""
     return fits(searches, logits.shape[-1]) and pick("beam_step", logits, count=searches.live.beam + 1) is not None
 
 
 def fits(searches: Searches, size: int) -> bool:
-    """Whether the kernels can do what these searches ask for next, with a vocabulary of this size."""
+    """Whether the next step and this vocabulary size are within the kernels' limits."""
     simple = isinstance(searches.choice, Likeliest) and searches.rules.are_fixed(searches.live.length)
     return simple and size <= SIZE and searches.live.beam < COUNT
 
@@ -32,16 +32,16 @@ def fits(searches: Searches, size: int) -> bool:
 def fused_step(
     searches: Searches, logits: Float[Tensor, " B #beam V"], ranking: Ranking, n_best: int
 ) -> tuple[Searches, Int[Tensor, "B beam"]]:
-    """The searches, one token further, written into the same memory; and the row whose state each place goes on with.
-    The state is as it was."""
+    """Advances the searches by one token, in place, except for the model state; also returns the row of the state that
+    each hypothesis continues."""
     from regard.kernels import cuda_beam
 
     live, finished, rules = searches.live, searches.finished, searches.rules
     count = Likeliest().count(live.beam, logits.shape[2])
     every = logits.expand(*live.totals.shape, -1)
     best, tokens = cuda_beam.likeliest(every, count, rules.forbidden(live.length))
-    worth = ranking.worth(live.length + 1)
-    assert isinstance(worth, float)
+    divisor = ranking.divisor(live.length + 1)
+    assert isinstance(divisor, float)
     rows = cuda_beam.advance_(
         (best, tokens),
         (live.totals, live.tokens, live.lengths),
@@ -49,7 +49,7 @@ def fused_step(
         (rules.longest, searches.bound),
         (searches.over, searches.broken),
         live.length,
-        worth,
+        divisor,
         n_best,
         END,
     )

@@ -1,4 +1,4 @@
-"""Going on with a text, one token after another, for as long as somebody wants to read."""
+"""Continuing a text with a language model, token by token."""
 
 from collections.abc import Iterator, Sequence
 
@@ -24,10 +24,10 @@ def go_on(
     never: Sequence[int] = (),
     begin: int | None = None,
 ) -> Iterator[int]:
-    """The next `tokens` tokens after those that are given, of which there is at least one, each as it is chosen.
+    """Yields the next `tokens` tokens after the given ones, of which there must be at least one.
 
-    Those of `never` are not written. After END the text goes on, or, if there is a token that texts `begin` with,
-    another one begins. What is drawn is a function of the seed, the sample's number and the position.
+    Tokens in `never` are not generated. After END the text goes on, or a new one starts with `begin` if that is given.
+    A draw depends on the seed, the sample's number and the position.
     """
     device = model.like.device
     drawing = Sampling(settings, uniform_numbers(settings.seed, [sample], 1, tokens).to(device))

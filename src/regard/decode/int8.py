@@ -1,7 +1,7 @@
-"""Linear maps in whole numbers of eight bits, which newer processors multiply several times as fast as others.
+"""Linear layers in int8, which newer processors multiply several times as fast as float32.
 
-Each row of a matrix is rounded to −127 … 127 times a scale of its own, once; so is each row that it is multiplied by,
-whenever that is done. The sums of their products are exact.
+Each row of a weight is quantized once, to −127 … 127 times the row's scale; so is each row of features, at every call.
+The integer products are exact.
 """
 
 from functools import cache
@@ -16,7 +16,7 @@ from regard.models.generator import Generator
 
 
 class Int8Weight(WeightFormat):
-    """A matrix whose rows are whole numbers times a scale."""
+    """A weight quantized to int8, with one scale per row."""
 
     numbers: Int8[Tensor, "V E"]
     scales: Float[Tensor, " V"]
@@ -29,7 +29,7 @@ class Int8Weight(WeightFormat):
 
     @classmethod
     def of(cls, matrix: Float[Tensor, "V E"]) -> "Int8Weight":
-        """The nearest to a matrix. A row with something that is no number, or infinite, has no numbers at all."""
+        """Quantizes a matrix. A row with NaN or infinity becomes all NaN."""
         from regard.kernels.cpu_int8 import rounded
 
         return cls(*rounded(matrix.float().contiguous()))
@@ -43,10 +43,9 @@ class Int8Weight(WeightFormat):
     def linear(
         self, features: Float[Tensor, "*rows E"], bias: Float[Tensor, " V"] | None = None
     ) -> Float[Tensor, "*rows V"]:
-        """As `F.linear`, of features that are rounded too."""
         from regard.kernels.cpu_int8 import rounded, scaled_
 
-        if self.numbers.shape[1] == 1:  # such products torch gets wrong
+        if self.numbers.shape[1] == 1:  # for which torch's product is wrong
             return F.linear(features, self.full().to(features.dtype), bias)
         numbers, scales = rounded(features.reshape(-1, features.shape[-1]).float().contiguous())
         sums = torch._int_mm(numbers, self.numbers.t())
@@ -56,7 +55,7 @@ class Int8Weight(WeightFormat):
 
 @cache
 def is_exact() -> bool:
-    """Whether the sums are exact here: some older processors let them overflow."""
+    """Whether int8 products are exact here: on some older processors they overflow."""
     rows = torch.full((64, 256), 127, dtype=torch.int8, device="cpu")
     rows[::2] = -127
     wide = rows.long()
@@ -65,10 +64,11 @@ def is_exact() -> bool:
 
 @cache
 def has_int8() -> bool:
-    """Whether such products are quick and exact here; without oneDNN, torch multiplies such numbers one by one."""
+    """Whether int8 products are fast and exact here; without oneDNN torch's are not vectorized."""
     return torch.backends.mkldnn.is_available() and is_exact()  # type: ignore[no-untyped-call]
 
 
 def in_int8(model: Generator) -> Generator:
-    """A model whose linear maps are rounded. What has one output is a gate: it would lose, and nothing would be won."""
+    """A copy of the model with int8 linear layers. Those with one output are gates, which would lose accuracy and gain
+    nothing."""
     return with_weights_as(model, lambda matrix: matrix if len(matrix) == 1 else Int8Weight.of(matrix))

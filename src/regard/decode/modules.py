@@ -1,4 +1,4 @@
-"""Quick ways through the modules of a model: torch's own take longer than steps of decoding do."""
+"""Fast traversal of a model's modules: torch's own iterators take longer than a decoding step."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,9 +11,9 @@ from regard.tap import Tap
 
 
 def modules_of(model: nn.Module) -> list[nn.Module]:
-    """The model and all modules in it; one that is in two places comes twice."""
+    """The model and all its submodules; shared ones occur more than once."""
     found = [model]
-    for module in found:  # which grows meanwhile
+    for module in found:  # grows during the loop
         found.extend(part for part in module._modules.values() if part is not None)
     return found
 
@@ -25,28 +25,28 @@ def weights_of(model: nn.Module) -> list[Tensor]:
 
 
 def is_watched(model: nn.Module) -> bool:
-    """Whether the caller records or intervenes at a tap."""
+    """Whether the caller records or replaces values at a tap."""
     return any(module.watched for module in modules_of(model) if isinstance(module, Tap))
 
 
 def refuse_mixed_recording(model: nn.Module, settings: Decoding, sentences: int, *, forced: bool = False) -> None:
-    """Refuses to record what is written while several hypotheses or sentences share the rows of each step, which move
-    as searches branch and end. What is recorded of the source alone stays clear."""
-    places = {"beam": settings.beam, "sample": settings.n_best, "greedy": 1}[settings.method]
-    if sentences * places < 2 and not forced:
+    """Refuses to record target-side taps while several hypotheses or sentences share a step: their rows move as
+    searches branch and end. Taps on the source side alone are safe."""
+    hypotheses = {"beam": settings.beam, "sample": settings.n_best, "greedy": 1}[settings.method]
+    if sentences * hypotheses < 2 and not forced:
         return
     taps = (module for module in modules_of(model) if isinstance(module, Tap) and module.recorded)
     if any(not {"target", "past"}.isdisjoint(tap.axes) for tap in taps):
         raise UsageError(
-            "a recording of this search would mix the rows of its hypotheses and sentences, which move as it goes on; "
-            "use inspect(text), which names every row and column, or record score() of a given output, or a single "
+            "recording this search would mix the rows of its hypotheses and sentences, which move at every step; "
+            "use inspect(text), which labels every row and column, or record score() of a given output, or a single "
             "sentence with beam=1"
         )
 
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Dropout is off while the block runs; then every part is again in the mode it was in."""
+    """Evaluation mode while the block runs; then restores each module's mode."""
     training = [module for module in modules_of(model) if module.training]
     for module in training:
         module.training = False

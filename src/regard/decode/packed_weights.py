@@ -1,7 +1,7 @@
-"""Matrices in the order in which oneDNN multiplies by them.
+"""Weights packed once in oneDNN's layout.
 
-A library of products brings a matrix into an order of its own before it multiplies by it, at every call. Where the rows
-to multiply are as few as in a step of decoding, that takes a large part of the time; so it is done here once.
+A matrix library repacks the weight at every call. For the few rows of a decoding step that takes a large part of the
+time.
 """
 
 from functools import cache
@@ -15,11 +15,11 @@ from torch.nn import functional as F
 from regard.decode.weight_formats import WeightFormat
 
 ROWS = 64
-"""Rows that oneDNN is told to expect; it multiplies any number of them."""
+"""Number of input rows that the layout is optimized for; any number works."""
 
 
 class PackedWeight(WeightFormat):
-    """A matrix in the order in which oneDNN multiplies by it, beside the matrix itself."""
+    """A weight and its copy in oneDNN's layout."""
 
     matrix: Float[Tensor, "V E"]
     _packed: Tensor | None
@@ -33,8 +33,8 @@ class PackedWeight(WeightFormat):
 
     @classmethod
     def of(cls, matrix: Float[Tensor, "V E"]) -> Self:
-        """The same as a matrix, which must not change any more. It is packed when it is first multiplied by: of some
-        matrices only parts ever are."""
+        """A packed weight of a matrix, which must not change afterwards. Packing waits for the first product, because
+        some matrices are only ever used in parts."""
         return cls(matrix.detach())
 
     def full(self) -> Float[Tensor, "V E"]:
@@ -43,7 +43,7 @@ class PackedWeight(WeightFormat):
     def part(self, rows: slice) -> Self:
         if rows == slice(None):
             return type(self)(self.matrix)
-        # Steps ask for the same parts again and again.
+        # Cached, because every step uses the same parts.
         key = rows.start, rows.stop, rows.step
         if key not in self._parts:
             self._parts[key] = type(self)(self.matrix[rows])
@@ -56,13 +56,13 @@ class PackedWeight(WeightFormat):
             return F.linear(features, self.matrix, bias)
         if self._packed is None:
             self._packed = torch.ops.mkldnn._reorder_linear_weight(self.matrix.contiguous(), ROWS)
-        # oneDNN takes any bias for one whose numbers lie side by side.
+        # oneDNN reads any bias as if it were contiguous.
         added = bias if bias is None else bias.contiguous()
         found: Tensor = torch.ops.mkldnn._linear_pointwise(features, self._packed, added, "none", [], "")
         return found
 
     def _fits(self, features: Tensor, bias: Tensor | None) -> bool:
-        """Whether oneDNN can multiply these: it knows neither gradients nor autocast, nor what has no numbers."""
+        """Whether oneDNN can multiply these: it supports neither gradients nor autocast nor empty tensors."""
         given = [features] if bias is None else [features, bias]
         return (
             all(tensor.dtype == self.matrix.dtype for tensor in given)
@@ -75,13 +75,12 @@ class PackedWeight(WeightFormat):
 
 @cache
 def can_pack(dtype: torch.dtype) -> bool:
-    """Whether oneDNN multiplies so in a number format here: not every build of torch has it, nor every processor all
-    formats."""
+    """Whether oneDNN's packed products work for a dtype here: that depends on the build of torch and the processor."""
     if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return False
     one = torch.eye(16, dtype=dtype, device="cpu")
     try:
-        with torch.autocast("cpu", enabled=False):  # where it is on, nothing is multiplied so
+        with torch.autocast("cpu", enabled=False):  # under which `linear` would not use oneDNN
             return torch.equal(PackedWeight.of(one).linear(one), one)
     except (AttributeError, RuntimeError):
         return False

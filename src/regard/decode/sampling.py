@@ -1,6 +1,6 @@
 """Drawing the next token at random: temperature, top-k, top-p, min-p.
 
-What is drawn is a function of the seed, the example, the sample's number and the position, never of the batch.
+A draw depends on the seed, the example, the sample's number and the position, never on the batch.
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from regard.decode.candidates import Candidates
 from regard.recipe import Drawing
 
 BITS = 23
-"""Of a uniform number: so many that u < 1 and total > 0 give u × total < total in float32 too."""
+"""Bits of a uniform number: few enough that u < 1 and total > 0 imply u × total < total in float32 too."""
 
 
 def uniform_numbers(seed: int, examples: Sequence[int], samples: int, positions: int) -> Float[Tensor, "B positions"]:
-    """Numbers in [0, 1) for each sample of each example in turn; more positions do not change the earlier ones."""
+    """Numbers in [0, 1), one row per sample of each example; asking for more positions does not change earlier ones."""
     # Drawn on the host, so that every device draws the same.
     streams = [[seed % 2**64, example, sample] for example in examples for sample in range(samples)]
     numbers = np.array([np.random.default_rng(stream).random(positions) for stream in streams])
@@ -30,10 +30,10 @@ def uniform_numbers(seed: int, examples: Sequence[int], samples: int, positions:
 def likely_tokens(
     probs: Float[Tensor, "*rows V"], *, top_k: int, top_p: float, min_p: float
 ) -> Bool[Tensor, "*rows V"]:
-    """Which tokens may be drawn: each rule looks at the same probabilities, and a token must pass them all.
+    """Which tokens may be drawn: all rules see the same probabilities, and a token must pass every one.
 
-    top-k (Fan et al. 2018) keeps the k likeliest; top-p (Holtzman et al. 2020) the fewest likeliest whose sum is at
-    least p; min-p (Nguyen et al. 2024) those at least so likely in comparison with the likeliest.
+    top-k (Fan et al. 2018) keeps the k likeliest; top-p (Holtzman et al. 2020) the smallest set whose probabilities sum
+    to at least p; min-p (Nguyen et al. 2024) those with at least min_p times the highest probability.
     """
     likely = (probs > 0) & (probs >= min_p * probs.amax(-1, keepdim=True))
     if not top_k and top_p == 1.0:
@@ -46,7 +46,7 @@ def likely_tokens(
 
 @dataclass(frozen=True)
 class Sampling:
-    """Draws one continuation for the one hypothesis of each of B searches."""
+    """Draws one continuation for the single hypothesis of each of B searches."""
 
     settings: Drawing
     uniform: Float[Tensor, "B positions"]
@@ -61,24 +61,24 @@ class Sampling:
         position: int,
         last: Bool[Tensor, " B"],
     ) -> Candidates:
-        # The likeliest first becomes 0, so that no temperature, however small, makes all of them -inf.
+        # Shift the highest to 0, so that no temperature, however small, makes all of them -inf.
         highest = log_probs.amax(-1, keepdim=True)
         tempered = (log_probs - highest) / self.settings.temperature
         probs = tempered.softmax(-1)
         likely = likely_tokens(probs, top_k=self.settings.top_k, top_p=self.settings.top_p, min_p=self.settings.min_p)
         token = draw(probs.masked_fill(~likely, 0.0), self.uniform[:, position, None])
-        # Of numbers that are none, one is shown, whatever was drawn.
+        # A row with NaN gives NaN, whichever token was drawn.
         shown = torch.where(highest.isnan(), highest, log_probs.gather(-1, token[..., None])).squeeze(-1)
         return Candidates(totals + shown, torch.zeros_like(token), token)
 
 
 def draw(weights: Float[Tensor, "*rows V"], uniform: Float[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
-    """The token whose share of the total weight, laid end to end in the order of the vocabulary, holds this number.
+    """The token at quantile `uniform` of the weights' cumulative sum, taken in vocabulary order.
 
-    Not in the order of the weights: there rounding could swap neighbors and change what is drawn.
+    In order of weight, rounding could swap neighbors and change the draw.
     """
-    # A parallel sum need not grow monotonically: only tokens with some weight are considered, the total included.
-    there = weights > 0
-    reached = weights.cumsum(-1).masked_fill(~there, 0.0)
-    total = reached.amax(-1, keepdim=True)
-    return ((reached > uniform[..., None] * total) & there).int().argmax(-1)
+    # A parallel cumsum need not be monotonic: only tokens with some weight count, for the total too.
+    positive = weights > 0
+    cumulative = weights.cumsum(-1).masked_fill(~positive, 0.0)
+    total = cumulative.amax(-1, keepdim=True)
+    return ((cumulative > uniform[..., None] * total) & positive).int().argmax(-1)

@@ -1,7 +1,7 @@
-"""A model made ready to decode: copies of its weights in the formats it writes in, and its captured steps.
+"""A model prepared for decoding: copies of its weights in other formats, and captured steps.
 
-They belong to the session and are dropped with it. A trained model holds one for as long as it lives; a function that
-is given a plain model makes one for a single use.
+They belong to the session and are dropped with it. A trained model owns one session; a function that gets a plain model
+makes one for a single use.
 """
 
 import warnings
@@ -19,7 +19,7 @@ from regard.decode.int8 import has_int8, in_int8
 from regard.decode.modules import evaluating, is_watched, weights_of
 from regard.decode.stepping import Stepping
 from regard.decode.workers import workers_on
-from regard.device import captures, device_of, has_scarce_memory, present, release_memory
+from regard.device import captures, device_of, has_scarce_memory, on_device, release_memory
 from regard.errors import ModelWarning
 from regard.graphs import EAGER, CudaGraphs
 from regard.models.generator import Generator
@@ -27,7 +27,7 @@ from regard.recipe import Decoding
 
 
 class Session:
-    """What decoding keeps of a model from one call to the next."""
+    """What decoding caches for a model between calls."""
 
     def __init__(self, model: Generator) -> None:
         self.model = model
@@ -38,7 +38,7 @@ class Session:
 
     @classmethod
     def of(cls, model: "Generator | Session") -> Self:
-        """The session that was given, or one for a single use."""
+        """The session itself, or a new one for a model."""
         return model if isinstance(model, cls) else cls(model)  # type: ignore[arg-type]
 
     @property
@@ -46,48 +46,48 @@ class Session:
         return device_of(self.model)
 
     def refresh(self) -> None:
-        """Drops copies whose weights may be out of date. To be called after training steps: fused optimizers change
-        weights without raising their version, so that nothing else can tell."""
+        """Drops copies of the weights. Call it after training steps: fused optimizers change weights without bumping
+        their version, so that `Version` cannot tell."""
         self._copies.clear()
 
     @contextmanager
     def writing(self, settings: Decoding) -> Iterator[Generator]:
-        """The model in the number format of `decode.precision`, laid out for speed, with dropout off. Its taps are the
-        model's own."""
-        with present(self.device), self._computing_in(settings.precision) as writer, evaluating(writer):
+        """The model in the dtype of `decode.precision`, laid out for speed, in evaluation mode; it shares the model's
+        taps."""
+        with on_device(self.device), self._computing_in(settings.precision) as writer, evaluating(writer):
             yield writer
 
     def hold_only(self, precision: str) -> None:
-        """Keeps the weights in the format of `decode.precision` alone, for programs that only write: on a CUDA device,
-        where memory is scarce, there would otherwise be two copies."""
+        """Keeps the weights in `decode.precision` only, for programs that only decode: on a CUDA device there would
+        otherwise be two copies."""
         device = self.device
         if precision == "bfloat16" and has_scarce_memory(device):
             self._narrow = None
-            # By way of the host, or new weights would lie scattered among the old ones and no memory be freed.
+            # Through the host: on the device, new weights would be interleaved with old ones and no memory freed.
             self.model.to("cpu", torch.bfloat16)
             release_memory(device)
             self.model.to(device)
 
     def steppings(self, writer: Generator, settings: Decoding, *, forced: bool) -> Sequence[Stepping]:
-        """The fastest way for searches of a writer to step: one for each worker."""
+        """The fastest stepping for a model from `writing`: one for each worker."""
         device, watched = self.device, is_watched(writer)
         if why_not(settings, device, forced=forced, watched=watched) is not None:
-            # What is recorded of several threads at a time would be all mixed up.
+            # Recordings of several threads would be mixed.
             workers = 1 if watched or settings.coverage_penalty else workers_on(device)
             return [Stepping(device)] * workers
-        # Graphs read the weights where they were, and hold what stood in the settings.
+        # Graphs are tied to the addresses of the weights and to the settings.
         weights = tuple(tensor.data_ptr() for tensor in weights_of(writer))
         how = settings.model_dump_json(exclude={"batch_tokens", "seed"})
         key = weights, how, torch.backends.cuda.matmul.allow_tf32
         if key not in self._captured:
             self._drop_graphs_of_moved_weights()
             graphs = CudaGraphs(device)
-            self._captured[key] = CapturedStepping(device, graphs, trial=graphs.aside)
+            self._captured[key] = CapturedStepping(device, graphs, warm_up=graphs.warm_up)
         return [self._captured[key]]
 
     def why_eager(self, settings: Decoding, *, terms: bool = False) -> str | None:
-        """What a user is told where steps on a CUDA device are not captured, in one line; None if they are. That
-        capturing fails is known when it has been tried."""
+        """One line that tells the user why steps on a CUDA device are not captured; None if they are. Failures of
+        captures are known only after they were tried."""
         if not captures(self.device):
             return None
         watched = is_watched(self.model)
@@ -119,12 +119,11 @@ class Session:
 
     @torch.no_grad()
     def _on_cpu(self, precision: str) -> Generator:
-        """A copy with the weights that the model has now, as far as `Version` can tell; the model itself where a copy
-        would not be faster."""
-        if precision == "tf32" or (precision == "int8" and not _can_round()):
+        """An up-to-date copy, as far as `Version` can tell; the model itself where a copy would not be faster."""
+        if precision == "tf32" or (precision == "int8" and not _int8_available()):
             precision = "float32"
         weights = weights_of(self.model)
-        # Weights of inference mode have no version, and in float32 a new copy for each text costs more than it saves.
+        # Inference tensors have no version, and in float32 a new copy for each text costs more than it saves.
         unversioned = any(map(torch.is_inference, weights))
         if precision == "float32" and (unversioned or not has_matrices(self.model)):
             return self.model
@@ -141,27 +140,26 @@ class Session:
             return self.model
         if self._narrow is None:
             self._narrow = copy_of(self.model).to(torch.bfloat16)
-        # Tables of positions grow in each by itself, and are no weights.
+        # Position tables grow in each model separately, and are not weights.
         formats = self._narrow, self.model
-        mine, theirs = ([tensor for tensor in weights_of(each) if tensor.is_floating_point()] for each in formats)
-        torch._foreach_copy_(mine, theirs)
+        narrow, wide = ([tensor for tensor in weights_of(each) if tensor.is_floating_point()] for each in formats)
+        torch._foreach_copy_(narrow, wide)
         return self._narrow
 
 
 def _copied(model: Generator, precision: str) -> Generator:
-    """A copy for a CPU."""
     if precision == "bfloat16":
         return laid_out(copy_of(model).to(torch.bfloat16))
     return laid_out(in_int8(model) if precision == "int8" else model)
 
 
 @cache
-def _can_round() -> bool:
-    """Whether the processor has what int8 needs; if it has not, that is said once."""
+def _int8_available() -> bool:
+    """`has_int8`, with one warning if it is False."""
     if not has_int8():
         warnings.warn(
-            "decode.precision = 'int8': this processor, or torch on it, has no quick and exact products of such "
-            "numbers, so float32 is used instead; set it to bfloat16 or float32",
+            "decode.precision = 'int8': this processor, or torch on it, has no fast and exact int8 products, so "
+            "float32 is used instead; set it to bfloat16 or float32",
             ModelWarning,
             stacklevel=2,
         )

@@ -1,7 +1,7 @@
-"""Products with what is mostly zero.
+"""Products with sparse features.
 
-Of what ReLU leaves in a trained Transformer, few numbers are not zero (Li et al. 2023, "The Lazy Neuron Phenomenon"):
-often less than a tenth. Adding up the columns of a matrix that belong to these takes less time than a product with all.
+In a trained Transformer often less than a tenth of the ReLU activations are nonzero (Li et al. 2023, "The Lazy Neuron
+Phenomenon"). Adding up only their columns of the weight is faster than a dense product.
 """
 
 import torch
@@ -13,7 +13,7 @@ from regard.kernels import pick
 
 
 class SparseWeight(PackedWeight):
-    """A matrix that is multiplied by features of which most are zero; where too many are not, as any other."""
+    """A weight for mostly zero features; falls back to the dense product where too many are nonzero."""
 
     _columns: Float[Tensor, "E V"] | None = None
 
@@ -21,14 +21,14 @@ class SparseWeight(PackedWeight):
         self, features: Float[Tensor, "*rows E"], bias: Float[Tensor, " V"] | None = None
     ) -> Float[Tensor, "*rows V"]:
         found: Tensor | None = None
-        times_few = pick("sparse_linear", features)
-        if times_few is not None and self._fits(features, bias):
+        sparse_linear = pick("sparse_linear", features)
+        if sparse_linear is not None and self._fits(features, bias):
             if self._columns is None:
                 self._columns = self.matrix.t().contiguous()
-            found = times_few(features, self._columns, bias)
+            found = sparse_linear(features, self._columns, bias)
         return super().linear(features, bias) if found is None else found
 
     @staticmethod
     def suits(matrix: Float[Tensor, "V E"]) -> bool:
-        """Whether zeros may be left out: the loop knows 32 bits, and zero times what is infinite would be no number."""
+        """Whether zeros may be skipped: the loop is for float32, and 0 × inf would be NaN."""
         return matrix.dtype == torch.float32 and bool(matrix.isfinite().all())

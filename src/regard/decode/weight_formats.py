@@ -1,4 +1,4 @@
-"""Matrices that linear maps multiply by in ways of their own, and models that have such."""
+"""Weight tensors that bring their own `F.linear` (packed, sparse, int8), and models that use them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
@@ -16,23 +16,21 @@ from regard.models.readout import LinearReadout
 
 
 class WeightFormat(Tensor):
-    """A matrix by which `F.linear` multiplies as this says. All else that is done to it is done to the matrix that it
-    stands for.
+    """A weight matrix with its own `F.linear`; every other operation falls back to the full matrix.
 
-    A tensor cannot be an `ABC` too; the first three methods are what each kind must have."""
+    A tensor cannot also be an `ABC`: subclasses implement the first three methods."""
 
     def full(self) -> Float[Tensor, "V E"]:
-        """The matrix that it stands for."""
+        """The plain matrix."""
         raise NotImplementedError
 
     def part(self, rows: slice) -> Self:
-        """The multiplier of some of its rows."""
+        """Some of its rows, in the same format."""
         raise NotImplementedError
 
     def linear(
         self, features: Float[Tensor, "*rows E"], bias: Float[Tensor, " V"] | None = None
     ) -> Float[Tensor, "*rows V"]:
-        """What `F.linear` is to give."""
         raise NotImplementedError
 
     @classmethod
@@ -64,13 +62,13 @@ class WeightFormat(Tensor):
         return function(*args, **kwargs)
 
 
-def with_weights_as(model: Generator, made: Callable[[Tensor], Tensor]) -> Generator:
-    """A model with what is made of the matrices of its linear maps, and which shares everything else with this one, its
-    taps too. Matrices that are multipliers already stay what they are."""
+def with_weights_as(model: Generator, convert: Callable[[Tensor], Tensor]) -> Generator:
+    """A copy of the model with the weights of its linear layers converted; everything else, taps included, is shared.
+    Weights already in a `WeightFormat` are left alone."""
     copy = copy_of(model, shared=weights_of(model))
     for module in modules_of(copy):
         if isinstance(module, nn.Linear) and not isinstance(module.weight, WeightFormat):
-            module.weight = nn.Parameter(made(module.weight), requires_grad=False)
+            module.weight = nn.Parameter(convert(module.weight), requires_grad=False)
         elif isinstance(module, LinearReadout) and not isinstance(module.weight, WeightFormat):
-            module.own(nn.Parameter(made(module.weight), requires_grad=False))
+            module.own(nn.Parameter(convert(module.weight), requires_grad=False))
     return copy

@@ -1,7 +1,7 @@
-"""Several batches at a time on a CPU, each in a thread of its own, with its share of torch's threads.
+"""Several batches at a time on a CPU, each in its own thread with its share of torch's threads.
 
-Batches that do not wait for each other are done sooner than one after another with all threads, which wait for each
-other after every operation. On a CUDA device there is one at a time, which may be larger in the same memory.
+That is faster than one batch at a time with all threads, which synchronize after every operation. On a CUDA device
+there is one worker, whose batches may be larger in the same memory.
 """
 
 import threading
@@ -18,28 +18,27 @@ Job = TypeVar("Job")
 Made = TypeVar("Made")
 
 THREADS = 8
-"""Most workers on a CPU."""
+"""Maximum number of workers on a CPU."""
 
 
 def workers_on(device: torch.device) -> int:
-    """How many workers a device has."""
     return 1 if is_asynchronous(device) else min(torch.get_num_threads(), THREADS)
 
 
 def each_done(function: Callable[[int, Job], Made], jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, Made]]:
-    """Each job and what the function makes of it, given the number of the worker too, in the order they are done."""
+    """Yields each job with its result, in order of completion; the function also gets the worker's number."""
     if min(workers, len(jobs)) < 2:
         for job in jobs:
             yield job, function(0, job)
         return
-    mine, numbers, threads = threading.local(), count(), torch.get_num_threads()
+    local, numbers, threads = threading.local(), count(), torch.get_num_threads()
 
     def begin() -> None:
-        mine.number = next(numbers)
+        local.number = next(numbers)
         torch.set_num_threads(max(threads // workers, 1))
 
     def work(job: Job) -> Made:
-        return function(mine.number, job)
+        return function(local.number, job)
 
     pool = ThreadPoolExecutor(min(workers, len(jobs)), initializer=begin)
     try:
@@ -48,5 +47,5 @@ def each_done(function: Callable[[int, Job], Made], jobs: Sequence[Job], workers
             yield futures[future], future.result()
     finally:
         pool.shutdown(cancel_futures=True)
-        # Threads that torch will start take what was said last.
+        # Threads that torch starts later inherit the last setting.
         torch.set_num_threads(threads)

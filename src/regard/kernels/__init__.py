@@ -1,4 +1,5 @@
-"""What is written twice for speed: kernels for CPUs (numba) and CUDA devices (Triton), and one rule that picks them."""
+"""Second implementations for speed: kernels for CPUs (numba) and CUDA devices (Triton), and one rule that picks
+them."""
 
 from regard.kernels.picking import KERNELS, Kernel, pick
 

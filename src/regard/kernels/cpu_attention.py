@@ -1,4 +1,4 @@
-"""Attention of few queries on CPUs, compiled by numba; and parts that other loops share."""
+"""Attention of few queries on CPUs, compiled by numba; and functions that other loops share."""
 
 from typing import Any, no_type_check
 
@@ -9,31 +9,31 @@ from numba.extending import intrinsic
 from torch import Tensor
 
 SUMS = {"reassoc", "contract", "nsz"}
-"""What the compiler may do to sums: add in another order. What is no number, or infinite, must stay so."""
+"""Fast-math flags of sums: they may be reordered, but NaN and infinity must be preserved."""
 
 TOGETHER = 4
-"""So many keys are looked at together: each number of a query is then read once for all of them."""
+"""Keys per iteration: each feature of a query is then read once for all of them."""
 
 LEAST = float32(-87.0)
-"""The exponential of less counts as 0: it is hardly a number of 32 bits, and a processor takes very long for such."""
+"""The exponential of anything lower counts as 0: it would be a subnormal float32, which is very slow."""
 _LOG2_E, _LN2, _LN2_REST = float32(1.44269504), float32(0.693359375), float32(-2.12194440e-4)
 _C6, _C5, _C4 = float32(1.9875691500e-4), float32(1.3981999507e-3), float32(8.3334519073e-3)
 _C3, _C2, _C1 = float32(4.1665795894e-2), float32(1.6666665459e-1), float32(5.0000001201e-1)
 
 
-# Unlike sums, these steps must stay in their order.
+# Unlike sums, these steps must not be reordered.
 @njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
 @no_type_check
 def exponential(number: Any) -> Any:
-    """exp of a number that is not above 0, by the polynomial of Moshier's Cephes library: unlike one that is called, it
-    is done for several numbers at once."""
-    held = number if number > LEAST else LEAST
-    power = np.floor(held * _LOG2_E + float32(0.5))
-    rest = held - power * _LN2 - power * _LN2_REST
+    """exp of a number that is at most 0, by the polynomial of Moshier's Cephes library, which vectorizes, unlike a
+    library call."""
+    clamped = number if number > LEAST else LEAST
+    power = np.floor(clamped * _LOG2_E + float32(0.5))
+    rest = clamped - power * _LN2 - power * _LN2_REST
     series = ((((_C6 * rest + _C5) * rest + _C4) * rest + _C3) * rest + _C2) * rest + _C1
     scale = np.int32((int32(power) + int32(127)) << int32(23)).view(np.float32)  # 2 to this power
     result = (series * rest * rest + rest + float32(1)) * scale
-    # What is no number stays none.
+    # NaN stays NaN.
     return result if number > LEAST else (float32(0) if number <= LEAST else number)
 
 
@@ -44,16 +44,16 @@ def few_queries(
     bias: Float[Tensor, "..."] | None,
     scale: float,
 ) -> Float[Tensor, "B H Q Dv"]:
-    """Softmax attention of a few queries to any number of keys: what each step of decoding does.
+    """Softmax attention of few queries to any number of keys, as in each step of decoding.
 
-    What a bias of −inf hides is not even read: of all that the hypotheses of a beam have written, one has read little.
-    The features of each vector must lie side by side. The memory of the result is in the order "B Q H Dv".
+    Keys with a bias of −inf are skipped: in a shared cache these are most. The features of each vector must be
+    contiguous. The result's memory layout is "B Q H Dv".
     """
     batch, heads, queries, width = query.shape
     keys, value_width = key.shape[2], value.shape[3]
     context = query.new_empty(batch, queries, heads, value_width)
     rows = None if bias is None else bias.float().expand(batch, heads, queries, keys)
-    # Addresses and strides, as kernels have them: making arrays of tensors takes longer than what is done with them.
+    # Addresses and strides, because converting tensors to arrays takes longer than the work itself.
     _few_queries(
         query.data_ptr(),
         key.data_ptr(),
@@ -73,7 +73,7 @@ def few_queries(
 @intrinsic
 @no_type_check
 def floats(typing, address):
-    """The numbers that begin at an address."""
+    """A pointer to float32 from an address."""
 
     def generate(context, builder, signature, arguments):
         return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
@@ -84,7 +84,7 @@ def floats(typing, address):
 @njit(nogil=True, cache=True, fastmath=SUMS, error_model="numpy")
 @no_type_check
 def _few_queries(queries, keys, values, biases, contexts, scale, shape, query, key, value, bias):
-    """One query after another, each with all heads that see alike."""
+    """One query after another, with all heads that share its bias."""
     batch, heads, share, places, count, width, value_width = shape
     asked, known, held, added, context = (
         floats(queries),
@@ -94,30 +94,30 @@ def _few_queries(queries, keys, values, biases, contexts, scale, shape, query, k
         floats(contexts),
     )
     scale = float32(scale)
-    alike = heads if biases == 0 or bias[1] == 0 else 1
+    shared = heads if biases == 0 or bias[1] == 0 else 1
     seen = np.arange(count + TOGETHER)
     plus = np.zeros(count + TOGETHER, dtype=np.float32)
-    weights = np.empty(alike * (count + TOGETHER), dtype=np.float32)
+    weights = np.empty(shared * (count + TOGETHER), dtype=np.float32)
     mixed = np.empty(value_width, dtype=np.float32)
-    whole = _fill_up(seen, plus, count)
+    whole = _pad(seen, plus, count)
     for row in range(batch):
         for place in range(places):
-            for first in range(0, heads, alike):
+            for first in range(0, heads, shared):
                 if biases != 0:
                     begin = row * bias[0] + first * bias[1] + place * bias[2]
                     whole = _visible(added, begin, bias[3], count, seen, plus)
-                for head in range(first, first + alike):
+                for head in range(first, first + shared):
                     begin = row * query[0] + head * query[1] + place * query[2]
                     own = weights[(head - first) * whole : (head - first + 1) * whole]
                     _compare(asked, begin, known, row * key[0] + head // share * key[1], key[2], width, seen, own)
-                    _level(own, plus, scale)
-                # Of all heads at once: a processor does many numbers at a time.
-                for rank in range(alike * whole):
+                    _scores(own, plus, scale)
+                # For all heads at once, which vectorizes better.
+                for rank in range(shared * whole):
                     weights[rank] = exponential(weights[rank])
-                for head in range(first, first + alike):
+                for head in range(first, first + shared):
                     own = weights[(head - first) * whole : (head - first + 1) * whole]
                     total = _mix(held, row * value[0] + head // share * value[1], value[2], seen, own, mixed)
-                    # A query that sees nothing gets nothing.
+                    # A fully masked query gets zeros.
                     part = float32(1) / total if whole else float32(0)
                     begin = ((row * places + place) * heads + head) * value_width
                     for feature in range(value_width):
@@ -127,19 +127,19 @@ def _few_queries(queries, keys, values, biases, contexts, scale, shape, query, k
 @njit(nogil=True, cache=True)
 @no_type_check
 def _visible(added, begin, stride, count, seen, plus):
-    """Lists the keys that a bias does not hide, and what it adds to their scores; gives their number, filled up."""
+    """Lists the keys that a bias does not hide, and their biases; returns the padded number of keys."""
     found = 0
     for place in range(count):
         number = added[begin + place * stride]
         seen[found], plus[found] = place, number
         found += number != -np.inf
-    return _fill_up(seen, plus, found)
+    return _pad(seen, plus, found)
 
 
 @njit(nogil=True, cache=True)
 @no_type_check
-def _fill_up(seen, plus, found):
-    """Fills up a list of keys, so that it can be cut into equal pieces, with the first of them, hidden."""
+def _pad(seen, plus, found):
+    """Pads a list of keys to a multiple of TOGETHER, by repeating the first with a bias of −inf."""
     whole = (found + TOGETHER - 1) // TOGETHER * TOGETHER
     for rank in range(found, whole):
         seen[rank], plus[rank] = seen[0], -np.inf
@@ -149,7 +149,7 @@ def _fill_up(seen, plus, found):
 @njit(nogil=True, cache=True, fastmath=SUMS)
 @no_type_check
 def _compare(asked, query, known, begin, stride, width, seen, weights):
-    """Writes the products of a query and the keys that it sees."""
+    """Writes the products of a query and its visible keys."""
     for rank in range(0, len(weights), TOGETHER):
         first, second = begin + seen[rank] * stride, begin + seen[rank + 1] * stride
         third, fourth = begin + seen[rank + 2] * stride, begin + seen[rank + 3] * stride
@@ -165,8 +165,8 @@ def _compare(asked, query, known, begin, stride, width, seen, weights):
 
 @njit(nogil=True, cache=True, fastmath=SUMS, error_model="numpy")
 @no_type_check
-def _level(weights, plus, scale):
-    """Makes scores of products, less the highest of them."""
+def _scores(weights, plus, scale):
+    """Turns products into scores, minus their maximum."""
     a = b = c = d = float32(-np.inf)
     for rank in range(0, len(weights), TOGETHER):
         first, second = weights[rank] * scale + plus[rank], weights[rank + 1] * scale + plus[rank + 1]
@@ -181,7 +181,7 @@ def _level(weights, plus, scale):
 @njit(nogil=True, cache=True, fastmath=SUMS)
 @no_type_check
 def _mix(held, begin, stride, seen, weights, mixed):
-    """Writes the sum of the values that are seen, each multiplied by its weight; gives the sum of the weights."""
+    """Writes the weighted sum of the visible values; returns the sum of the weights."""
     for feature in range(len(mixed)):
         mixed[feature] = 0
     total = float32(0)

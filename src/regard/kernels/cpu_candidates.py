@@ -1,4 +1,4 @@
-"""Log-probabilities and candidates of a search on CPUs: loops over rows as long as a vocabulary, compiled by numba."""
+"""Log-probabilities and candidates of a search on CPUs: loops over the vocabulary, compiled by numba."""
 
 from typing import Any, no_type_check
 
@@ -11,13 +11,13 @@ from torch import Tensor
 from regard.kernels.cpu_attention import SUMS, exponential
 
 LANES = 128
-"""So many maxima are kept side by side, each of every so-manyth number of a row: a processor does several at once."""
+"""Running maxima kept in parallel (lane i covers elements i, i + LANES, …), so that the loop vectorizes."""
 
 Rows = Float32[np.ndarray, "N V"]
 
 
 def log_softmax_(logits: Float[Tensor, "*rows V"]) -> Float[Tensor, "*rows V"]:
-    """log_softmax of each row, written in its place: while it is done with, a row stays near the processor."""
+    """log_softmax of each row, in place; a row stays in the processor's cache from first to last pass."""
     _log_softmax_(logits.view(-1, logits.shape[-1]).numpy())
     return logits
 
@@ -40,9 +40,9 @@ def _log_softmax_(rows: Rows) -> None:
 def likeliest_(
     logits: Float[Tensor, "*rows V"], count: int, forbidden: tuple[int, ...]
 ) -> tuple[Float[Tensor, "*rows count"], Int[Tensor, "*rows count"]]:
-    """The highest log-probabilities of each row and their tokens, but for those that are forbidden: as `highest` would
-    find them after `log_softmax_`, which writes as many numbers as it reads. The logits are consumed."""
-    best, places = _room(logits, count)
+    """The highest log-probabilities of each row and their tokens, without forbidden ones: like `highest` after
+    `log_softmax_`, but without writing all log-probabilities. Overwrites the logits."""
+    best, places = _outputs(logits, count)
     rows = logits.view(-1, logits.shape[-1]).numpy(), best.view(-1, count).numpy(), places.view(-1, count).numpy()
     _likeliest_(*rows, np.array(forbidden, dtype=np.int64))
     return best, places
@@ -64,7 +64,7 @@ def _likeliest_(
         top = _maxima(row, lanes)
         for rank in range(len(forbidden)):
             top = max(top, held[rank])
-        # What is forbidden has a probability all the same.
+        # Forbidden tokens count in the normalization.
         total = float32(0)
         for rank in range(len(forbidden)):
             total += exponential(held[rank] - top)
@@ -79,11 +79,11 @@ def _likeliest_(
 def highest(
     numbers: Float[Tensor, "*rows V"], count: int
 ) -> tuple[Float[Tensor, "*rows count"], Int[Tensor, "*rows count"]]:
-    """The highest numbers of each row and their places, as `topk` gives them; but -inf may be found at one place twice.
+    """The highest numbers of each row and their indices, like `topk`, except that an index of -inf may occur twice.
 
-    `topk` sorts; here most numbers are only compared, with others of their lane.
+    `topk` sorts; here most numbers are only compared with the maximum of their lane.
     """
-    best, places = _room(numbers, count)
+    best, places = _outputs(numbers, count)
     _highest(numbers.view(-1, numbers.shape[-1]).numpy(), best.view(-1, count).numpy(), places.view(-1, count).numpy())
     return best, places
 
@@ -101,8 +101,7 @@ def _highest(rows: Rows, best: Float32[np.ndarray, "N count"], places: Int64[np.
                 found[rank] = np.nan
 
 
-def _room(numbers: Float[Tensor, "*rows V"], count: int) -> tuple[Tensor, Tensor]:
-    """For so many numbers of each row, and for their places."""
+def _outputs(numbers: Float[Tensor, "*rows V"], count: int) -> tuple[Tensor, Tensor]:
     best = numbers.new_empty(*numbers.shape[:-1], count)
     return best, torch.empty_like(best, dtype=torch.long)
 
@@ -117,7 +116,7 @@ def _rank_all(
 ) -> None:
     """Finds the highest numbers of a row, given the maxima of its lanes."""
     found[:] = -np.inf
-    # What is lower than the maxima of so many lanes is not among the highest.
+    # A number below the `count` highest lane maxima is not among the highest.
     for lane in range(LANES):
         _rank(lanes[lane], 0, found, at)
     least = found[-1]
@@ -134,16 +133,16 @@ def _rank_all(
 
 @njit(nogil=True, cache=True)
 @no_type_check
-def _is_before(number: Any, place: int, other: Any, its_place: int) -> Any:
-    """Of equal numbers the first one is."""
-    return number > other or (number == other and place < its_place)
+def _is_before(number: Any, place: int, other: Any, other_place: int) -> Any:
+    """Descending order; of equal numbers the first comes first."""
+    return number > other or (number == other and place < other_place)
 
 
 @njit(nogil=True, cache=True)
 @no_type_check
 def _rank(number: Any, place: int, found: Any, at: Any) -> None:
-    """Puts a number where it belongs among the highest found, if it does."""
-    # What is no number counts as the highest, as it does for `topk`.
+    """Inserts a number into the sorted list of the highest, if it is among them."""
+    # NaN counts as the highest, as in `topk`.
     number = number if number == number else float32(np.inf)
     rank = len(found) - 1
     if _is_before(number, place, found[rank], at[rank]):
@@ -156,9 +155,7 @@ def _rank(number: Any, place: int, found: Any, at: Any) -> None:
 @njit(nogil=True, cache=True)
 @no_type_check
 def _maxima(row: Float32[np.ndarray, " V"], lanes: Float32[np.ndarray, " lanes"]) -> Any:
-    """The highest number of a row, and of each lane but for the numbers left over at the end of the row.
-
-    What is no number counts as +inf."""
+    """The maximum of a row, and those of its lanes without the incomplete rest at the end. NaN counts as +inf."""
     for lane in range(LANES):
         lanes[lane] = -np.inf
     whole = int64(len(row) // LANES * LANES)

@@ -1,4 +1,4 @@
-"""Products with features most of which are zero, on CPUs; compiled by numba."""
+"""Products with mostly zero features, on CPUs; compiled by numba."""
 
 from typing import no_type_check
 
@@ -11,25 +11,25 @@ from torch import Tensor
 from regard.kernels.cpu_attention import SUMS, TOGETHER, floats
 
 SHARE, FIRST = 5, 4
-"""Where more than one number in so many is not zero, a product with all of them takes less time; of so many rows it may
-be more before that is found out."""
+"""If more than one feature in SHARE is nonzero, the dense product is faster; FIRST rows of slack keep a few dense rows
+at the beginning from deciding."""
 
 FEW = 16
-"""Rows of which a product is not sooner done by several threads. Of more it is, while this loop has one."""
+"""Up to this many rows this single-threaded loop beats a multi-threaded dense product."""
 
 
-def times_few(
+def sparse_linear(
     features: Float[Tensor, "*rows E"], columns: Float[Tensor, "E V"], bias: Float[Tensor, " V"] | None
 ) -> Float[Tensor, "*rows V"] | None:
-    """The columns of a matrix, here its transpose, each times its number of a row, added up, with a bias; None if too
-    many of these numbers are not zero."""
+    """`F.linear` with the transposed weight, which adds up only the columns of nonzero features; None if too many are
+    nonzero."""
     inputs, width = columns.shape
     features = features.contiguous()
     added = bias if bias is None else bias.contiguous()
     made = features.new_empty(*features.shape[:-1], width)
     rows = features.numel() // inputs
-    # Addresses, as kernels have them: making arrays of tensors takes longer than a few rows do.
-    done = _times_few(
+    # Addresses, because converting tensors to arrays takes longer than a few rows.
+    done = _sparse_linear(
         features.data_ptr(),
         columns.data_ptr(),
         0 if added is None else added.data_ptr(),
@@ -44,16 +44,16 @@ def times_few(
 
 @njit(nogil=True, cache=True, fastmath=SUMS, error_model="numpy")
 @no_type_check
-def _times_few(features, columns, bias, made, count, inputs, width, share):
-    """One row after another; whether all of them were done."""
+def _sparse_linear(features, columns, bias, made, count, inputs, width, share):
+    """Whether all rows were done."""
     given, matrix, added, result = floats(features), floats(columns), floats(bias), floats(made)
-    # Numbers that are not zero, and where their columns begin.
+    # Nonzero features, and the offsets of their columns.
     numbers, places = np.empty(inputs + TOGETHER, dtype=np.float32), np.empty(inputs + TOGETHER, dtype=np.int64)
     sums = np.empty(width, dtype=np.float32)
     active = 0
     for row in range(count):
         begin, found = row * inputs, 0
-        # Without a branch: each number is written, and counted if it is not zero, as NaN is not.
+        # Branchless: each number is written, and counted if it is nonzero, as NaN is.
         for place in range(inputs):
             numbers[found], places[found] = given[begin + place], place * width
             found += given[begin + place] != 0

@@ -9,13 +9,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 QUERIES, KEYS = 16, 32
-"""Most queries of a row, and how many keys are looked at together; there are no products of fewer than 16 of either."""
+"""Maximum number of queries per row, and keys per iteration; `tl.dot` needs at least 16 of each."""
 
 WARPS, STAGES = 4, 2
-"""How a program is executed."""
 
 PLACES = 16
-"""Hypotheses of a source for each warp: what a thread holds of a wide beam would not fit into its registers."""
+"""Hypotheses of a source per warp: with more, a thread would run out of registers."""
 
 
 def few_queries(
@@ -25,10 +24,8 @@ def few_queries(
     bias: Float[Tensor, "..."] | None,
     scale: float,
 ) -> Float[Tensor, "B H Q Dv"]:
-    """Softmax attention of at most 16 queries to any number of keys: what each step of decoding does.
-
-    Kernels for many queries let most of the device wait here. The memory of the result is in the order "B Q H Dv".
-    """
+    """Softmax attention of at most 16 queries to any number of keys, as in each step of decoding, where kernels for
+    many queries would leave most of the device idle. The result's memory layout is "B Q H Dv"."""
     batch, heads, queries, width = query.shape
     context = query.new_empty(batch, queries, heads, value.shape[-1]).transpose(1, 2)
     rows = None if bias is None else bias.expand(batch, heads, queries, key.shape[2])
@@ -62,7 +59,7 @@ def few_queries(
     return context
 
 
-# What changes from step to step is not specialized: each kind of number would be a kernel of its own.
+# Arguments that change from step to step are not specialized, or there would be a kernel for each.
 @triton.jit(do_not_specialize=["scale", "keys", "bias_row", "bias_head", "bias_query", "heads", "share", "queries"])
 @no_type_check
 def _few_queries(
@@ -99,7 +96,7 @@ def _few_queries(
     precision: tl.constexpr,
 ):
     """All queries of one head of one row, with the running maximum and sum of Milakov and Gimelshein (2018)."""
-    row = (tl.program_id(0) // heads).to(tl.int64)  # times what a row takes, which may be gigabytes in all
+    row = (tl.program_id(0) // heads).to(tl.int64)  # offsets may exceed 32 bits
     head = tl.program_id(0) % heads
     group = head // share
     places = tl.arange(0, most)
@@ -120,7 +117,7 @@ def _few_queries(
             mask=inside[:, None],
             other=0.0,
         )
-        # Both are on their way before anything is computed.
+        # Loaded with the keys, before anything is computed.
         held = tl.load(
             value + row * value_row + group * value_head + each[:, None] * value_place + value_features,
             mask=inside[:, None],
@@ -135,7 +132,7 @@ def _few_queries(
             ).to(tl.float32)
         scores = tl.where(inside[None, :], scores, float("-inf"))
         higher = tl.maximum(highest, tl.max(scores, 1))
-        # A query that has seen nothing so far has no highest score, and weighs everything 0.
+        # A query without a visible key so far has a maximum of -inf, and only zero weights.
         level = tl.where(higher == float("-inf"), 0.0, higher)
         weights = tl.exp(scores - level[:, None])
         faded = tl.exp(highest - level)
@@ -158,7 +155,7 @@ def write(
     kept_values: Float[Tensor, "B G value_room places Dv"],
     value_position: int,
 ) -> None:
-    """Writes one more position of each hypothesis into what is kept of its source: its keys, and its values."""
+    """Writes the keys and values of one position of each hypothesis into the cache of its source."""
     width, value_width = keys.shape[-1], values.shape[-1]
     numbers, value_numbers = keys.shape[1] * width, values.shape[1] * value_width
     _write[(len(keys), 2)](
@@ -210,7 +207,7 @@ def _write(
     value_numbers: tl.constexpr,
     block: tl.constexpr,
 ):
-    """The keys, or the values, of all heads of one hypothesis."""
+    """One program: the keys, or the values, of all heads of one hypothesis."""
     row = tl.program_id(0).to(tl.int64)
     source = row // places
     place = row % places
@@ -232,7 +229,7 @@ def _write(
 
 
 def branch_(writers: Int[Tensor, "B places room"], rows: Int[Tensor, "B places"], length: int) -> None:
-    """What `Lineage.branch` does, in the same memory."""
+    """`Lineage.branch`, in place."""
     places, room = writers.shape[1:]
     block = triton.next_power_of_2(places)
     warps = min(max(block // PLACES, 1), 16)
@@ -242,7 +239,7 @@ def branch_(writers: Int[Tensor, "B places room"], rows: Int[Tensor, "B places"]
 @triton.jit(do_not_specialize=["length", "places", "room"])
 @no_type_check
 def _branch(writers, rows, length, places, room, block: tl.constexpr, together: tl.constexpr):
-    """The hypotheses of one source. All threads read before one writes."""
+    """One program: the hypotheses of one source. All threads read before any writes."""
     source = tl.program_id(0).to(tl.int64)
     place = tl.arange(0, block)
     parent = tl.load(rows + source * places + place, mask=place < places, other=0) % places
@@ -259,7 +256,7 @@ def _branch(writers, rows, length, places, room, block: tl.constexpr, together: 
 def lineage_bias(
     writers: Int[Tensor, "B places room"], length: int, dtype: torch.dtype
 ) -> Float[Tensor, "B places length_places"]:
-    """What `Lineage.bias` does, of the first `length` positions."""
+    """`Lineage.bias` of the first `length` positions."""
     sources, places, room = writers.shape
     bias = torch.empty(sources, places, length * places, dtype=dtype, device=writers.device)
     _lineage_bias[(sources * places,)](writers, bias, length, places, room, together=4 * KEYS, num_warps=4)
@@ -269,7 +266,7 @@ def lineage_bias(
 @triton.jit(do_not_specialize=["length", "places", "room"])
 @no_type_check
 def _lineage_bias(writers, bias, length, places, room, together: tl.constexpr):
-    """One hypothesis."""
+    """One program: one hypothesis."""
     row = tl.program_id(0).to(tl.int64)
     for first in range(0, length * places, together):
         index = first + tl.arange(0, together)

@@ -1,4 +1,4 @@
-"""What follows the model in a step of greedy or beam search, on CUDA devices, in Triton."""
+"""The part of a greedy or beam search step after the model, on CUDA devices, in Triton."""
 
 from typing import no_type_check
 
@@ -9,26 +9,26 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 COLUMNS = 1024
-"""Numbers of a row that are looked at together; those that are so far apart form a column."""
+"""Numbers of a row per iteration; numbers this far apart form a column."""
 SHARE = 256
-"""Columns for each warp."""
+"""Columns per warp."""
 POSITIONS = 64
-"""Tokens of each hypothesis that are moved together."""
+"""Tokens of each hypothesis per iteration."""
 
 
 def highest(
     numbers: Float[Tensor, "*rows V"], count: int
 ) -> tuple[Float[Tensor, "*rows count"], Int[Tensor, "*rows count"]]:
-    """The highest numbers of each row and their places, as `topk` gives them, the first of equal ones first; but -inf
-    may be found at one place twice."""
+    """The highest numbers of each row and their indices, like a stable `topk`, except that an index of -inf may occur
+    twice."""
     return _highest_of(numbers, count, (), normal=False)
 
 
 def likeliest(
     logits: Float[Tensor, "*rows V"], count: int, forbidden: tuple[int, ...]
 ) -> tuple[Float[Tensor, "*rows count"], Int[Tensor, "*rows count"]]:
-    """The highest log-probabilities of each row, in float32, and their tokens; those of at most three forbidden tokens
-    are -inf. Log-probabilities of all tokens are never held."""
+    """The highest log-probabilities of each row, in float32, and their tokens; at most three forbidden tokens get -inf.
+    The log-probabilities of all tokens are never stored."""
     return _highest_of(logits, count, forbidden, normal=True)
 
 
@@ -60,8 +60,7 @@ def _highest(
     columns: tl.constexpr,
     lines: tl.constexpr,
 ):
-    """One row: the highest of each column is known at any time, and only the column is looked at again in which the
-    highest of all was found."""
+    """One program: one row. The maximum of each column is kept; after each result only its column is read again."""
     numbers += tl.program_id(0).to(tl.int64) * size
     best += tl.program_id(0) * count
     places += tl.program_id(0) * count
@@ -69,11 +68,11 @@ def _highest(
     peak = tl.full([columns], float("-inf"), tl.float32)
     tops = peak
     top_places = column
-    # Unrolled, so that several are on their way at a time.
+    # Unrolled, so that several loads are in flight.
     for begin in tl.range(0, size, columns, loop_unroll_factor=4):
         index = begin + column
         held = tl.load(numbers + index, mask=index < size, other=float("-inf")).to(tl.float32)
-        # What is no number counts as the highest, as it does for `topk`.
+        # NaN counts as the highest, as in `topk`.
         held = tl.where(held != held, float("inf"), held)
         peak = tl.maximum(peak, held)
         held = tl.where((index == first) | (index == second) | (index == third), float("-inf"), held)
@@ -86,7 +85,7 @@ def _highest(
         sums = tl.zeros([columns], tl.float32)
         for begin in tl.range(0, size, columns, loop_unroll_factor=4):
             index = begin + column
-            # One that is infinite, or no number, makes no number of all.
+            # One infinity or NaN makes all log-probabilities NaN.
             sums += tl.exp(tl.load(numbers + index, mask=index < size, other=float("-inf")).to(tl.float32) - level)
         total = tl.log(tl.sum(sums, 0))
     line = tl.arange(0, lines)
@@ -96,7 +95,7 @@ def _highest(
         shown = (most - level) - total if normal else tl.where(most == float("inf"), float("nan"), most)
         tl.store(best + rank, shown)
         tl.store(places + rank, place.to(tl.int64))
-        # All that were found so far come before this one, in the order of numbers and then of places.
+        # What is left of the column comes after this one, in order of numbers and then of indices.
         index = line * columns + place % columns
         piece = tl.load(numbers + index, mask=index < size, other=float("-inf")).to(tl.float32)
         piece = tl.where(piece != piece, float("inf"), piece)
@@ -115,16 +114,16 @@ def advance_(
     limits: tuple[Int[Tensor, " B"], Float[Tensor, " B"]],
     flags: tuple[Bool[Tensor, " B"], Bool[Tensor, " B"]],
     length: int,
-    worth: float,
+    divisor: float,
     n_best: int,
     end: int,
 ) -> Int[Tensor, "B beam"]:
-    """All that a step of a beam search does after the likeliest continuations of each hypothesis were `found`, their
-    log-probabilities and tokens; gives the row whose state each place of the beams goes on with.
+    """The rest of a step of beam search, given the log-probabilities and tokens of each hypothesis's likeliest
+    continuations (`found`); returns the row of the state that each hypothesis continues.
 
-    Written over are, in this order, the totals, tokens and lengths of the live hypotheses; the scores,
-    log-probabilities, lengths, tokens and count of finished ones; which searches are over, and which are broken.
-    `limits` are the most tokens of an output, and what bounds its score.
+    Overwrites, in this order, the totals, tokens and lengths of live hypotheses; the scores, log-probabilities,
+    lengths, tokens and count of finished ones; and the flags `over` and `broken`. `limits` are the maximum length of an
+    output and the divisor of its bound.
     """
     searches, beam, width = found[0].shape
     kept = min(2 * beam, beam * width) if beam > 1 else 1
@@ -137,7 +136,7 @@ def advance_(
         *flags,
         rows,
         length,
-        worth,
+        divisor,
         live[1].shape[2],
         finished[3].shape[2],
         beam=beam,
@@ -173,7 +172,7 @@ def _advance(
     broken,
     rows,
     length,
-    worth,
+    divisor,
     room,
     text_room,
     beam: tl.constexpr,
@@ -186,7 +185,7 @@ def _advance(
     places: tl.constexpr,
     together: tl.constexpr,
 ):
-    """One search. What is written is read before, by all threads: hence the barriers."""
+    """One program: one search. Barriers, because all threads must read before any writes."""
     search = tl.program_id(0).to(tl.int64)
     base = search * beam
     was_over = tl.load(over + search) != 0
@@ -201,7 +200,7 @@ def _advance(
     parent = spot // width
     written = tokens + base * room + 1
 
-    # Those that END finishes take their places among the finished ones.
+    # Hypotheses that END finishes are added to the finished ones.
     ends = token == end
     ending = tl.where(ends & (rank < beam), best, float("-inf"))
     scores += base
@@ -210,7 +209,7 @@ def _advance(
     texts += base * text_room
     least, more = _finish(
         ending, parent, written, scores, log_probs, text_lengths, texts,
-        length, worth, room, text_room, beam, n_best, many, places, together,
+        length, divisor, room, text_room, beam, n_best, many, places, together,
     )  # fmt: skip
     number = tl.load(count + search) + more
 
@@ -222,7 +221,7 @@ def _advance(
     follows = tl.sum(tl.where(into, parent[None, :], 0), 1)
     following = tl.sum(tl.where(into, token[None, :], 0), 1)
 
-    # The same rules as of `Writer.step`; the first of those that go on is the best.
+    # The same rules as in `SearchStepper.step`; the first of those that go on is the best.
     top = tl.sum(tl.where(slot == 0, going, 0.0), 0)
     enough = number >= beam
     is_over = was_over | (least >= tl.div_rn(top, tl.load(bound + search))) | enough | ((top > float("-inf")) == 0)
@@ -261,7 +260,7 @@ def _candidates(
     block: tl.constexpr,
     many: tl.constexpr,
 ):
-    """The best continuations of a search, best first: their totals, places among all, and tokens."""
+    """The best continuations of a search, best first: their totals, indices among all, and tokens."""
     index = tl.arange(0, block)
     inside = index < beam * width
     token = tl.load(candidates + index, mask=inside, other=0)
@@ -269,9 +268,9 @@ def _candidates(
     total = tl.load(totals + index // width, mask=inside, other=float("-inf"))
     finishes = (token == end) & (index % width < beam)
     held = total + tl.where(last & (finishes == 0), float("-inf"), found)
-    # Nothing continues an empty place, whatever the model makes of it.
+    # Nothing continues an empty beam slot, whatever the model computes for it.
     held = tl.where(inside & (over == 0) & (total != float("-inf")), held, float("-inf"))
-    # What is no number counts as the best.
+    # NaN counts as the best.
     held = tl.where(held != held, float("inf"), held)
     rank = tl.arange(0, many)
     best = tl.full([many], float("-inf"), tl.float32)
@@ -298,7 +297,7 @@ def _finish(
     lengths,
     texts,
     length,
-    worth,
+    divisor,
     room,
     text_room,
     beam: tl.constexpr,
@@ -307,15 +306,15 @@ def _finish(
     places: tl.constexpr,
     together: tl.constexpr,
 ):
-    """Puts hypotheses that end among the finished ones, which are in order, behind those of equal scores; gives the
-    score of the one of rank `n_best`, and how many were added."""
+    """Inserts hypotheses that end into the sorted list of finished ones, behind those of equal scores; returns the
+    score at rank `n_best`, and how many were added."""
     slot = tl.arange(0, places)
     rank = tl.arange(0, many)
     mine = slot < beam
     there = ending > float("-inf")
-    new = tl.where(there, tl.div_rn(ending, worth), float("-inf"))
+    new = tl.where(there, tl.div_rn(ending, divisor), float("-inf"))
     old = tl.load(scores + slot, mask=mine, other=float("-inf"))
-    # Where each will stand.
+    # New ranks of the old and of the new ones.
     behind = slot + tl.sum(((new[None, :] > old[:, None]) & there[None, :]).to(tl.int32), 1)
     before = (new[None, :] > new[:, None]) | ((new[None, :] == new[:, None]) & (rank[None, :] < rank[:, None]))
     better = (old[None, :] >= new[:, None]) & mine[None, :]

@@ -1,4 +1,4 @@
-"""Numbers with signatures."""
+"""Evaluation metrics, each with its signature."""
 
 from regard.metrics.alignment import LinkCounts, Links, alignment_error_rate, count_links
 from regard.metrics.comparison import Comparison, compare

@@ -4,8 +4,7 @@ With A the links found, S the sure ones and P the possible ones, of which the su
 
     precision = |A ∩ P| / |A|,   recall = |A ∩ S| / |S|,   error rate = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
 
-All three are shares from 0 to 1 of counts summed over all sentences. Where there is nothing to find and nothing is
-found, nothing is wrong.
+All three are from 0 to 1, of counts summed over all sentences. With no links to find and none found, the error is 0.
 """
 
 from collections.abc import Sequence
@@ -16,12 +15,12 @@ from regard.errors import UsageError
 from regard.metrics.score import MetricScore
 
 Links = AbstractSet[tuple[int, int]]
-"""Pairs of a source place and a target place."""
+"""Pairs (source position, target position)."""
 
 
 @dataclass(frozen=True)
 class LinkCounts:
-    """What the scores of an alignment are made of."""
+    """The counts behind the scores of an alignment."""
 
     sentences: int
     found: int
@@ -43,15 +42,15 @@ class LinkCounts:
     def error_rate(self) -> MetricScore:
         """Alignment error rate, from 0 (best) to 1."""
         links = self.found + self.sure
-        return self._score("alignment error rate", links - self.found_sure - self.found_possible, links, nothing=0.0)
+        return self._score("alignment error rate", links - self.found_sure - self.found_possible, links, default=0.0)
 
-    def _score(self, name: str, part: int, whole: int, nothing: float = 1.0) -> MetricScore:
+    def _score(self, name: str, part: int, whole: int, default: float = 1.0) -> MetricScore:
         signature = f"sentences:{self.sentences}|found:{self.found}|sure:{self.sure}"
-        return MetricScore(name, part / whole if whole else nothing, signature)
+        return MetricScore(name, part / whole if whole else default, signature)
 
 
 def count_links(found: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None = None) -> LinkCounts:
-    """Counts over the links of each sentence; without `possible`, the sure links alone are possible."""
+    """Sums the counts over all sentences; `possible` defaults to the sure links."""
     possible = sure if possible is None else possible
     if not len(found) == len(sure) == len(possible):
         raise UsageError(
@@ -71,5 +70,4 @@ def count_links(found: Sequence[Links], sure: Sequence[Links], possible: Sequenc
 def alignment_error_rate(
     found: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None = None
 ) -> MetricScore:
-    """The error rate alone."""
     return count_links(found, sure, possible).error_rate

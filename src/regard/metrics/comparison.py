@@ -1,12 +1,11 @@
-"""Whether one system is better than another on the same text, or whether chance may have made the difference.
+"""Significance tests: is one system better than another on the same text?
 
-The p-value is that of paired approximate randomization (Riezler and Maxwell 2005): how often the two systems differ at
-least as much when, line by line, a coin decides which output belongs to which. It is two-sided, as the question is. The
-interval comes from paired bootstrap resampling (Koehn 2004): the lines are drawn anew, the same ones for both systems.
-Both work on what sacreBLEU counts in each line, and take its scores, numbers of draws and seed, but not its p-values.
-That of its randomization leaves out swaps that differ exactly as much, which are many where lines differ by an edit or
-two, and so comes out too small; here they count, and signatures say `ties:counted`. That of its bootstrap is one-sided
-and would call differences significant whose 95 % interval contains zero.
+The p-value is from paired approximate randomization (Riezler and Maxwell 2005), two-sided: how often the systems differ
+at least as much when their outputs are swapped at random, line by line. The interval is from paired bootstrap
+resampling (Koehn 2004). Both use sacreBLEU's per-line counts, scores, sample sizes and seed, but not its p-values. Its
+randomization test does not count ties (swaps that differ exactly as much), which are frequent where lines differ by an
+edit or two, so its p-values are too small; here ties count, and signatures say `ties:counted`. Its bootstrap test is
+one-sided and would call differences significant whose 95 % interval contains zero.
 """
 
 import os
@@ -20,12 +19,12 @@ from regard.metrics.resampling import RESAMPLES
 from regard.metrics.text import TextMetric, refuse_unpaired, text_metrics
 
 TRIALS = 10_000
-"""Random swaps behind a p-value: sacreBLEU's own number."""
+"""Random swaps behind a p-value: sacreBLEU's default."""
 SIGNIFICANT = 0.05
 TIE = 1e-9
-"""Differences this close are equal: their sums only ran in another order."""
+"""Tolerance for ties: the order of summation causes rounding errors."""
 SWAPS_AT_ONCE = 4_000_000
-"""Coins tossed in one go, of all lines and trials together, which bounds the memory."""
+"""Swaps (lines × trials) drawn at a time, which bounds the memory."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +60,10 @@ class Comparison:
         )
 
     def verdict(self) -> str:
-        """What the numbers mean, for someone who is no statistician."""
+        """What the numbers mean, in words."""
         if self.difference == 0 and self.p_value == 1:
             return "no difference at all"
-        often = f"equally good systems differ this much in {_often(self.p_value)} comparisons"
+        often = f"equally good systems differ this much in {_frequency(self.p_value)} comparisons"
         if not self.is_significant:
             return f"no difference can be shown on this text: {often}"
         better = (self.difference < 0) == self.lower_is_better
@@ -72,7 +71,7 @@ class Comparison:
 
 
 def compare(outputs: Sequence[str], others: Sequence[str], references: Sequence[str]) -> tuple[Comparison, ...]:
-    """BLEU, chrF and TER of a system's outputs and of another's, with how far their differences can be trusted."""
+    """BLEU, chrF and TER of two systems, with the significance of the differences."""
     refuse_unpaired("comparison", outputs, references)
     if len(others) != len(outputs):
         raise UsageError(f"comparison: {len(outputs)} outputs and {len(others)} of the other system do not pair up")
@@ -104,28 +103,28 @@ def _compared(metric: TextMetric, ours: np.ndarray, theirs: np.ndarray) -> Compa
 
 
 def _p_value(metric: TextMetric, ours: np.ndarray, theirs: np.ndarray, generator: np.random.Generator) -> float:
-    """The share of random swaps, the one at hand among them, after which the systems differ at least as much."""
+    """The share of random swaps, including the actual assignment, with at least as large a difference."""
     first, second = ours.sum(axis=0), theirs.sum(axis=0)
-    enough = abs(_difference(metric, first, second)) - TIE
+    observed = abs(_difference(metric, first, second)) - TIE
     changes = (theirs - ours)[(ours != theirs).any(axis=1)]  # swapping equal lines changes nothing
     at_once = max(1, SWAPS_AT_ONCE // max(1, len(changes)))
-    beyond = 1
+    extreme = 1
     for start in range(0, TRIALS, at_once):
         swaps = generator.integers(2, size=(min(at_once, TRIALS - start), len(changes)), dtype=np.int8)
-        # Counts are whole numbers, so these sums are exact in whatever order they are taken.
+        # Counts are integers, so these sums are exact in any order.
         for moved in swaps.astype(np.float64) @ changes:
-            beyond += abs(_difference(metric, first + moved, second - moved)) >= enough
-    return beyond / (TRIALS + 1)
+            extreme += abs(_difference(metric, first + moved, second - moved)) >= observed
+    return extreme / (TRIALS + 1)
 
 
 def _seed() -> int | None:
-    """sacreBLEU's seed, which its own environment variable sets; none at all when that says `none`."""
+    """sacreBLEU's seed, from its environment variable; `none` means unseeded."""
     seed = os.environ.get("SACREBLEU_SEED", "12345")
     return None if seed.lower() == "none" else int(seed)
 
 
 def _counts(metric: TextMetric, texts: Sequence[str], references: Sequence[str]) -> np.ndarray:
-    """What a metric counts in each line; the score of a text is a function of the sum over its lines."""
+    """The metric's statistics of each line; the score of a text is a function of their sum."""
     return np.array(metric._extract_corpus_statistics(list(texts), [list(references)]), dtype=np.float64)
 
 
@@ -137,7 +136,7 @@ def _difference(metric: TextMetric, ours: np.ndarray, theirs: np.ndarray) -> flo
     return _score(metric, ours) - _score(metric, theirs)
 
 
-def _often(p_value: float) -> str:
+def _frequency(p_value: float) -> str:
     if p_value < 0.001:
         return "fewer than 1 of 1,000"
     if p_value < 0.0095:

@@ -8,9 +8,9 @@ from regard.metrics.score import MetricScore
 from regard.metrics.text import bleu, chrf
 
 EDGES = (3, 6, 9, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100)
-"""Most words of the sources in each bucket but the last, which takes all longer ones."""
+"""Upper bound, in words, of each bucket but the last, which takes all longer sources."""
 LEAST = 20
-"""Lines below which a bucket is joined with its neighbor, because its scores would say nothing."""
+"""A bucket with fewer lines is merged with its neighbor, as its scores would be meaningless."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class LengthQuality:
     shortest: int
     longest: int
     lines: int
-    """How many they are."""
+    """Number of lines."""
     bleu: MetricScore
     chrf: MetricScore
 
@@ -40,7 +40,7 @@ class LengthQuality:
 
 
 def length_buckets(lengths: Sequence[int]) -> list[Bucket]:
-    """Every line in one bucket, the short ones first; none has fewer than LEAST lines unless it is alone."""
+    """Buckets by increasing length that cover every line; none has fewer than LEAST lines unless it is the only one."""
     lowest = [0, *(edge + 1 for edge in EDGES)]
     found: list[Bucket] = []
     shortest, waiting = min(lengths, default=0), list[int]()
@@ -58,7 +58,7 @@ def length_buckets(lengths: Sequence[int]) -> list[Bucket]:
 def quality_by_length(
     sources: Sequence[str], outputs: Sequence[str], references: Sequence[str], resamples: int = 0
 ) -> tuple[LengthQuality, ...]:
-    """BLEU and chrF of each bucket of source lengths; with `resamples`, with margins."""
+    """BLEU and chrF of each bucket of source lengths, with margins if `resamples` is given."""
     if not len(sources) == len(outputs) == len(references):
         raise UsageError(
             f"{len(sources)} sources, {len(outputs)} outputs and {len(references)} references do not belong together; "

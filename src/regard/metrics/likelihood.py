@@ -1,4 +1,4 @@
-"""How well a language model foresees a text, in the units that are usual, each with what it was counted over."""
+"""Perplexity and bits per character of a language model, with what each was normalized by."""
 
 import math
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ from regard.metrics.score import MetricScore
 
 @dataclass(frozen=True)
 class Likelihood:
-    """The log-probability of a text, and what there is to divide it by.
+    """The log-probability of a text, and the counts to normalize it by.
 
-    `ends` says whether the ends of lines were foreseen too. They then count as a token, a word and a character each,
-    because whoever compares units must divide the same sum.
+    `ends` tells whether ends of lines were predicted too. If so, each counts as a token, a word and a character, so
+    that all units normalize the same sum.
     """
 
     log_prob: float
     """Natural logarithm of the probability of the whole text."""
     tokens: int
-    """Tokens that were foreseen, ends of lines included if they were."""
+    """Predicted tokens, including ends of lines if those were predicted."""
     words: int
     """White-space words."""
     characters: int
     lines: int
     unknown: int
-    """Tokens that stand for unknown words; all unknown words are one token to a model, foreseen as one."""
+    """Unknown tokens; a model predicts every unknown word as the same token."""
     ends: bool
     conditions: str
-    """All else that the numbers depend on: the vocabulary, what of the text before was seen, the cache."""
+    """Everything else the numbers depend on: the vocabulary, the context, the cache."""
 
     def scores(self) -> tuple[MetricScore, MetricScore, MetricScore]:
         """Perplexity per token, perplexity per word, and bits per character."""

@@ -1,8 +1,8 @@
-"""How alike texts are: each text of a list scored with each as its reference.
+"""Pairwise similarity: each text of a list scored with each as its reference.
 
-The scores are those of sacreBLEU for sentences, by its own formulas. What takes time is counting the n-grams that two
-texts share; here all pairs are counted by one matrix product. The k-th occurrence of an n-gram in one text matches the
-k-th in another, so that texts are sets, and the number of matches is an inner product.
+The scores are sacreBLEU's sentence scores, by its own formulas. The slow part, counting the n-grams that two texts
+share, is one matrix product over all pairs: the k-th occurrence of an n-gram in one text matches the k-th in another,
+so texts are sets, and the number of matches is an inner product.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ def pairwise(metric: str, texts: Sequence[str]) -> Float[np.ndarray, "K K"]:
 
 
 def pairwise_bleu(texts: Sequence[str]) -> Float[np.ndarray, "K K"]:
-    """Sentence BLEU: orders that a text is too short for do not count (sacreBLEU's effective order)."""
+    """Sentence BLEU with sacreBLEU's effective order: orders that a text is too short for do not count."""
     metric = BLEU(effective_order=True, force=True)
     rows = [metric._extract_reference_info([metric._preprocess_segment(text)]) for text in texts]
     matches = _matches([[row["ref_ngrams"]] for row in rows], metric.max_ngram_order)
@@ -57,7 +57,7 @@ def pairwise_chrf(texts: Sequence[str]) -> Float[np.ndarray, "K K"]:
 
 
 def _matches(texts: Sequence[Sequence[Grams]], orders: int) -> Float[np.ndarray, "orders K K"]:
-    """How many n-grams of each order two texts share; a text shares all of its own with itself."""
+    """The number of n-grams of each order that two texts share; the diagonal counts all of a text's."""
     places: list[dict[object, int]] = [{} for _ in range(orders)]
     members: list[list[tuple[int, int]]] = [[] for _ in range(orders)]
     for row, counters in enumerate(texts):

@@ -10,9 +10,9 @@ class MetricScore:
     name: str
     value: float
     signature: str
-    """How it was computed, as sacreBLEU writes it; two numbers with different signatures cannot be compared."""
+    """How it was computed, in sacreBLEU's form; scores with different signatures cannot be compared."""
     margin: float | None = None
-    """Half the width of the 95 % confidence interval, where one was asked for."""
+    """Half the width of the 95 % confidence interval, if requested."""
 
     def __str__(self) -> str:
         margin = "" if self.margin is None else f" ± {self.margin:.2g}"

@@ -13,22 +13,22 @@ TextMetric = BLEU | CHRF | TER
 
 
 class _PlainChrf(CHRF):
-    """sacreBLEU's, with scores that are Python's numbers throughout. Its own are numpy's where a sample of the
-    bootstrap has a match and Python's where it has none, and its mean of both kinds together is a TypeError."""
+    """chrF that always returns Python floats. sacreBLEU's own returns numpy floats for bootstrap samples with a match
+    and Python floats for those without, and its mean over a mix of both raises a TypeError."""
 
     def _compute_f_score(self, statistics: list[int]) -> float:
         return float(super()._compute_f_score(statistics))
 
 
 class _PlainTer(TER):
-    """The same for samples with and without a word of reference."""
+    """The same fix for samples with and without reference words."""
 
     def _compute_score_from_stats(self, stats: list[float]) -> TERScore:
         return super()._compute_score_from_stats([float(count) for count in stats])
 
 
 def text_metrics() -> dict[str, TextMetric]:
-    """The metrics of sacreBLEU that Regard reports, new ones at each call, because they remember what they scored."""
+    """New instances of the sacreBLEU metrics that Regard reports; they are stateful, so do not share them."""
     # `force` silences a warning about text that looks tokenized, which would land in the middle of a progress bar.
     return {"BLEU": BLEU(force=True), "chrF": _PlainChrf(), "TER": _PlainTer()}
 
@@ -56,7 +56,7 @@ def ter(outputs: Sequence[str], references: Sequence[str], resamples: int = 0) -
 
 
 def _by_sacrebleu(name: str, outputs: Sequence[str], references: Sequence[str], resamples: int) -> MetricScore:
-    """With `resamples` above 1, the margin comes from so many bootstrap samples of the lines (Koehn 2004)."""
+    """With `resamples` above 1, the margin is estimated from that many bootstrap samples of the lines (Koehn 2004)."""
     refuse_unpaired(name, outputs, references)
     metric = text_metrics()[name]
     result = metric.corpus_score(list(outputs), [list(references)], n_bootstrap=max(1, resamples))
@@ -65,7 +65,7 @@ def _by_sacrebleu(name: str, outputs: Sequence[str], references: Sequence[str], 
 
 
 def refuse_unpaired(name: str, outputs: Sequence[str], references: Sequence[str]) -> None:
-    """Refuses outputs that have no reference each, and nothing at all."""
+    """Refuses empty input, or a number of outputs that is not that of the references."""
     if len(outputs) != len(references):
         raise UsageError(
             f"{name}: {len(outputs)} outputs cannot be compared with {len(references)} references; give one for each"

@@ -24,15 +24,14 @@ LANGUAGE_MODELS: Mapping[str, Callable[[Any, int], LanguageModel]] = language_na
 
 
 def build_model(settings: TranslatorTable, source_size: int, target_size: int) -> Generator:
-    """A new model with initial weights drawn from torch's global generator, on the CPU, in float32."""
+    """A new model on the CPU, in float32, with weights initialized from torch's global generator."""
     model = MODELS[settings.kind](settings, source_size, target_size)
     freeze_embeddings(model, settings.pretrained)
     return model
 
 
 def build_language_model(settings: NeuralModel | NgramModel, size: int) -> LanguageModel:
-    """A new language model with initial weights drawn from torch's global generator, on the CPU, in float32; an n-gram
-    model has counted nothing yet."""
+    """The same for a language model; an n-gram model has counted nothing yet."""
     model = LANGUAGE_MODELS[settings.kind](settings, size)
     if not isinstance(settings, NgramModel):
         freeze_embeddings(model, settings.vectors)

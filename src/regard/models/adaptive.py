@@ -1,12 +1,11 @@
 """Adaptive softmax (Grave, Joulin, Cissé, Grangier and Jégou 2017): frequent tokens first, the others in parts.
 
-The head has the most frequent tokens and one entry for each part of the others; a token of a part has the probability
-of the part times that of the token within it. Vectors of rarer parts are narrower, which is what saves the time: of a
-quarter of a million tokens, a row costs as much as of some forty thousand.
+The head has the most frequent tokens and one entry for each part of the others; the probability of a token in a part is
+that of the part times that of the token within it. Rarer parts have narrower vectors, which saves the time: a quarter
+of a million tokens cost as much as some forty thousand.
 
-The paper computes a part for those rows alone whose target is in it, which the host must count. Here every row
-computes every part, in pieces: nothing waits for the device, so a step can be captured, and no more than `LARGEST`
-logits are held at a time.
+The paper computes a part only for rows whose target is in it, which the host must count. Here every row computes every
+part, in chunks of at most `LARGEST` logits: without a synchronization, so a step can be captured.
 """
 
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ from regard.models.readout import LARGEST, LinearReadout
 
 
 class AdaptiveReadout(Readout):
-    """Tokens below cutoffs[0] are in the head; part i has those from cutoffs[i] to the next cutoff, or to the end, with
+    """Tokens below cutoffs[0] are in the head; part i has those from cutoffs[i] to the next cutoff or the end, with
     vectors shrink^(i + 1) times narrower. Tokens must be sorted by frequency."""
 
     def __init__(
@@ -59,13 +58,13 @@ class AdaptiveReadout(Readout):
     def log_probs(
         self, features: Float[Tensor, "*rows E"], targets: Int[Tensor, "*rows"]
     ) -> tuple[Float[Tensor, "*rows"], Float[Tensor, "*rows"]]:
-        # The part of each target, 0 being the head, and the entry of the head it goes through.
+        # The part of each target (0 is the head), and its entry in the head.
         inside = sum((targets >= end).long() for end in self.ends[:-1])
         assert isinstance(inside, Tensor)
         entry = targets.where(inside == 0, self.ends[0] - 1 + inside)
         chosen, mean = self.head.log_probs(features, entry)
         of_parts = self._of_parts(features, entry, chosen)
-        # The sum over the tokens of the head, and then over those of each part.
+        # The sum over the tokens of the head, then over those of each part.
         total = mean * self.head.size - of_parts.sum(-1)
         for place, (narrow, part) in enumerate(zip(self.narrow, self.parts, strict=True)):
             assert isinstance(part, LinearReadout)
@@ -79,7 +78,7 @@ class AdaptiveReadout(Readout):
     def _of_parts(
         self, features: Float[Tensor, "*rows E"], entry: Int[Tensor, "*rows"], chosen: Float[Tensor, "*rows"]
     ) -> Float[Tensor, "*rows parts"]:
-        """Log-probability of each part: that of an entry which is known, and what the logits differ by."""
+        """Log-probability of each part: that of a known entry plus the difference of their logits."""
         weight, bias = self.head.weight.to(chosen.dtype), self.head.bias
         assert bias is not None
         with without_autocast(features):

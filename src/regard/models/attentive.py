@@ -1,8 +1,8 @@
-"""A recurrent language model that looks back: at each step its state is the query, and its earlier states are the keys
-and the values (Cheng et al. 2016, Daniluk et al. 2017).
+"""A recurrent language model with attention: each state is a query, its earlier states are the keys and the values
+(Cheng et al. 2016, Daniluk et al. 2017).
 
-With h the output of the last layer and c the context:  p = softmax(W [h; c] + b). All steps of a segment are one call
-of attention. The first position of a text has nothing to look at, and its context is zero.
+With h the output of the last layer and c the context:  p = softmax(W [h; c] + b). Attention of a segment is one call.
+The context of the first position of a text is zero.
 """
 
 import torch
@@ -19,7 +19,7 @@ from regard.tap import name_axes
 
 
 class AttentiveLanguageModel(LookingBack):
-    """Sees its last `reach` states, strictly earlier ones; taps `attention.weights` "N 1 n K" and the like."""
+    """Attends to the `reach` states before each; taps `attention.weights` "N 1 n K" and the like."""
 
     def __init__(self, settings: AttentiveModel, size: int) -> None:
         super().__init__(settings, size, parts=2)
@@ -37,13 +37,8 @@ class AttentiveLanguageModel(LookingBack):
         return Reading(features, RecurrentLanguageState(recurrent, recent), raw, dropped[..., : raw.shape[-1]])
 
     def look(self, queries: Float[Tensor, "N n H"], recent: Recent) -> Float[Tensor, "N n H"]:
-        """What each of the last n positions sees of those before it."""
+        """The context of each of the last n positions."""
         keys = recent.vectors.unsqueeze(1)
         mask = recent.visible(queries.shape[1], self.reach, itself=False)
         context: Tensor = self.attention(queries.unsqueeze(1), keys, keys, mask=mask)
         return context.squeeze(1)
-
-
-def build(settings: AttentiveModel, size: int) -> AttentiveLanguageModel:
-    """The model of these settings, for a vocabulary of this size."""
-    return AttentiveLanguageModel(settings, size)

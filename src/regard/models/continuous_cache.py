@@ -1,10 +1,10 @@
-"""The continuous cache (Grave, Joulin and Usunier 2017): what was written before is likely to be written again.
+"""The continuous cache (Grave, Joulin and Usunier 2017): recent words are likely to occur again.
 
 With h the output of a trained model's last layer, and h_i that before the word w_{i+1}, of the last `size` words:
 
     p(w) = (1 − λ) · p_model(w) + λ · p_cache(w),    p_cache(w) ∝ Σ over w_{i+1} = w of exp(θ h · h_i)
 
-Nothing is trained: θ and λ are chosen on development text. Texts are scored in pieces, each of which is one product.
+Nothing is trained: θ and λ are chosen on development text. Each segment of a text is scored by one product.
 """
 
 import math
@@ -28,44 +28,44 @@ from regard.tap import Tap
 from regard.tokens.vocabulary import PAD
 
 MOST = 1_000_000
-"""Words that a cache can hold: room for all of them is taken at once."""
+"""Largest cache, in words: it is allocated at once."""
 THETA, SHARE = 0.66, 0.13
-"""As for AWD-LSTM on WikiText-2 (Merity, Keskar and Socher 2018), rounded; what suits a model is found by trying."""
+"""As for AWD-LSTM on WikiText-2 (Merity, Keskar and Socher 2018), rounded; tune them for each model."""
 
 
 def refuse_impossible_cache(
     size: int, theta: float = THETA, share: float = SHARE, *, named: Sequence[str] = ("size =", "theta =", "share =")
 ) -> None:
-    """Refuses a cache that cannot be; `named` is what the three are called where they were given."""
+    """Refuses invalid settings; `named` are the names of the three in messages."""
     if size < 1:
-        raise UsageError(f"a cache of {named[0]} {size} words holds nothing; give 1 or more")
+        raise UsageError(f"a cache of {named[0]} {size} words is empty; give 1 or more")
     if size > MOST:
         raise UsageError(f"a cache of {named[0]} {size:,} words does not fit into memory; give at most {MOST:,}")
     if not 0 <= theta < math.inf:
-        raise UsageError(f"a cache prefers words after like states by {named[1]} {theta}; give a number from 0 on")
+        raise UsageError(f"the cache's {named[1]} {theta} must be finite and at least 0")
     if not 0 <= share < 1:
-        raise UsageError(f"a cache can have a share from 0 to below 1 of the probability, not {named[2]} {share}")
+        raise UsageError(f"the cache's {named[2]} {share} must be at least 0 and below 1")
 
 
 @dataclass(frozen=True)
 class CacheState(State):
-    """What the model remembers, the recent words with the outputs before them, and the output that was last."""
+    """The model's state, the recent words with the outputs before them, and the last output."""
 
     inner: State
     recent: Recent
     last: Float[Tensor, "N H"]
-    """Zeros, if there is none yet."""
+    """Zeros before the first output."""
 
     def select(self, rows: Int[Tensor, " M"]) -> Self:
         return type(self)(self.inner.select(rows), self.recent.select(rows), self.last.index_select(0, rows))
 
     def copy(self) -> Self:
-        return type(self)(self.inner.copy(), self.recent, self.last)  # nobody writes into the others
+        return type(self)(self.inner.copy(), self.recent, self.last)  # the others are never changed in place
 
 
 class ContinuousCache(LanguageModel):
     """A trained model with a cache of its last `size` words, which gets `share` of the probability; the tap `weights`
-    shows what of it each of them has, "N 1 n K"."""
+    shows the distribution over them, "N 1 n K"."""
 
     def __init__(self, model: LanguageModel, *, size: int = 500, theta: float = THETA, share: float = SHARE) -> None:
         super().__init__()

@@ -1,11 +1,11 @@
-"""Copying: the next word is one of the vocabulary, or stands in the context (See et al. 2017, Merity et al. 2017).
+"""Copying: the next word is from the vocabulary or from the context (See et al. 2017, Merity et al. 2017).
 
 The probability of a word w is
 
     p(w) = s · p_vocabulary(w) + Σ over positions k of the context with word w of c(k),    s + Σ c(k) = 1
 
-whether s is fixed, a gate, or what a sentinel among the attention weights got. Words that are not in the vocabulary of
-V words but stand in the context have numbers from V on, its slots; which word is meant, the caller knows.
+where s is fixed, a gate, or the attention weight of a sentinel. Words of the context that are not in the vocabulary of
+V words get the indices from V on, its slots; the caller knows which word a slot stands for.
 """
 
 from typing import Self
@@ -22,14 +22,14 @@ from regard.tap import Tap
 from regard.tokens.vocabulary import UNKNOWN
 
 LEAST = 1e-30
-"""Probability counted for less, where a logarithm must be finite."""
+"""Lower bound of probabilities where a logarithm must be finite."""
 
 
 class CopyReadout(Readout):
     """A readout of the vocabulary, bound to the words of each row's context.
 
-    The first axis of features is that of the rows. Features are [hidden | s | c(1) … c(K)], as `join` puts them
-    together: in float32 at least, because in bfloat16 the shares would not sum to one.
+    The first axis of features is that of the rows. Features are [hidden | s | c(1) … c(K)], as made by `join`, in
+    float32 at least, because in bfloat16 the shares would not sum to one.
     """
 
     def __init__(self, vocabulary: Readout, words: Int[Tensor, "N K"], slots: int) -> None:
@@ -39,8 +39,8 @@ class CopyReadout(Readout):
 
     @classmethod
     def of(cls, vocabulary: Readout, words: Int[Tensor, "B K"], places: int) -> Self:
-        """For contexts that each serve `places` rows side by side. There may be as many unknown words as there are
-        words: a number that is known without a look at the words, which may still be on their way to the device."""
+        """For contexts that each serve `places` adjacent rows. There are as many slots as words, an upper bound that
+        needs no synchronization with the device."""
         return cls(vocabulary, words.repeat_interleave(places, 0) if places > 1 else words, words.shape[1])
 
     @staticmethod
@@ -59,41 +59,41 @@ class CopyReadout(Readout):
         hidden, share, copies = self._parts(features)
         known = self.vocabulary.logits(hidden)
         known = known.to(share.dtype).log_softmax(-1) + _log(share)
-        words = self._beside(features).expand(copies.shape)
+        words = self._context_words(features).expand(copies.shape)
         copied = copies.new_zeros(*copies.shape[:-1], self.size).scatter_add(-1, words, copies)
-        nothing = known.new_full((*known.shape[:-1], self.slots), -torch.inf)
-        return _either(torch.cat([known, nothing], -1), _log(copied))
+        slots = known.new_full((*known.shape[:-1], self.slots), -torch.inf)
+        return _logaddexp(torch.cat([known, slots], -1), _log(copied))
 
     def log_probs(
         self, features: Float[Tensor, "*rows F"], targets: Int[Tensor, "*rows"]
     ) -> tuple[Float[Tensor, "*rows"], Float[Tensor, "*rows"]]:
-        """As of every readout, except for the mean: it is that of s · p_vocabulary over the vocabulary, which the mean
-        of p is never below. A word that nothing is copied from has no more than that, and an unused slot has none."""
+        """As for every readout, except that the mean is that of log (s · p_vocabulary) over the vocabulary, a lower
+        bound of that of log p: words that are not copied have exactly that, and unused slots have probability zero."""
         hidden, share, copies = self._parts(features)
         inside = targets < self.vocabulary.size
         chosen, mean = self.vocabulary.log_probs(hidden, targets.where(inside, UNKNOWN))
         known = (chosen + _log(share.squeeze(-1))).masked_fill(~inside, -torch.inf)
-        copied = (copies * (self._beside(features) == targets[..., None])).sum(-1)
-        return _either(known, _log(copied)), mean + share.squeeze(-1).clamp(min=LEAST).log()
+        copied = (copies * (self._context_words(features) == targets[..., None])).sum(-1)
+        return _logaddexp(known, _log(copied)), mean + share.squeeze(-1).clamp(min=LEAST).log()
 
     def divergence(self, first: Float[Tensor, "*rows F"], second: Float[Tensor, "*rows F"]) -> Float[Tensor, "*rows"]:
         p, q = (self.logits(features).exp() for features in (first, second))
-        apart = p.clamp(min=LEAST).log() - q.clamp(min=LEAST).log()
-        return ((p - q) * apart).sum(-1)
+        difference = p.clamp(min=LEAST).log() - q.clamp(min=LEAST).log()
+        return ((p - q) * difference).sum(-1)
 
     def _parts(self, features: Float[Tensor, "*rows F"]) -> tuple[Tensor, Tensor, Tensor]:
         hidden, share, copies = torch.split(features, [self.vocabulary.width, 1, self.words.shape[1]], -1)
         wide = torch.promote_types(features.dtype, torch.float32)
         return hidden, share.to(wide), copies.to(wide)
 
-    def _beside(self, features: Float[Tensor, "*rows F"]) -> Int[Tensor, "N ... K"]:
+    def _context_words(self, features: Float[Tensor, "*rows F"]) -> Int[Tensor, "N ... K"]:
         """The words of each row's context, with the axes of the features."""
         return self.words.view(len(self.words), *[1] * (features.ndim - 2), -1)
 
 
 class CopyGate(nn.Module):
-    """Decides how much is copied: s = σ(w · hidden + b). The paper's gate reads context, state and input; hidden
-    features are made of these. The tap `share` shows s, "N n 1"."""
+    """The share of the vocabulary, s = σ(w · hidden + b). The paper's gate reads context, state and input, of which the
+    hidden features are made. The tap `share` shows s, "N n 1"."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ class CopyGate(nn.Module):
 
 
 class Pointer(nn.Module):
-    """A head of attention that says where to copy from, and mixes nothing. The tap `weights` shows it, "N 1 n S"."""
+    """An attention head without values that tells where to copy from. The tap `weights` shows it, "N 1 n S"."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -118,39 +118,39 @@ class Pointer(nn.Module):
     def forward(
         self, hidden: Float[Tensor, "N n E"], keys: Float[Tensor, "B S E"], mask: Bool[Tensor, "B 1 1 S"]
     ) -> Float[Tensor, "N n S"]:
-        """Each source serves N / B rows side by side; `keys` is what `self.keys` made of the sources."""
+        """Each source serves N / B adjacent rows; `keys` are the sources mapped by `self.keys`."""
         rows, count, width = hidden.shape
-        # Rows that have one source are queries of one row.
+        # Rows with the same source become queries of one row.
         queries = self.queries(hidden).reshape(len(keys), rows // max(len(keys), 1) * count, width)
         scores = queries @ keys.mT * width**-0.5
-        # Shares of probability that are copied must sum to one.
+        # In float32 at least, as these probabilities must sum to one.
         weights = softmax(scores.to(torch.promote_types(scores.dtype, torch.float32)), mask.squeeze(1))
         shown: Tensor = self.weights(weights.reshape(rows, 1, count, keys.shape[1]))
         return shown.squeeze(1)
 
 
 def words_of(source: Padded) -> Int[Tensor, "B S"]:
-    """What can be copied from a source."""
+    """The words that can be copied from a source."""
     if not isinstance(source, Worded):
         raise UsageError(
-            "this model copies words of its source (model.copying), so it must be given a source that knows its words: "
+            "this model copies words of its source (model.copying), so its source must contain them: give a "
             "regard.data.batch.Worded"
         )
     return source.words
 
 
 def known_tokens(tokens: Int[Tensor, "*rows"], size: int) -> Int[Tensor, "*rows"]:
-    """What an embedding of `size` tokens is given: UNKNOWN for every word that is beyond them."""
+    """The tokens with UNKNOWN for those outside a vocabulary of `size`."""
     return tokens.where(tokens < size, UNKNOWN)
 
 
 def _log(share: Float[Tensor, "*rows"]) -> Float[Tensor, "*rows"]:
-    """The logarithm; of zero it is -inf, and pulls at nothing."""
-    there = share != 0  # also if it is not a number, so that it does not go unnoticed
-    return share.where(there, 1.0).log().where(there, -torch.inf)
+    """The logarithm; for zero it is -inf with gradient zero."""
+    nonzero = share != 0  # True for NaN, which must propagate
+    return share.where(nonzero, 1.0).log().where(nonzero, -torch.inf)
 
 
-def _either(first: Float[Tensor, "*rows"], second: Float[Tensor, "*rows"]) -> Float[Tensor, "*rows"]:
-    """log (exp first + exp second); the logarithm of zero, where both are, pulls at nothing."""
+def _logaddexp(first: Float[Tensor, "*rows"], second: Float[Tensor, "*rows"]) -> Float[Tensor, "*rows"]:
+    """log (exp first + exp second); with gradient zero where both are -inf."""
     impossible = (first == -torch.inf) & (second == -torch.inf)
     return torch.logaddexp(first.masked_fill(impossible, 0.0), second).masked_fill(impossible, -torch.inf)

@@ -1,7 +1,6 @@
 """Several generators as one: the mean of their probabilities, token by token (Hansen and Salamon 1990).
 
-Its features are the members' features side by side, its state is their states; so whoever decodes, scores or looks
-needs to know nothing of it.
+Its features are the members' features, concatenated, its state their states, so it is used like any other generator.
 """
 
 import math
@@ -18,12 +17,12 @@ from regard.errors import UsageError
 from regard.models.generator import Generator, Readout, State
 
 LARGEST = 2**25
-"""Most log-probabilities held at a time when targets are scored: 128 MiB of them for each member."""
+"""Most log-probabilities in memory at a time when targets are scored: 128 MiB for each member."""
 
 
 @dataclass
 class EnsembleState(State):
-    """What each member remembers; all have the same rows."""
+    """The members' states, which have the same rows."""
 
     states: list[State]
 
@@ -49,7 +48,7 @@ class EnsembleReadout(Readout):
 
     def logits(self, features: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows V"]:
         total: Tensor | None = None
-        # One by one, so that no more than two of them are held.
+        # One by one, to hold no more than two in memory.
         for member, part in zip(self.members, torch.split(features, self.widths, -1), strict=True):
             logits = cast(Readout, member).logits(part)
             each = logits.log_softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float32))
@@ -60,7 +59,7 @@ class EnsembleReadout(Readout):
     def log_probs(
         self, features: Float[Tensor, "*rows E"], targets: Int[Tensor, "*rows"]
     ) -> tuple[Float[Tensor, "*rows"], Float[Tensor, "*rows"]]:
-        """As of every readout; but gradients would hold the whole: ensembles are made of models already trained."""
+        """As for every readout, but not memory-bounded with gradients: ensembles are made of trained models."""
         chosen, mean = [], []
         chunk = max(1, self.largest // (self.size * max(1, math.prod(targets.shape[1:]))))
         for rows in torch.split(torch.arange(len(targets), device=targets.device), chunk):
@@ -77,15 +76,12 @@ class EnsembleReadout(Readout):
 
 
 class Ensemble(Generator):
-    """Generators that write one target vocabulary, and read sources tokenized alike, as one generator.
-
-    It looks where its members look; those without attention to the source have no say in that.
-    """
+    """Generators with the same target vocabulary and source tokenizer as one generator; its taps are its members'."""
 
     def __init__(self, members: Sequence[Generator]) -> None:
         super().__init__()
         if not members:
-            raise UsageError("an ensemble of no models cannot write; give at least one")
+            raise UsageError("an ensemble needs at least one model")
         sizes = [member.readout.size for member in members]
         if len(set(sizes)) > 1:
             raise UsageError(
@@ -95,8 +91,8 @@ class Ensemble(Generator):
         self.copies = members[0].copies
         if any(member.copies != self.copies for member in members):
             raise UsageError(
-                "models that copy words of their source and models that do not cannot write together, because the ones "
-                "can write words that the others have no number for; leave out those that differ in model.copying"
+                "models that copy words of their source cannot be combined with models that do not, because they have "
+                "words outside the vocabulary; leave out those that differ in model.copying"
             )
         self.members = nn.ModuleList(members)
         self.readout: EnsembleReadout = EnsembleReadout([member.readout for member in members])

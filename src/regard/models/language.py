@@ -1,9 +1,8 @@
-"""What every trained language model has: a generator without a source, whose state goes on from one text segment to the
-next.
+"""The interface of language models: generators without a source, whose state carries over from segment to segment.
 
-Long text is read in segments. What a model remembers at the end of one is its carry, tensors by name, one row for each
-row of text, of shapes that never change; so a carry can be saved, and a step that goes on from it can be captured. In
-every carry a row of zeros means that nothing has been read yet: whoever begins another text in a row clears it.
+Long text is read in segments. The state at the end of one is its carry: named tensors of fixed shape, one row for each
+row of text, so that it can be saved, and a step that starts from it can be captured. A row of zeros means that nothing
+has been read yet; to begin another text in a row, clear it.
 """
 
 from abc import abstractmethod
@@ -22,10 +21,10 @@ Carry = Mapping[str, Tensor]
 
 @dataclass(frozen=True)
 class Reading:
-    """What a model made of some tokens."""
+    """The result of reading some tokens."""
 
     features: Float[Tensor, "N n F"]
-    """What the readout reads."""
+    """The input of the readout."""
     state: State
     raw: Float[Tensor, "N n H"]
     """The output of the last layer."""
@@ -34,14 +33,14 @@ class Reading:
 
 
 class LanguageModel(Generator):
-    """A generator of text that continues what it has read; of a source, it takes the number of rows alone."""
+    """A generator that continues the text it has read; of a source, it uses only the number of rows."""
 
     output_width: int
     """Width of the last layer's output."""
 
     @abstractmethod
     def read(self, tokens: Int[Tensor, "N n"], state: State) -> Reading:
-        """Reads n ≥ 1 more tokens in every row, as `advance` does, and tells more. The given state is consumed."""
+        """Reads n ≥ 1 more tokens in every row, as `advance` does, but returns more. The given state is consumed."""
 
     @abstractmethod
     def blank(self, rows: int) -> dict[str, Tensor]:
@@ -49,11 +48,11 @@ class LanguageModel(Generator):
 
     @abstractmethod
     def carried(self, state: State) -> dict[str, Tensor]:
-        """What goes on into the next segment, detached, in the shapes and number formats of `blank`."""
+        """What carries over to the next segment, detached, in the shapes and dtypes of `blank`."""
 
     @abstractmethod
     def resume(self, carry: Carry, capacity: int) -> State:
-        """The state that goes on from a carry, for at most `capacity` more tokens."""
+        """The state that continues from a carry, for at most `capacity` more tokens."""
 
     def start(self, source: Padded, capacity: int) -> State:
         return self.resume(self.blank(len(source.tokens)), capacity)
@@ -64,12 +63,12 @@ class LanguageModel(Generator):
 
     @property
     def like(self) -> Tensor:
-        """A tensor of the device and number format that carries have."""
+        """A tensor with the device and dtype of carries."""
         return next(self.parameters())
 
 
 def cleared(carry: Carry, rows: Bool[Tensor, " N"]) -> dict[str, Tensor]:
-    """A carry with nothing read yet in the rows that begin another text."""
+    """A carry with the given rows, which begin another text, set to zero."""
     return {
         name: value.masked_fill(rows.view(-1, *[1] * (value.ndim - 1)), 0 if value.dtype != torch.bool else False)
         for name, value in carry.items()

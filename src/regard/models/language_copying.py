@@ -1,13 +1,13 @@
-"""A recurrent language model that copies: the next word is one of the vocabulary, or one of the last words again.
+"""A recurrent language model that copies: the next word is from the vocabulary or one of the last words.
 
-With h the output at the present word, h_k those at the last words, itself included, and q = tanh(W h + b):
+With h the output at the current word, h_k those at the last words, the current one included, and q = tanh(W h + b):
 
     fixed     c = (1 − s) · softmax(score(q, h_k)),   s a setting
     gate      the same,   s = σ(u · h + v)
     sentinel  [c; s] = softmax([score(q, h_k); score(q, sentinel)])                Merity et al. 2017
 
-and p(w) = s · p_vocabulary(w) + Σ over last words k = w of c(k). Words beyond the vocabulary have numbers from its size
-on, `slots` of them: they are read as UNKNOWN, and can be copied. One that stands nowhere in the context is unknown.
+and p(w) = s · p_vocabulary(w) + Σ over last words k = w of c(k). Words outside the vocabulary have the `slots` indices
+after it: they are read as UNKNOWN and can be copied. One that is not in the context is unknown.
 """
 
 import torch
@@ -25,8 +25,8 @@ from regard.tap import Tap, name_axes
 from regard.tokens.vocabulary import UNKNOWN
 
 
-class Pointing(nn.Module):
-    """Attention that says where to look and mixes nothing, with taps on `scores` and `weights`."""
+class PointerAttention(nn.Module):
+    """Attention weights without values, with taps on `scores` and `weights`."""
 
     def __init__(self, score: Score) -> None:
         super().__init__()
@@ -41,8 +41,8 @@ class Pointing(nn.Module):
 
 
 class OpenReadout(CopyReadout):
-    """A readout for text that has words beyond the vocabulary everywhere: a target that stands nowhere in the context
-    is unknown, and has the probability of UNKNOWN; unless it is `strict`, as inside of another one."""
+    """A readout for text with words outside the vocabulary: a target that is not in the context has the probability of
+    UNKNOWN, unless the readout is `strict`, as when nested in another one."""
 
     def __init__(self, vocabulary: Readout, words: Int[Tensor, "N K"], slots: int, *, strict: bool = False) -> None:
         inner = vocabulary.strictly() if isinstance(vocabulary, OpenReadout) else vocabulary
@@ -63,23 +63,23 @@ class OpenReadout(CopyReadout):
         return super().log_probs(features, targets)
 
     def has(self, features: Float[Tensor, "*rows F"], targets: Int[Tensor, "*rows"]) -> Bool[Tensor, "*rows"]:
-        """Whether each target is in the vocabulary or stands in the context."""
+        """Whether each target is in the vocabulary or in the context."""
         hidden, _, copies = self._parts(features)
         inside = targets < self.vocabulary.size
         if isinstance(self.vocabulary, OpenReadout):
             inside = self.vocabulary.has(hidden, targets)
-        return inside | ((self._beside(features) == targets[..., None]) & (copies > 0)).any(-1)
+        return inside | ((self._context_words(features) == targets[..., None]) & (copies > 0)).any(-1)
 
 
 class CopyingLanguageModel(LookingBack):
-    """Copies from its last `reach` words; taps `attention.weights` "N 1 n K" (with a sentinel, that last) and `share`,
-    what the vocabulary gets, "N n 1"."""
+    """Copies from its last `reach` words; taps `attention.weights` "N 1 n K" (the sentinel, if any, last) and `share`,
+    the share of the vocabulary, "N n 1"."""
 
     def __init__(self, settings: CopyingModel, size: int) -> None:
         super().__init__(settings, size)
         self.reach, self.slots, width = settings.reach, settings.slots, self.stack.width
         self.query = nn.Linear(width, width)
-        self.attention = Pointing(SCORES[settings.score](width, width, hidden=settings.score_hidden))
+        self.attention = PointerAttention(SCORES[settings.score](width, width, hidden=settings.score_hidden))
         self.mixture, self.fixed = settings.mixture, settings.share
         self.gate = nn.Linear(width, 1) if settings.mixture == "gate" else None
         self.sentinel = nn.Parameter(torch.randn(width) * width**-0.5) if settings.mixture == "sentinel" else None
@@ -103,7 +103,7 @@ class CopyingLanguageModel(LookingBack):
     def mix(
         self, outputs: Float[Tensor, "N n H"], recent: Recent
     ) -> tuple[Float[Tensor, "N n 1"], Float[Tensor, "N n K"]]:
-        """What the vocabulary gets at each of the last n positions, and what each recent position gets."""
+        """The shares of the vocabulary and of each recent position, at each of the last n positions."""
         mask = recent.visible(outputs.shape[1], self.reach, itself=True)
         keys = recent.vectors.unsqueeze(1)
         query = torch.tanh(self.query(outputs)).unsqueeze(1)
@@ -117,11 +117,6 @@ class CopyingLanguageModel(LookingBack):
         else:
             of_vocabulary = self.fixed if self.gate is None else torch.sigmoid(self.gate(outputs))
             copies = (1 - of_vocabulary) * weights
-            # Where there is nothing to copy, the vocabulary has all.
+            # Where there is nothing to copy, the vocabulary gets everything.
             share = 1 - copies.sum(-1, keepdim=True)
         return self.share(share), copies
-
-
-def build(settings: CopyingModel, size: int) -> CopyingLanguageModel:
-    """The model of these settings, for a vocabulary of this size."""
-    return CopyingLanguageModel(settings, size)

@@ -1,4 +1,4 @@
-"""The way from features to words that all language models share."""
+"""The readout of language models."""
 
 from torch import nn
 
@@ -10,10 +10,9 @@ from regard.recipe import NeuralModel
 
 
 def build_toward(settings: NeuralModel, width: int, embedding: TokenEmbedding) -> nn.Module:
-    """From features of width `width` to those that the readout reads.
+    """Maps features of width `width` to the width that a tied readout needs (Press and Wolf 2017).
 
-    A readout that shares its vectors with the embedding (Press and Wolf 2017) reads features of their width; others
-    are mapped to it, linearly, so that this is a factor of the softmax's matrix and nothing more.
+    The map is linear, so it only factorizes the matrix of the softmax.
     """
     if not settings.tie or width == embedding.width:
         return nn.Identity()
@@ -23,7 +22,7 @@ def build_toward(settings: NeuralModel, width: int, embedding: TokenEmbedding) -
 
 
 def build_readout(settings: NeuralModel, width: int, embedding: TokenEmbedding) -> Readout:
-    """Reads what `build_toward` made of features of width `width`, into the words of the embedding."""
+    """The readout of features of width `width`, after `build_toward`."""
     if settings.tie:
         return LinearReadout(embedding.width, embedding.size, shared=embedding)
     if settings.cutoffs:

@@ -1,7 +1,6 @@
-"""A recurrent language model (Mikolov et al. 2010), with what regularizes AWD-LSTM (Merity et al. 2018) as settings.
+"""A recurrent language model (Mikolov et al. 2010), with the regularization of AWD-LSTM (Merity et al. 2018).
 
-With tied embeddings the last of several layers has their width, as in AWD-LSTM. Dropout draws its masks once for each
-segment.
+With tied embeddings the last of several layers has their width, as in AWD-LSTM. Dropout masks last for a segment.
 """
 
 from dataclasses import dataclass, replace
@@ -19,14 +18,13 @@ from regard.models.language_readout import build_readout, build_toward
 from regard.models.recent_states import Recent
 from regard.nn.dropout import FeatureDropout
 from regard.nn.recurrent import RecurrentState
-from regard.recipe import RecurrentLanguageModel as Settings
 from regard.recipe import RecurrentLayers
 from regard.tap import Tap, name_axes
 
 
 @dataclass(frozen=True)
 class RecurrentLanguageState(State):
-    """What the layers remember and, if the model looks back, its recent positions."""
+    """The states of the layers and, if the model looks back, its recent positions."""
 
     recurrent: RecurrentState
     recent: Recent | None = None
@@ -36,20 +34,17 @@ class RecurrentLanguageState(State):
         return replace(self, recurrent=self.recurrent.select(rows), recent=recent)
 
     def copy(self) -> Self:
-        # Nobody writes into the recent positions, so that copies may share them.
+        # Recent positions are never changed in place, so copies may share them.
         return replace(self, recurrent=self.recurrent.copy())
 
 
 class RecurrentLanguageModel(LanguageModel):
-    """Recurrent layers between an embedding and a readout; the tap `output` shows the features.
-
-    `parts` is the number of vectors as wide as the output of the last layer that the features are made of.
-    """
+    """Recurrent layers between an embedding and a readout; the tap `output` shows the features, which are `parts` times
+    as wide as the output of the last layer."""
 
     def __init__(self, settings: RecurrentLayers, size: int, *, parts: int = 1) -> None:
         super().__init__()
-        # Vectors that are read out too take steps of the size that suits the readout: scaled up, each would shake what
-        # the cells are given.
+        # Tied vectors are updated with steps that suit the readout; scaled up, these would be too large for the cells.
         self.input = TokenInput(settings, size, scale=1.0 if settings.tie else None)
         embedding = self.input.embedding
         as_embedding = settings.tie and settings.layers > 1 and settings.connection == "none"
@@ -71,7 +66,7 @@ class RecurrentLanguageModel(LanguageModel):
         return self._named(state.recurrent)
 
     def resume(self, carry: Carry, capacity: int) -> RecurrentLanguageState:
-        """A recurrent state does not grow with the tokens, so `capacity` may be anything."""
+        """A recurrent state does not grow, so `capacity` is ignored."""
         parts = self.stack.state_names
         layers = [tuple(carry[f"{place}.{part}"] for part in parts) for place in range(len(self.stack.layers))]
         return RecurrentLanguageState(RecurrentState(tuple(layers)))
@@ -85,7 +80,7 @@ class RecurrentLanguageModel(LanguageModel):
     def run(
         self, tokens: Int[Tensor, "N n"], state: RecurrentLanguageState
     ) -> tuple[Float[Tensor, "N n H"], RecurrentState]:
-        """The outputs of the last layer, and what the layers remember."""
+        """The outputs of the last layer, and the states of all layers."""
         outputs, recurrent = self.stack(self.input(known_tokens(tokens, self.readout.size)), state=state.recurrent)
         return outputs, recurrent
 
@@ -98,7 +93,7 @@ class RecurrentLanguageModel(LanguageModel):
 
 
 class LookingBack(RecurrentLanguageModel):
-    """A recurrent language model that remembers its last `reach` outputs, each with the word it had just read."""
+    """A recurrent language model that remembers its last `reach` outputs, each with the word read there."""
 
     reach: int
 
@@ -115,20 +110,15 @@ class LookingBack(RecurrentLanguageModel):
         return replace(super().resume(carry, capacity), recent=Recent(carry["recent"], carry["words"]))
 
     def start(self, source: Padded, capacity: int) -> RecurrentLanguageState:
-        """With no recent positions, rather than `reach` of them at which there is nothing."""
+        """Without recent positions, rather than with `reach` of padding."""
         fresh = self.resume(self.blank(len(source.tokens)), capacity)
         return replace(fresh, recent=_recent(fresh).last(0))
 
     def remember(
         self, outputs: Float[Tensor, "N n H"], tokens: Int[Tensor, "N n"], state: RecurrentLanguageState
     ) -> Recent:
-        """The recent positions, with the outputs at these tokens; no more of the older ones than anybody may see."""
+        """The recent positions, with these outputs appended; older ones than any query may see are dropped."""
         return _recent(state).last(self.reach).join(outputs, tokens)
-
-
-def build(settings: Settings, size: int) -> RecurrentLanguageModel:
-    """The model of these settings, for a vocabulary of this size."""
-    return RecurrentLanguageModel(settings, size)
 
 
 def _recent(state: RecurrentLanguageState) -> Recent:

@@ -1,7 +1,7 @@
 """A Transformer decoder as a language model (Radford et al. 2018), with memory of earlier segments (Dai et al. 2019).
 
-What each block was given at the last `memory` words goes on into the next segment, where it makes keys and values with
-the weights of then; gradients end there. Positions must be such that distances are all that counts.
+The inputs of each block at the last `memory` words carry over to the next segment, detached, where keys and values are
+computed from them with the current weights. Positions must be relative.
 """
 
 from collections.abc import Sequence
@@ -30,16 +30,16 @@ from regard.tap import Tap, name_axes
 
 @dataclass
 class TransformerLanguageState(State):
-    """Keys and values of the words so far, for each block; and what is needed for another segment, if anything is."""
+    """Keys and values of the words so far, for each block, and the memory for the next segment, if any."""
 
     caches: list[KeyValueCache]
     inputs: list[Float[Tensor, "N m E"]]
-    """What each block was given at the last words; empty without memory."""
+    """Inputs of each block at the last words; empty without memory."""
     there: Bool[Tensor, "N m"] | None
-    """At which of these there was a word."""
+    """Which of these are words, not padding."""
     real: Bool[Tensor, "N L"] | None = None
-    """Which of the first positions in the caches are words: rows that have read less than the memory holds have
-    none at the others."""
+    """Which of the first positions in the caches are words: rows that have read less than the memory holds are
+    padded."""
 
     def select(self, rows: Int[Tensor, " M"]) -> Self:
         return replace(
@@ -98,7 +98,7 @@ class TransformerLanguageModel(LanguageModel):
         return TransformerLanguageState(caches, inputs, carry["there"], carry["there"])
 
     def start(self, source: Padded, capacity: int) -> TransformerLanguageState:
-        """Without memory, rather than with one in which there is nothing."""
+        """Without memory, rather than with one of padding."""
         caches = [KeyValueCache(capacity) for _ in self._places]
         if not self.memory:
             return TransformerLanguageState(caches, [], None)
@@ -121,13 +121,13 @@ class TransformerLanguageModel(LanguageModel):
         there = state.there
         if there is not None:
             there = torch.cat([there, there.new_ones(tokens.shape)], 1)[:, -self.memory :]
-        # The caches have grown in place.
+        # The caches grow in place.
         return Reading(self.output(dropped), replace(state, inputs=inputs, there=there), raw, dropped)
 
     def _mask(
         self, tokens: Int[Tensor, "N n"], state: TransformerLanguageState, offset: int
     ) -> Bool[Tensor, "..."] | None:
-        """What is hidden besides later positions: those beyond a window, and memory that is none."""
+        """Hides positions outside the window and padding in the memory; without a window, the heads are causal."""
         count, near, words = tokens.shape[1], None, None
         if self.window:
             near = masks.window(count, offset + count, offset, size=self.window, causal=True, device=tokens.device)
@@ -142,8 +142,3 @@ class TransformerLanguageModel(LanguageModel):
     @property
     def _blocks(self) -> Sequence[EncoderBlock]:
         return [block for block in self.layers if isinstance(block, EncoderBlock)]
-
-
-def build(settings: Settings, size: int) -> TransformerLanguageModel:
-    """The model of these settings, for a vocabulary of this size."""
-    return TransformerLanguageModel(settings, size)

@@ -1,4 +1,4 @@
-"""Embeddings that start from word vectors learned elsewhere."""
+"""Embeddings initialized from pre-trained word vectors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from regard.tokens.vocabulary import SPECIAL_NAMES
 from regard.vectors import Vectors
 
 PARTS = {"source": "encoder", "target": "decoder", "file": ""}
-"""The part of a model in which the embedding is that a setting is about."""
+"""The part of a model that contains the embedding of a setting."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class Coverage:
     tokens: int
     """Tokens of text in the vocabulary."""
     exact: int
-    """Those whose word has a vector."""
+    """Tokens whose word has a vector."""
     folded: int
-    """Those whose word has one only in lower case."""
+    """Tokens whose word has one only in lower case."""
 
     def __str__(self) -> str:
         covered = self.exact + self.folded
@@ -40,10 +40,10 @@ class Coverage:
 def embed_from(
     vectors: Vectors, tokenizer: Tokenizer, new: Float[Tensor, "V E"]
 ) -> tuple[Float[Tensor, "V E"], Coverage]:
-    """The matrix `new` with the vectors of known words in their tokens' rows, and how many these are.
+    """A copy of the matrix `new` with the vectors of known words in their tokens' rows, and the coverage.
 
-    Subwords have a vector if they begin a word and the rest of it is a word as it stands. All vectors are multiplied by
-    one number, so that on the average they are as long as new ones: a model reads features of variance one.
+    Of subwords, only those that are whole words have a vector. All vectors are scaled by one factor to the average
+    length of new ones, as a model expects features of variance one.
     """
     rows, places, folded = [], [], 0
     for index in range(len(SPECIAL_NAMES), tokenizer.size):
@@ -68,7 +68,7 @@ def embed_from(
 
 @torch.no_grad()
 def start_from_vectors(model: nn.Module, settings: PretrainedVectors, tokenizers: Mapping[str, Tokenizer]) -> list[str]:
-    """Puts the vectors of the files that settings name into a new model; what became of them, a line for each file."""
+    """Copies the vectors of the settings' files into a new model; returns a line about each file."""
     lines = []
     for setting, file in settings.files.items():
         embedding = embedding_of(model, setting)
@@ -81,30 +81,29 @@ def start_from_vectors(model: nn.Module, settings: PretrainedVectors, tokenizers
             )
         embedding.weight.copy_(matrix)
         rest = "" if coverage.exact + coverage.folded == coverage.tokens else "; the others start at random"
-        frozen = "; all of them stay as they are" if settings.freeze else ""
+        frozen = "; all of them are frozen" if settings.freeze else ""
         shared = _sharing(model, embedding)
         lines.append(f"{_name(setting)}: {coverage} start from {file}{rest}{frozen}{shared}")
     return lines
 
 
 def freeze_embeddings(model: nn.Module, settings: PretrainedVectors) -> None:
-    """Keeps embeddings that start from a file from being trained, if the settings say so; the file is not needed."""
+    """Freezes the embeddings that start from a file, if the settings say so; does not need the file."""
     for setting in settings.files if settings.freeze else ():
         embedding_of(model, setting).weight.requires_grad_(False)
 
 
 def embedding_of(model: nn.Module, setting: str) -> TokenEmbedding:
-    """The embedding that a setting is about."""
     part = model.get_submodule(PARTS[setting])
     return next(module for module in part.modules() if isinstance(module, TokenEmbedding))
 
 
 def _word(tokenizer: Tokenizer, index: int) -> str:
-    """What a token stands for if it stands for a word, and otherwise nothing."""
+    """The word that a token stands for, or an empty string."""
     token = tokenizer.vocabulary[index]
     if not isinstance(tokenizer, Subwords):
         return token
-    # A space marks the beginning of a word; what does not begin one may look like another word by accident.
+    # A space marks the beginning of a word; other subwords may look like a word by accident.
     return token[1:] if token.startswith(" ") else ""
 
 
@@ -126,7 +125,7 @@ def _name(setting: str) -> str:
 
 
 def _sharing(model: nn.Module, embedding: TokenEmbedding) -> str:
-    """Which other parts of a model read the same weights, in words."""
+    """Names the other parts of a model with the same weights."""
     others = [module for module in model.modules() if isinstance(module, TokenVectors) and module is not embedding]
     kinds = {isinstance(other, TokenEmbedding) for other in others if other.weight is embedding.weight}
     shared = [name for kind, name in ((True, "the other side"), (False, "the readout")) if kind in kinds]

@@ -1,4 +1,4 @@
-"""The way from features to words."""
+"""The linear readout and its memory-bounded losses."""
 
 from typing import Any
 
@@ -13,13 +13,13 @@ from regard.models.generator import Readout
 from regard.nn.embedding import TokenVectors
 
 LARGEST = 2**26
-"""Most logits held at a time: 256 MiB of them in float32."""
+"""Most logits in memory at a time: 256 MiB in float32."""
 
 CACHED = 2**22
-"""Logits that a processor's cache holds: 16 MiB of them in float32. With fewer, products would be slower."""
+"""Logits that fit into a processor's cache: 16 MiB in float32. With fewer, products would be slower."""
 
 FEWEST = 64
-"""Rows below which a product takes more time to lay out the vectors of all tokens than to multiply them."""
+"""With fewer rows, a product takes longer to pack the weights than to multiply them."""
 
 
 class LinearReadout(TokenVectors, Readout):
@@ -31,12 +31,13 @@ class LinearReadout(TokenVectors, Readout):
         super().__init__(size, width, shared=shared)
         self.bias = nn.Parameter(torch.zeros(size)) if bias else None
         self.largest = largest
-        self.totals, self.slopes, self.apart, self.apart_slopes = LogitTotals(), LogitSlopes(), Apart(), ApartSlopes()
+        self.totals, self.gradient = LogitTotals(), LogitGradient()
+        self.kl, self.kl_gradient = SymmetricKL(), KLGradient()
 
     def logits(self, features: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows V"]:
         weight = self.weight
         if features.dtype != weight.dtype and autocast_dtype(features) is None:
-            features = features.to(weight.dtype)  # whoever joins features with others may have made them wider
+            features = features.to(weight.dtype)  # concatenation with other features may have widened them
         return F.linear(features, weight, self.bias)
 
     def log_probs(
@@ -44,7 +45,7 @@ class LinearReadout(TokenVectors, Readout):
     ) -> tuple[Float[Tensor, "*rows"], Float[Tensor, "*rows"]]:
         chunk = max(1, self.largest // self.size)
         given = features.reshape(-1, self.width), self.weight, self.bias, targets.reshape(-1), chunk
-        chosen, mean = _LogProbs.apply(*given, self.totals, self.slopes)  # type: ignore[no-untyped-call]
+        chosen, mean = _LogProbs.apply(*given, self.totals, self.gradient)  # type: ignore[no-untyped-call]
         return chosen.view(targets.shape), mean.view(targets.shape)
 
     def cost(
@@ -54,7 +55,7 @@ class LinearReadout(TokenVectors, Readout):
         keep: Bool[Tensor, "*rows"],
         label_smoothing: float,
     ) -> Float[Tensor, ""]:
-        # Elsewhere the host would have to wait for the number of rows that are kept.
+        # On an asynchronous device the host would have to wait for the number of rows that are kept.
         if is_asynchronous(features.device) or not torch.is_grad_enabled():
             return super().cost(features, targets, keep, label_smoothing)
         given = features.reshape(-1, self.width), self.weight, self.bias, targets.reshape(-1), keep.reshape(-1)
@@ -62,35 +63,34 @@ class LinearReadout(TokenVectors, Readout):
         return found
 
     def divergence(self, first: Float[Tensor, "*rows E"], second: Float[Tensor, "*rows E"]) -> Float[Tensor, "*rows"]:
-        # With p and q at a time, and in the backward pass three more matrices of their size, at most 2.5 × `largest`.
+        # p and q, and in the backward pass three more matrices of their size, take at most 2.5 × `largest`.
         chunk = max(1, self.largest // (2 * self.size))
         sides = first.reshape(-1, self.width), second.reshape(-1, self.width)
-        parts = self.weight, self.bias, chunk, self.apart, self.apart_slopes
+        parts = self.weight, self.bias, chunk, self.kl, self.kl_gradient
         found: Tensor = _Divergence.apply(*sides, *parts)  # type: ignore[no-untyped-call]
         return found.view(first.shape[:-1])
 
 
 class LogitTotals(nn.Module):
-    """What is needed of rows of logits l, with Z = log Σ exp l: l[target] − Z, Σ l / V − Z, and Z. There may be more
-    than V of them; the others must be −inf.
+    """For rows of logits l, with Z = log Σ exp l: l[target] − Z, Σ l / V − Z, and Z. Logits beyond V are padding and
+    must be −inf.
 
-    This and its gradient are modules only so that they can be compiled: then no logits in float32 are ever held.
+    This and its gradient are modules so that they can be compiled, which keeps float32 logits out of memory.
     """
 
     def forward(
         self, logits: Float[Tensor, "R W"], targets: Int[Tensor, " R"], wide: torch.dtype, size: int
     ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"], Float[Tensor, " R"]]:
         exact = logits.to(wide)
-        # Outside of compiled code, torch has one kernel for log_softmax and five for logsumexp.
+        # In eager mode, torch has one kernel for log_softmax and five for logsumexp.
         compiling = torch.compiler.is_compiling()
         total = exact.logsumexp(-1) if compiling else exact[:, 0] - exact.log_softmax(-1)[:, 0]
         return exact.gather(-1, targets[:, None])[:, 0] - total, exact[:, :size].mean(-1) - total, total
 
 
-class LogitSlopes(nn.Module):
+class LogitGradient(nn.Module):
     """The gradient by the logits, g_chosen · onehot(target) + g_mean / V − (g_chosen + g_mean) · exp(l − Z), in their
-    own number format; and its sum over rows, if `summed`. Without g_mean there is none. That by more than V of them
-    is arbitrary."""
+    dtype, and its sum over rows, if `summed`. g_mean may be None for zero. The gradient by padding is arbitrary."""
 
     def forward(
         self,
@@ -102,13 +102,13 @@ class LogitSlopes(nn.Module):
         summed: bool,
         size: int,
     ) -> tuple[Float[Tensor, "R W"], Float[Tensor, " W"] | None]:
-        by_logits = torch.sub(logits, total[:, None]).exp_()  # in the wider number format of the two
+        by_logits = torch.sub(logits, total[:, None]).exp_()  # in the wider dtype of the two
         if by_mean is None:
             by_logits.mul_(-by_chosen[:, None])
         else:
             by_logits.mul_(-(by_chosen + by_mean)[:, None]).add_(by_mean[:, None] / size)
         if torch.compiler.is_compiling():
-            # One kernel with the rest; by itself it would be two more passes.
+            # Fused with the rest; a scatter would be two more passes.
             places = torch.arange(logits.shape[1], device=logits.device)
             by_logits = by_logits + torch.where(places == targets[:, None], by_chosen[:, None], 0.0)
         else:
@@ -119,8 +119,8 @@ class LogitSlopes(nn.Module):
 class _LogProbs(torch.autograd.Function):
     """Log-probability of the target, and the mean over the vocabulary, of R rows, `chunk` rows at a time.
 
-    The gradient needs the logits once more; they are kept if they take no more memory than a chunk of them in the
-    format of sums, and otherwise computed again.
+    The logits are saved for the backward pass if they take no more memory than a chunk in the dtype of sums, and
+    recomputed otherwise.
     """
 
     @staticmethod
@@ -132,22 +132,22 @@ class _LogProbs(torch.autograd.Function):
         targets: Int[Tensor, " R"],
         chunk: int,
         totals: LogitTotals,
-        slopes: LogitSlopes,
+        gradient: LogitGradient,
     ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
-        ctx.chunk, ctx.dtypes, ctx.slopes = chunk, (features.dtype, weight.dtype), slopes
+        ctx.chunk, ctx.dtypes, ctx.gradient = chunk, (features.dtype, weight.dtype), gradient
         ctx.set_materialize_grads(False)
-        narrow, ctx.wide = _formats(features)
+        narrow, ctx.wide = _dtypes(features)
         ctx.size = len(weight)
-        weight, bias = _rounded(weight, bias, narrow, fast_multiple(features))
+        weight, bias = _padded(weight, bias, narrow, fast_multiple(features))
         features = features.to(narrow)
         chosen, mean, total = features.new_empty(3, len(features), dtype=ctx.wide)
         all_fit = len(features) <= chunk * (ctx.wide.itemsize // narrow.itemsize)
-        kept = F.linear(features, weight, bias) if all_fit else None
+        saved = F.linear(features, weight, bias) if all_fit else None
         for start in range(0, len(features), chunk):
             rows = slice(start, start + chunk)
-            logits = F.linear(features[rows], weight, bias) if kept is None else kept[rows]
+            logits = F.linear(features[rows], weight, bias) if saved is None else saved[rows]
             chosen[rows], mean[rows], total[rows] = totals(logits, targets[rows], ctx.wide, ctx.size)
-        ctx.save_for_backward(features, weight, bias, targets, total, kept)
+        ctx.save_for_backward(features, weight, bias, targets, total, saved)
         return chosen, mean
 
     @staticmethod
@@ -155,16 +155,16 @@ class _LogProbs(torch.autograd.Function):
     def backward(
         ctx: Any, by_chosen: Float[Tensor, " R"] | None, by_mean: Float[Tensor, " R"] | None
     ) -> tuple[Tensor | None, ...]:
-        features, weight, bias, targets, total, kept = ctx.saved_tensors
+        features, weight, bias, targets, total, saved = ctx.saved_tensors
         by_chosen = torch.zeros_like(total) if by_chosen is None else by_chosen
         of_features, of_weight, of_bias = ctx.needs_input_grad[:3]
         by_features = torch.empty_like(features)
         sums = _Sums(weight if of_weight else None, bias if of_bias else None, ctx.wide)
         for start in range(0, len(features), ctx.chunk):
             rows = slice(start, start + ctx.chunk)
-            logits = F.linear(features[rows], weight, bias) if kept is None else kept[rows]
+            logits = F.linear(features[rows], weight, bias) if saved is None else saved[rows]
             given = targets[rows], total[rows], by_chosen[rows], None if by_mean is None else by_mean[rows]
-            by_logits, summed = ctx.slopes(logits, *given, of_bias, ctx.size)
+            by_logits, summed = ctx.gradient(logits, *given, of_bias, ctx.size)
             sums.add(by_logits, summed, features[rows])
             if of_features:
                 by_features[rows] = by_logits @ weight
@@ -173,10 +173,10 @@ class _LogProbs(torch.autograd.Function):
 
 
 class _Cost(torch.autograd.Function):
-    """What the rows that are kept cost, with label smoothing ε, and at once its gradient: by the logits, it is
-    p − (1 − ε) · onehot(target) − ε / V.
+    """The cost of the rows that are kept, with label smoothing ε, and in the same pass its gradient: by the logits it
+    is p − (1 − ε) · onehot(target) − ε / V.
 
-    Thus logits are neither kept nor computed again, and pieces of them never leave a processor's cache.
+    So logits are neither saved nor recomputed, and each chunk stays in the processor's cache.
     """
 
     @staticmethod
@@ -189,21 +189,21 @@ class _Cost(torch.autograd.Function):
         keep: Bool[Tensor, " R"],
         smoothing: float,
     ) -> Float[Tensor, ""]:
-        narrow, wide = _formats(features)
+        narrow, wide = _dtypes(features)
         size, dtype = weight.shape[0], weight.dtype
         of_features, of_weight, of_bias = ctx.needs_input_grad[:3]
-        weight, bias = _rounded(weight, bias, narrow, 1)
+        weight, bias = _padded(weight, bias, narrow, 1)
         cost = features.new_zeros((), dtype=wide)
         by_features = torch.zeros_like(features) if of_features else None
         sums = _Sums(weight if of_weight else None, bias if of_bias else None, wide)
         pieces = torch.split(keep.nonzero()[:, 0], max(FEWEST, CACHED // size))
-        logits = features.new_empty(len(pieces[0]), size, dtype=narrow)  # one place for all: it stays in the cache
+        logits = features.new_empty(len(pieces[0]), size, dtype=narrow)  # one buffer, which stays in the cache
         for rows in pieces:
             read, wanted = features[rows].to(narrow), targets[rows, None]
             found = torch.mm(read, weight.t(), out=logits[: len(rows)]).to(wide)
             if bias is not None:
                 found += bias
-            torch.log_softmax(found, -1, out=found)  # in place, or it would be twice as much that a cache must hold
+            torch.log_softmax(found, -1, out=found)  # in place, so that it fits into the cache
             of_target = found.gather(1, wanted)
             cost -= (torch.lerp(of_target[:, 0], found.mean(1), smoothing) if smoothing else of_target).sum()
             found.exp_().sub_(smoothing / size).scatter_add_(1, wanted, torch.full_like(of_target, smoothing - 1))
@@ -217,13 +217,12 @@ class _Cost(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, by_cost: Float[Tensor, ""]) -> tuple[Tensor | None, ...]:
-        found = (None if slope is None else slope * by_cost.to(slope.dtype) for slope in ctx.saved_tensors)
+        found = (None if saved is None else saved * by_cost.to(saved.dtype) for saved in ctx.saved_tensors)
         return *found, None, None, None
 
 
-class Apart(nn.Module):
-    """KL(p ‖ q) + KL(q ‖ p) of rows of logits: with d = log p − log q it is Σ (p − q) · d, a sum of terms none of which
-    is negative."""
+class SymmetricKL(nn.Module):
+    """KL(p ‖ q) + KL(q ‖ p) of rows of logits: with d = log p − log q it is Σ (p − q) · d, whose terms are all ≥ 0."""
 
     def forward(
         self, first: Float[Tensor, "R V"], second: Float[Tensor, "R V"], wide: torch.dtype
@@ -233,28 +232,28 @@ class Apart(nn.Module):
         return p.exp_().sub_(q.exp_()).mul_(difference).sum(-1)
 
 
-class ApartSlopes(nn.Module):
+class KLGradient(nn.Module):
     """Its gradient by the logits of p, p · (d − Σ p · d) + p − q, and by those of q, −(q · (d − Σ q · d) + p − q), in
-    their own number format; and the sums of these over rows, if `summed`."""
+    their dtype, and the sums of these over rows, if `summed`."""
 
     def forward(
         self, first: Float[Tensor, "R V"], second: Float[Tensor, "R V"], by_found: Float[Tensor, " R"], summed: bool
     ) -> list[tuple[Float[Tensor, "R V"], Float[Tensor, " V"] | None]]:
         p, q = (logits.to(by_found.dtype).log_softmax(-1) for logits in (first, second))
         difference = p - q
-        apart = p.exp_() - q.exp_()
+        p_minus_q = p.exp_() - q.exp_()
         found = []
-        for mine, sign in ((p, 1), (q, -1)):
-            mean = (mine * difference).sum(-1, keepdim=True)
-            by_logits = (difference - mean).mul_(mine).add_(apart).mul_(sign * by_found[:, None])
+        for side, sign in ((p, 1), (q, -1)):
+            mean = (side * difference).sum(-1, keepdim=True)
+            by_logits = (difference - mean).mul_(side).add_(p_minus_q).mul_(sign * by_found[:, None])
             found.append((by_logits.to(first.dtype), by_logits.sum(0) if summed else None))
         return found
 
 
 class _Divergence(torch.autograd.Function):
-    """How far R pairs of rows are apart, `chunk` pairs at a time.
+    """The symmetric KL divergence of R pairs of rows, `chunk` pairs at a time.
 
-    The gradient needs the logits once more; they are computed again, so that nothing of rows × vocabulary is kept.
+    The backward pass recomputes the logits, so that nothing of size rows × vocabulary is saved.
     """
 
     @staticmethod
@@ -265,17 +264,17 @@ class _Divergence(torch.autograd.Function):
         weight: Float[Tensor, "V E"],
         bias: Float[Tensor, " V"] | None,
         chunk: int,
-        apart: Apart,
-        slopes: ApartSlopes,
+        kl: SymmetricKL,
+        gradient: KLGradient,
     ) -> Float[Tensor, " R"]:
-        ctx.chunk, ctx.dtypes, ctx.slopes = chunk, (first.dtype, second.dtype, weight.dtype), slopes
-        narrow, ctx.wide = _formats(first)
+        ctx.chunk, ctx.dtypes, ctx.gradient = chunk, (first.dtype, second.dtype, weight.dtype), gradient
+        narrow, ctx.wide = _dtypes(first)
         first, second, weight = first.to(narrow), second.to(narrow), weight.to(narrow)
         bias = None if bias is None else bias.to(narrow)
         found = first.new_empty(len(first), dtype=ctx.wide)
         for start in range(0, len(first), chunk):
             rows = slice(start, start + chunk)
-            found[rows] = apart(*(F.linear(side[rows], weight, bias) for side in (first, second)), ctx.wide)
+            found[rows] = kl(*(F.linear(side[rows], weight, bias) for side in (first, second)), ctx.wide)
         ctx.save_for_backward(first, second, weight, bias)
         return found
 
@@ -289,11 +288,11 @@ class _Divergence(torch.autograd.Function):
         for start in range(0, len(first), ctx.chunk):
             rows = slice(start, start + ctx.chunk)
             logits = (F.linear(side[rows], weight, bias) for side in (first, second))
-            slopes = ctx.slopes(*logits, by_found[rows], of_bias)
+            gradients = ctx.gradient(*logits, by_found[rows], of_bias)
             sides = (first, by_first), (second, by_second)
-            for (by_logits, summed), (features, place) in zip(slopes, sides, strict=True):
+            for (by_logits, summed), (features, by_features) in zip(gradients, sides, strict=True):
                 sums.add(by_logits, summed, features[rows])
-                place[rows] = by_logits @ weight
+                by_features[rows] = by_logits @ weight
         return (
             by_first.to(ctx.dtypes[0]) if of_first else None,
             by_second.to(ctx.dtypes[1]) if of_second else None,
@@ -305,7 +304,7 @@ class _Divergence(torch.autograd.Function):
 
 
 class _Sums:
-    """Gradients by weight and bias, for those that need one; exact however many chunks they are summed over."""
+    """Gradients by weight and bias, if needed, accumulated over chunks in the wide dtype."""
 
     def __init__(self, weight: Tensor | None, bias: Tensor | None, wide: torch.dtype) -> None:
         self.of_weight = None if weight is None else torch.zeros_like(weight, dtype=wide)
@@ -317,7 +316,7 @@ class _Sums:
         summed: Float[Tensor, " W"] | None,
         features: Float[Tensor, "R E"],
     ) -> None:
-        """Adds what a chunk has to say: the gradient by its logits, and the sum of it if there is a bias."""
+        """Adds a chunk: the gradient by its logits, and its sum over rows if there is a bias."""
         if self.of_bias is not None and summed is not None:
             self.of_bias += summed
         if self.of_weight is not None:
@@ -327,16 +326,16 @@ class _Sums:
                 self.of_weight += by_logits.mT @ features
 
     def to(self, dtype: torch.dtype, size: int) -> tuple[Tensor | None, Tensor | None]:
-        """Those of the first `size` tokens, in a number format."""
+        """Both without padding, in a dtype."""
         both = (None if found is None else found[:size].to(dtype) for found in (self.of_weight, self.of_bias))
         by_weight, by_bias = both
         return by_weight, by_bias
 
 
-def _rounded(
+def _padded(
     weight: Float[Tensor, "V E"], bias: Float[Tensor, " V"] | None, dtype: torch.dtype, multiple: int
 ) -> tuple[Float[Tensor, "W E"], Float[Tensor, " W"] | None]:
-    """Both in a number format, and with as many tokens more, all impossible, as make their number a multiple."""
+    """Both in a dtype, padded with impossible tokens to a multiple."""
     more = -len(weight) % multiple
     weight, bias = weight.to(dtype), None if bias is None else bias.to(dtype)
     if not more:
@@ -345,7 +344,7 @@ def _rounded(
     return F.pad(weight, (0, 0, 0, more)), F.pad(bias, (0, more), value=-torch.inf)
 
 
-def _formats(features: Tensor) -> tuple[torch.dtype, torch.dtype]:
-    """The number formats of products and of sums."""
+def _dtypes(features: Tensor) -> tuple[torch.dtype, torch.dtype]:
+    """The dtypes of products and of sums."""
     narrow = autocast_dtype(features) or features.dtype
     return narrow, torch.promote_types(narrow, torch.float32)

@@ -1,4 +1,4 @@
-"""The last positions that a language model has read: vectors to compare with, and the words they stand for."""
+"""The last positions that a language model has read: their vectors and words."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -14,19 +14,19 @@ from regard.tokens.vocabulary import PAD
 
 @dataclass(frozen=True)
 class Recent:
-    """K positions of each row, the newest last. Where the word is PAD there is nothing: nobody looks there."""
+    """K positions of each row, the newest last. Those whose word is PAD are padding and not visible."""
 
     vectors: Float[Tensor, "N K E"]
     words: Int[Tensor, "N K"]
 
     @classmethod
     def none(cls, rows: int, width: int, like: Tensor, length: int = 0) -> Self:
-        """`length` positions at which there is nothing, on the device and in the number format of a tensor."""
+        """`length` positions of padding, with the device and dtype of `like`."""
         words = torch.full((rows, length), PAD, device=like.device)
         return cls(like.new_zeros(rows, length, width), words)
 
     def join(self, vectors: Float[Tensor, "N n E"], words: Int[Tensor, "N n"]) -> Self:
-        """With n more positions."""
+        """Appends n positions."""
         return type(self)(torch.cat([self.vectors.to(vectors.dtype), vectors], 1), torch.cat([self.words, words], 1))
 
     def last(self, reach: int) -> Self:
@@ -35,14 +35,14 @@ class Recent:
         return type(self)(self.vectors[:, first:], self.words[:, first:])
 
     def exactly(self, reach: int) -> Self:
-        """The newest positions, as many as said; if there are fewer, others stand before them with nothing there."""
+        """The newest `reach` positions, padded on the left."""
         kept = self.last(reach)
         missing = reach - kept.words.shape[1]
         return type(self)(F.pad(kept.vectors, (0, 0, missing, 0)), F.pad(kept.words, (missing, 0), value=PAD))
 
     def visible(self, queries: int, reach: int, *, itself: bool) -> Bool[Tensor, "N 1 n K"]:
-        """Where the last `queries` positions may look: `reach` positions back, counting from themselves if they may
-        see themselves, and else from the one before."""
+        """The mask of the last `queries` positions: each sees `reach` positions, up to itself if `itself`, else up to
+        the one before."""
         count = self.words.shape[1]
         first = count - queries if itself else count - queries - 1
         near = masks.window(queries, count, first, size=reach - 1, causal=True, device=self.words.device)

@@ -1,15 +1,14 @@
-"""A recurrent decoder behind an encoder, with attention at one of three places or none.
+"""An encoder and a recurrent decoder, with attention at one of three places or none.
 
-With y the last token, s the decoder's state, c the context that attention reads from the source, and f the features
-that predict the next token:
+With y the last token, s the decoder's state, c the attention context and f the features that predict the next token:
 
     none      s' = cell(y, s)                                          f = tanh(W s')
     before    c = attend(s),  s' = cell([y; c], s)                     f = tanh(W [s'; c; y])    Bahdanau et al. 2015
     after     s' = cell(y, s),  c = attend(s')                         f = tanh(W [s'; c])       Luong et al. 2015
     feed      s' = cell([y; last f], s),  c = attend(s')               f = tanh(W [s'; c])       Luong et al. 2015, 3.3
 
-In training, what does not depend on the step before is computed for all steps at once. Dropout draws its masks at each
-`advance`; training is one `advance` over the whole target, so that variational masks last for a sequence.
+In training, what does not depend on the previous step is computed for all steps at once. Dropout masks are drawn at
+each `advance`; training is one `advance` over the whole target, so variational masks last for a sequence.
 """
 
 from abc import ABC, abstractmethod
@@ -26,7 +25,7 @@ from regard.models.encoders import Encoded, Encoder, build_encoder
 from regard.models.encoders.recurrent import TokenInput, build_stack
 from regard.models.generator import Generator, Readout, State
 from regard.models.readout import LinearReadout
-from regard.models.source_attention import Glances, Looked, Source, SourceAttention
+from regard.models.source_attention import Looked, Source, SourceAttention, StepwiseAttention
 from regard.nn.dropout import FeatureDropout
 from regard.nn.recurrent import RecurrentStack, RecurrentState
 from regard.nn.stepwise_linear import StepwiseLinear, narrowed
@@ -36,9 +35,9 @@ from regard.tap import Tap, name_axes
 
 @dataclass(frozen=True)
 class TranslatorState(State):
-    """What the decoder remembers: its recurrent state, the source if it looks there, the last features if fed.
+    """The decoder's state: its recurrent state, the source if it has attention, the last features if fed.
 
-    `places` rows side by side have one source: B = N / places.
+    `places` adjacent rows have the same source: B = N / places.
     """
 
     recurrent: RecurrentState
@@ -46,9 +45,9 @@ class TranslatorState(State):
     fed: Float[Tensor, "N F"] | None = None
     places: int = 1
     coverage: Float[Tensor, "N S"] | None = None
-    """Attention each source token got so far, if that counts."""
+    """Sum of the attention to each source token so far, if the model uses it."""
     looked: Looked | None = None
-    """Where the tokens that were read last looked, for those who copy from there or want all of the source covered."""
+    """Attention of the last tokens, if needed for copying or coverage."""
 
     def select(self, rows: Int[Tensor, " M"]) -> Self:
         return self.branch(rows[:, None], rows // self.places)
@@ -66,14 +65,14 @@ class TranslatorState(State):
         )
 
     def copy(self) -> Self:
-        # Nobody writes into the source or the features, so that copies may share them.
+        # Source and features are never changed in place, so copies may share them.
         return replace(self, recurrent=self.recurrent.copy())
 
 
 class Bridge(nn.Module):
     """The decoder's first state from the encoder's last: s = tanh(W [all parts of the encoder's state]).
 
-    Layers are matched from the top. An LSTM's memory is not squashed.
+    Layers are matched from the top. There is no tanh for an LSTM's cell state.
     """
 
     def __init__(self, encoder: Encoder, decoder: RecurrentStack) -> None:
@@ -98,8 +97,8 @@ class Bridge(nn.Module):
 class Decoder(nn.Module, ABC):
     """Reads the target so far; the tap `output` shows the features, "N n F".
 
-    `read_width` is the width of what the cell reads besides a token's vector, `blend_width` that of what the features
-    are made of besides the state.
+    `read_width` is the width of the cell's input besides a token's vector, `blend_width` that of the input of the
+    features besides the state.
     """
 
     def __init__(
@@ -122,7 +121,7 @@ class Decoder(nn.Module, ABC):
 
     @abstractmethod
     def start(self, encoded: Encoded, source: Padded) -> TranslatorState:
-        """The state before the first token, given what the encoder made of the source."""
+        """The state before the first token, given the encoded source."""
 
     @abstractmethod
     def read(
@@ -137,12 +136,12 @@ class Decoder(nn.Module, ABC):
         return self.output(self.dropout(features)), state
 
     def features(self, *parts: Float[Tensor, "..."]) -> Float[Tensor, "*N F"]:
-        """What predicts the next token."""
+        """The features that predict the next token."""
         return torch.tanh(self.blend(torch.cat(parts, -1)))
 
 
 class BottleneckDecoder(Decoder):
-    """Knows of the source what the encoder's last state says (Sutskever et al. 2014, Cho et al. 2014)."""
+    """Sees only the encoder's last state (Sutskever et al. 2014, Cho et al. 2014)."""
 
     def start(self, encoded: Encoded, source: Padded) -> TranslatorState:
         return TranslatorState(self.bridge(encoded))
@@ -154,8 +153,8 @@ class BottleneckDecoder(Decoder):
         return self.features(outputs), replace(state, recurrent=recurrent)
 
 
-class LookingDecoder(Decoder):
-    """Looks at the source; its attention compares queries of width `query_width` with the encoder's outputs."""
+class AttentionDecoder(Decoder):
+    """Attends to the source with queries of width `query_width`."""
 
     def __init__(
         self,
@@ -173,28 +172,28 @@ class LookingDecoder(Decoder):
 
     def start(self, encoded: Encoded, source: Padded) -> TranslatorState:
         words = words_of(source) if self.copies else None
-        outputs, nothing = encoded.features, None
+        outputs, coverage = encoded.features, None
         if self.attention.covered is not None:
             wide = torch.promote_types(outputs.dtype, torch.float32)
-            nothing = outputs.new_zeros(outputs.shape[:2], dtype=wide)
+            coverage = outputs.new_zeros(outputs.shape[:2], dtype=wide)
         return TranslatorState(
-            self.bridge(encoded), self.attention.remember(outputs, encoded.keep, words), coverage=nothing
+            self.bridge(encoded), self.attention.remember(outputs, encoded.keep, words), coverage=coverage
         )
 
-    def glances(self, tokens: Float[Tensor, "N n E"], state: TranslatorState) -> Glances:
-        """Looks at the source, one for each token."""
+    def stepwise(self, tokens: Float[Tensor, "N n E"], state: TranslatorState) -> StepwiseAttention:
+        """Attention to the source with one query for each token."""
         rows, count = tokens.shape[:2]
-        return Glances(self.attention, _looked_at(state), rows, count, state.coverage)
+        return StepwiseAttention(self.attention, _source(state), rows, count, state.coverage)
 
-    def after(self, glances: Glances, state: TranslatorState) -> TranslatorState:
-        """The state after these looks, shown to whoever watches."""
-        glances.show()
-        told = self.copies or state.coverage is not None
-        return replace(state, coverage=glances.coverage, looked=glances.looked() if told else None)
+    def after(self, attended: StepwiseAttention, state: TranslatorState) -> TranslatorState:
+        """The state after these queries, which are shown to the taps."""
+        attended.show()
+        needed = self.copies or state.coverage is not None
+        return replace(state, coverage=attended.coverage, looked=attended.looked() if needed else None)
 
 
-class BeforeDecoder(LookingDecoder):
-    """Looks with the last state, and reads what it sees together with the token (Bahdanau et al. 2015)."""
+class BeforeDecoder(AttentionDecoder):
+    """Attends with the last state; the context is an input of the cell (Bahdanau et al. 2015)."""
 
     def __init__(self, settings: RecurrentModel, tokens: TokenInput, encoder: Encoder) -> None:
         super().__init__(
@@ -209,39 +208,39 @@ class BeforeDecoder(LookingDecoder):
     def read(
         self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        glances, steps = self.glances(tokens, state), self.stack.steps(tokens, self.read_width)
+        attend, steps = self.stepwise(tokens, state), self.stack.steps(tokens, self.read_width)
         layers = state.recurrent.layers
         contexts, outputs = [], []
         for _ in range(tokens.shape[1]):
-            contexts.append(glances(layers[-1][0]))
+            contexts.append(attend(layers[-1][0]))
             output, layers = steps(contexts[-1], layers)
             outputs.append(output)
         steps.show()
         features = self.features(torch.stack(outputs, 1), torch.stack(contexts, 1), tokens)
-        return features, replace(self.after(glances, state), recurrent=RecurrentState(layers))
+        return features, replace(self.after(attend, state), recurrent=RecurrentState(layers))
 
 
-class AfterDecoder(LookingDecoder):
-    """Looks with the new state (Luong et al. 2015): all steps at once, unless each must know where the last looked."""
+class AfterDecoder(AttentionDecoder):
+    """Attends with the new state (Luong et al. 2015): all steps at once, unless there is coverage."""
 
     def read(
         self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
         outputs, recurrent = self.stack(tokens, state=state.recurrent)
         if state.coverage is not None:
-            glances = self.glances(tokens, state)
-            context = torch.stack([glances(query) for query in outputs.unbind(1)], 1)
-            state = self.after(glances, state)
+            attend = self.stepwise(tokens, state)
+            context = torch.stack([attend(query) for query in outputs.unbind(1)], 1)
+            state = self.after(attend, state)
         elif self.copies:
-            context, weights = self.attention.weighed(outputs, _looked_at(state))
+            context, weights = self.attention.weighed(outputs, _source(state))
             state = replace(state, looked=Looked(weights))
         else:
-            context = self.attention.contexts(outputs, _looked_at(state))
+            context = self.attention.contexts(outputs, _source(state))
         return self.features(outputs, context), replace(state, recurrent=recurrent)
 
 
-class FeedDecoder(LookingDecoder):
-    """Looks with the new state, and reads the last features together with the token (Luong et al. 2015, 3.3)."""
+class FeedDecoder(AttentionDecoder):
+    """Attends with the new state; the last features are an input of the cell (Luong et al. 2015, 3.3)."""
 
     def __init__(self, settings: RecurrentModel, tokens: TokenInput, encoder: Encoder) -> None:
         super().__init__(settings, tokens, encoder, read_width=_feature_width(settings))
@@ -253,7 +252,7 @@ class FeedDecoder(LookingDecoder):
     def read(
         self, tokens: Float[Tensor, "N n E"], state: TranslatorState
     ) -> tuple[Float[Tensor, "N n F"], TranslatorState]:
-        glances, steps = self.glances(tokens, state), self.stack.steps(tokens, self.read_width)
+        attend, steps = self.stepwise(tokens, state), self.stack.steps(tokens, self.read_width)
         layers, fed = state.recurrent.layers, state.fed
         assert fed is not None
         rows, count = tokens.shape[:2]
@@ -261,22 +260,22 @@ class FeedDecoder(LookingDecoder):
         features = []
         for _ in range(count):
             query, layers = steps(fed, layers)
-            fed = torch.tanh(blend(torch.cat([query, glances(query)], -1)))
+            fed = torch.tanh(blend(torch.cat([query, attend(query)], -1)))
             features.append(fed)
         steps.show()
-        return torch.stack(features, 1), replace(self.after(glances, state), recurrent=RecurrentState(layers), fed=fed)
+        return torch.stack(features, 1), replace(self.after(attend, state), recurrent=RecurrentState(layers), fed=fed)
 
 
-PLACEMENTS: dict[str, type[LookingDecoder]] = {"before": BeforeDecoder, "after": AfterDecoder, "feed": FeedDecoder}
+PLACEMENTS: dict[str, type[AttentionDecoder]] = {"before": BeforeDecoder, "after": AfterDecoder, "feed": FeedDecoder}
 
 
 class RecurrentTranslator(Generator):
-    """An encoder, and a recurrent decoder that looks at what the encoder made of the source."""
+    """An encoder and a recurrent decoder, with or without attention to the source."""
 
     def __init__(self, settings: RecurrentModel, source_size: int, target_size: int) -> None:
         super().__init__()
-        looks = settings.attention.score != "none"
-        kind = PLACEMENTS[settings.attention.placement] if looks else BottleneckDecoder
+        has_attention = settings.attention.score != "none"
+        kind = PLACEMENTS[settings.attention.placement] if has_attention else BottleneckDecoder
         target = TokenInput(settings, target_size)
         shared = target.embedding if settings.tie == "all" else None
         self.encoder = build_encoder(settings.source_encoder, source_size, shared)
@@ -284,14 +283,14 @@ class RecurrentTranslator(Generator):
         self.readout = LinearReadout(
             _feature_width(settings), target_size, shared=target.embedding if settings.tie != "none" else None
         )
-        self.cross_taps = ("decoder.attention.weights",) if looks else ()
+        self.cross_taps = ("decoder.attention.weights",) if has_attention else ()
         self.gate = CopyGate(_feature_width(settings)) if settings.copying else None
         self.copies = settings.copying
         name_axes(self.encoder, step="source", query="source", key="source")
         name_axes(self.decoder, step="past", query="target", key="source")
 
     def start(self, source: Padded, capacity: int) -> TranslatorState:
-        """Reads the source. A recurrent state does not grow with the tokens, so `capacity` may be anything."""
+        """Encodes the source. A recurrent state does not grow, so `capacity` is ignored."""
         return self.decoder.start(self.encoder(source), source)
 
     def advance(self, tokens: Int[Tensor, "N n"], state: State) -> tuple[Float[Tensor, "N n E"], State]:
@@ -306,25 +305,20 @@ class RecurrentTranslator(Generator):
         assert isinstance(state, TranslatorState)
         if self.gate is None:
             return self.readout
-        words = _looked_at(state).words
+        words = _source(state).words
         assert words is not None
         return CopyReadout.of(self.readout, words, state.places)
 
-    def looked_again(self, state: State) -> Float[Tensor, "N n"] | None:
+    def coverage_loss(self, state: State) -> Float[Tensor, "N n"] | None:
         assert isinstance(state, TranslatorState)
-        return None if state.looked is None else state.looked.again
-
-
-def build(settings: RecurrentModel, source_size: int, target_size: int) -> RecurrentTranslator:
-    """The model of these settings, for vocabularies of these sizes."""
-    return RecurrentTranslator(settings, source_size, target_size)
+        return None if state.looked is None else state.looked.coverage_loss
 
 
 def _feature_width(settings: RecurrentModel) -> int:
-    """A readout that shares its vectors with an embedding reads features of that width."""
+    """A tied readout needs features of the embedding's width."""
     return settings.hidden if settings.tie == "none" else settings.embedding
 
 
-def _looked_at(state: TranslatorState) -> Source:
+def _source(state: TranslatorState) -> Source:
     assert state.source is not None
     return state.source

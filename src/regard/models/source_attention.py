@@ -1,8 +1,8 @@
-"""How a recurrent decoder looks at its source: one query after another, or all at once.
+"""Attention of a recurrent decoder to its source: one query after another, or all at once.
 
-It can remember how much attention each source token got so far, its coverage (See et al. 2017). The paper adds it to
-the input of the additive score; here it is a bias, w · coverage with w learned, so that every score can have it. And
-where each query looked can be told, for those who copy words from there.
+Coverage (See et al. 2017) is the sum of the attention to each source token so far. The paper adds it to the input of
+the additive score; here it is a bias, w · coverage with w learned, so that it works with every score. The weights of
+each query are available for copying.
 """
 
 from dataclasses import dataclass, replace
@@ -21,12 +21,12 @@ from regard.recipe import RecurrentModel
 
 @dataclass(frozen=True)
 class Source:
-    """What attention reads, prepared once."""
+    """Keys, values and mask of the source, prepared once."""
 
     memory: Memory
     mask: Bool[Tensor, "B 1 1 S"]
     words: Int[Tensor, "B S"] | None = None
-    """What each token is on the other side, for those who copy."""
+    """The target index of each token, for copying."""
 
     def select(self, rows: Int[Tensor, " M"]) -> Self:
         words = None if self.words is None else self.words[rows]
@@ -35,17 +35,17 @@ class Source:
 
 @dataclass(frozen=True)
 class Looked:
-    """Where n queries looked."""
+    """The attention of n queries."""
 
     weights: Float[Tensor, "N n S"]
-    again: Float[Tensor, "N n"] | None = None
-    """How much of that had been looked at before: Σ min(weights, coverage), the coverage loss of See et al. 2017."""
+    coverage_loss: Float[Tensor, "N n"] | None = None
+    """Σ min(weights, coverage) of each query (See et al. 2017)."""
 
 
 class SourceAttention(Attention):
-    """Attention to the source for single vectors: one head, keys prepared once.
+    """Single-head attention to the source, with keys prepared once.
 
-    A score that compares vectors of one width gets keys that are projected to the width of the queries.
+    For a score that needs equal widths, keys are projected to the width of the queries.
     """
 
     def __init__(self, settings: RecurrentModel, query_width: int, key_width: int) -> None:
@@ -55,7 +55,7 @@ class SourceAttention(Attention):
             make(query_width, query_width if narrow else key_width, hidden=hidden), settings.attention.normalizer
         )
         self.keys = nn.Linear(key_width, query_width, bias=False) if narrow else nn.Identity()
-        # Zero: before it has learned anything, coverage has no say.
+        # Initially zero, so that coverage has no effect.
         self.covered = nn.Parameter(torch.zeros(())) if settings.attention.coverage else None
 
     def remember(
@@ -66,13 +66,13 @@ class SourceAttention(Attention):
         return Source(Memory(self.prepare(self.keys(values)), values), masks.padding(keep), words)
 
     def contexts(self, queries: Float[Tensor, "N n Dq"], source: Source) -> Float[Tensor, "N n C"]:
-        """The contexts of n queries, past the taps."""
+        """The contexts of n queries, shown to the taps."""
         return self.look(queries.unsqueeze(2), source.memory, mask=source.mask).squeeze(2)
 
     def weighed(
         self, queries: Float[Tensor, "N n Dq"], source: Source, bias: Float[Tensor, "N n S"] | None = None
     ) -> tuple[Float[Tensor, "N n C"], Float[Tensor, "N n S"]]:
-        """The contexts of n queries, past the taps, and the weights that mixed them; `bias` is added to the scores."""
+        """The contexts and weights of n queries, shown to the taps; `bias` is added to the scores."""
         places = max(source.memory.places(queries), 1)
         memory, mask = source.memory.repeat(places), source.mask.repeat_interleave(places, 0)
         over = None if bias is None else bias.unsqueeze(1).to(queries.dtype)
@@ -81,11 +81,11 @@ class SourceAttention(Attention):
         return context.squeeze(1), weights.squeeze(1)
 
 
-class Glances:
-    """Attention to the source with one query after another, each known only when the last has been answered.
+class StepwiseAttention:
+    """Attention to the source with one query after another, where each query depends on the previous context.
 
-    A tap that only records is shown all of them at once, as "N 1 n S"; one that intervenes is given each, as "N 1 1 S".
-    `coverage` is the attention that each source token got before, if that counts.
+    A tap that only records is shown all of them at once, as "N 1 n S"; one that intervenes gets each, as "N 1 1 S".
+    `coverage` is the sum of the attention to each source token so far, if the model uses it.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Glances:
         self._weights: list[Tensor] = []
         self._seen: list[Tensor] = []
         self._biases: list[Tensor] = []
-        self._again: list[Tensor] = []
+        self._losses: list[Tensor] = []
         values = source.memory.values.squeeze(1)
         late = _LateValues.apply(values, self._weights, count, rows)  # type: ignore[no-untyped-call]
         self._values, self._late = narrowed(values.detach()), iter(late.unbind(0))
@@ -133,7 +133,7 @@ class Glances:
         return torch.baddbmm(late, weights, self._values).flatten(0, 1)
 
     def _maps(self, rows: int, count: int) -> StepwiseLinear | None:
-        """What multiplies queries with the score's matrix, if it has one; with one product for its gradient."""
+        """Multiplies queries with the score's matrix, if it has one, with a single product for its gradient."""
         matrix = self._attention.score.query_map()
         if matrix is None or self._intervened or not torch.is_grad_enabled():
             return None
@@ -142,7 +142,7 @@ class Glances:
     def _scores(self, query: Float[Tensor, "N Dq"]) -> Float[Tensor, "B 1 places S"]:
         score, keys = self._attention.score, self._source.memory.keys
         given = query if self._mapped is None else self._mapped(query)
-        # Rows that have one source are queries of one row.
+        # Rows with the same source become queries of one row.
         folded = given.reshape(len(keys), 1, -1, given.shape[1]) if len(given) else given[:, None, None]
         return score.compare(folded, keys) if self._mapped is None else score.compare_mapped(folded, keys)
 
@@ -150,27 +150,27 @@ class Glances:
         self._seen.append(weights)
         if self.coverage is not None:
             wide = weights.flatten(0, 1).to(self.coverage.dtype)
-            self._again.append(torch.minimum(wide, self.coverage).sum(-1))
+            self._losses.append(torch.minimum(wide, self.coverage).sum(-1))
             self.coverage = self.coverage + wide
 
     def show(self) -> None:
-        """Ends the sequence: the taps that only record are shown what passed."""
+        """Ends the sequence: shows all queries to the taps that only record."""
         if self._recorded and not self._intervened:
             with torch.no_grad():
                 bias = torch.stack(self._biases, 1) if self._biases else None
                 self._attention.weighed(torch.stack(self._queries, 1), self._source, bias)
 
     def looked(self) -> Looked:
-        """Where all queries so far looked."""
+        """The attention of all queries so far."""
         weights = torch.stack([seen.flatten(0, 1) for seen in self._seen], 1)
-        return Looked(weights, torch.stack(self._again, 1) if self._again else None)
+        return Looked(weights, torch.stack(self._losses, 1) if self._losses else None)
 
 
 class _LateValues(torch.autograd.Function):
-    """Zeros "n N C" to add to contexts mixed from detached values: through them the values get their gradient.
+    """Zeros "n N C" that are added to contexts of detached values, and through which the values get their gradient.
 
-    It is Σ weights · gradient of the context over all n queries, here as one product instead of n that each fill a
-    tensor as large as the values. The weights are known when the gradient is asked for: they are in the list by then.
+    It is Σ weights · gradient of the context over all n queries, here one product instead of n that each allocate a
+    tensor as large as the values. The list of weights is filled by the time of the backward pass.
     """
 
     @staticmethod
@@ -183,9 +183,9 @@ class _LateValues(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, by_contexts: Float[Tensor, "n N C"]) -> tuple[Float[Tensor, "B S C"], None, None, None]:
-        # Mixed precision may have left weights and values in different number formats.
+        # With mixed precision, weights and values may have different dtypes.
         weights = torch.cat(ctx.weights, 1).to(by_contexts.dtype)
-        # "n B places C" to "B n·places C", the order the weights were joined in. Queries that never came have none.
-        come, width = len(ctx.weights), by_contexts.shape[2]
-        by_row = by_contexts[:come].reshape(come, *ctx.weights[0].shape[:2], width).transpose(0, 1).flatten(1, 2)
+        # "n B places C" to "B n·places C", the order of the concatenated weights. Unused queries have no gradient.
+        used, width = len(ctx.weights), by_contexts.shape[2]
+        by_row = by_contexts[:used].reshape(used, *ctx.weights[0].shape[:2], width).transpose(0, 1).flatten(1, 2)
         return (weights.mT @ by_row).to(ctx.dtype), None, None, None

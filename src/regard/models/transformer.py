@@ -26,7 +26,7 @@ from regard.tap import Tap, name_axes
 
 @dataclass(frozen=True)
 class Copyable:
-    """What can be copied from each of B sources, and the keys by which it is found."""
+    """The words that can be copied from each of B sources, and their keys."""
 
     words: Int[Tensor, "B S"]
     keys: Float[Tensor, "B S E"]
@@ -37,9 +37,9 @@ class Copyable:
 
 @dataclass
 class TransformerState(State):
-    """What the decoder remembers, for each layer: the source as keys and values, and those of the tokens so far.
+    """For each layer, the keys and values of the source and of the tokens so far.
 
-    `places` rows side by side have one source: there are B = N / places memories.
+    `places` adjacent rows have the same source: there are B = N / places memories.
     """
 
     memories: Sequence[Memory | Unprepared]
@@ -47,18 +47,18 @@ class TransformerState(State):
     source_mask: Bool[Tensor, "B 1 #n S"]
     places: int = 1
     lineage: Lineage | None = None
-    """Who wrote what is in the caches, if the rows of a source share them."""
+    """Which row wrote which cache entry, if the rows of a source share caches."""
     copyable: Copyable | None = None
     layout: Layout | None = None
-    """How targets stand that share a row; they are then read at once."""
+    """Positions of targets that are packed into rows; these are read in one call."""
 
     @property
     def offset(self) -> int:
         """Number of tokens so far."""
         return self.caches[0].length
 
-    def room(self, count: int) -> Sequence[KeyValueCache | SharedCache | None]:
-        """Where each layer keeps so many more tokens; nowhere, if they are all there will ever be, as in training."""
+    def caches_for(self, count: int) -> Sequence[KeyValueCache | SharedCache | None]:
+        """The caches for `count` more tokens; None if these are all tokens, as in training."""
         if self.lineage is not None or self.offset or count != self.caches[0].capacity:
             return self.caches
         for cache in self.caches:
@@ -70,11 +70,11 @@ class TransformerState(State):
 
     def branch(self, rows: Int[Tensor, "M places"], sources: Int[Tensor, " M"] | None = None) -> Self:
         before, places = self.places, rows.shape[1]
-        # Before what belongs to the sources is chosen, which consumes what is shared.
+        # Before sources are selected, which consumes shared caches.
         apart = self.apart() if places != before else self
         state = self if sources is None else self._of(sources)
         if state.lineage is not None and places == before:
-            # What was written stays where it is.
+            # The caches themselves are unchanged.
             return replace(state, lineage=state.lineage.branch(rows, self.offset))
         if before == 1 and places > 1 and not torch.is_grad_enabled():
             of_sources = self.caches if sources is None else [cache.select(sources) for cache in self.caches]
@@ -85,14 +85,14 @@ class TransformerState(State):
         return replace(state, caches=own, places=places, lineage=None)
 
     def apart(self) -> Self:
-        """The same, with caches that are each row's own."""
+        """The same, with a separate cache for each row."""
         if self.lineage is None:
             return self
         caches = [cache.apart(self.lineage) for cache in cast(Sequence[SharedCache], self.caches)]
         return replace(self, caches=caches, lineage=None)
 
     def _of(self, sources: Int[Tensor, " M"]) -> Self:
-        """What belongs to these sources, and not to single rows."""
+        """The state with everything that belongs to sources, not rows, selected."""
         state = replace(
             self,
             memories=[memory.select(sources) for memory in self.memories],
@@ -105,14 +105,14 @@ class TransformerState(State):
         return state
 
     def copy(self) -> Self:
-        # Nobody writes into masks, so that copies may share them.
+        # Masks are never changed in place, so copies may share them.
         lineage = None if self.lineage is None else self.lineage.copy()
         memories, caches = [memory.copy() for memory in self.memories], [cache.copy() for cache in self.caches]
         return replace(self, memories=memories, caches=caches, lineage=lineage)
 
 
 class Decoder(nn.Module):
-    """Reads the target so far, looking at the source."""
+    """Reads the target so far, with attention to the source."""
 
     def __init__(self, settings: TransformerModel, size: int) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ class Decoder(nn.Module):
         self.output = Tap("row", "target", "feature")
 
     def remember(self, source: Float[Tensor, "B S E"]) -> Sequence[Memory | Unprepared]:
-        """The source as keys and values of each layer; in training each layer makes them when it looks."""
+        """Keys and values of the source for each layer; in training each layer computes them on use."""
         if self.training and torch.is_grad_enabled():
             return [Unprepared(source)] * len(self.layers)
         return [layer.cross.remember(source).put() for layer in cast(Iterable[DecoderBlock], self.layers)]
@@ -143,15 +143,15 @@ class Decoder(nn.Module):
     def forward(self, tokens: Int[Tensor, "N n"], state: TransformerState) -> Float[Tensor, "N n E"]:
         stream = self.input(tokens, state.offset, None if state.layout is None else state.layout.place)
         look = self._look(stream, state)
-        held = zip(cast(Iterable[DecoderBlock], self.layers), state.memories, state.room(tokens.shape[1]), strict=True)
-        for layer, memory, cache in held:
+        layers, caches = cast(Iterable[DecoderBlock], self.layers), state.caches_for(tokens.shape[1])
+        for layer, memory, cache in zip(layers, state.memories, caches, strict=True):
             stream = self.skip(stream, partial(layer, memory=memory, cache=cache, **look))
         result: Tensor = self.output(self.norm(stream))
         return result
 
     @property
     def watched(self) -> bool:
-        """Whether somebody looks at what the heads do."""
+        """Whether a tap of the heads is in use."""
         layers = cast(Iterable[DecoderBlock], self.layers)
         return any(layer.attention.watched or layer.cross.watched for layer in layers)
 
@@ -162,7 +162,7 @@ class Decoder(nn.Module):
         mask = masks.combine(self._mask(count, offset, stream.device), alike)
         look = {"mask": mask, "source_mask": state.source_mask}
         if not (torch.is_grad_enabled() or self.watched):
-            # Once for all layers, what each would make of the mask.
+            # Convert the mask once for all layers.
             look |= {"source_mask": None, "source_bias": masks.additive(state.source_mask, stream.dtype)}
         if state.lineage is not None:
             mask = look["mask"]
@@ -171,18 +171,17 @@ class Decoder(nn.Module):
         return look
 
     def _mask(self, count: int, offset: int, device: torch.device) -> Tensor | None:
-        """A window, if there is one; that nobody sees later positions is left to the heads."""
+        """The window, if any; without one, the heads hide later positions."""
         if not self.window:
             return None
         return masks.window(count, offset + count, offset, size=self.window, causal=True, device=device)
 
 
 class TransformerTranslator(Generator):
-    """An encoder, and a decoder of Transformer blocks that looks at what the encoder made of the source.
+    """An encoder and a Transformer decoder with attention to the source.
 
-    Features of an encoder whose width is not the decoder's are projected (`adapt`). To copy words there is one more
-    head, above the decoder, that looks for them: the heads of its blocks have other things to do, and keep their fast
-    kernels.
+    Encoder features are projected if the widths differ (`adapt`). Copying has its own attention head above the decoder,
+    so that those of the blocks keep their fast kernels.
     """
 
     def __init__(self, settings: TransformerModel, source_size: int, target_size: int) -> None:
@@ -232,8 +231,3 @@ class TransformerTranslator(Generator):
         if state.copyable is None:
             return self.readout
         return CopyReadout.of(self.readout, state.copyable.words, state.places)
-
-
-def build(settings: TransformerModel, source_size: int, target_size: int) -> TransformerTranslator:
-    """The model of these settings, for vocabularies of these sizes."""
-    return TransformerTranslator(settings, source_size, target_size)

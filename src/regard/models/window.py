@@ -1,6 +1,6 @@
-"""A language model that sees the last words alone (Bengio et al. 2003).
+"""A language model that sees only the last n words (Bengio et al. 2003).
 
-With x the embeddings of the last n words side by side:  p = softmax(b + U tanh(d + H x) + W x), W being optional.
+With x the concatenated embeddings of the last n words:  p = softmax(b + U tanh(d + H x) + W x), W being optional.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from regard.tap import Tap, name_axes
 
 @dataclass(frozen=True)
 class WindowState(State):
-    """The last words, one fewer than the model sees; PAD where there are none yet."""
+    """The last words, one fewer than the window; PAD before the beginning of the text."""
 
     words: Int[Tensor, "N w"]
 
@@ -30,7 +30,7 @@ class WindowState(State):
         return replace(self, words=self.words.index_select(0, rows))
 
     def copy(self) -> Self:
-        return self  # nobody writes into it
+        return self  # never changed in place
 
 
 class WindowLanguageModel(LanguageModel):
@@ -49,7 +49,7 @@ class WindowLanguageModel(LanguageModel):
         self.toward = build_toward(settings, width, self.embedding)
         self.readout = build_readout(settings, width, self.embedding)
         self.hidden, self.output = (Tap("row", "target", "feature") for _ in range(2))
-        # Words that a text does not have yet stand before it.
+        # The axis has padding before the text.
         name_axes(self.embedding, step="+".join(["none"] * (settings.window - 1) + ["past"]))
 
     def blank(self, rows: int) -> dict[str, Tensor]:
@@ -66,14 +66,9 @@ class WindowLanguageModel(LanguageModel):
         assert isinstance(state, WindowState)
         words = torch.cat([state.words, tokens], 1)
         vectors = self.dropout(self.embedding(known_tokens(words, self.embedding.size)))
-        # "N n E w", the vectors of a window one after another.
+        # "N n E w" to "N n w·E": the concatenated vectors of each window.
         seen = vectors.unfold(1, self.window, 1).transpose(2, 3).flatten(2)
         raw = self.hidden(torch.tanh(self.inward(seen)))
         dropped = self.dropout(raw)
         features = self.output(self.toward(torch.cat([dropped, seen], -1) if self.direct else dropped))
         return Reading(features, WindowState(words[:, tokens.shape[1] :]), raw, dropped)
-
-
-def build(settings: WindowModel, size: int) -> WindowLanguageModel:
-    """The model of these settings, for a vocabulary of this size."""
-    return WindowLanguageModel(settings, size)

@@ -14,10 +14,10 @@ from regard.tap import Tap, name_axes
 
 
 class Residual(nn.Module):
-    """What stands around each part of a block: a sum with what went in, layer normalization, dropout.
+    """A residual connection around a part of a block, with layer normalization and dropout.
 
-    `pre` normalizes what the part is given, so that the sum of all parts runs through the model untouched (Xiong et
-    al. 2020); `post` normalizes the sum, as the original does.
+    `pre` normalizes the input of the part, so that the residual stream itself is never normalized (Xiong et al. 2020);
+    `post` normalizes the sum, as in the original.
     """
 
     def __init__(self, width: int, norm: Literal["pre", "post"], dropout: float) -> None:
@@ -54,14 +54,14 @@ class EncoderBlock(nn.Module):
         distances: Int[Tensor, "B T T"] | None = None,
         cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "B T E"]:
-        """`distances` are those between words of a tree, for heads whose position is `TreeDistance`; `cache` holds the
-        positions before these, in a decoder without a source."""
+        """`distances` are those of a dependency tree, for `TreeDistance` positions; `cache` holds earlier positions, in
+        a decoder without a source."""
         stream = self.around_attention(stream, lambda x: self.attention(x, mask=mask, cache=cache, distances=distances))
         result: Tensor = self.output(self.around_feedforward(stream, self.feedforward))
         return result
 
     def note(self, stream: Float[Tensor, "B T E"], cache: KeyValueCache) -> None:
-        """Puts positions into a cache for later ones to see, given what this block was given there."""
+        """Appends positions, given the block's input, to a cache without computing their output."""
         around = self.around_attention
         self.attention.note(around.norm(stream) if around.before else stream, cache)
 
@@ -98,8 +98,7 @@ class DecoderBlock(nn.Module):
         source_bias: Float[Tensor, "..."] | None = None,
         cache: KeyValueCache | SharedCache | None = None,
     ) -> Float[Tensor, "N n E"]:
-        """`memory` is what `cross.remember` made of the source, or is to make of it; `cache` holds the positions before
-        these."""
+        """`memory` comes from `cross.remember`, or is the source itself; `cache` holds earlier positions."""
         if isinstance(memory, Unprepared):
             memory = self.cross.remember(memory.source)
         look = partial(self.cross.look, memory=memory, mask=source_mask, bias=source_bias)

@@ -1,8 +1,8 @@
-"""Recurrent cells: tanh RNN, GRU and LSTM, in the weight layout of torch's own modules.
+"""Recurrent cells: tanh RNN, GRU and LSTM, in the weight layout of torch's modules.
 
-A cell reads a sequence in two ways with the same weights and the same numbers. `read` takes torch's fused kernel over
-all steps when nobody looks. `step` computes one step from the equations: for decoders whose next input depends on the
-last state, and for those who look at gates and states through the taps `gates.<name>`, `state` and `memory`.
+A cell reads a sequence in two ways with the same result. `read` uses torch's fused kernel over all steps. `step`
+computes one step from the equations: for decoders whose next input depends on the last state, and whenever one of the
+taps `gates.<name>`, `state` and `memory` is watched.
 """
 
 from abc import ABC, abstractmethod
@@ -22,10 +22,10 @@ from regard.recipe import names
 from regard.tap import Tap
 
 CellState = tuple[Tensor, ...]
-"""What a cell remembers, each part "N H": the hidden state and, in an LSTM, the memory."""
+"""Tensors "N H": the hidden state and, in an LSTM, the memory."""
 
 SHUT = 1e4
-"""A gate's input far beyond where its sigmoid is exactly 0 or 1, and within the range of half precision."""
+"""A gate's input whose sigmoid is exactly 1 (negative: 0), within the range of half precision."""
 
 
 class Gates(nn.Module):
@@ -38,28 +38,28 @@ class Gates(nn.Module):
 
 
 class Passage:
-    """Leads what a cell computes, step by step, past its taps.
+    """Passes the values of a cell's steps through its taps.
 
-    A tap that only records is shown all steps at once, as "N T H" in the order of the tokens. One that intervenes is
-    given each step as "N 1 H" in the order of reading, because the next step depends on its answer.
+    A tap that only records gets all steps at once, as "N T H" in the order of the tokens. One that intervenes gets each
+    step as "N 1 H" in the order of reading, because the next step depends on its result.
     """
 
     def __init__(self, taps: dict[str, Tap]) -> None:
         self._each = {name: tap for name, tap in taps.items() if tap.intervened}
         self._all = {name: tap for name, tap in taps.items() if tap.recorded and not tap.intervened}
-        self._kept: dict[str, list[Tensor]] = {name: [] for name in self._all}
+        self._recorded: dict[str, list[Tensor]] = {name: [] for name in self._all}
 
     def __call__(self, name: str, value: Float[Tensor, "N H"]) -> Float[Tensor, "N H"]:
-        if name in self._kept:
-            self._kept[name].append(value.detach())
+        if name in self._recorded:
+            self._recorded[name].append(value.detach())
         elif name in self._each:
             shown: Tensor = self._each[name](value.unsqueeze(1))
             return shown.squeeze(1)
         return value
 
     def show(self, lengths: Int[Tensor, " N"] | None = None, *, backward: bool = False) -> None:
-        """Ends the passage: what was kept for taps that only record goes through them."""
-        for name, values in self._kept.items():
+        """Ends the sequence: passes the values of all steps to the taps that only record."""
+        for name, values in self._recorded.items():
             if values:
                 steps = torch.stack(values, 1)
                 self._all[name](mirror(steps, lengths) if backward else steps)
@@ -69,9 +69,8 @@ class Cell(nn.Module, ABC):
     """A recurrent layer that reads in one direction."""
 
     gate_names: ClassVar[tuple[str, ...]]
-    """The gates, in the order in which their rows follow one another in the weights."""
+    """The gates, in the order of their rows in the weights."""
     state_names: ClassVar[tuple[str, ...]] = ("state",)
-    """The parts of a state."""
 
     def __init__(self, input_width: int, hidden: int, *, weight_drop: float = 0.0) -> None:
         super().__init__()
@@ -87,8 +86,8 @@ class Cell(nn.Module, ABC):
         self._initialize()
 
     def _initialize(self) -> None:
-        # Each gate on its own: Glorot's bound for a square-ish map from inputs, and hidden-to-hidden maps that keep the
-        # length of a state, so that gradients neither vanish nor explode at first (Saxe et al. 2014).
+        # Each gate separately: Glorot's bound for input weights, and orthogonal hidden-to-hidden weights, with which
+        # gradients neither vanish nor explode at first (Saxe et al. 2014).
         for weight in self.input_weight.chunk(len(self.gate_names)):
             nn.init.xavier_uniform_(weight)
         for weight in self.hidden_weight.chunk(len(self.gate_names)):
@@ -102,26 +101,26 @@ class Cell(nn.Module, ABC):
         return {name: tap for name, tap in found.items() if isinstance(tap, Tap)}
 
     def initial(self, x: Float[Tensor, "N ..."]) -> CellState:
-        """A state of zeros for the rows of an input."""
+        """A zero state for the rows of an input."""
         return (x.new_zeros(len(x), self.hidden),) * len(self.state_names)
 
     def recurrent_weight(self) -> Float[Tensor, "rows H"]:
-        """The hidden-to-hidden weights; in training a share of them is dropped (weight drop, Merity et al. 2018)."""
+        """The hidden-to-hidden weights, with dropout in training (weight drop, Merity et al. 2018)."""
         active = self.training and self.weight_drop > 0
         return drop(self.hidden_weight, self.weight_drop) if active else self.hidden_weight
 
     @property
     def bias(self) -> Float[Tensor, " rows"]:
-        """What is added to the part of the gates that comes from inputs."""
+        """The bias of the input's part of the gates."""
         return self.input_bias + self.hidden_bias
 
     def project(self, x: Float[Tensor, "T N I"]) -> Float[Tensor, "T N rows"]:
-        """The part of the gates that comes from inputs, for any number of steps at once."""
+        """The input's part of the gates, for any number of steps at once."""
         return F.linear(x, self.input_weight[:, : x.shape[-1]], self.bias)
 
     def sums(self, early: Float[Tensor, "T N K"], late_width: int | None = None) -> tuple[StepwiseLinear, ...]:
-        """What `step` needs for T steps: the features of their inputs, except for the last `late_width` if some are
-        known only at each step."""
+        """The input of `step` for T steps, given the features of their inputs except for the last `late_width`, if some
+        are known only at each step."""
         late = () if late_width is None else (self.input_weight[:, self.input_width - late_width :],)
         if early.shape[-1]:
             return self._sums(self.project(early), *late)
@@ -134,7 +133,7 @@ class Cell(nn.Module, ABC):
     def step(
         self, sums: tuple[StepwiseLinear, ...], state: CellState, passage: Passage, *late: Float[Tensor, "N L"]
     ) -> CellState:
-        """The state after one more step, given the features of its input that come late, if some do."""
+        """The state after one more step, given the late features of its input, if any."""
 
     @abstractmethod
     def _kernel(
@@ -152,10 +151,10 @@ class Cell(nn.Module, ABC):
     ) -> tuple[Float[Tensor, "N T H"], CellState]:
         """Hidden states of all steps, and the state after each row's last real token (first, if read backwards).
 
-        What stands in a row past its length is arbitrary, and has no influence.
+        Padding may have any value, and has no influence.
         """
         x = mirror(x, lengths) if backward else x
-        if any(tap.watched for tap in self.taps.values()) or x.numel() == 0:  # kernels want at least one number
+        if any(tap.watched for tap in self.taps.values()) or x.numel() == 0:  # kernels refuse empty tensors
             outputs, final = self._walk(x, state, lengths, backward)
         else:
             outputs, final = self._run(x, state, lengths)
@@ -172,8 +171,8 @@ class Cell(nn.Module, ABC):
     def _launch(
         self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor]
     ) -> tuple[Float[Tensor, "N T H"], CellState]:
-        """The kernel's answer, computed with widths that it is fastest with: weights, inputs and state get zeros, and
-        a unit of zeros stays zero in every kind of cell."""
+        """Runs the kernel with weights, inputs and state zero-padded to the widths it is fastest with: a unit of zeros
+        stays zero in every kind of cell."""
         multiple = fast_multiple(x)
         inputs, units = -x.shape[-1] % multiple, -self.hidden % multiple
         if inputs or units:
@@ -187,7 +186,7 @@ class Cell(nn.Module, ABC):
     def _launch_to_lengths(
         self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor], lengths: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, "N T H"], CellState]:
-        """Hidden states of all steps, and the state after the last real one, without packing, which would need the
+        """Hidden states of all steps, and the state after each row's last, without packing, which would need the
         lengths on the host."""
         outputs, _ = self._launch(x, state, weights)
         return outputs, (_last(outputs, lengths, state[0]),)
@@ -195,7 +194,7 @@ class Cell(nn.Module, ABC):
     def _walk(
         self, x: Float[Tensor, "N T I"], state: CellState, lengths: Int[Tensor, " N"] | None, backward: bool
     ) -> tuple[Float[Tensor, "N T H"], CellState]:
-        """What the kernel computes, step by step past the taps."""
+        """The same as the kernel, step by step through the taps."""
         passage, sums = Passage(self.taps), self.sums(x.transpose(0, 1))
         hidden: list[Tensor] = []
         for place in range(x.shape[1]):
@@ -232,7 +231,7 @@ class RNN(Cell):
 class GRU(Cell):
     """r, z = σ(W x + U h + b); n = tanh(W x + b + r · (U h + b')); h' = (1 − z) · n + z · h.
 
-    Cho et al. (2014), with the reset gate after the product as torch and cuDNN have it.
+    Cho et al. (2014), with the reset gate after the product as in torch and cuDNN.
     """
 
     gate_names = ("reset", "update", "candidate")
@@ -293,14 +292,14 @@ class LSTM(Cell):
     def _kernel(
         self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor]
     ) -> tuple[Float[Tensor, "N T H"], CellState]:
-        start = [part[None].contiguous() for part in state]  # as cuDNN wants it
+        start = [part[None].contiguous() for part in state]  # required by cuDNN
         on_cpu = x.device.type == "cpu"
         if on_cpu:
-            # In bfloat16, oneDNN's kernel ends the whole process with an illegal instruction on some CPUs.
+            # In bfloat16, oneDNN's kernel dies of an illegal instruction on some CPUs.
             x, *start = (part.to(weights[0].dtype) for part in (x, *start))
         with torch.autocast("cpu", enabled=False) if on_cpu else nullcontext():
             if on_cpu and x.shape[1] == 1:
-                # oneDNN packs the weights anew at every call, which takes several times as long as one step.
+                # oneDNN repacks the weights at every call, which takes several times as long as one step.
                 hidden, memory = torch.lstm_cell(x[:, 0], [part[0] for part in start], *weights)
                 return hidden[:, None], (hidden, memory)
             outputs, hidden, memory = torch.lstm(x, start, weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)
@@ -309,9 +308,9 @@ class LSTM(Cell):
     def _launch_to_lengths(
         self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor], lengths: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, "N T H"], CellState]:
-        # The kernel tells the memory after the last step only. So padding is marked by a feature of its own that opens
-        # the forget gate and shuts the input gate: the memory passes through it unchanged. Eight features, seven of
-        # them unused, keep the rows of matrices aligned.
+        # The kernel returns the memory after the last step only. An extra feature marks padding: it opens the forget
+        # gate and shuts the input gate, so that the memory stays unchanged. Seven more, unused features keep rows
+        # aligned.
         places = torch.arange(x.shape[1], device=x.device)
         mark = F.pad((places >= lengths[:, None]).to(x.dtype)[..., None], (0, 7))
         hold = x.new_zeros(len(self.input_weight), 8)
@@ -325,21 +324,21 @@ CELLS: Mapping[str, type[Cell]] = names.CELLS
 
 
 def mirror(x: Num[Tensor, "N T I"], lengths: Int[Tensor, " N"] | None = None) -> Num[Tensor, "N T I"]:
-    """Each row's real tokens in reverse, its padding where it was. What is mirrored twice is as before."""
+    """Each row's real tokens in reverse, followed by its padding; its own inverse."""
     if lengths is None:
         return x.flip(1)
     rows, steps = x.shape[:2]
     places = torch.arange(steps, device=x.device)
     order = torch.where(places < lengths[:, None], lengths[:, None] - 1 - places, places)
     order = order + steps * torch.arange(rows, device=x.device)[:, None]
-    # Whole vectors are moved: gathering single numbers is thirty times slower, backwards above all.
+    # Selects whole vectors: gathering single elements is thirty times slower, above all in backward.
     return x.flatten(0, 1).index_select(0, order.view(-1)).view(x.shape)
 
 
 def _last(
     outputs: Float[Tensor, "N T H"], lengths: Int[Tensor, " N"], before: Float[Tensor, "N H"]
 ) -> Float[Tensor, "N H"]:
-    """The hidden state after each row's last real token; that before the sequence, where there is none."""
+    """The hidden state after each row's last real token; the initial one in empty rows."""
     rows, steps = outputs.shape[:2]
     places = (lengths - 1).clamp_min(0) + steps * torch.arange(rows, device=outputs.device)
     last = outputs.flatten(0, 1).index_select(0, places)
@@ -347,14 +346,14 @@ def _last(
 
 
 def _widened(weights: list[Tensor], gates: int, inputs: int, units: int) -> list[Tensor]:
-    """The weights with zeros for more inputs, and for more units in each gate."""
+    """The weights, zero-padded for more inputs and more units in each gate."""
     of_input, of_hidden, *biases = (weight.reshape(gates, -1, *weight.shape[1:]) for weight in weights)
     wide = [F.pad(of_input, (0, inputs, 0, units)), F.pad(of_hidden, (0, units, 0, units))]
     return [weight.flatten(0, 1) for weight in (*wide, *(F.pad(bias, (0, units)) for bias in biases))]
 
 
 def _adjacent(weights: list[Tensor]) -> list[Tensor]:
-    """The weights one after another in one piece of memory where cuDNN wants them so; elsewhere as they are."""
+    """The weights in one contiguous buffer, as cuDNN needs them; unchanged on other devices."""
     if weights[0].device.type != "cuda":
         return weights
     pieces = torch.split(torch.cat([weight.flatten() for weight in weights]), [weight.numel() for weight in weights])

@@ -1,4 +1,4 @@
-"""Vectors of tokens, on the way in and on the way out."""
+"""Vectors of tokens, for inputs and for outputs."""
 
 import torch
 from jaxtyping import Float, Int
@@ -10,18 +10,17 @@ from regard.tap import Tap
 
 
 class TokenVectors(nn.Module):
-    """A vector for each of V tokens: its own, or those of another module.
+    """A vector for each of V tokens; they may be shared with another module.
 
-    Tied weights are thus one parameter, saved once, under the name of the module that owns them. Own vectors
-    start from a normal distribution of standard deviation E ** -0.5: read out from normalized features they give
-    logits of variance one.
+    Tied weights are one parameter, saved once, under the name of the module that owns them. They are initialized with
+    standard deviation E ** -0.5, so that normalized features give logits of variance one.
     """
 
     def __init__(self, size: int, width: int, *, shared: "TokenVectors | None" = None) -> None:
         super().__init__()
         self.size, self.width = size, width
-        # In a tuple, where torch does not look for submodules: the lender is registered where it belongs alone.
-        self._lender = () if shared is None else (shared,)
+        # In a tuple, so that torch does not register the owner as a submodule here.
+        self._owner = () if shared is None else (shared,)
         if shared is None:
             self.vectors = nn.Parameter(torch.randn(size, width) * width**-0.5)
         elif (shared.size, shared.width) != (size, width):
@@ -32,22 +31,22 @@ class TokenVectors(nn.Module):
 
     @property
     def weight(self) -> Float[Tensor, "V E"]:
-        return self._lender[0].weight if self._lender else self.vectors
+        return self._owner[0].weight if self._owner else self.vectors
 
     @property
     def owns(self) -> bool:
-        """Whether its vectors are its own."""
-        return not self._lender
+        """Whether its vectors are not those of another module."""
+        return not self._owner
 
     def own(self, vectors: nn.Parameter) -> None:
-        """Takes these for its own, and lends no others."""
-        self._lender, self.vectors = (), vectors
+        """Replaces its vectors, which are then not shared."""
+        self._owner, self.vectors = (), vectors
 
 
 class TokenEmbedding(TokenVectors):
     """Looks up the vectors of tokens and multiplies them by `scale`.
 
-    With scale = sqrt(E) features have variance one, as sinusoidal positions expect (Vaswani et al. 2017).
+    With scale = sqrt(E) features have variance one, which sinusoidal positions expect (Vaswani et al. 2017).
     """
 
     def __init__(self, size: int, width: int, *, scale: float = 1.0, shared: TokenVectors | None = None) -> None:

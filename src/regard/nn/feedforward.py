@@ -12,10 +12,10 @@ from regard.tap import Tap
 
 
 class FeedForward(nn.Module):
-    """Two linear maps around an activation, for each position by itself.
+    """Two linear layers around an activation, position by position.
 
-    `swiglu` multiplies the activation by a third map of the input (Shazeer 2020), computed in one product with the
-    first. The tap `activation` shows the hidden features "… hidden" after the activation.
+    `swiglu` multiplies the activation by a third linear layer of the input (Shazeer 2020), computed in one product with
+    the first. The tap `activation` shows the hidden features "… hidden" after the activation.
     """
 
     def __init__(self, width: int, hidden: int, activation: Literal["relu", "gelu", "swiglu"] = "relu") -> None:

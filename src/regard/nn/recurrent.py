@@ -1,4 +1,4 @@
-"""Stacks of recurrent layers, in one direction or both, with connections around the layers."""
+"""Stacks of recurrent layers, uni- or bidirectional, with connections around the layers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from regard.recipe import names
 
 @dataclass(frozen=True)
 class RecurrentState:
-    """What a stack remembers: the state of each layer, lowest first; in a bidirectional one, forward parts first."""
+    """The state of each layer of a stack, lowest first; in a bidirectional one, forward parts first."""
 
     layers: tuple[CellState, ...]
 
@@ -34,11 +34,10 @@ class Connection(nn.Module, ABC):
     def __init__(self, input_width: int, output_width: int) -> None:
         super().__init__()
         self.width = output_width
-        """Width of what comes out."""
 
     @abstractmethod
     def forward(self, below: Float[Tensor, "*N I"], above: Float[Tensor, "*N H"]) -> Float[Tensor, "*N O"]:
-        """What the next layer reads, from a layer's input `below` and its output `above`."""
+        """The input of the next layer, from a layer's input `below` and its output `above`."""
 
 
 class PlainConnection(Connection):
@@ -58,7 +57,7 @@ class ResidualConnection(Connection):
 class HighwayConnection(Connection):
     """g · output + (1 − g) · input, with a gate g = σ(W input + b) (Srivastava et al. 2015).
 
-    The bias starts at −1: at first most of the input passes.
+    The bias starts at −1, so that at first most of the input passes.
     """
 
     def __init__(self, input_width: int, output_width: int) -> None:
@@ -71,8 +70,8 @@ class HighwayConnection(Connection):
 
 
 class DenseConnection(Connection):
-    """Both side by side, so that each layer reads the outputs of all layers below it (Huang et al. 2017; between
-    recurrent layers, Godin et al. 2017)."""
+    """The concatenation of both, so that each layer reads the outputs of all layers below it (Huang et al. 2017;
+    between recurrent layers, Godin et al. 2017)."""
 
     def __init__(self, input_width: int, output_width: int) -> None:
         super().__init__(input_width, output_width)
@@ -86,7 +85,7 @@ CONNECTIONS: Mapping[str, type[Connection]] = names.CONNECTIONS
 
 
 class RecurrentLayer(nn.Module):
-    """A cell that reads `ahead`, perhaps another that reads `back`, and the connection around them."""
+    """A forward cell (`ahead`), optionally a backward one (`back`), and the connection around them."""
 
     def __init__(
         self,
@@ -105,7 +104,7 @@ class RecurrentLayer(nn.Module):
         self.width = self.connection.width
 
     def initial(self, x: Float[Tensor, "N ..."]) -> CellState:
-        """A state of zeros for the rows of an input."""
+        """A zero state for the rows of an input."""
         return self.ahead.initial(x) + (self.back.initial(x) if self.back else ())
 
     def forward(
@@ -123,10 +122,10 @@ class RecurrentLayer(nn.Module):
 
 
 class RecurrentStack(nn.Module):
-    """Layers on top of one another; `width` is that of the outputs.
+    """Stacked layers; `width` is that of the outputs.
 
-    From the second layer on a connection goes around each layer, and features are dropped before it. The last layer
-    may have another width than the others, `top`.
+    From the second layer on, each layer has a connection around it and dropout before it. The last layer may have
+    another width, `top`.
     """
 
     def __init__(
@@ -164,7 +163,7 @@ class RecurrentStack(nn.Module):
         self.state_names = CELLS[cell].state_names
 
     def initial(self, x: Float[Tensor, "N ..."]) -> RecurrentState:
-        """A state of zeros for the rows of an input."""
+        """A zero state for the rows of an input."""
         return RecurrentState(tuple(layer.initial(x) for layer in self._layers))
 
     def forward(
@@ -175,8 +174,7 @@ class RecurrentStack(nn.Module):
     ) -> tuple[Float[Tensor, "N T O"], RecurrentState]:
         """Outputs of all steps, and the state after each row's last real token.
 
-        Rows are padded on the right; without `lengths` there is no padding. What stands in a row's outputs past its
-        length is arbitrary.
+        Rows are padded on the right; without `lengths` there is no padding. Outputs of padding are arbitrary.
         """
         before = state or self.initial(x)
         after = []
@@ -186,10 +184,10 @@ class RecurrentStack(nn.Module):
         return x, RecurrentState(tuple(after))
 
     def steps(self, early: Float[Tensor, "N T K"], late_width: int) -> "Steps":
-        """A way through a sequence whose inputs come one by one, or at least their last `late_width` features do; the
-        others are `early`."""
+        """Reads a sequence step by step, where the last `late_width` features of each input come with its step and the
+        others are known `early`."""
         if any(layer.back for layer in self._layers):
-            raise UsageError("a bidirectional stack cannot read step by step: it needs the whole sequence at once")
+            raise UsageError("a bidirectional stack cannot read step by step: it needs the whole sequence")
         return Steps(self._layers, self.between, early.transpose(0, 1), late_width)
 
     @property
@@ -198,10 +196,9 @@ class RecurrentStack(nn.Module):
 
 
 class Steps:
-    """Reads a sequence step by step with the numbers of `RecurrentStack.forward`.
+    """Reads a sequence step by step, with the same result as `RecurrentStack.forward`.
 
-    What is known of the inputs beforehand is projected for all steps at once. What dropout draws is drawn once, and
-    lasts for all of the steps.
+    Early features are projected for all steps at once. Dropout masks are drawn once and last for all steps.
     """
 
     def __init__(
@@ -232,7 +229,7 @@ class Steps:
         return output, tuple(after)
 
     def show(self) -> None:
-        """Ends the sequence: the taps that record are shown what passed."""
+        """Ends the sequence: passes the values of all steps to the taps that record."""
         for passage in self._passages:
             passage.show()
 

@@ -1,4 +1,4 @@
-"""Losses. A loss is a sum, and a batch knows its count."""
+"""Losses, summed over a batch, which knows its count."""
 
 from regard.objectives.language import segment_loss
 from regard.objectives.likelihood import cross_entropy, r_drop

@@ -1,4 +1,4 @@
-"""Maximum likelihood of running text, segment by segment, with the state carried on."""
+"""Maximum likelihood of running text, segment by segment, with the state carried over."""
 
 import torch
 from jaxtyping import Float
@@ -17,8 +17,8 @@ def segment_loss(
     label_smoothing: float = 0.0,
     penalty: Penalty | None = None,
 ) -> tuple[Float[Tensor, ""], Carry | None]:
-    """The summed negative log-likelihood of a segment's wanted tokens, in float32, with the penalties if any; and what
-    goes on into the next segment."""
+    """The summed negative log-likelihood of a segment's wanted tokens, in float32, plus the penalties; and the state to
+    carry into the next segment."""
     reading = read_segment(model, batch, carry)
     readout, wanted = model.readout_of(reading.state), batch.wanted
     loss = readout.cost(reading.features, wanted.tokens, wanted.keep, label_smoothing)
@@ -28,9 +28,9 @@ def segment_loss(
 
 
 def read_segment(model: LanguageModel, batch: SegmentBatch, carry: Carry | None) -> Reading:
-    """What a model makes of a segment, going on from what was carried.
+    """Reads a segment, starting from the carried state.
 
-    Rows that begin another text forget it; all do, if there are not as many rows as before."""
+    Rows that begin another text start from a blank state; so do all, if the number of rows has changed."""
     given = batch.given.tokens
     before = model.blank(len(given))
     if carry is not None and all(len(carry[name]) == len(given) for name in before):
@@ -39,8 +39,8 @@ def read_segment(model: LanguageModel, batch: SegmentBatch, carry: Carry | None)
 
 
 def _penalties(reading: Reading, batch: SegmentBatch, penalty: Penalty) -> Float[Tensor, ""]:
-    """Activation regularization, large outputs, and temporal activation regularization, outputs that change (Merity,
-    McCann and Socher 2017): their mean squares over features, summed over the wanted tokens."""
+    """Activation regularization (of outputs) and temporal activation regularization (of their changes; Merity, McCann
+    and Socher 2017): mean squares over features, summed over the wanted tokens."""
     keep, wide = batch.wanted.keep, torch.promote_types(reading.raw.dtype, torch.float32)
     loss = reading.raw.new_zeros((), dtype=wide)
     if penalty.activation:

@@ -193,11 +193,13 @@ LANGUAGE_MODELS: Registry[Any] = Registry(
     "model",
     {
         "ngram": Entry("regard.models.ngram.generator:build", table=NgramModel),
-        "window": Entry("regard.models.window:build", table=WindowModel),
-        "recurrent": Entry("regard.models.language_recurrent:build", table=RecurrentLanguageModel),
-        "attentive": Entry("regard.models.attentive:build", table=AttentiveModel),
-        "copying": Entry("regard.models.language_copying:build", table=CopyingModel),
-        "transformer": Entry("regard.models.language_transformer:build", table=TransformerLanguageModel),
+        "window": Entry("regard.models.window:WindowLanguageModel", table=WindowModel),
+        "recurrent": Entry("regard.models.language_recurrent:RecurrentLanguageModel", table=RecurrentLanguageModel),
+        "attentive": Entry("regard.models.attentive:AttentiveLanguageModel", table=AttentiveModel),
+        "copying": Entry("regard.models.language_copying:CopyingLanguageModel", table=CopyingModel),
+        "transformer": Entry(
+            "regard.models.language_transformer:TransformerLanguageModel", table=TransformerLanguageModel
+        ),
     },
 )
 """Builds the language model of a recipe's `[model]` table, by its `kind`, for a vocabulary of a given size."""

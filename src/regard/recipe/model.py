@@ -224,8 +224,8 @@ class TransformerModel(TransformerBlocks, OwnTranslator):
 MODELS: Registry[Any] = Registry(
     "model",
     {
-        "recurrent": Entry("regard.models.recurrent:build", table=RecurrentModel),
-        "transformer": Entry("regard.models.transformer:build", table=TransformerModel),
+        "recurrent": Entry("regard.models.recurrent:RecurrentTranslator", table=RecurrentModel),
+        "transformer": Entry("regard.models.transformer:TransformerTranslator", table=TransformerModel),
     },
 )
 """Builds the translator of a recipe's `[model]` table, by its `kind`, for vocabularies of given sizes."""

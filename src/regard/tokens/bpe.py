@@ -24,7 +24,7 @@ class BPE(Subwords):
     def __init__(
         self, settings: recipe.TokenizerSettings, alphabet: Sequence[str], merges: Sequence[tuple[str, str]]
     ) -> None:
-        # Two merges may make the same token in two ways; it stands once in the vocabulary.
+        # Two merges may make the same token; the vocabulary has it once.
         vocabulary = Vocabulary(list(dict.fromkeys([*alphabet, *(left + right for left, right in merges)])))
         indices = {token: vocabulary.find(token) for token in vocabulary.tokens}
         if any(left not in vocabulary or right not in vocabulary for left, right in merges):
@@ -39,7 +39,7 @@ class BPE(Subwords):
     @classmethod
     def _learn(cls, settings: recipe.TokenizerSettings, alphabet: Sequence[str], units: Counter[str]) -> Self:
         room = settings.size - len(UNREACHABLE)
-        # One more than there is room for, as the line break that stands for rare characters is taken out again.
+        # One more than there is room for: the line break that replaces rare characters is not in the vocabulary.
         merges = learn_merges(units, room + 1, max(2, settings.least))
         return cls(settings, alphabet, merges[: max(0, room - len(alphabet))])
 
@@ -48,10 +48,10 @@ class BPE(Subwords):
         if not self.settings.dropout:
             return rows
         if self._sampler is None:
-            self._sampler = self._merging()
+            self._sampler = self._build_sampler()
         return self._sampler.sample(rows, seeds, longest)
 
-    def _merging(self) -> Merges:
+    def _build_sampler(self) -> Merges:
         find, texts = self.vocabulary.find, self.vocabulary.tokens
         pairs = ((find(left), find(right), find(left + right)) for left, right in self._merges)
         table = {(left, right): (rank, merged) for rank, (left, right, merged) in enumerate(pairs)}
@@ -62,7 +62,7 @@ class BPE(Subwords):
         return Merges(table, pieces, edges, self.settings.dropout)
 
     def _kind(self, character: str) -> int:
-        """Of a character, as far as it decides where units end."""
+        """The class of a character with respect to unit boundaries."""
 
         def units(text: str) -> int:
             return len(self._library.pre_tokenizer.pre_tokenize_str(text))

@@ -1,4 +1,4 @@
-"""Bytes of UTF-8: no character is unknown, nothing is learned."""
+"""UTF-8 bytes as tokens: nothing is unknown, nothing is learned."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
@@ -12,7 +12,7 @@ _FIRST = len(SPECIAL_NAMES)
 
 
 class Bytes(Tokenizer):
-    """Each byte of UTF-8 is a token. Decoding gives any text back; bytes that are not UTF-8 become U+FFFD."""
+    """Each UTF-8 byte is a token. Decoding restores any text; bytes that are not UTF-8 become U+FFFD."""
 
     kind = "bytes"
 
@@ -32,7 +32,7 @@ class Bytes(Tokenizer):
         return self.raw(tokens).decode("utf-8", errors="replace")
 
     def raw(self, tokens: Iterable[int]) -> bytes:
-        """The bytes of tokens, which need not be whole characters."""
+        """The bytes of tokens, which may end inside a character."""
         unknown = UNKNOWN_TEXT.encode()
         parts = [
             unknown if token == UNKNOWN else bytes((token - _FIRST,))

@@ -6,7 +6,7 @@ from regard.tokens.listed import Listed
 
 
 class Characters(Listed):
-    """Each character is a token. Decoding gives the text back if all its characters are in the vocabulary."""
+    """Each character is a token. Decoding restores the text if all its characters are in the vocabulary."""
 
     kind = "characters"
     between = ""

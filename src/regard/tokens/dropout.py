@@ -1,11 +1,9 @@
-"""BPE dropout (Provilkov et al. 2020) that can be seeded and keeps up with a GPU.
+"""BPE dropout (Provilkov et al. 2020) that can be seeded and is fast enough for a GPU.
 
-At each step of BPE every possible merge of a word is skipped with probability p, and the best of the rest is made;
-when all are skipped, the word stays as it is. Only the best of the rest counts, so merges are gone through best first
-and the dice are thrown until one is not skipped. As long as the very best is not, this is BPE without dropout, whose
-outcome is known beforehand: a word that took k merges stays whole with probability (1 - p) ** k, and only for the
-others there is work to do. All texts of a call are one loop over numbers, compiled by numba, that other threads need
-not wait for.
+At each BPE step every possible merge of a word is skipped with probability p, and the best remaining one is made; when
+all are skipped, the word is done. So merges are tried best first until one is not skipped. While the best one is never
+skipped, this is BPE without dropout, whose result is known: a word that took k merges is unchanged with probability
+(1 - p) ** k, and only the others need work. All texts of a call are processed in one numba loop without the GIL.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,14 +15,14 @@ from numba import njit
 from regard.tokens.rows import Rows
 
 SPACE, WHITE, NUMBER, LETTER = range(-4, 0)
-"""Kinds of characters at the edges of tokens, as far as they decide where a word ends; every other character is a kind
-of its own, from 0 on. What is no text at all counts as white space other than a space, which is a word by itself."""
+"""Character classes that decide word boundaries; every other character is a class by itself, from 0 on. Tokens that are
+not text count as WHITE (white space other than a space), which is a word by itself."""
 
-_NONE = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-"""Marks a free place of the table of merges; no pair of tokens has this number."""
+_EMPTY = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+"""Key of an empty slot in the hash table of merges."""
 
 _NO_RANK = 1 << 30
-"""The rank of what is no merge."""
+"""The rank of a pair that is not a merge."""
 
 _NEVER = _NO_RANK << 32
 
@@ -33,7 +31,7 @@ _GOLDEN, _FIRST, _SECOND = (
     np.uint64(0xBF58_476D_1CE4_E5B9),
     np.uint64(0x94D0_49BB_1331_11EB),
 )
-"""Of the generator SplitMix64 (Steele et al. 2014)."""
+"""Constants of the generator SplitMix64 (Steele et al. 2014)."""
 
 _DRAWN_BITS = 53
 
@@ -42,15 +40,14 @@ Places = npt.NDArray[np.int64]
 Draws = npt.NDArray[np.uint64]
 
 Tables = tuple[Numbers, Places, Numbers, Draws, Numbers, Numbers]
-"""What is known of a BPE model: the characters of each token, one after another, and where those of each begin; the
-kinds of its first and its last character; pairs of tokens as numbers in a table with free places, and the rank of
-each; and what the merge of each rank makes."""
+"""A BPE model: the characters of all tokens, concatenated, and where those of each begin; the classes of each token's
+first and last character; a hash table of token pairs, and the rank of each; the token that each rank's merge makes."""
 
 
 class Merges:
-    """Draws how texts are split anew, given the merges of a BPE model: pair of tokens -> (rank, merged token).
+    """Samples segmentations of texts, given the merges of a BPE model: pair of tokens -> (rank, merged token).
 
-    `pieces` are the characters of each token, as tokens; `edges` the kinds of its first and its last character.
+    `pieces` are the characters of each token, as tokens; `edges` the classes of its first and last character.
     """
 
     def __init__(
@@ -68,10 +65,9 @@ class Merges:
         self._skipped = np.uint64(round(share * 2**_DRAWN_BITS))
 
     def sample(self, rows: Rows, seeds: npt.NDArray[np.uint64], longest: int | None = None) -> Rows:
-        """Other tokens for texts that are given as BPE splits them, each a function of the text and its seed.
+        """Samples other tokens for texts that were encoded by BPE, each a function of the text and its seed.
 
-        A text that would have more than `longest` tokens stays as it is. Tokens without characters (tags, UNKNOWN) do
-        so wherever they stand.
+        Texts that would exceed `longest` tokens, and tokens without characters (tags, UNKNOWN), are left unchanged.
         """
         most = np.iinfo(np.int64).max if longest is None else longest
         values, bounds = _sample(rows.values, rows.bounds, seeds, most, self._tables, self._skipped)
@@ -79,9 +75,9 @@ class Merges:
 
 
 def _hashed(table: Mapping[tuple[int, int], tuple[int, int]]) -> tuple[Draws, Numbers]:
-    """Pairs as numbers in a table with free places, and the rank of each."""
+    """An open-addressing hash table of pairs, and the rank of each."""
     room = 1 << max(4, (2 * len(table)).bit_length())
-    keys, ranks = np.full(room, _NONE), np.full(room, _NO_RANK, dtype=np.int32)
+    keys, ranks = np.full(room, _EMPTY), np.full(room, _NO_RANK, dtype=np.int32)
     for (left, right), (rank, _) in table.items():
         pair = np.uint64(left << 32 | right)
         place = _slot(keys, pair)
@@ -91,8 +87,8 @@ def _hashed(table: Mapping[tuple[int, int], tuple[int, int]]) -> tuple[Draws, Nu
 
 @njit(nogil=True, cache=True)
 def joined(left: int, right: int) -> bool:
-    """Whether two neighbors, given their kinds, belong to one word: letters, a run of one and the same other character,
-    and a space with what comes after it."""
+    """Whether adjacent characters of these classes belong to one word: letters, a run of the same other character, or a
+    space and its successor."""
     if left == SPACE:
         return right > WHITE
     return left == right and left >= LETTER
@@ -112,24 +108,23 @@ def _drawn(state: np.uint64) -> np.uint64:
 
 @njit(nogil=True, cache=True)
 def _slot(keys: Draws, pair: np.uint64) -> np.uint64:
-    """Where a pair stands in the table, or could."""
+    """The slot of a pair, or the empty slot where it would be inserted."""
     last = np.uint64(len(keys) - 1)
     place = (pair * _GOLDEN) >> np.uint64(32) & last
-    while keys[place] != pair and keys[place] != _NONE:
+    while keys[place] != pair and keys[place] != _EMPTY:
         place = (place + np.uint64(1)) & last
     return place
 
 
 @njit(nogil=True, cache=True)
 def _rank(left: int, right: int, keys: Draws, ranks: Numbers) -> int:
-    """Of the merge of two tokens."""
     rank: int = ranks[_slot(keys, np.uint64(left) << np.uint64(32) | np.uint64(right))]
     return rank
 
 
 @njit(nogil=True, cache=True)
 def _best(possible: Places, first: int, last: int, before: int) -> int:
-    """The rank and the place of the best merge after another: by rank, and where that is the same, from the left."""
+    """The best merge after `before`, by rank, then position from the left; both are packed into one integer."""
     best = _NEVER
     for place in range(first, last):
         order = possible[place] << 32 | place
@@ -149,10 +144,10 @@ def _merge(
     tables: Tables,
     skipped: np.uint64,
 ) -> tuple[int, np.uint64]:
-    """Merges the characters of a word in place; gives where it ends then, and the generator's next state.
+    """Merges the characters of a word in place; returns its new end and the generator's next state.
 
-    The dice were thrown for the first merges: `sure` of them are made, and the one after them is skipped. `possible` is
-    room for the rank of the merge of each token with the next."""
+    The first merges are already decided: `sure` of them are made, the next is skipped. `possible` is a buffer for the
+    rank of the merge of each token with the next."""
     keys, ranks, merged = tables[3], tables[4], tables[5]
     for place in range(first, end - 1):
         possible[place] = _rank(tokens[place], tokens[place + 1], keys, ranks)
@@ -180,7 +175,7 @@ def _merge(
 
 @njit(nogil=True, cache=True)
 def _word(values: Numbers, first: int, end: int, starts: Places, edges: Numbers) -> tuple[int, int]:
-    """Where the word ends that begins with a token, and how many characters it has."""
+    """The end of the word that begins at `first`, and its number of characters."""
     known, last, length = len(starts) - 1, first, 0
     while True:
         token = values[last]
@@ -207,7 +202,7 @@ def _sample(
         first, end = bounds[row], bounds[row + 1]
         while first < end:
             last, length = _word(values, first, end, starts, edges)
-            # How many of its merges are made before one is skipped.
+            # Count the merges before the first that is skipped.
             merges, sure = length - (last - first), 0
             while sure < merges:
                 state += _GOLDEN

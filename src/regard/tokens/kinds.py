@@ -1,12 +1,11 @@
-"""Every kind of tokenizer by name: training one, saving and loading."""
+"""Training, saving and loading tokenizers of every kind."""
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from regard import recipe
-from regard.disk import parse_json
+from regard.disk import parse_json, replace_file
 from regard.errors import DataError, ModelError, one_of
 from regard.recipe import names
 from regard.tokens.tokenizer import Tokenizer
@@ -21,9 +20,9 @@ _DAMAGED = "this tokenizer is damaged; restore the folder from a copy, or train 
 def train_tokenizer(
     settings: recipe.TokenizerSettings, texts: Iterable[str], on_progress: Callable[[int], None] | None = None
 ) -> Tokenizer:
-    """A tokenizer of the kind the settings name, learned from texts; `on_progress` is told how many were read.
+    """Trains a tokenizer of the kind in the settings; `on_progress` gets the number of texts read.
 
-    Texts may be gone through more than once (the number begins anew each time); an iterator is put into a list first.
+    Texts may be read more than once (the count restarts each time); an iterator is put into a list first.
     """
     texts = list(texts) if isinstance(texts, Iterator) else texts
     if not any(text.strip() for text in texts):
@@ -32,7 +31,7 @@ def train_tokenizer(
 
 
 def save_tokenizer(tokenizer: Tokenizer, path: Path) -> None:
-    """Writes a tokenizer as JSON; the file is either the old one or the whole new one at any time."""
+    """Writes a tokenizer as JSON, atomically."""
     content = {
         "format": _FORMAT,
         "kind": tokenizer.kind,
@@ -41,17 +40,11 @@ def save_tokenizer(tokenizer: Tokenizer, path: Path) -> None:
     }
     if tokenizer.vocabulary.tags:
         content["tags"] = list(tokenizer.vocabulary.tags)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.new")
-    with unfinished.open("w", encoding="utf-8") as file:
-        file.write(json.dumps(content, ensure_ascii=False, indent=0))
-        # On disk before it has its name, or a power failure could leave a name without content.
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(unfinished, path)
+    replace_file(path, json.dumps(content, ensure_ascii=False, indent=0).encode())
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
-    """A tokenizer that was saved. Nothing in the file can run code."""
+    """Loads a saved tokenizer. Nothing in the file can run code."""
     try:
         content = parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -74,7 +67,7 @@ def load_tokenizer(path: Path) -> Tokenizer:
 
 
 class _Reported:
-    """Texts that tell how many of them were read."""
+    """Texts that report how many were read."""
 
     def __init__(self, texts: Iterable[str], on_progress: Callable[[int], None]) -> None:
         self._texts = texts

@@ -1,4 +1,4 @@
-"""What words and characters share: a vocabulary that lists the most frequent units of the text."""
+"""Base of word and character tokenizers: a vocabulary of the most frequent units of the text."""
 
 from abc import abstractmethod
 from collections import Counter
@@ -11,10 +11,10 @@ from regard.tokens.vocabulary import Vocabulary
 
 
 class Listed(Tokenizer):
-    """Each unit of a text is a token by itself, and unknown if it is not listed."""
+    """Each unit of a text is a token, unknown if not in the vocabulary."""
 
     between: ClassVar[str]
-    """What decoding puts between two units."""
+    """The separator between units in decoded text."""
 
     @staticmethod
     @abstractmethod
@@ -26,7 +26,7 @@ class Listed(Tokenizer):
         counts: Counter[str] = Counter()
         for text in texts:
             counts.update(cls.split(normal(text, settings)))
-        # What stands for unknown words is no word, and so is unknown itself.
+        # The text's own marker of unknown words is unknown itself.
         counts.pop(settings.unknown, None)
         return cls(settings, Vocabulary(frequent(counts, settings)))
 
@@ -45,6 +45,6 @@ class Listed(Tokenizer):
 
 
 def frequent(counts: Counter[str], settings: recipe.TokenizerSettings) -> list[str]:
-    """What occurs at least `least` times, the most frequent first, no more than there is room for."""
+    """Tokens that occur at least `least` times, most frequent first, up to the size of the vocabulary."""
     enough = [(-count, token) for token, count in counts.items() if count >= settings.least]
     return [token for _, token in sorted(enough)[: room(settings)]]

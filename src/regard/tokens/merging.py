@@ -1,7 +1,7 @@
-"""Learning the merges of byte pair encoding (Sennrich et al. 2016) from how often each unit of a text occurs.
+"""Learning the merges of byte pair encoding (Sennrich et al. 2016) from the counts of a text's units.
 
-The merges are those that the trainer of the library would learn, in the same order. That one cannot be given counts: it
-reads every unit as often as it occurs, which takes several times as long (`benchmarks/results/bpe.json`).
+The merges are those of the `tokenizers` trainer, in the same order. That one does not take counts: it reads every unit
+as often as it occurs, which takes several times as long (`benchmarks/results/bpe.json`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,8 +16,8 @@ Numbers = npt.NDArray[np.int64]
 
 
 def learn_merges(units: Mapping[str, int], size: int, least: int) -> list[tuple[str, str]]:
-    """The pairs to merge, the most frequent first and of equally frequent ones that whose parts are older, until there
-    are `size` tokens, characters included, or no pair occurs `least` times in the units."""
+    """The pairs to merge, most frequent first (ties: oldest parts first), until there are `size` tokens, characters
+    included, or no pair occurs `least` times."""
     words = _Words(units)
     names, numbers = words.characters, {name: number for number, name in enumerate(words.characters)}
     counts: dict[int, int] = {}
@@ -35,7 +35,7 @@ def learn_merges(units: Mapping[str, int], size: int, least: int) -> list[tuple[
         pair, where = best
         left, right = pair >> 32, pair & 0xFFFF_FFFF
         merges.append((names[left], names[right]))
-        # Two merges may make the same token in two ways; it is one symbol.
+        # Two merges may make the same token; it is one symbol.
         token = names[left] + names[right]
         number = numbers.setdefault(token, len(names))
         names += [token] if number == len(names) else []
@@ -45,9 +45,9 @@ def learn_merges(units: Mapping[str, int], size: int, least: int) -> list[tuple[
 
 
 def _best(queue: list[tuple[int, int, int, Numbers]], counts: Mapping[int, int]) -> tuple[int, Numbers] | None:
-    """The most frequent pair, which leaves the queue, and the words it was seen in.
+    """Pops the most frequent pair, with the words it was seen in.
 
-    What stands in the queue may have become rarer since; then it goes back to where it belongs now."""
+    Counts in the queue may be outdated; such an entry is pushed back with its current count."""
     if not queue:
         return None
     times, pair, order, where = heappop(queue)
@@ -57,7 +57,7 @@ def _best(queue: list[tuple[int, int, int, Numbers]], counts: Mapping[int, int])
 
 
 class _Words:
-    """Units as rows of symbols, which are numbers; a pair of them is one number, the left symbol in its upper half."""
+    """Units as rows of symbol ids; a pair is one integer, with the left symbol in the upper half."""
 
     def __init__(self, units: Mapping[str, int]) -> None:
         codes = np.frombuffer("".join(units).encode("utf-32-le"), dtype=np.uint32)
@@ -68,13 +68,13 @@ class _Words:
         self._starts = np.cumsum(self._lengths) - self._lengths
 
     def pairs(self) -> tuple[Numbers, Numbers]:
-        """The pairs of neighbors in all words, and of each the word it is in."""
+        """The pairs of adjacent symbols in all words, and the word of each."""
         word = np.repeat(np.arange(len(self._lengths)), self._lengths)
         inside = word[:-1] == word[1:]
         return (self._symbols[:-1] << 32 | self._symbols[1:])[inside], word[:-1][inside]
 
     def grouped(self, pairs: Numbers, where: Numbers) -> Iterator[tuple[int, int, Numbers]]:
-        """Each different pair, how often it occurs in the text, and the words it is in."""
+        """Each distinct pair, its count in the text, and the words it is in."""
         if not len(pairs):
             return
         order = np.argsort(pairs)
@@ -88,8 +88,8 @@ class _Words:
     def merge(
         self, where: Numbers, left: int, right: int, merged: int
     ) -> tuple[tuple[Numbers, Numbers], tuple[Numbers, Numbers]]:
-        """Merges a pair in some words: the pairs that are gone because of it, but for itself, and those that are new,
-        each with the words they are in."""
+        """Merges a pair in some words; returns the other pairs that this removed and those it created, each with the
+        words they are in."""
         return _merge(self._symbols, self._starts, self._lengths, where, left, right, merged)
 
 
@@ -97,7 +97,7 @@ class _Words:
 def _merge(
     symbols: Numbers, starts: Numbers, lengths: Numbers, where: Numbers, left: int, right: int, merged: int
 ) -> tuple[tuple[Numbers, Numbers], tuple[Numbers, Numbers]]:
-    # Once each: text without spaces has words in which a pair occurs very often.
+    # Each word once: in text without spaces a pair may occur very often in one word.
     where = np.unique(where)
     most = lengths[where].sum()
     gone, new, words = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)

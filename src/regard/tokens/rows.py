@@ -1,4 +1,4 @@
-"""Rows of tokens of different lengths in one array, so that work on many texts at once needs no object for each."""
+"""Ragged rows of tokens in one array, which avoids an object for each text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of numbers, one after another."""
+    """Concatenated rows of integers."""
 
     values: npt.NDArray[np.int32]
     bounds: npt.NDArray[np.int64]
-    """Where each row begins; the last entry is where they end."""
+    """Start of each row, then the end of the last."""
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[int]]) -> Self:
@@ -24,13 +24,13 @@ class Rows:
 
     @classmethod
     def packed(cls, rows: Sequence[bytes]) -> Self:
-        """Of rows that are the bytes of their numbers."""
+        """Rows given as the bytes of their int32 values."""
         bounds = np.cumsum([0, *map(len, rows)], dtype=np.int64) // np.dtype(np.int32).itemsize
         return cls(np.frombuffer(bytearray().join(rows), dtype=np.int32), bounds)
 
     @classmethod
     def joined(cls, first: Self, second: Self) -> Self:
-        """All rows of both."""
+        """The rows of both, concatenated."""
         bounds = np.append(first.bounds, first.bounds[-1] + second.bounds[1:])
         return cls(np.append(first.values, second.values), bounds)
 
@@ -46,18 +46,17 @@ class Rows:
         return self.bounds[chosen + 1] - self.bounds[chosen]
 
     def after(self, numbers: Sequence[int]) -> "Rows":
-        """The same rows, before each of them a number."""
+        """The same rows, each with a number prepended."""
         values = np.insert(self.values, self.bounds[:-1], numbers)
         return Rows(values, self.bounds + np.arange(len(self.bounds)))
 
     def picked(self, chosen: npt.NDArray[np.int64], longest: int) -> "Rows":
-        """Some of the rows, in the order given, each no longer than that."""
+        """The chosen rows, in that order, each cut to `longest`."""
         lengths = np.minimum(self.lengths_of(chosen), longest)
         bounds = np.append(0, np.cumsum(lengths))
         places = np.arange(bounds[-1]) + np.repeat(self.bounds[chosen] - bounds[:-1], lengths)
         return Rows(self.values[places], bounds)
 
     def lists(self) -> list[list[int]]:
-        """Each row as a list."""
         values = self.values.tolist()
         return [values[start:end] for start, end in pairwise(self.bounds.tolist())]

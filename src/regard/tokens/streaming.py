@@ -1,4 +1,4 @@
-"""Tokens that come one by one become text as they come."""
+"""Decoding a stream of tokens into text, token by token."""
 
 from codecs import getincrementaldecoder
 from collections.abc import Sequence
@@ -9,21 +9,20 @@ from regard.tokens.vocabulary import END
 
 
 class TextStream:
-    """Gives for each token the text that it adds; END is the end of a line. All pieces together are the text that the
-    tokens stand for, each line of it as the tokenizer decodes it.
+    """Returns for each token the text that it adds; END is the end of a line. Joined, these are the decoded lines.
 
-    `before` are tokens that have been shown already, and `beyond` the text of tokens beyond the vocabulary.
+    `before` are tokens already shown; `beyond` is the text of tokens outside the vocabulary.
     """
 
     def __init__(self, tokenizer: Tokenizer, before: Sequence[int] = (), beyond: Sequence[str] = ()) -> None:
         self._tokenizer, self._beyond = tokenizer, beyond
         self._shown: list[int] = [token for token in before[-1:] if token != END]
-        """The last token that is shown, if it is of this line: how the next one reads may depend on it."""
+        """The last token shown on this line, if any: the text of the next may depend on it."""
         self._decoder = getincrementaldecoder("utf-8")("replace")
-        """Knows the bytes that are no whole character yet."""
+        """Buffers the bytes of an incomplete character."""
 
     def add(self, token: int) -> str:
-        """The text that another token adds; nothing, as long as a character is not whole."""
+        """The text that a token adds; empty while a character is incomplete."""
         if token == END:
             self._shown = []
             return self.rest() + "\n"
@@ -34,7 +33,7 @@ class TextStream:
         return decode([*before, token], self._beyond)[len(decode(before, self._beyond)) :]
 
     def rest(self) -> str:
-        """What is left of an unfinished character; to be asked for at the end."""
-        left = self._decoder.decode(b"", final=True)
+        """Flushes an incomplete character; call it at the end."""
+        text = self._decoder.decode(b"", final=True)
         self._decoder.reset()
-        return left
+        return text

@@ -1,7 +1,4 @@
-"""What BPE and unigram share: an alphabet, units to learn subwords from, and the library that finds them in a text.
-
-How text is split into units: `regard.tokens.units`.
-"""
+"""Base of BPE and unigram tokenizers: subwords learned from units (`regard.tokens.units`), found by `tokenizers`."""
 
 from abc import abstractmethod
 from array import array
@@ -21,19 +18,20 @@ from regard.tokens.units import UNITS, count_characters, count_units, without
 from regard.tokens.vocabulary import SPECIAL_NAMES, Vocabulary
 
 UNREACHABLE = tuple(f"{name} " for name in SPECIAL_NAMES)
-"""Names of the special tokens inside the library. No unit ends in a space after something else, so no text has them."""
+"""Names of the special tokens inside the library. No unit ends in a space after other text, so no text matches them."""
 
-_MOST_KNOWN = 1 << 21
-"""Characters of words whose tokens are kept in mind."""
+_MOST_CACHED = 1 << 21
+"""Capacity of the word cache, in characters."""
 
 
 class Subwords(Tokenizer):
-    """Learned pieces of words. Decoding gives the text back if all its characters are in the vocabulary."""
+    """Learned pieces of words. Decoding restores the text if all its characters are in the vocabulary."""
 
     def __init__(self, settings: recipe.TokenizerSettings, vocabulary: Vocabulary, model: models.Model) -> None:
         super().__init__(settings, vocabulary)
-        self._library = _splitting(model)
-        self._known: dict[str, bytes] = {}
+        self._library = tokenizers.Tokenizer(model)
+        self._library.pre_tokenizer = UNITS
+        self._cache: dict[str, bytes] = {}
         self._characters = 0
 
     @classmethod
@@ -47,7 +45,7 @@ class Subwords(Tokenizer):
     @classmethod
     @abstractmethod
     def _learn(cls, settings: recipe.TokenizerSettings, alphabet: Sequence[str], units: Counter[str]) -> Self:
-        """Learns subwords from units; characters outside the alphabet stay out."""
+        """Learns subwords from units; excludes characters outside the alphabet."""
 
     def decode(self, tokens: Iterable[int], beyond: Sequence[str] = ()) -> str:
         return "".join(self._texts(tokens, beyond)).removeprefix(" ")
@@ -60,30 +58,23 @@ class Subwords(Tokenizer):
 
     def _rows(self, texts: Sequence[str]) -> Rows:
         words = [text.split(" ") if text else [] for text in texts]
-        known = self._looked_up(chain.from_iterable(words))
-        return Rows.packed([b"".join(map(known.__getitem__, row)) for row in words])
+        cache = self._cached(chain.from_iterable(words))
+        return Rows.packed([b"".join(map(cache.__getitem__, row)) for row in words])
 
-    def _looked_up(self, words: Iterable[str]) -> Mapping[str, bytes]:
-        """The tokens of these words and of others: no unit goes on after a space, so that each word can be looked up by
-        itself, and once."""
-        if self._characters > _MOST_KNOWN:
-            # Others than before, as another thread may be reading those.
-            self._known, self._characters = {}, 0
-        known = self._known
-        new = [word for word in dict.fromkeys(words) if word not in known]
+    def _cached(self, words: Iterable[str]) -> Mapping[str, bytes]:
+        """The cache of the tokens of words, filled with these. No unit crosses a space, so words are independent."""
+        if self._characters > _MOST_CACHED:
+            # A new dictionary, as another thread may be reading the old one.
+            self._cache, self._characters = {}, 0
+        cache = self._cache
+        new = [word for word in dict.fromkeys(words) if word not in cache]
         found = self._library.encode_batch_fast([" " + word for word in new], add_special_tokens=False)
-        known.update(zip(new, (array("i", one.ids).tobytes() for one in found), strict=True))
+        cache.update(zip(new, (array("i", one.ids).tobytes() for one in found), strict=True))
         self._characters += sum(map(len, new))
-        return known
+        return cache
 
     def _spans(self, text: str) -> list[tuple[int, int, int]]:
         found = self._library.encode(" " + text if text else "", add_special_tokens=False)
-        # Places count from the space in front, which the text does not have.
+        # Offsets include the space in front, which the text does not have.
         places = [(max(start - 1, 0), end - 1) for start, end in found.offsets]
         return [(token, start, end) for token, (start, end) in zip(found.ids, places, strict=True)]
-
-
-def _splitting(model: models.Model) -> tokenizers.Tokenizer:
-    library = tokenizers.Tokenizer(model)
-    library.pre_tokenizer = UNITS
-    return library

@@ -1,4 +1,4 @@
-"""What every tokenizer can do: text to token indices and back, with the place in the text of each token."""
+"""The tokenizer interface: text to token indices and back, with the offsets of each token in the text."""
 
 import re
 from abc import ABC, abstractmethod
@@ -16,10 +16,10 @@ from regard.tokens.rows import Rows
 from regard.tokens.vocabulary import BEGIN, END, PAD, SPECIAL_NAMES, UNKNOWN, Vocabulary
 
 UNKNOWN_TEXT = "\ufffd"
-"""What an unknown token is decoded to: the replacement character."""
+"""The text of an unknown token: the replacement character."""
 
 WORD = re.compile(r"\S+")
-"""A white-space word, the same as those of `str.split`."""
+"""A white-space word, as in `str.split`."""
 
 _SKIPPED = frozenset((PAD, BEGIN, END))
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -29,8 +29,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 class Piece:
     """A token and the characters text[start:end] it stands for.
 
-    `word` is the index of the white-space word it belongs to, as counted by `text.split()`. White space belongs to
-    the word after it, and at the end of the text to the last word.
+    `word` is the index of its word in `text.split()`. White space belongs to the next word, or to the last at the end.
     """
 
     token: int
@@ -51,14 +50,12 @@ class Tokenizer(ABC):
     @classmethod
     @abstractmethod
     def train(cls, settings: recipe.TokenizerSettings, texts: Iterable[str]) -> Self:
-        """Learns a vocabulary from texts, which may be gone through twice; the same texts give the same tokenizer."""
+        """Learns a vocabulary from texts, which may be read twice; the same texts give the same tokenizer."""
 
     @abstractmethod
     def decode(self, tokens: Iterable[int], beyond: Sequence[str] = ()) -> str:
-        """The text of tokens. PAD, BEGIN, END and tags are skipped; an unknown token becomes what stands for
-        unknown words in the text (`unknown` of the settings), or the replacement character.
-
-        A token that is `size` or more is the text that stands in `beyond` at as many places as it exceeds it."""
+        """The text of tokens. PAD, BEGIN, END and tags are skipped; an unknown token becomes the `unknown` of the
+        settings or the replacement character. A token t ≥ `size` stands for beyond[t - size]."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
@@ -67,25 +64,25 @@ class Tokenizer(ABC):
     @classmethod
     @abstractmethod
     def from_state(cls, settings: recipe.TokenizerSettings, state: dict[str, Any]) -> Self:
-        """The tokenizer that gave `state`; ValueError, TypeError or KeyError for what no tokenizer gave."""
+        """Restores a tokenizer from its `state`; ValueError, TypeError or KeyError if that is invalid."""
 
     @abstractmethod
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of each normal text."""
+        """The tokens of each normalized text."""
 
     @abstractmethod
     def _spans(self, text: str) -> list[tuple[int, int, int]]:
-        """Token, first and last-plus-one character of each token of a normal text, in order."""
+        """(token, start, end) of each token of a normalized text, in order."""
 
     def with_tags(self, tags: Sequence[str]) -> Self:
-        """The same tokenizer, whose vocabulary has these tags and no others. No text is ever encoded as a tag."""
+        """A copy whose vocabulary has exactly these tags. No text is ever encoded as a tag."""
         other = copy(self)
         other.vocabulary = Vocabulary(self.vocabulary.tokens, tags)
         return other
 
     @property
     def size(self) -> int:
-        """Entries of the vocabulary, special ones included."""
+        """Size of the vocabulary, special tokens included."""
         return len(self.vocabulary)
 
     def encode(self, text: str) -> list[int]:
@@ -97,13 +94,12 @@ class Tokenizer(ABC):
         return self._encode([normal(text, self.settings) for text in texts])
 
     def encode_rows(self, texts: Sequence[str]) -> Rows:
-        """The same in one array, for many texts."""
+        """The same in one array."""
         return Rows.of(self.encode_all(texts))
 
     def sampled(self, rows: Rows, seeds: npt.NDArray[np.uint64], longest: int | None = None) -> Rows:
-        """Other tokens for the same texts with subwords drawn at random, where the settings say so: of each text a
-        function of its tokens, as it is encoded, and its seed. A text that would have more than `longest` tokens stays
-        as it is, and so do tags."""
+        """Other tokens for the same texts, with subwords sampled at random if the settings say so, each a function of
+        the text's encoding and its seed. Tags, and texts that would exceed `longest` tokens, are left unchanged."""
         return rows
 
     def _texts(self, tokens: Iterable[int], beyond: Sequence[str]) -> Iterator[str]:
@@ -116,12 +112,12 @@ class Tokenizer(ABC):
         )
 
     def unknown(self, text: str) -> list[str]:
-        """The parts of a text that have no token of their own, in order."""
+        """The parts of a text that are encoded as UNKNOWN, in order."""
         plain = normal(text, self.settings)
         return [plain[start:end] for token, start, end in self._spans(plain) if token == UNKNOWN]
 
     def pieces(self, text: str) -> list[Piece]:
-        """The tokens of one text with their places in it and the words they belong to."""
+        """The tokens of one text with their offsets and words."""
         ends = [match.end() for match in WORD.finditer(text)]
         origins = _origins(text, self.settings)
         found, word = [], 0
@@ -141,7 +137,7 @@ def normal(text: str, settings: recipe.TokenizerSettings) -> str:
 
 
 def room(settings: recipe.TokenizerSettings) -> int:
-    """Entries the vocabulary may have besides the special ones."""
+    """Capacity of the vocabulary besides the special tokens."""
     if settings.size <= len(SPECIAL_NAMES):
         raise RecipeError(
             f"tokens: size = {settings.size} leaves no room beside the {len(SPECIAL_NAMES)} special tokens; "
@@ -151,7 +147,7 @@ def room(settings: recipe.TokenizerSettings) -> int:
 
 
 def _origins(text: str, settings: recipe.TokenizerSettings) -> list[int] | None:
-    """For each character of the normal text, the one it came from; None if they are in step.
+    """The original index of each character of the normalized text; None if they are the same.
 
     Lower-casing can lengthen a text: capital I with a dot above becomes two characters.
     """

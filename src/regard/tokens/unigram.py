@@ -14,11 +14,11 @@ from regard.tokens.vocabulary import UNKNOWN, Vocabulary
 
 _DIGITS = 6
 _PENALTY = 1e-4
-"""What the library's trainer puts between the scores of characters that it adds at the end."""
+"""Step between the scores of the characters that the library's trainer adds at the end."""
 
 
 class Unigram(Subwords):
-    """Subwords with a probability each; a word is split in its likeliest way."""
+    """Subwords with probabilities; a word is split in its most probable way."""
 
     kind = "unigram"
 
@@ -36,7 +36,7 @@ class Unigram(Subwords):
             unk_token=UNREACHABLE[UNKNOWN],
             special_tokens=[UNREACHABLE[UNKNOWN]],
         )
-        library = tokenizers.Tokenizer(models.Unigram())  # one that splits nothing: units are what texts are split into
+        library = tokenizers.Tokenizer(models.Unigram())  # no pre-tokenizer: units are already split
         library.train_from_iterator(units.elements(), trainer)
         learned = json.loads(library.to_str())["model"]["vocab"]
         return cls(settings, _reproducible(dict(learned), alphabet, settings.size - len(UNREACHABLE)))
@@ -50,10 +50,10 @@ class Unigram(Subwords):
 
 
 def _reproducible(scores: dict[str, float], alphabet: Sequence[str], room: int) -> list[tuple[str, float]]:
-    """The learned scores, the same in every run: the library sums and orders in an order that changes from run to run.
+    """The learned scores made reproducible, as the library's order of summation varies from run to run.
 
-    Rounding mends the sums. The characters that the trainer adds at the end have scores that tell the order they came
-    in; they are given new ones in the order of the alphabet.
+    Rounding fixes the sums. The characters that the trainer adds at the end have scores that depend on their order;
+    they are rescored in the order of the alphabet.
     """
     known = {token: round(score, _DIGITS) for token, score in scores.items() if set(token) <= set(alphabet)}
     least = min(known.values(), default=0.0)

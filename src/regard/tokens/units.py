@@ -1,12 +1,11 @@
-"""How text is split before subwords are looked for, and how often each unit occurs.
+"""Splitting text into units before subwords are found, and counting units.
 
-A space is put before the text; then a space and the letters after it are one unit (" Haus"), and so are a space and a
-digit, or a space and a run of one and the same other character ("..."). Subwords never cross these units. Every other
-white space is a unit by itself. Nothing is ever removed or replaced, so joining subwords gives the text back exactly,
-and the space that marks the beginning of a word cannot be confused with anything else in the text.
+A space is prepended to the text; then a space and the letters after it are one unit (" Haus"), and so are a space and a
+digit, or a space and a run of the same other character ("..."). Subwords never cross units. Any other white space is a
+unit by itself. Nothing is removed or replaced, so joining subwords restores the text exactly, without a special
+character for the start of a word.
 
-No unit goes on after a space. So text can be taken apart at its spaces, which is quick, and what stands between two of
-them is split into units only once, however often it occurs.
+No unit continues after a space. So text can be split at spaces, which is fast, and each distinct word into units once.
 """
 
 from collections import Counter
@@ -18,10 +17,10 @@ from tokenizers import Regex, pre_tokenizers
 UNITS = pre_tokenizers.Split(Regex(r" ?[\p{L}\p{M}]+| ?\p{N}| ?([^\s\p{L}\p{M}\p{N}])\1*|\s"), "isolated")
 
 _AT_ONCE = 1024
-"""Texts taken apart together."""
+"""Texts split together."""
 
 _MOST = 1 << 18
-"""Different words held in memory before they are split: text without spaces may have a new one in every line."""
+"""Limit of distinct words in memory: text without spaces may have a new one in every line."""
 
 
 def split(text: str) -> list[str]:
@@ -30,7 +29,7 @@ def split(text: str) -> list[str]:
 
 
 def count_units(texts: Iterable[str]) -> Counter[str]:
-    """How often each unit occurs in texts, a space before each."""
+    """Counts the units of texts, with a space prepended to each."""
     units: Counter[str] = Counter()
     for words in _counted_words(texts):
         for word, count in words.items():
@@ -40,7 +39,7 @@ def count_units(texts: Iterable[str]) -> Counter[str]:
 
 
 def _counted_words(texts: Iterable[str]) -> Iterator[Counter[str]]:
-    """How often each word occurs in some of the texts, and in the others."""
+    """Word counts of the texts, in one or more portions."""
     words: Counter[str] = Counter()
     waiting = iter(texts)
     while some := list(islice(waiting, _AT_ONCE)):
@@ -52,7 +51,6 @@ def _counted_words(texts: Iterable[str]) -> Iterator[Counter[str]]:
 
 
 def count_characters(units: Counter[str]) -> Counter[str]:
-    """How often each character occurs."""
     characters: Counter[str] = Counter()
     for unit, count in units.items():
         for character in unit:
@@ -61,14 +59,14 @@ def count_characters(units: Counter[str]) -> Counter[str]:
 
 
 def without(units: Counter[str], characters: Iterable[str]) -> Counter[str]:
-    """The units of the same texts with a line break in the place of some characters: white space, and so a unit by
-    itself, which keeps subwords from crossing them."""
+    """The units of the same texts with some characters replaced by line breaks, which are units by themselves, so that
+    no subword crosses them."""
     breaks = str.maketrans(dict.fromkeys(characters, "\n"))
     if not breaks:
         return units
-    others: Counter[str] = Counter()
+    replaced: Counter[str] = Counter()
     for unit, count in units.items():
         broken = unit.translate(breaks)
         for part in [unit] if broken == unit else split(broken):
-            others[part] += count
-    return others
+            replaced[part] += count
+    return replaced

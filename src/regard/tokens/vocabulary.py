@@ -1,4 +1,4 @@
-"""The tokens of a tokenizer by index: four special ones, the same everywhere, and then what the text is made of."""
+"""The tokens of a tokenizer by index: four special ones, the same everywhere, then those of the text."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import overload
@@ -11,25 +11,25 @@ SPECIAL_NAMES = ("<pad>", "<unk>", "<s>", "</s>")
 
 
 class Vocabulary(Sequence[str]):
-    """Token strings by index; the first four are special and cannot be found by their names, and neither can tags, the
-    last ones, which are put before a text and are no part of it."""
+    """Token strings by index. The first four are special, the last are tags, which are prepended to a text; neither can
+    be found by name."""
 
     def __init__(self, tokens: Sequence[str], tags: Sequence[str] = ()) -> None:
         self.tags = tuple(tags)
         self._names = (*SPECIAL_NAMES, *tokens, *(f"<2{tag}>" for tag in tags))
         self._indices = {token: index for index, token in enumerate(tokens, start=len(SPECIAL_NAMES))}
         if len(self._indices) != len(tokens) or not all(isinstance(token, str) for token in tokens):
-            raise ValueError("a token stands twice in the vocabulary, or is no text")
+            raise ValueError("a token is in the vocabulary twice, or is not text")
         if len(set(tags)) != len(tags):
-            raise ValueError("a tag stands twice in the vocabulary")
+            raise ValueError("a tag is in the vocabulary twice")
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """Those that stand for text, without the special ones."""
+        """The tokens of text, without special tokens and tags."""
         return self._names[len(SPECIAL_NAMES) : len(self._names) - len(self.tags)]
 
     def tag(self, name: str) -> int:
-        """The index of a tag; ValueError if it is not known."""
+        """The index of a tag; ValueError if it is unknown."""
         return len(self._names) - len(self.tags) + self.tags.index(name)
 
     def is_tag(self, index: int) -> bool:
@@ -40,7 +40,7 @@ class Vocabulary(Sequence[str]):
         return self._indices.get(token, UNKNOWN)
 
     def find_all(self, tokens: Iterable[str]) -> list[int]:
-        """The same for each of many, in a fraction of the time."""
+        """The same for many tokens, much faster."""
         get = self._indices.get
         return [get(token, UNKNOWN) for token in tokens]
 

@@ -7,7 +7,7 @@ from regard.tokens.tokenizer import WORD
 
 
 class Words(Listed):
-    """Each white-space word is a token. Decoding puts one space between words, whatever stood there."""
+    """Each white-space word is a token. Decoding puts a single space between words."""
 
     kind = "words"
     between = " "

@@ -1,4 +1,4 @@
-"""n-gram models from other programs, and for them: ARPA files become models in folders, and the other way round."""
+"""Importing and exporting n-gram models as ARPA files."""
 
 from pathlib import Path
 
@@ -15,8 +15,8 @@ from regard.train.ngram_run import save_counted
 
 
 def export_arpa(writer: Writer, path: Path) -> int:
-    """Writes an n-gram model as an ARPA file, packed if its name ends in `.gz`; how many n-grams it holds."""
-    # Its compiler takes a second to load, which nobody else should wait for.
+    """Writes an n-gram model as an ARPA file, compressed if its name ends in `.gz`; returns its number of n-grams."""
+    # Imported here, because numba takes a second to load.
     from regard.models.ngram.arpa_writing import arpa_words, write_arpa
 
     if not isinstance(writer.model, NgramLanguageModel):
@@ -30,9 +30,8 @@ def export_arpa(writer: Writer, path: Path) -> int:
 
 
 def import_arpa(path: Path, out: Path) -> int:
-    """Makes an ARPA file a model in a folder, to be scored and to write like others; how many n-grams it holds.
-
-    Its recipe names the file where others name their training text."""
+    """Turns an ARPA file into a model folder, whose recipe names it as the training text; returns its number of
+    n-grams."""
     from regard.models.ngram.arpa_reading import read_arpa
 
     folder = ModelFolder(out)

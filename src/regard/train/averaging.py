@@ -15,12 +15,12 @@ class Average(ABC):
     """An average of a model's weights over steps, held by a second model."""
 
     since = 0
-    """The step after which weights are averaged; it matters to those that begin late, and 0 is not yet."""
+    """The step after which weights are averaged, for averages that begin late; 0 means not yet."""
 
     def __init__(self, model: nn.Module) -> None:
         self.model = copy.deepcopy(model).requires_grad_(False).eval()
         self._averaged: list[Tensor] = list(self.model.parameters())
-        self._present: list[Tensor] = list(model.parameters())
+        self._current: list[Tensor] = list(model.parameters())
         self._buffers = list(zip(self.model.buffers(), model.buffers(), strict=True))
 
     @property
@@ -30,23 +30,22 @@ class Average(ABC):
 
     @abstractmethod
     def weight(self, step: int) -> float:
-        """What the weights of a step count beside the average of those before."""
+        """The weight of a step in the update of the average."""
 
     @torch.no_grad()
     def update(self, step: int) -> None:
-        """Takes the weights after a step in."""
+        """Adds the weights after a step."""
         if not self.is_begun:
             return
-        torch._foreach_lerp_(self._averaged, self._present, self.weight(step))
-        for averaged, present in self._buffers:
-            averaged.copy_(present)
+        torch._foreach_lerp_(self._averaged, self._current, self.weight(step))
+        for averaged, current in self._buffers:
+            averaged.copy_(current)
 
 
 class MovingAverage(Average):
     """The exponential moving average (Polyak and Juditsky 1992).
 
-    Until it has seen enough steps its memory is short, or the initial weights would linger in it: at step t the decay
-    is at most (1 + t) / (10 + t).
+    At step t the decay is at most (1 + t) / (10 + t), so that the average forgets the initial weights quickly.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
@@ -58,7 +57,7 @@ class MovingAverage(Average):
 
 
 class LateAverage(Average):
-    """The mean over all steps after one at which training had stopped getting on (NT-ASGD, Merity et al. 2018)."""
+    """The mean over all steps after the one at which training stopped improving (NT-ASGD, Merity et al. 2018)."""
 
     @property
     def is_begun(self) -> bool:
@@ -69,7 +68,7 @@ class LateAverage(Average):
 
 
 def build_average(model: nn.Module, settings: Averaging) -> Average | None:
-    """The average over steps that the settings ask for, if any."""
+    """The average over steps that the settings define, if any."""
     if settings.trigger:
         return LateAverage(model)
     return MovingAverage(model, settings.decay) if settings.decay else None

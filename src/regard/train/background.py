@@ -1,32 +1,32 @@
-"""Work that is done beside the training loop."""
+"""Work in a background thread of the training loop."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 
 class Background:
-    """Does one thing at a time, in a thread, while the caller goes on. What that raises is raised by `settle`."""
+    """Runs one job at a time in a thread. Its exception, if any, is raised by `settle`."""
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="beside")
-        self._begun: Future[None] | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="background")
+        self._job: Future[None] | None = None
 
     def begin(self, work: Callable[[], None]) -> None:
-        """Begins when what was begun before is settled."""
+        """Starts a job after the previous one is settled."""
         self.settle()
-        self._begun = self._thread.submit(work)
+        self._job = self._thread.submit(work)
 
     def settle(self, *, wait: bool = True) -> None:
-        """Waits for what was begun; without `wait`, only looks whether it has failed."""
-        if self._begun is not None and (wait or self._begun.done()):
+        """Waits for the current job; without `wait`, only checks whether it has failed."""
+        if self._job is not None and (wait or self._job.done()):
             try:
-                self._begun.result()
+                self._job.result()
             finally:
-                # Who is interrupted while waiting has not been told yet what becomes of it.
-                if self._begun.done():
-                    self._begun = None
+                # If the wait was interrupted, the job's result has not been seen yet.
+                if self._job.done():
+                    self._job = None
 
     def close(self) -> None:
-        """Waits for what was begun; nothing can be begun any more."""
+        """Waits for the current job; no other can be started."""
         self._thread.shutdown()
         self.settle()

@@ -1,13 +1,12 @@
 """Steps captured as CUDA graphs.
 
 A small model is bound by the time it takes to launch its kernels. A graph holds all launches of a step and is replayed
-as one. It reads and writes memory at fixed places, and is made for one shape: so a step is captured for each shape
-(`train.shapes` and `train.pack` keep them few), what it is given is copied to where it was when it was captured, and
-its two parts, what a micro-batch adds and what all of them change, are graphs of their own. They are the kernels of the
-eager step with the same numbers of dropout (torch advances the generator of a replayed graph as it would have been
-advanced), so both give the same bits; that holds for compiled parts of a model as well. That is why the first step of
-every shape may be one that is not captured: whatever is made on first use (the optimizer's state, tables, handles of
-libraries, compiled kernels) is made there, and no step is done for the sake of warming up.
+as one. It reads and writes memory at fixed addresses and is made for one shape. So a step is captured for each shape
+(`train.shapes` and `train.pack` keep them few), inputs are copied to the buffers of the capture, and the gradient of a
+micro-batch and the update of the weights are separate graphs. They run the kernels of the eager step with the same
+dropout masks (torch advances the generator of a replayed graph as in eager mode), so both give the same bits; that
+holds for compiled parts of a model as well. Hence the first step of every shape runs eagerly and serves as the warm-up:
+it allocates what is made on first use (optimizer state, tables, library handles, compiled kernels).
 """
 
 import time
@@ -24,30 +23,31 @@ from regard.recipe import Training
 from regard.tasks.task import Batch, Task
 from regard.train.averaging import Average
 from regard.train.compiled import CompiledParts, decide
+from regard.train.memory import tensors_of
 from regard.train.optimizers import Optimizer
 from regard.train.ranks import Ranks
 from regard.train.runtime import Carry, StepRunner, first_line
 
 Shape = tuple[tuple[int, ...], ...]
 FEW = 4
-"""Shapes for each of which graphs may be made anew."""
+"""Up to this many shapes, graphs may be captured again."""
 
 
 @dataclass(frozen=True)
 class Capture:
-    """A micro-batch's part of a step, for one shape."""
+    """The graph of a micro-batch, for one shape."""
 
     inputs: tuple[Tensor, ...]
-    """Where it reads the batch."""
+    """Buffers of the batch."""
     carry: Carry
-    """Where it reads what is carried, and writes what is carried on."""
+    """Buffers of the carry, input and output."""
     replay: Work
 
 
 class CapturedRunner(StepRunner):
     """Replays steps of shapes that it has seen before, and executes all others eagerly.
 
-    `capture` makes a graph of some work without doing it, and gives what does it.
+    `capture` makes a graph of some work without running it, and returns the function that replays it.
     """
 
     def __init__(
@@ -92,12 +92,12 @@ class CapturedRunner(StepRunner):
             self._update()
 
     def recover(self) -> None:
-        # Graphs hold memory, and those of steps that are done otherwise from now on would never be used.
-        self._give_back()
+        # Graphs hold memory, and those of the old way to execute steps would never be used again.
+        self._free_graphs()
         self._seen.clear()
 
     def restart(self) -> None:
-        # The captured update writes to where the old state was.
+        # The captured update writes to the buffers of the old state.
         self._update, self._updated = None, False
 
     def sum_up(self) -> str:
@@ -106,7 +106,7 @@ class CapturedRunner(StepRunner):
         return f"{shapes} of batches captured as CUDA graphs, in {self._seconds:.1f} s" if count else ""
 
     def _capture_of(self, batch: Batch, tensors: tuple[Tensor, ...], carry: Carry) -> Capture | None:
-        """The graph for a micro-batch, made now if need be; None if it is to be executed eagerly."""
+        """The graph for a micro-batch, captured if necessary; None if it is to be executed eagerly."""
         if self._stopped:
             return None
         if self.watched:
@@ -114,7 +114,7 @@ class CapturedRunner(StepRunner):
             return None
         shape = tuple(tuple(tensor.shape) for tensor in (*tensors, *(carry or {}).values()))
         if carry is None and self._carries:
-            return None  # the beginning of a run, or where one went back to: too rare to be captured
+            return None  # the start of a run or a rollback: too rare to be captured
         if shape not in self._seen:
             self._seen.add(shape)
             self._make_room()
@@ -127,24 +127,24 @@ class CapturedRunner(StepRunner):
         return self._captures.get(shape)
 
     def _make_room(self) -> None:
-        """A step that is executed eagerly needs as much memory as graphs hold. Where shapes are few, as those of packed
-        batches mostly are, graphs rather give theirs back for it and are made again."""
+        """An eager step needs as much memory as the graphs hold. If shapes are few, as with packed batches, the graphs
+        are freed for it and captured again."""
         if self.settings.mostly_one_shape and self._captures and len(self._seen) <= FEW:
-            self._give_back()
+            self._free_graphs()
 
-    def _give_back(self) -> None:
-        """All memory of graphs: as long as there is one, torch keeps that of all."""
-        synchronize(self.device)  # some may not have ended yet
+    def _free_graphs(self) -> None:
+        """Frees all graphs: torch keeps their memory as long as one is left."""
+        synchronize(self.device)  # some may still be running
         self._captures.clear()
         self._update = None
         super().recover()
 
     def _learn_into(self, batch: Batch, places: Carry) -> None:
-        """What is captured: a micro-batch's part, with what is carried on put where it came from."""
+        """The captured work: the gradient of a micro-batch, and the carry copied back into its buffers."""
         after = StepRunner.learn(self, batch, places)
         for name, value in (after or {}).items():
             if places is None or name not in places or places[name].shape != value.shape:
-                raise RuntimeError("what is carried from one batch to the next changes its names or shapes")
+                raise RuntimeError("the state carried over to the next batch changes its names or shapes")
             places[name].copy_(value)
 
     def _captured(self, work: Work) -> Work | None:
@@ -176,13 +176,13 @@ def build_runner(
     device: torch.device,
     ranks: Ranks,
 ) -> StepRunner:
-    """The fastest way to execute steps that the recipe allows and the device has."""
+    """The fastest runner that the recipe allows and the device supports."""
     settings = task.recipe.train
     obstacle = why_eager(settings, device, ranks)
     captured = settings.capture and obstacle is None
     if captured:
         graphs = CudaGraphs(device)
-        graphs.take_workspaces()
+        graphs.allocate_workspaces()
         runner: StepRunner = CapturedRunner(task, model, optimizer, average, device, ranks, graphs)
     else:
         runner = StepRunner(task, model, optimizer, average, device, ranks)
@@ -197,7 +197,7 @@ def build_runner(
 
 
 def why_eager(settings: Training, device: torch.device, ranks: Ranks) -> str | None:
-    """Why steps cannot be captured, in words; none, if they can, and no words, if nobody expects them to be."""
+    """Why steps cannot be captured; None if they can, empty if that needs no explanation."""
     if not captures(device):
         return f"{EAGER}: on {device.type} there are none" if settings.few_shapes else ""
     if not settings.few_shapes:
@@ -205,22 +205,10 @@ def why_eager(settings: Training, device: torch.device, ranks: Ranks) -> str | N
     return f"{EAGER}: there are several processes" if ranks.world > 1 else None
 
 
-def tensors_of(batch: Batch) -> tuple[Tensor, ...]:
-    """All tensors of a batch."""
-    found: list[Tensor] = []
-
-    def keep(tensor: Tensor) -> Tensor:
-        found.append(tensor)
-        return tensor
-
-    batch.map(keep)
-    return tuple(found)
-
-
 @contextmanager
 def _capturable(optimizer: Optimizer) -> Iterator[None]:
-    """Torch wants to be told that an optimizer will be captured, and warns if it then is not always: ours is both, and
-    the fused kernels do the same in both cases."""
+    """Marks an optimizer as capturable. Only during the capture, because torch warns if such an optimizer also runs
+    eagerly; the fused kernels do the same in both cases."""
     groups = [group for group in optimizer.param_groups if "capturable" in group]
     for group in groups:
         group["capturable"] = True

@@ -1,9 +1,8 @@
-"""Parts of a model compiled by torch.compile, which joins small kernels into few.
+"""Parts of a model compiled by torch.compile, which fuses small kernels.
 
-What is compiled are the parts that a model repeats (blocks) and those that hold its largest tensors (the readout's
-cost), not the model: a part is compiled once, for all layers and, with sizes left open, for all shapes. It is used in
-training steps alone, while nobody looks: a tap that is watched wants the code as it is written. Numbers differ from
-those of the code by rounding, and dropout draws others.
+Only the parts that a model repeats (blocks) and those with its largest tensors (the readout's cost) are compiled: once
+for all layers and, with dynamic sizes, for all shapes. They are used in training steps without watched taps, which need
+the original code. Results differ from eager ones by rounding, and dropout draws other masks.
 """
 
 import warnings
@@ -19,36 +18,36 @@ from torch import Tensor, nn
 from regard.attention import Memory, Unprepared
 from regard.data.packing import PackedBatch
 from regard.device import lacks_compiler
-from regard.models.readout import Apart, ApartSlopes, LogitSlopes, LogitTotals
+from regard.models.readout import KLGradient, LogitGradient, LogitTotals, SymmetricKL
 from regard.nn.blocks import DecoderBlock, EncoderBlock
 from regard.recipe import Training
 from regard.tasks.task import Batch
 
-PARTS: tuple[type[nn.Module], ...] = (EncoderBlock, DecoderBlock, LogitTotals, LogitSlopes, Apart, ApartSlopes)
-"""Modules that are compiled where a model has them."""
+PARTS: tuple[type[nn.Module], ...] = (EncoderBlock, DecoderBlock, LogitTotals, LogitGradient, SymmetricKL, KLGradient)
+"""Modules that are compiled."""
 
 PLAIN = "the model is not compiled"
 
 WORTHWHILE = 50_000_000
-"""Tokens of a run from which on it saves more time than compiling takes: about two minutes of steps that are only
+"""Tokens of a run from which on compiling saves more time than it takes: about two minutes of steps that are only
 captured, at the size where the gain was measured (6 + 6 layers of width 512)."""
 
 MINUTES = 5
-"""The same in minutes of a run, where they are all that is known of it."""
+"""The same in minutes, for runs limited by time only."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether parts of a model are compiled, and the line that says why, or why not; none, if nobody has to be told."""
+    """Whether parts of a model are compiled, and a line for the user that says why or why not; may be empty."""
 
     compiles: bool
     line: str = ""
 
 
 class CompiledParts:
-    """The parts of a model that can be compiled; they are so when first used, and only within `used`.
+    """The compiled parts of a model; compiled on first use, and active only within `used`.
 
-    `varied` says that batches will have several shapes; otherwise kernels are made for that which nearly all have.
+    `varied` means that batches have several shapes; otherwise kernels are specialized for the most frequent one.
     """
 
     def __init__(self, model: nn.Module, parts: tuple[type[nn.Module], ...] = PARTS, *, varied: bool = True) -> None:
@@ -57,7 +56,7 @@ class CompiledParts:
         compiled: dict[type[nn.Module], Callable[..., Any]] = {}
         for kind in {type(module) for module in found}:
             forward = torch.compile(kind.forward, fullgraph=True)
-            compiled[kind] = _open(forward) if varied else forward
+            compiled[kind] = _dynamic(forward) if varied else forward
         self._forwards: list[tuple[nn.Module, Callable[..., Any]]] = [
             (module, partial(compiled[type(module)], module)) for module in found
         ]
@@ -66,20 +65,20 @@ class CompiledParts:
         return len(self._forwards)
 
     def fit(self, batch: Batch) -> bool:
-        """Whether they are to be used for a batch. Where kernels are made for one shape, those of rare wider rows, for
-        pairs that are too long for the others, would take longer to make than these batches take without them. It is
-        for the batch to know that, not for those before it, since a resumed run has not seen them."""
+        """Whether to use them for a batch. Not for the rare wider rows of packed batches if kernels are specialized:
+        compiling for these would take longer than running them eagerly. This depends on the batch alone, not on earlier
+        ones, which a resumed run has not seen."""
         return self._varied or not (isinstance(batch, PackedBatch) and batch.wide)
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """While the block runs, the parts are compiled ones."""
+        """Replaces the forward methods of the parts by the compiled ones."""
         for module, forward in self._forwards:
-            # An attribute of the module itself goes before the method of its class.
+            # An attribute of the instance takes precedence over the method of its class.
             module.forward = forward
         try:
             with warnings.catch_warnings():
-                # The compiler's advice is for those who write kernels.
+                # The compiler's hints are for authors of kernels.
                 warnings.filterwarnings("ignore", module=r"torch\..*")
                 yield
         finally:
@@ -87,20 +86,20 @@ class CompiledParts:
                 del module.forward
 
 
-def _open(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """The same with the numbers of rows and of places left open, so that one compilation serves them all."""
+def _dynamic(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks the numbers of rows and positions as dynamic, so that one compilation serves all shapes."""
 
-    def opened(module: nn.Module, *given: Any, **named: Any) -> Any:
+    def marked(module: nn.Module, *given: Any, **named: Any) -> Any:
         for value in (*given, *named.values()):
             for tensor in vars(value).values() if isinstance(value, Memory | Unprepared) else (value,):
                 if isinstance(tensor, Tensor):
-                    torch._dynamo.maybe_mark_dynamic(tensor, _open_axes(tensor))
+                    torch._dynamo.maybe_mark_dynamic(tensor, _dynamic_axes(tensor))
         return forward(module, *given, **named)
 
-    return opened
+    return marked
 
 
-def _open_axes(tensor: Tensor) -> tuple[int, ...]:
+def _dynamic_axes(tensor: Tensor) -> tuple[int, ...]:
     """Masks are "B 1 T S" or less, keys and values "B G S D", streams "B T E", all else begins with its rows."""
     if tensor.dtype == torch.bool:
         return tuple(axis for axis, size in enumerate(tensor.shape) if size > 1)
@@ -108,15 +107,15 @@ def _open_axes(tensor: Tensor) -> tuple[int, ...]:
 
 
 def decide(settings: Training, device: torch.device, tokens_in_pass: int, *, captured: bool) -> Decision:
-    """Whether a model is compiled: as its recipe says or, where that leaves it open (`auto`), if steps are captured and
-    the run is known to be so long that compiling pays, of translators and language models alike."""
+    """Whether to compile a model: as its recipe says or, with `auto`, if steps are captured and the run is known to be
+    long enough for compiling to pay."""
     line = ""
     if settings.compile == "auto":
         if not captured:
             return Decision(False)
         pays, why = _worthwhile(settings, tokens_in_pass)
         if not pays:
-            return Decision(False, f"{PLAIN}: {why}; train.compile = true compiles it all the same")
+            return Decision(False, f"{PLAIN}: {why}; train.compile = true compiles it anyway")
         line = f"parts of the model are compiled: {why}"
     elif not settings.compile:
         return Decision(False)
@@ -126,7 +125,7 @@ def decide(settings: Training, device: torch.device, tokens_in_pass: int, *, cap
 
 
 def _worthwhile(settings: Training, tokens_in_pass: int) -> tuple[bool, str]:
-    """Whether a run is long enough for compiling to pay, by the nearest of its limits, and how long it is in words."""
+    """Whether a run is long enough for compiling to pay, by the first of its limits, and the reason in words."""
     tokens = [settings.steps * settings.accumulate * settings.tokens_in_batch] if settings.steps else []
     if settings.epochs and tokens_in_pass:
         tokens.append(settings.epochs * tokens_in_pass)
@@ -134,7 +133,7 @@ def _worthwhile(settings: Training, tokens_in_pass: int) -> tuple[bool, str]:
         said = f"the run takes {settings.minutes:g} minutes, and compiling pays from {MINUTES} on"
         return settings.minutes >= MINUTES, said
     if not tokens:
-        return False, "how long the run will be is not known"
+        return False, "the length of the run is unknown"
     millions = f"{min(tokens) / 1e6:,.1f} million tokens"
     said = f"the run goes through about {millions}, and compiling pays from {WORTHWHILE // 10**6} million on"
     return min(tokens) >= WORTHWHILE, said

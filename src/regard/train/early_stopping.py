@@ -1,4 +1,4 @@
-"""What a validation decides: which checkpoint is best, whether the rate is lowered, and when training is over."""
+"""Decisions by validation: which checkpoint is best, whether the rate is lowered, and when training ends."""
 
 import math
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ def better(recipe: Recipe, value: float, than: float) -> bool:
 
 
 def judge(recipe: Recipe, progress: Progress, metrics: Mapping[str, float]) -> bool:
-    """Takes note of a validation in `progress`; True if it is the best so far."""
+    """Records a validation in `progress`; True if it is the best so far."""
     settings = recipe.train
     metric = settings.validation.metric
     if not metrics:
@@ -43,7 +43,7 @@ def judge(recipe: Recipe, progress: Progress, metrics: Mapping[str, float]) -> b
 
 
 def reason_to_end(recipe: Recipe, progress: Progress) -> Reason | None:
-    """Which of the recipe's limits has been reached, a function of the progress alone."""
+    """The limit of the recipe that has been reached, if any; depends on the progress alone."""
     settings = recipe.train
     validation, target, best = settings.validation, settings.validation.target, progress.best
     if best is not None and target is not None and not better(recipe, target, than=best.value):

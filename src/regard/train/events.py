@@ -1,4 +1,4 @@
-"""What `train` yields: plain values, in the order in which things happened."""
+"""The events that `train` yields, in chronological order."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Started:
-    """The model is ready, new or as it was left."""
+    """The model is ready, new or restored."""
 
     step: int
     """Steps already done; 0 for a new run."""
@@ -25,12 +25,12 @@ class Started:
     device: str
     processes: int
     message: str
-    """What the run begins with, in words."""
+    """What the run starts from, for the user."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step was done. On an accelerator its numbers are read late, so steps come in bursts."""
+    """A step was done. On an accelerator results are read late, so steps come in bursts."""
 
     step: int
     loss: float
@@ -41,18 +41,18 @@ class Step:
     count: int
     """Targets of all micro-batches and processes."""
     epoch: float
-    """Passes over the training text, the one in progress by its share."""
+    """Passes over the training text, including the fraction of the current one."""
     seconds: float
-    """Time trained so far, earlier sittings included."""
+    """Time trained so far, including before a resume."""
     skipped: bool
-    """Loss or gradient were not finite, and the weights stayed as they were."""
+    """Loss or gradient were not finite, and the weights were not changed."""
     aside: float = 0.0
-    """How much of that time this sitting has spent on validating and saving."""
+    """Part of that time, since the last resume, that was spent on validating and saving."""
 
 
 @dataclass(frozen=True)
 class Validated:
-    """The model (or its average, if averaging is on) was judged on the development text."""
+    """The model (or its average, if averaging is on) was evaluated on the development text."""
 
     step: int
     metrics: Mapping[str, float]
@@ -63,7 +63,7 @@ class Validated:
 
 @dataclass(frozen=True)
 class Saved:
-    """A checkpoint is safe on disk, or is being written there while training on an accelerator goes on."""
+    """A checkpoint is on disk or, with an accelerator, being written in the background."""
 
     step: int
     path: Path
@@ -84,13 +84,13 @@ class WentBack:
     """Steps stayed non-finite: training went back to an earlier checkpoint with a smaller rate."""
 
     step: int
-    """Where it was."""
+    """Step before the rollback."""
     to: int
-    """Where it goes on from."""
+    """Step of the checkpoint."""
     rate_factor: float
-    """What every rate of the schedule is now multiplied by."""
+    """Factor of all rates of the schedule from now on."""
     batch: Path
-    """The batch of the first of those steps, for a person to read."""
+    """File with the batch of the first non-finite step, for inspection."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Ended:
     best: float | None
     """Best value of the recipe's metric; None if there was no validation."""
     skipped: int
-    """Steps that were not finite, in all."""
+    """Total number of non-finite steps."""
     seconds: float
     signal: int | None = None
     """Number of the signal that asked to stop, if one did."""
@@ -112,7 +112,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Noted:
-    """Something about how steps are executed that a person should know."""
+    """A message for the user about how steps are executed."""
 
     step: int
     message: str

@@ -1,7 +1,7 @@
 """All gradients in one flat buffer, of which each parameter's gradient is a view.
 
-One call clears them, one sums them over processes, one takes their norm, one scales them; and they never move, which
-a captured step needs. Behind them the buffer has a few numbers that are summed over processes together with them.
+Clearing, summing over processes, the norm and scaling are one call each, and the addresses never change, which a
+captured step needs. At its end the buffer has a few extra numbers that are summed over processes along with them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 
 ALIGNMENT = 64
-"""Elements to which the place of a gradient is rounded up, so that kernels can read it in whole words."""
+"""Alignment of gradients in elements, for vectorized kernels."""
 
 
 class Gradients:
-    """The gradients of some parameters of one kind, and `extras` more numbers."""
+    """The gradients of parameters of one dtype and device, and `extras` more numbers."""
 
     def __init__(self, parameters: Iterable[nn.Parameter], extras: int) -> None:
         self.parameters = list(parameters)
@@ -33,13 +33,13 @@ class Gradients:
         self.everything.zero_()
 
     def add(self, found: Sequence[Tensor | None]) -> None:
-        """Adds a gradient of each parameter, all in a few calls; None is zero."""
+        """Adds a gradient of each parameter in few kernels; None is zero."""
         pairs = [(place, new) for place, new in zip(self.places, found, strict=True) if new is not None]
         torch._foreach_add_([place for place, _ in pairs], [new for _, new in pairs])
 
     def norm(self) -> Tensor:
-        """The Euclidean norm over all parameters; what pads the buffer is zero and does not count."""
-        # A CPU adds the squares of a row one by one: of millions of them, a thousandth would be lost to rounding.
+        """The Euclidean norm over all parameters; padding is zero."""
+        # A CPU sums squares sequentially: over millions of them, the rounding error would be a thousandth.
         flat = self.flat
         norms = torch.linalg.vector_norm(flat.view(-1, ALIGNMENT), dim=1) if flat.device.type == "cpu" else flat
         norm: Tensor = torch.linalg.vector_norm(norms)

@@ -1,4 +1,4 @@
-"""What learns: the model, its optimizer and its average, as one thing that can be captured and restored."""
+"""The model, its optimizer and its average, captured to and restored from checkpoints together."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from regard.train.runtime import Carry
 
 
 class Learner:
-    """A new model with initial weights drawn from the recipe's seed, and all that training it needs."""
+    """A new model, initialized from the recipe's seed, with its optimizer, average and runner."""
 
     def __init__(self, task: Task, device: torch.device, ranks: Ranks) -> None:
         settings = task.recipe.train
@@ -34,7 +34,7 @@ class Learner:
 
     @property
     def used(self) -> nn.Module:
-        """The model that is validated: the average if there is one."""
+        """The model that is validated and used: the average if there is one."""
         return self.average.model if self.average and self.average.is_begun else self.model
 
     @property
@@ -42,27 +42,27 @@ class Learner:
         return sum(parameter.numel() for parameter in self.model.parameters())
 
     def start_from(self, folder: Path) -> None:
-        """Takes over the weights of another model."""
+        """Copies the weights of another model."""
         weights = load_weights(folder)
         for model in {self.model, self.used}:
             put_weights(model, weights, folder)
 
     def start_from_parts(self, start: Starting) -> None:
-        """Takes over parts of another model."""
+        """Copies parts of another model."""
         weights = load_weights(start.model)
         for model in {self.model, self.used}:
             for part, other in start.pairs:
                 put_part(model, part, weights, other, start.model)
 
     def start_new(self, task: Task) -> list[str]:
-        """Takes over what a new model of the task starts from; says in lines what that is."""
+        """Initializes a new model as the task defines; returns lines that describe it."""
         said = task.start(self.model)
         if self.used is not self.model:
             put_weights(self.used, weights_of(self.model), Path())
         return said
 
     def capture(self, progress: Progress) -> Checkpoint:
-        """All that is needed to go on; every process must call this, since each has a carry of its own."""
+        """A checkpoint; every process must call this, since each has its own carry."""
         carries = self.ranks.gather(self.carry and {name: value.cpu() for name, value in self.carry.items()})
         named = {f"{rank}/{name}": value for rank, carry in enumerate(carries) for name, value in (carry or {}).items()}
         progress.processes = self.ranks.world
@@ -75,7 +75,6 @@ class Learner:
         )
 
     def restore(self, checkpoint: Checkpoint, where: Path) -> None:
-        """Becomes what was captured."""
         put_weights(self.model, checkpoint.weights, where)
         put_optimizer_state(self.model, self.optimizer, checkpoint.optimizer, str(where))
         self.runner.restart()

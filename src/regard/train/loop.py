@@ -31,7 +31,7 @@ from regard.train.schedules import rate_of
 from regard.train.starting import begin
 
 READ_EVERY = 10
-"""Most steps between readings from an accelerator; the CPU is read at every step."""
+"""Most steps between two reads from an accelerator; on a CPU every step is read."""
 
 
 def train(
@@ -43,44 +43,44 @@ def train(
     interrupted: Callable[[], bool] = lambda: False,
 ) -> Generator[Event, None, None]:
     """Trains a task's model in a folder, from its current checkpoint if there is one, until a limit of the recipe is
-    reached or `interrupted` says so. Nothing happens before the first event is asked for. It yields
+    reached or `interrupted` returns True. Nothing happens before the first event is requested. It yields
 
         Started      once, first
         Saved        for every checkpoint: of a new model, at validations, and at the end; on an accelerator it is
-                     still being written then, and safe on disk before anything but Step and Noted follows
+                     still being written then, but on disk before any event but Step and Noted follows
         Step         for every step, in order; on an accelerator several at a time, because they are read late
-        WentBack     when steps stay non-finite; the steps after the checkpoint gone back to come again
-        Noted        when there is something to say about how steps are executed
+        WentBack     when steps stay non-finite; the steps after that checkpoint are repeated
+        Noted        for messages about how steps are executed
         Validated    every `train.validation.every` steps and at the end, if there is development text
         Averaged     at the end, if the last checkpoints are averaged
         Ended        once, last
 
-    and raises TrainingError if going back does not help, or the disk or the device's memory is full. The same task
-    ends in the same weights (on the CPU, bit for bit), however often the run was interrupted.
+    and raises TrainingError if rolling back does not help, or the disk or the device's memory is full. The same task
+    ends with the same weights (on the CPU, bit for bit), however often the run was interrupted.
     """
     parts = task, folder, ranks or Ranks(), device or choose_device(task.recipe.train.device), interrupted
     with _Run(*parts) as run:
-        # Where to start: at the current checkpoint, or with a new model, which is saved at once.
+        # Start from the current checkpoint, or with a new model, which is saved at once.
         yield from run.start()
         reason = run.reason()
         while reason is None:
             # One step. Nothing is read back from the device here.
             run.step()
 
-            # Whether there is anything to decide now; if not, the device need not be waited for.
+            # If there is nothing to decide, do not wait for the device.
             if not (run.is_regular or run.guard.due() or run.reason()):
                 continue
             yield from run.guard.read(run.progress)
             yield from run.news()
             run.keeper.settle(wait=False)
 
-            # Whether it is going wrong: then back to where it was well.
+            # If steps stay non-finite, roll back to the last good checkpoint.
             if run.progress.streak >= run.settings.bad_steps:
                 yield run.go_back()
                 continue
 
-            # How good it is. Validations in the regular course are held even if we were asked to stop: a run that is
-            # resumed after them could not make up for what they decide.
+            # Validate. Regular validations take place even if we were asked to stop: a resumed run could not repeat the
+            # decisions that depend on them.
             reason = run.reason() or ("interrupted" if run.guard.interrupted else None)
             if run.is_regular or reason not in (None, "interrupted"):
                 yield from run.validate()
@@ -88,12 +88,12 @@ def train(
             elif reason:
                 yield run.save()
 
-        # What remains of it.
+        # Average the last checkpoints and end.
         yield from run.end(reason)
 
 
 class _Run:
-    """The parts of a run, for `train` to put in order."""
+    """The operations of a run, called by `train`."""
 
     def __init__(
         self, task: Task, folder: ModelFolder, ranks: Ranks, device: torch.device, interrupted: Callable[[], bool]
@@ -101,12 +101,12 @@ class _Run:
         self.task, self.folder, self.ranks, self.device, self.interrupted = task, folder, ranks, device, interrupted
         self.settings = task.recipe.train
         self.learner = Learner(task, device, ranks)
-        self.keeper = Keeper(folder, self.settings, ranks, beside=writes_beside(device))
+        self.keeper = Keeper(folder, self.settings, ranks, background=saves_in_background(device))
         most = READ_EVERY if is_asynchronous(device) else 1
         self.summary = ""
         self.prefetched: Prefetched[tuple[Batch, CorpusPosition]] | None = None
         self.aside = 0.0
-        """Seconds that this sitting has spent on validating and saving."""
+        """Seconds spent on validating and saving since the last resume."""
         self.guard = Guard(every=min(most, self.settings.bad_steps, self.settings.log_every))
 
     def start(self) -> Iterator[Event]:
@@ -119,7 +119,7 @@ class _Run:
             yield self.save()
 
     def _fetch(self) -> None:
-        """Batches from where the run stands; for an accelerator they are made ahead, ready to be sent there."""
+        """Batches from the current position; for an accelerator they are prefetched into pinned memory."""
         self._drop_fetched()
         self.batches = self.task.batches(self.progress.position)
         if is_asynchronous(self.device):
@@ -135,8 +135,8 @@ class _Run:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ends what runs beside the loop. Where the loop itself has failed, a checkpoint that could not be written
-        either is a note to that."""
+        """Stops the background threads. If the loop itself has failed, the failure to write a checkpoint becomes a note
+        of its exception."""
         try:
             self._drop_fetched()
         finally:
@@ -155,7 +155,7 @@ class _Run:
             self.prefetched.close()
 
     def news(self) -> Iterator[Noted]:
-        """What is new about how steps are executed; a summary at validations, if it has changed."""
+        """New messages about how steps are executed; at validations, a summary if it has changed."""
         runner = self.learner.runner
         summary = runner.sum_up() if self.is_regular or self.reason() else ""
         if summary not in ("", self.summary):
@@ -173,11 +173,11 @@ class _Run:
         return self.progress.step % self.settings.validation.every == 0
 
     def clock(self) -> float:
-        """Seconds trained, earlier sittings included, by this process's clock."""
+        """Seconds trained, including before a resume, by this process's clock."""
         return time.monotonic() - self.started
 
     def step(self) -> None:
-        """Does the next step; the guard gets its outcome, unread."""
+        """Runs the next step; the guard gets its outcome, still on the device."""
         progress = self.progress
         before = progress.position
         micro_batches, progress.position = _take(self.batches, self.settings, before)
@@ -191,7 +191,7 @@ class _Run:
         self.guard.watch(Unread(progress.step, before, len(micro_batches), epoch, rate, count, outcome, self.aside))
 
     def go_back(self) -> WentBack:
-        """To the last good checkpoint, with half the rate."""
+        """Rolls back to the last good checkpoint, with half the rate."""
         step, rate = self.progress.step, rate_of(self.settings, self.progress)
         kept = self.ranks.agree(self.guard.keep_batch(self.task, self.folder) if self.ranks.leads else Path())
         if self.progress.setbacks >= SETBACKS:
@@ -202,7 +202,7 @@ class _Run:
         return WentBack(step, self.progress.step, self.progress.rate_factor, kept)
 
     def validate(self) -> Iterator[Event]:
-        """Judges what would be used, and saves."""
+        """Validates the model that would be used, and saves."""
         self._settle()
         metrics = self._measure(self.learner.used)
         before = self.progress.averaged_since
@@ -234,12 +234,12 @@ class _Run:
         yield Ended(progress.step, reason, message, best, progress.skipped, progress.seconds)
 
     def _settle(self) -> None:
-        """Waits for the last checkpoint to be on disk."""
+        """Waits until the last checkpoint is on disk."""
         with self._aside():
             self.keeper.settle()
 
     def _measure(self, model: nn.Module) -> Mapping[str, float]:
-        """Metrics on the development text, the same on all ranks, and the time they took."""
+        """Metrics on the development text, the same on all ranks; updates the time trained."""
         decode = self.task.recipe.validates_by_decoding
         mode = model.training
         model.eval()
@@ -252,22 +252,22 @@ class _Run:
 
     @contextmanager
     def _aside(self) -> Iterator[None]:
-        """For what is not a step, so that it does not count as slowness of steps."""
+        """Excludes the block from the throughput of steps."""
         began = self.clock()
         yield
         self.aside += self.clock() - began
 
 
-def writes_beside(device: torch.device) -> bool:
-    """Whether checkpoints are written while steps go on: a device does those, and the processor has time."""
+def saves_in_background(device: torch.device) -> bool:
+    """Whether checkpoints are written during steps: on an accelerator, the CPU has time for that."""
     return is_asynchronous(device)
 
 
 def _take(
     batches: Iterator[tuple[Batch, CorpusPosition]], settings: Training, position: CorpusPosition
 ) -> tuple[list[Batch], CorpusPosition]:
-    """The micro-batches of a step and the position after them: as many as the recipe says, fewer where the last of
-    its passes ends."""
+    """The micro-batches of a step and the position after them: `accumulate` of them, fewer at the end of the last
+    epoch."""
     taken: list[Batch] = []
     while len(taken) < settings.accumulate and not (settings.epochs and position.epoch >= settings.epochs):
         batch, position = next(batches)

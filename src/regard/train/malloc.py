@@ -1,22 +1,22 @@
-"""What becomes of memory that a step has freed on a CPU.
+"""Settings of malloc for training on a CPU.
 
-The C library of Linux gives large pieces back to the system as soon as they are free. The next step asks for as many,
-and the system fills each page of them with zeros when it is first touched, which takes a good part of the time of a
-small model's step. So a process that trains keeps them, as torch keeps those of a GPU.
+The C library of Linux returns large blocks to the system when they are freed. The next step allocates them again, and
+the system zeroes each page on first access, which takes a good part of the time of a small model's step. So a process
+that trains keeps freed memory, as torch's caching allocator does on a GPU.
 """
 
 import ctypes
 import sys
 
 MALLOPT = {-3: 2**25, -1: 2**31 - 1, -2: 2**28}
-"""Parameters of `mallopt`, by their numbers in malloc.h, and the greatest values it takes or that make sense: pieces
-larger than M_MMAP_THRESHOLD come from the system and go back to it; more than M_TRIM_THRESHOLD bytes free at the end of
-the heap go back; and the heap grows by M_TOP_PAD more than it has to."""
+"""Parameters of `mallopt`, by their numbers in malloc.h, and the largest valid or sensible values: blocks larger than
+M_MMAP_THRESHOLD are returned to the system; so are more than M_TRIM_THRESHOLD free bytes at the end of the heap; and
+the heap grows by M_TOP_PAD more than necessary."""
 
 
 def keep_freed_memory() -> bool:
-    """Asks the C library to keep what is freed for what is needed next; whether it can do that."""
+    """Tells the C library to keep freed memory; returns whether that is supported."""
     if sys.platform != "linux":
         return False
-    ask = getattr(ctypes.CDLL(None), "mallopt", None)  # other libraries than GNU's do without
+    ask = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc only
     return ask is not None and all(ask(name, value) == 1 for name, value in MALLOPT.items())

@@ -1,4 +1,4 @@
-"""A device whose memory does not suffice: what a user can do about it."""
+"""Handling a device that runs out of memory."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from regard.tasks.task import Batch
 
 @contextmanager
 def enough_memory(step: int, sizes: Mapping[str, int]) -> Iterator[None]:
-    """Says in words that memory is full and which settings decide how much is needed (`Task.sizes`)."""
+    """Turns an out-of-memory error into one that names the settings to lower (`Task.sizes`)."""
     try:
         yield
     except torch.OutOfMemoryError as error:
@@ -25,35 +25,38 @@ def enough_memory(step: int, sizes: Mapping[str, int]) -> Iterator[None]:
 
 
 class Pieces:
-    """Cuts micro-batches that do not fit at once into halves, by rows; their gradients add up to the same sum."""
+    """Splits micro-batches that do not fit into memory in halves, by rows; their gradients have the same sum."""
 
     def __init__(self) -> None:
         self._most: int | None = None
-        """Most numbers a batch may hold to be done at once; none, as long as all have fitted."""
+        """Largest batch that is not split, in numbers; None as long as all batches have fitted."""
 
     def of(self, batch: Batch) -> list[Batch]:
-        """What is to be done one after another, without what has no targets."""
+        """The pieces of a batch, without those that have no targets."""
         if self._most is None or size_of(batch) <= self._most or not _divisible(batch):
             return [batch] if batch.count else []
         return [piece for half in (0, 1) for piece in self.of(batch.rows(half, 2))]
 
     def lower(self, batch: Batch) -> bool:
-        """Learns that a batch was too large; whether it can be cut."""
+        """Records that a batch was too large; returns whether it can be split."""
         self._most = size_of(batch) - 1
         return _divisible(batch)
 
 
 def size_of(batch: Batch) -> int:
-    """All numbers of a batch, padding included."""
-    total = 0
+    """Numbers in a batch, padding included."""
+    return sum(tensor.numel() for tensor in tensors_of(batch))
 
-    def count(tensor: Tensor) -> Tensor:
-        nonlocal total
-        total += tensor.numel()
+
+def tensors_of(batch: Batch) -> tuple[Tensor, ...]:
+    found: list[Tensor] = []
+
+    def keep(tensor: Tensor) -> Tensor:
+        found.append(tensor)
         return tensor
 
-    batch.map(count)
-    return total
+    batch.map(keep)
+    return tuple(found)
 
 
 def _divisible(batch: Batch) -> bool:

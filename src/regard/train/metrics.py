@@ -1,4 +1,4 @@
-"""`metrics.jsonl`: what happened in a run, one record a line, for programs to read."""
+"""`metrics.jsonl`: the events of a run, one record per line, for programs to read."""
 
 import json
 import math
@@ -14,8 +14,8 @@ from regard.train.throughput import Throughput
 
 
 class MetricsFile:
-    """Appends events as records; steps are summed up, one record for every `every` of them and for the rest of them
-    before anything else happens: so no step is lost when a run ends or goes on from a checkpoint."""
+    """Appends events as records. Every `every` steps become one record, and so do the steps before any other event, so
+    that no step is lost when a run ends or is resumed."""
 
     def __init__(self, folder: ModelFolder, every: int) -> None:
         self.folder, self.every, self.pace = folder, every, Throughput()
@@ -43,7 +43,7 @@ class MetricsFile:
             raise cannot_write(self.folder, "metrics.jsonl", error) from error
 
     def _cut(self, step: int) -> None:
-        """Drops what a killed run recorded after the checkpoint that is resumed: those steps will come again."""
+        """Drops the records of a killed run after the resumed checkpoint: those steps will be repeated."""
         if not self.folder.metrics.exists():
             return
         lines = self.folder.metrics.read_bytes().splitlines(keepends=True)
@@ -56,7 +56,7 @@ class MetricsFile:
 
 
 def _parse(line: bytes) -> Any:
-    """A record, or None for a line that a kill cut off."""
+    """A record, or None for a truncated line."""
     try:
         return parse_json(line) if line.endswith(b"\n") else None
     except ValueError:
@@ -64,7 +64,7 @@ def _parse(line: bytes) -> Any:
 
 
 def _step(record: Any) -> float:
-    """A broken line counts as beyond every step."""
+    """Infinite for a truncated line."""
     return float(record.get("step", 0)) if isinstance(record, dict) else math.inf
 
 
@@ -73,7 +73,7 @@ def _is_save_of(record: Any, step: int) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no NaN and no infinity, and knows no paths."""
+    """A JSON value: None for NaN and infinity, the name of a path."""
     if isinstance(value, dict):
         return {name: _plain(inner) for name, inner in value.items()}
     if isinstance(value, float) and not math.isfinite(value):

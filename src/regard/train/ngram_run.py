@@ -1,4 +1,4 @@
-"""Models that are counted out of the training text, not trained by steps: one pass, one checkpoint."""
+"""Runs of models that are counted, not trained by steps: one pass over the text, one checkpoint."""
 
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -23,7 +23,7 @@ from regard.train.ranks import Ranks
 
 
 class _InterruptionError(Exception):
-    """Raised amid counting when the process was asked to stop."""
+    """Raised while counting when the process was asked to stop."""
 
 
 def count(
@@ -33,15 +33,15 @@ def count(
     ranks: Ranks | None = None,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> Generator[Event, None, None]:
-    """Counts a task's model, judges it on the development text and saves it; the one step of such a run. It yields
-    Started, Validated (if there is development text), Saved and Ended. What is done is not done again."""
+    """Counts a task's model, validates it and saves it, as a single step. It yields Started, Validated (if there is
+    development text), Saved and Ended. A finished run is not repeated."""
     ranks = ranks or Ranks()
     name, _ = find_checkpoint(folder)
     if name is not None:
         before = load_checkpoint(folder, name)
         progress = before.progress
-        yield Started(progress.step, numbers_of(before.weights), "cpu", ranks.world, f"goes on from {name}")
-        yield _ended(progress, "it has been counted before")
+        yield Started(progress.step, numbers_of(before.weights), "cpu", ranks.world, f"resumes from {name}")
+        yield _ended(progress, "the model is already counted")
         return
     begun, progress = time.monotonic(), Progress()
 
@@ -52,7 +52,7 @@ def count(
     try:
         model = task.count(watch)
     except _InterruptionError:
-        yield Ended(0, "interrupted", "asked to stop while counting, which begins anew with --resume", None, 0, 0.0)
+        yield Ended(0, "interrupted", "asked to stop while counting, which starts over with --resume", None, 0, 0.0)
         return
     weights = weights_of(model)
     parameters = numbers_of(weights)
@@ -69,7 +69,7 @@ def count(
 
 
 def save_counted(folder: ModelFolder, weights: dict[str, Tensor], progress: Progress) -> str:
-    """Saves a model that is done as the one checkpoint of its folder, and gives its name."""
+    """Saves a finished model as the only checkpoint of its folder, and returns its name."""
     name = save_checkpoint(folder, Checkpoint(weights, {}, None, None, progress))
     folder.set_chosen(name, MODEL)
     folder.set_current(name)
@@ -77,7 +77,7 @@ def save_counted(folder: ModelFolder, weights: dict[str, Tensor], progress: Prog
 
 
 def numbers_of(weights: Mapping[str, Tensor]) -> int:
-    """How many numbers a counted model has learned, as trained ones have parameters: all that are no indices."""
+    """The number of parameters of a counted model: probabilities and back-off weights, not indices."""
     return sum(tensor.numel() for name, tensor in weights.items() if name.endswith(("log_probs", "back_offs")))
 
 

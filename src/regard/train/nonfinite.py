@@ -1,4 +1,4 @@
-"""Keeps watch over non-finite steps: the device skips them by itself, and here they are counted, late."""
+"""Detection of non-finite steps: the device skips them by itself; here their outcomes are read late and counted."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from regard.tasks.task import Task
 from regard.train.events import Step
 
 SETBACKS = 3
-"""Times that training goes back before it gives up, if it gets nowhere in between."""
+"""Rollbacks without a good validation in between before training gives up."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Unread:
 
     step: int
     position: CorpusPosition
-    """Before the step: its batches can be had again from there."""
+    """Before the step, to read its batches again."""
     micro_batches: int
     epoch: float
     """After the step."""
@@ -34,17 +34,17 @@ class Unread:
     count: int
     outcome: Tensor
     aside: float = 0.0
-    """Seconds that this sitting had spent on other things than steps."""
+    """Seconds spent on other things than steps since the last resume."""
 
 
 class Guard:
-    """Reads the outcomes of steps late, several at a time, because each reading waits for the device."""
+    """Reads the outcomes of steps late, several at a time, because each read waits for the device."""
 
     def __init__(self, every: int) -> None:
         self.every = every
-        """Steps between readings."""
+        """Steps between reads."""
         self.interrupted = False
-        """Whether some process was asked to stop."""
+        """Whether any process was asked to stop."""
         self._suspect: tuple[Step, Unread] | None = None
         self._unread: list[Unread] = []
 
@@ -55,7 +55,7 @@ class Guard:
         return len(self._unread) >= self.every
 
     def read(self, progress: Progress) -> Iterator[Step]:
-        """Everything watched since the last reading; `progress` learns of the time and of skipped steps."""
+        """The steps since the last read; updates the time and the skipped steps in `progress`."""
         unread, self._unread = self._unread, []
         outcomes = torch.stack([step.outcome for step in unread]).tolist() if unread else []
         for step, (loss, interruptions, seconds, norm, bad) in zip(unread, outcomes, strict=True):
@@ -70,17 +70,17 @@ class Guard:
             yield read
 
     def keep_batch(self, task: Task, folder: ModelFolder) -> Path:
-        """Writes what the model was given at the first of the non-finite steps, for a person to read."""
+        """Writes the batch of the first non-finite step to a file, for inspection."""
         assert self._suspect is not None, "only called after a non-finite step"
         first, read_late = self._suspect
         path = folder.bad_batches / f"step-{first.step}.json"
-        again = islice(task.batches(read_late.position), read_late.micro_batches)
+        batches = islice(task.batches(read_late.position), read_late.micro_batches)
         record = {
             "step": first.step,
             "loss": str(first.loss),
             "norm": str(first.norm),
             "rate": first.rate,
-            "batches": [task.describe_batch(batch) for batch, _ in again],
+            "batches": [task.describe_batch(batch) for batch, _ in batches],
         }
         try:
             folder.bad_batches.mkdir(exist_ok=True)
@@ -91,7 +91,7 @@ class Guard:
 
 
 def hopeless(step: int, rate: float, batch: Path) -> TrainingError:
-    """What a user is told when going back did not help."""
+    """The error when rolling back did not help."""
     return TrainingError(
         f"step {step}: loss or gradient stayed non-finite {SETBACKS + 1} times from the same checkpoint, "
         f"last at a rate of {rate:.3g}. Nothing non-finite was saved. The batch it began with is in {batch}; "

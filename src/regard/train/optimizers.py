@@ -1,7 +1,7 @@
-"""How gradients become updates. Ours can be told on the device, without asking the host, to skip a step.
+"""Optimizers that can skip a step on the device, without synchronizing with the host.
 
-The fused kernels of torch read `found_inf`, a tensor: where it is 1 they change neither weights nor state. Whether an
-optimizer's do is found out by trying (`obeys_found_inf`).
+The fused kernels of torch read a tensor `found_inf`: if it is 1 they change neither weights nor state. Whether those of
+an optimizer do is found by trying (`obeys_found_inf`).
 """
 
 from collections import defaultdict
@@ -26,10 +26,10 @@ class SGD(torch.optim.SGD):
         super().__init__(groups, lr=rate, momentum=momentum, fused=True)
         self.found_inf = torch.zeros(())
         for group in self.param_groups:
-            # torch's own decay goes through the momentum; ours must not, so that the recipe's sentence is true.
+            # torch's own weight decay goes through the momentum, so it is not decoupled.
             group["decay"], group["weight_decay"] = group["weight_decay"], 0.0
             if momentum:
-                # Made here, because the kernel would leave them unset if the first step of all were skipped.
+                # Initialized here, because the kernel would leave them unset if the first step were skipped.
                 self.state.update({tensor: {"momentum_buffer": torch.zeros_like(tensor)} for tensor in group["params"]})
 
     @torch.no_grad()
@@ -47,8 +47,8 @@ def adamw(groups: Groups, settings: Settings) -> Optimizer:
 
 
 def adam(groups: Groups, settings: Settings) -> Optimizer:
-    """Adam as it was (Kingma and Ba 2015): the penalty's gradient is scaled like any other, so that the weights of rare
-    words, whose gradients are small, are drawn to zero most."""
+    """The original Adam (Kingma and Ba 2015): the gradient of the L2 penalty is scaled like any other, so that the
+    weights of rare words, whose gradients are small, decay most."""
     betas = settings.beta1, settings.beta2
     return torch.optim.Adam(groups, lr=settings.rate, betas=betas, eps=settings.epsilon, fused=True)
 
@@ -64,15 +64,15 @@ def build_optimizer(model: nn.Module, settings: Settings) -> Optimizer:
     """The recipe's optimizer; matrices are decayed, vectors (biases, gains) are not."""
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     decayed = [parameter for parameter in parameters if parameter.dim() > 1]
-    kept = [parameter for parameter in parameters if parameter.dim() <= 1]
-    groups = [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": kept, "weight_decay": 0.0}]
+    others = [parameter for parameter in parameters if parameter.dim() <= 1]
+    groups = [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": others, "weight_decay": 0.0}]
     return OPTIMIZERS[settings.kind]([group for group in groups if group["params"]], settings)
 
 
 def obeys_found_inf(optimizer: Optimizer) -> bool:
-    """Whether a step changes neither weights nor state where `found_inf` is 1, tried on copies of a few tensors. The
+    """Whether a step with `found_inf` = 1 changes neither weights nor state, tried on copies of a few tensors. The
     fused kernels of CPUs and CUDA obey; those of Apple's MPS ignore it, and plain optimizers refuse it."""
-    # What torch's own GradScaler asks an optimizer before it gives it `found_inf`.
+    # torch's own GradScaler checks this before it sets `found_inf`.
     if not getattr(optimizer, "_step_supports_amp_scaling", False):
         return False
     groups = [
@@ -111,15 +111,15 @@ def optimizer_state(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]
 
 
 def put_optimizer_state(model: nn.Module, optimizer: Optimizer, state: dict[str, Tensor], where: str) -> None:
-    """Puts a saved state in place of the present one."""
+    """Replaces the optimizer's state by a saved one."""
     parameters = dict(model.named_parameters())
     optimizer.state.clear()
     for key, value in state.items():
         name, _, entry = key.rpartition("/")
         if name not in parameters or value.shape not in (parameters[name].shape, ()):
             raise ModelError(f"{where}: the optimizer's {key!r} does not fit the model; the recipe must have changed")
-        kept = cast(dict[str, Tensor], optimizer.state[parameters[name]])
-        kept[entry] = value.to(parameters[name].device, copy=True)
+        own = cast(dict[str, Tensor], optimizer.state[parameters[name]])
+        own[entry] = value.to(parameters[name].device, copy=True)
     trained = {name: parameter for name, parameter in parameters.items() if parameter.requires_grad}
     entries = {name: len(optimizer.state.get(parameter, {})) for name, parameter in trained.items()}
     for name, count in entries.items():

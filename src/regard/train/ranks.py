@@ -1,4 +1,4 @@
-"""Several processes that train as one: who I am among them, and the few things they must agree on.
+"""Training with several processes: ranks and their communication.
 
 torchrun --nproc-per-node 2 -m regard train my.toml --out runs/mine
 """
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Ranks:
-    """One of `world` processes; rank 0 leads: it alone writes and speaks."""
+    """One of `world` processes; rank 0 leads: only it writes files and messages."""
 
     rank: int = 0
     world: int = 1
@@ -31,12 +31,12 @@ class Ranks:
         return self.rank == 0
 
     def sum(self, tensor: Tensor) -> None:
-        """Adds up a tensor over all processes, in place."""
+        """Sums a tensor over all processes, in place."""
         if self.world > 1:
             dist.all_reduce(tensor)
 
     def agree(self, value: T) -> T:
-        """The leader's value, for all."""
+        """Broadcasts the leader's value."""
         if self.world == 1:
             return value
         box = [value]
@@ -44,7 +44,7 @@ class Ranks:
         return box[0]
 
     def gather(self, value: T) -> list[T]:
-        """Everybody's values in order of rank, for all."""
+        """The values of all processes by rank, on every process."""
         if self.world == 1:
             return [value]
         box: list[Any] = [None] * self.world
@@ -53,8 +53,8 @@ class Ranks:
 
     @contextmanager
     def leader_first(self) -> Iterator[None]:
-        """The leader runs the block before the others do, who then find what it left on disk. What a user did wrong is
-        told once, by the leader: the others leave without a word."""
+        """The leader runs the block first; the others then find its results on disk. Only the leader reports a user's
+        error; the others exit silently."""
         if self.leads:
             try:
                 yield
@@ -70,7 +70,7 @@ class Ranks:
 
 @contextmanager
 def joined_ranks(device: torch.device) -> Iterator[tuple[Ranks, torch.device]]:
-    """Joins the processes that torchrun started, if it did, and gives each its own device while the block runs."""
+    """Joins the processes started by torchrun, if any, and gives each its own device while the block runs."""
     world = int(os.environ.get("WORLD_SIZE", "1"))
     if world == 1:
         yield Ranks(), device

@@ -1,9 +1,9 @@
-"""One recipe, trained once for each of several seeds: how good it is, and how much of that is luck.
+"""Training a recipe with several seeds, for the mean and the spread of its scores.
 
-recipe.toml          what is repeated
+repeated.toml        the recipe
 seed-1/              the model of each seed, an ordinary model folder …
 seed-1/results.json  … with its scores, written when it has been trained and evaluated
-results.json         mean, standard deviation and range of every score over the seeds that are finished
+results.json         mean, standard deviation and range of every score over the finished seeds
 """
 
 import json
@@ -27,7 +27,7 @@ from regard.train.session import run
 from regard.train.starting import check_same_run
 
 FREE = ("seed", "data.train", "data.dev", "data.test", "train.device", "train.keep", "train.log_every")
-"""Settings that may change between seeds without making their scores incomparable; files are told by their content."""
+"""Settings that may differ between comparable seeds; files are compared by content."""
 RESULTS = "results.json"
 
 
@@ -39,7 +39,7 @@ class Spread:
     values: tuple[float, ...]
     """In the order of the seeds."""
     signatures: tuple[str, ...]
-    """One, or several if the seeds were not judged alike."""
+    """One, or several if the seeds were not evaluated in the same way."""
 
     @property
     def mean(self) -> float:
@@ -62,10 +62,10 @@ class Spread:
 
 @dataclass(frozen=True)
 class Results:
-    """What is known after some or all of the seeds."""
+    """The scores of the finished seeds."""
 
     seeds: tuple[int, ...]
-    """The finished ones."""
+    """Finished seeds."""
     unfinished: tuple[int, ...]
     spreads: Mapping[HeldOut, tuple[Spread, ...]]
     """The scores on each split."""
@@ -83,7 +83,7 @@ class Repeat:
             raise UsageError("repeat runs in one process; with torchrun, use `regard train --set seed=N` for each seed")
 
     def run(self, *, resume: bool = False, say: Callable[[str], None] = print) -> Results:
-        """Trains and evaluates the seeds that are not finished, until all are or a signal comes."""
+        """Trains and evaluates the unfinished seeds, until all are finished or a signal arrives."""
         self._begin(resume)
         for place, seed in enumerate(self.seeds, start=1):
             if self._is_finished(seed):
@@ -110,14 +110,14 @@ class Repeat:
         return Results(finished, tuple(seed for seed in self.seeds if seed not in finished), spreads)
 
     def _begin(self, resume: bool) -> None:
-        """Takes the folder, or goes on in it if it holds the same."""
+        """Creates the folder, or checks that it holds the same run."""
         before = self.out / "repeated.toml"
         if self.out.exists() and not self.out.is_dir():
             raise UsageError(f"{self.out}: is a file, but the seeds need a folder; choose another --out")
         if before.exists() and not resume:
             raise UsageError(
                 f"{self.out}: something was repeated here already; "
-                "go on with it by --resume, choose another --out, or delete the folder"
+                "continue it with --resume, choose another --out, or delete the folder"
             )
         if before.exists():
             check_same_run(read_recipe(before, saved=True), self.recipe, self.out, FREE)
@@ -133,7 +133,7 @@ class Repeat:
             raise UsageError(f"{self.out}: cannot be written: {error.strerror}; choose another --out") from None
 
     def _finish(self, seed: int, say: Callable[[str], None]) -> bool:
-        """Trains a seed if that is still to do, and evaluates it; False if we were asked to stop."""
+        """Trains a seed if necessary, and evaluates it; False if we were asked to stop."""
         folder, recipe = self.folder(seed), self.recipes[seed]
         record = self._record(seed)
         if not record:
@@ -143,7 +143,7 @@ class Repeat:
             record = {"seed": seed, "steps": ended.step, "seconds": ended.seconds, "ended": ended.reason, "scores": {}}
         self._refuse_other_text(seed)
         for split in self.splits:
-            # The test text is looked at once for each seed, however often the command is called.
+            # Each seed is evaluated on the test text once, however often the command is called.
             if split not in record["scores"]:
                 scores = scores_of(folder, recipe, split)
                 record["scores"][split] = [asdict(score) for score in scores]
@@ -152,7 +152,7 @@ class Repeat:
         return True
 
     def _refuse_other_text(self, seed: int) -> None:
-        """Scores of models that were trained on different files have no mean; generated corpora are the seed's own."""
+        """Refuses to average scores of models trained on different files; generated corpora depend on the seed."""
         if self.recipe.data.is_generated:
             return
         texts = {other: self.folder(other) / FINGERPRINT for other in self.seeds if self._record(other)}
@@ -165,7 +165,7 @@ class Repeat:
                 )
 
     def _record(self, seed: int) -> dict[str, Any]:
-        """What is known of a seed; nothing if it has not been trained to its end."""
+        """The results of a seed; empty if its training has not ended."""
         path = self.folder(seed) / RESULTS
         if not path.exists():
             return {}
@@ -223,7 +223,7 @@ def _refuse_seeds(seeds: Sequence[int]) -> None:
 
 
 def _spreads(seeds: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[Spread, ...]:
-    """The scores of each seed, turned into the seeds of each score."""
+    """Transposes the scores of each seed."""
     found = []
     for scores in zip(*seeds, strict=True):
         signatures = tuple(dict.fromkeys(str(score["signature"]) for score in scores))

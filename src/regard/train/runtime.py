@@ -1,5 +1,5 @@
-"""How a step is executed: on which device, in which precision, over how many processes. The loop reads the same in
-all cases; another way of executing a step is another class with the method `run` (`captured.py`)."""
+"""Eager execution of a step on any device, in any precision, over any number of processes; `captured.py` has another
+runner with the same interface."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -21,15 +21,15 @@ from regard.train.optimizers import Optimizer, obeys_found_inf, set_rate
 from regard.train.ranks import Ranks
 
 Carry = Mapping[str, Tensor] | None
-"""State that goes on from one batch into the next, by name, so that it can be saved; None for most tasks."""
+"""Named state carried over from one batch to the next, and saved; None for most tasks."""
 
 
 def seed_step(seed: int, step: int, rank: int) -> None:
-    """Sets torch's generators as a function of where the run stands, so that there is no state to save and none to
-    lose. Ranks differ, or their rows would share dropout masks."""
+    """Seeds torch's generators as a function of the step, so that there is no generator state to save. Ranks differ, or
+    their rows would share dropout masks."""
     digest = hashlib.blake2b(f"{seed} {step} {rank}".encode(), digest_size=8).digest()
     number = int.from_bytes(digest, "big") >> 1
-    # What `torch.manual_seed` does, but for kinds of devices that nobody uses: they cost it half a millisecond.
+    # `torch.manual_seed` without unused kinds of devices, which take half a millisecond.
     torch.default_generator.manual_seed(number)
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.manual_seed_all(number)
@@ -39,11 +39,11 @@ def seed_step(seed: int, step: int, rank: int) -> None:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is known about a step before it is done."""
+    """The inputs of a step besides its batches."""
 
     step: int
     count: int
-    """Targets of all micro-batches, over all processes: what the gradient is divided by."""
+    """Targets of all micro-batches and processes: the divisor of the gradient."""
     rate: float
     interrupted: bool
     """Whether this process was asked to stop."""
@@ -52,7 +52,7 @@ class Plan:
 
 
 class StepRunner:
-    """Executes steps eagerly: one operation after another, as the code says them."""
+    """Executes steps eagerly."""
 
     def __init__(
         self,
@@ -66,26 +66,26 @@ class StepRunner:
         self.task, self.model, self.optimizer, self.average = task, model, optimizer, average
         self.device, self.ranks, self.settings = device, ranks, task.recipe.train
         self.news: list[str] = []
-        """What a person should be told about how steps are executed, a line each; whoever tells it empties the list."""
+        """Messages for the user about how steps are executed; the reader empties the list."""
         self.parts: CompiledParts | None = None
-        """Parts of the model that are compiled, if any are."""
+        """Compiled parts of the model, if any."""
         self.pieces = Pieces()
         self._carries = False
         self._taps = [module for module in model.modules() if isinstance(module, Tap)]
         self._said: set[str] = set()
         trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.gradients = Gradients(trained, extras=3)
-        # What a step must know, and its outcome, are always at the same places, as a captured step needs it.
+        # Inputs and outcome of a step have fixed addresses, which a captured step needs.
         self.known = self.gradients.everything.new_zeros(4)
         self.outcome = self.gradients.everything.new_zeros(5)
         self.bad = torch.zeros((), device=device)
         self.skips = obeys_found_inf(optimizer)
-        """Whether the optimizer skips a step by itself where `found_inf` is 1; otherwise the host waits and decides."""
+        """Whether the optimizer skips a step by itself if `found_inf` is 1; otherwise the host waits and decides."""
         if self.skips:
             optimizer.found_inf = self.bad  # type: ignore[attr-defined]
 
     def run(self, micro_batches: Sequence[Batch], plan: Plan, carry: Carry) -> tuple[Tensor, Carry]:
-        """Does one step and returns, still on the device, its outcome (loss, interruptions, seconds, norm, bad), and
+        """Runs one step and returns, still on the device, its outcome (loss, interruptions, seconds, norm, bad), and
         the carry. Nothing here waits for the device, if the optimizer's kernels skip bad steps by themselves."""
         if self.ranks.world > 1:
             micro_batches = [batch.rows(self.ranks.rank, self.ranks.world) for batch in micro_batches]
@@ -99,26 +99,26 @@ class StepRunner:
         return self.outcome.clone(), carry
 
     def _gather(self, batches: Sequence[Batch], plan: Plan, carry: Carry) -> Carry:
-        """The gradient of this process's batches, begun anew as often as something stands in the way that can be
-        removed: a batch too large for the device, or a compiler that fails."""
+        """Computes the gradient of this process's batches; retries after a failure that can be worked around: a batch
+        too large for the device, or an error of the compiler."""
         while True:
             try:
                 return self._attempt(batches, plan, carry)
             except torch.OutOfMemoryError:
-                # State that is carried belongs to all rows of a batch.
+                # A carry belongs to all rows of a batch, so they cannot be split.
                 if carry is not None or self._carries or not self.pieces.lower(self._trying):
                     raise
                 self._say(
                     f"the device's memory does not hold a micro-batch with {self._trying.count:,} targets at once"
-                    f"{self._sizes()}; from step {plan.step} on such ones are done in halves: the gradient is the "
-                    "same, it takes longer"
+                    f"{self._sizes()}; from step {plan.step} on such batches are split: the gradient is the "
+                    "same, but it takes longer"
                 )
             except RuntimeError as error:
                 if self.parts is None:
                     raise
                 self.parts = None
                 self._say(f"{PLAIN}: {first_line(error)}")
-            # Here, where nothing of the failed attempt is held by its exception any more.
+            # Outside the except block, where the exception no longer holds memory of the failed attempt.
             self.recover()
 
     def _attempt(self, batches: Sequence[Batch], plan: Plan, carry: Carry) -> Carry:
@@ -130,10 +130,10 @@ class StepRunner:
             for piece in pieces:
                 self._trying = piece
                 carry = self.learn(piece, carry)
-                # Before the first step nobody knows that there will be a carry.
+                # Before the first step it is unknown whether there will be a carry.
                 self._carries = self._carries or carry is not None
                 if self._carries and len(pieces) > 1:
-                    raise torch.OutOfMemoryError("a batch whose state is carried on is not done in halves")
+                    raise torch.OutOfMemoryError("a batch whose state is carried over cannot be split")
         return carry
 
     def _sizes(self) -> str:
@@ -141,11 +141,11 @@ class StepRunner:
         return f" ({sizes})" if sizes else ""
 
     def recover(self) -> None:
-        """Makes room for another attempt."""
+        """Frees memory for another attempt."""
         release_memory(self.device)
 
     def learn(self, batch: Batch, carry: Carry) -> Carry:
-        """Adds the loss and the gradient of a micro-batch to what there is."""
+        """Accumulates the loss and the gradient of a micro-batch."""
         parts = self.parts if self.parts is not None and self.parts.fit(batch) and not self.watched else None
         with nullcontext() if parts is None else parts.used():
             with precision(self.settings, self.device):
@@ -157,11 +157,11 @@ class StepRunner:
 
     @property
     def watched(self) -> bool:
-        """Whether somebody looks at what passes through the model."""
+        """Whether a tap of the model is in use."""
         return any(tap.watched for tap in self._taps)
 
     def update(self) -> None:
-        """Changes the weights, unless the loss or the gradient is not finite; the device decides if it can."""
+        """Updates the weights, unless the loss or the gradient is not finite; the device decides if it can."""
         norm = self.gradients.norm()
         self.bad.copy_(~(norm.isfinite() & self.gradients.extras[0].isfinite()))
         if self.settings.clip:
@@ -171,30 +171,30 @@ class StepRunner:
         self.outcome.copy_(torch.stack((*self.gradients.extras, norm, self.bad.to(norm.dtype))))
 
     def restart(self) -> None:
-        """To be called when the optimizer's state was replaced by another."""
+        """Must be called after the optimizer's state was replaced."""
 
     def sum_up(self) -> str:
-        """How steps have been executed so far, in words; nothing, if there is nothing to say."""
+        """A line on how steps have been executed so far; may be empty."""
         return ""
 
     def sent(self, tensor: Tensor) -> Tensor:
-        """A tensor on the device, without waiting for it where that is safe."""
+        """Copies a tensor to the device, asynchronously where that is safe."""
         return sent(tensor, self.device)
 
     def _say(self, line: str) -> None:
-        """Once is enough."""
+        """Adds a message, once."""
         if line not in self._said:
             self._said.add(line)
             self.news.append(line)
 
     def _tell(self, plan: Plan) -> None:
-        """Puts what a step must know where it looks for it."""
-        # Only one process may say what time it is, since all that they say is added up.
+        """Writes the inputs of a step into its buffers."""
+        # Only one process may give the time, since the values of all are summed.
         seconds = plan.seconds if self.ranks.leads else 0.0
         numbers = torch.tensor([max(plan.count, 1), plan.interrupted, seconds, plan.rate], dtype=self.known.dtype)
         self.known.copy_(self.sent(numbers))
         self.gradients.extras[1:].copy_(self.known[1:3])
-        # A captured update reads the rate from the device; the CPU's kernels and plain optimizers want a number.
+        # A captured update reads the rate from the device; the CPU's kernels and plain optimizers need a number.
         set_rate(self.optimizer, self.known[3] if captures(self.device) and self.skips else plan.rate)
 
 
@@ -203,6 +203,6 @@ def first_line(error: Exception) -> str:
 
 
 def precision(settings: Training, device: torch.device) -> AbstractContextManager[None]:
-    """Matrix products in the recipe's number format; weights and sums stay in float32."""
+    """Matrix products in the recipe's precision; weights and sums stay in float32."""
     mixed = settings.precision == "bfloat16" or (settings.precision == "auto" and prefers_bfloat16(device))
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=mixed)

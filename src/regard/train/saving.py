@@ -1,4 +1,4 @@
-"""Keeps a run on disk: which checkpoint is current, which is chosen, which may go. Only the leading process writes."""
+"""Saves and restores the checkpoints of a run. Only the leading process writes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,30 +28,30 @@ from regard.train.ranks import Ranks
 
 
 class Keeper:
-    """The folder of a run, as the loop sees it. Every process calls every method.
+    """The checkpoints of a run: which is current, which is chosen, which are deleted. Every process calls every method.
 
-    With `beside`, a checkpoint is written while training goes on; `settle` waits until it is on disk.
+    With `background`, a checkpoint is written in a thread; `settle` waits until it is on disk.
     """
 
-    def __init__(self, folder: ModelFolder, settings: Training, ranks: Ranks, *, beside: bool = False) -> None:
+    def __init__(self, folder: ModelFolder, settings: Training, ranks: Ranks, *, background: bool = False) -> None:
         self.folder, self.settings, self.ranks = folder, settings, ranks
-        self._beside = Background() if beside else None
+        self._background = Background() if background else None
 
     def find(self) -> tuple[str | None, list[str]]:
-        """The checkpoint to resume from, None in a new run, and what is wrong with newer ones."""
+        """The checkpoint to resume from (None in a new run), and error messages for newer ones."""
         found: tuple[str | None, list[str]] = (None, [])
         if self.ranks.leads and self.folder.checkpoints.is_dir():
             self.folder.sweep()
             found = find_checkpoint(self.folder)
         name, complaints = self.ranks.agree(found)
         if name is None and complaints:
-            # Each may advise to go on from an intact one, of which there is none.
+            # Each may advise to continue from an intact checkpoint, but there is none.
             plain = [complaint.removesuffix(f"; {self.folder.advice()}") for complaint in complaints]
             raise ModelError("\n".join(["no checkpoint of this run is intact:", *plain, self.folder.last_resort()]))
         return name, complaints
 
     def resume(self, learner: Learner, name: str) -> Progress:
-        """Puts a checkpoint into the learner, and mends the pointers if what they name is gone."""
+        """Restores the learner from a checkpoint, and repairs `chosen` if its weights are gone."""
         checkpoint = load_checkpoint(self.folder, name)
         learner.restore(checkpoint, self.folder.checkpoints / name)
         progress = checkpoint.progress
@@ -60,7 +60,7 @@ class Keeper:
                 try:
                     load_weights(self.folder.path)
                 except ModelError:
-                    # The best is lost; this one takes its place until a validation finds a better one.
+                    # The best is lost; this one replaces it until the next improvement.
                     progress.best = None
                     self.folder.set_chosen(name, checkpoint.used)
                 self.folder.set_current(name)
@@ -68,17 +68,17 @@ class Keeper:
         return progress
 
     def save(self, learner: Learner, progress: Progress, *, improved: bool = False, regular: bool = False) -> Path:
-        """Saves a checkpoint and makes it current; also chosen if it is the best, or nothing has been judged yet.
-        One that is saved in the regular course, at a validation, may enter the average of the last checkpoints."""
-        self.settle()  # so that there is never more than one in memory, and names are free that look so
+        """Saves a checkpoint and makes it current; also chosen if it is the best or nothing has been validated yet. A
+        `regular` one, saved at a validation, may enter the average of the last checkpoints."""
+        self.settle()  # at most one checkpoint in memory, and its name is no longer free
         checkpoint = learner.capture(progress)
         name = self.ranks.agree(self.folder.free_name("step", progress.step))
         if regular and self.settings.average.checkpoints:
             progress.validated = [*progress.validated, name][-self.settings.average.checkpoints :]
         if self.ranks.leads:
             store = partial(self._store, name, chosen=improved or progress.best is None)
-            if self._beside:
-                self._beside.begin(partial(store, checkpoint.copy()))
+            if self._background:
+                self._background.begin(partial(store, checkpoint.copy()))
             else:
                 store(checkpoint)
         return self.folder.checkpoints / name
@@ -86,25 +86,25 @@ class Keeper:
     def _store(self, name: str, checkpoint: Checkpoint, *, chosen: bool) -> None:
         save_checkpoint(self.folder, checkpoint)
         with self._writing(f"checkpoint {name}"):
-            # First chosen, then current: if we are killed in between, resuming does this step again.
+            # First chosen, then current: if we are killed in between, resuming repeats this step.
             if chosen:
                 self.folder.set_chosen(name, checkpoint.used)
             self.folder.set_current(name)
             prune(self.folder, self.settings.keep, checkpoint.progress.validated)
 
     def settle(self, *, wait: bool = True) -> None:
-        """Waits until what was saved is on disk, and raises what hindered that; without `wait`, only if it is known."""
-        if self._beside:
-            self._beside.settle(wait=wait)
+        """Waits until the last checkpoint is on disk, and raises its error; without `wait`, only if it has failed."""
+        if self._background:
+            self._background.settle(wait=wait)
 
     def close(self) -> None:
-        """Waits until nothing is being written any more, and raises what hindered that."""
-        if self._beside:
-            self._beside.close()
+        """Waits until the last checkpoint is on disk, raises its error, and stops the thread."""
+        if self._background:
+            self._background.close()
 
     def go_back(self, learner: Learner, progress: Progress) -> Progress:
-        """Puts the last good checkpoint into the learner, with half the rate, and saves it so, in case we are killed.
-        What was saved after it goes, but for the best."""
+        """Restores the learner from the last good checkpoint, with half the rate, and saves that at once, in case we
+        are killed. Deletes later checkpoints, except the best."""
         self.settle()
         name, complaints = self.ranks.agree(find_checkpoint(self.folder, good=True) if self.ranks.leads else (None, []))
         if name is None:
@@ -116,7 +116,7 @@ class Keeper:
             earlier,
             rate_factor=earlier.rate_factor / 2,
             setbacks=earlier.setbacks + 1,
-            # What was found out in the meantime stays true.
+            # Not rolled back.
             seconds=progress.seconds,
             skipped=progress.skipped,
             best=progress.best,
@@ -132,7 +132,8 @@ class Keeper:
         return restored
 
     def average(self, progress: Progress) -> str | None:
-        """Averages the last checkpoints into the final model and chooses it; its name, or None if that is off."""
+        """Averages the last checkpoints into the final model and chooses it; returns its name, or None if that is
+        off."""
         name = None
         if self.ranks.leads and self.settings.average.checkpoints and progress.validated:
             file = AVERAGE if self.settings.average.decay else MODEL

@@ -1,4 +1,4 @@
-"""How the learning rate goes over the run, as a share of its peak: pure functions of where the run stands."""
+"""Schedules of the learning rate, as a share of its peak: pure functions of the progress."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -11,14 +11,14 @@ from regard.recipe import Schedule, Training, names
 
 @dataclass(frozen=True)
 class Moment:
-    """What a schedule may depend on."""
+    """The inputs of a schedule."""
 
     step: int
-    """The step about to be done, from 1."""
+    """The next step, from 1."""
     horizon: int = 0
-    """The step at which a cosine schedule arrives at its floor."""
+    """The step at which a cosine schedule reaches its floor."""
     lowerings: int = 0
-    """How often validation has stopped improving, for the plateau schedule."""
+    """How often the plateau schedule has lowered the rate."""
 
 
 def constant(schedule: Schedule, moment: Moment) -> float:
@@ -39,7 +39,7 @@ def cosine(schedule: Schedule, moment: Moment) -> float:
 
 
 def plateau(schedule: Schedule, moment: Moment) -> float:
-    """Lower by a factor each time that validation stopped improving."""
+    """Lower by a factor each time validation stopped improving."""
     return max(schedule.factor**moment.lowerings, schedule.floor)
 
 
@@ -47,7 +47,7 @@ SCHEDULES: Mapping[str, Callable[[Schedule, Moment], float]] = names.SCHEDULES
 
 
 def share_of_peak(schedule: Schedule, moment: Moment) -> float:
-    """The schedule after its warm-up, in which the rate rises linearly and reaches the peak at step `warmup`."""
+    """The schedule with its linear warm-up, which ends at step `warmup`."""
     rising = min(1.0, moment.step / schedule.warmup) if schedule.warmup else 1.0
     return rising * SCHEDULES[schedule.kind](schedule, moment)
 
@@ -59,7 +59,7 @@ def rate_of(settings: Training, progress: Progress) -> float:
 
 
 def horizon(settings: Training, batches_in_pass: int) -> int:
-    """The step at which a cosine schedule arrives: the first of the recipe's limits in steps and epochs."""
+    """The step at which a cosine schedule reaches its floor: the first of the recipe's limits in steps and epochs."""
     limits = [settings.steps] if settings.steps else []
     if settings.epochs:
         limits.append(math.ceil(batches_in_pass * settings.epochs / settings.accumulate))
@@ -67,11 +67,11 @@ def horizon(settings: Training, batches_in_pass: int) -> int:
 
 
 def needs_count(settings: Training) -> bool:
-    """Whether the schedule must know how many batches a pass has."""
+    """Whether the schedule needs the number of batches in a pass."""
     return settings.schedule.kind == "cosine" and settings.epochs > 0
 
 
 def count_pass(batches: Iterator[tuple[Any, Any]]) -> int:
-    """Batches in the first pass, found by going through them once without training; the run's progress keeps the
-    number, so that a resumed run has the same schedule. (Sampled subwords make other passes a little different.)"""
+    """Counts the batches of the first pass without training; saved in the progress, so that a resumed run has the same
+    schedule. (With sampled subwords, other passes differ slightly.)"""
     return next(number for number, (_, position) in enumerate(batches, start=1) if position.epoch)

@@ -1,4 +1,4 @@
-"""A whole run: the folder it lives in, the processes that share it, the signals that end it, the records it leaves."""
+"""A training run with its folder, processes, signal handling and records."""
 
 import sys
 from collections.abc import Callable
@@ -34,9 +34,8 @@ def run(
     """Prepares the data of a recipe (or of a recipe file, or a built-in recipe's name) and trains in the folder `out`
     until the recipe or a signal ends it.
 
-    A new run needs a folder without a model; with `resume`, the run that is there goes on, or a new one begins if none
-    has yet. The reporter is told every event, what was found in the data (`Prepared`) among them; if none is given, a
-    person is, on standard error.
+    A new run needs a folder without a model; with `resume`, an existing run continues, or else a new one starts. The
+    reporter gets every event, with what was found in the data (`Prepared`); by default they are shown on standard error.
     """
     recipe = read_recipe(recipe) if isinstance(recipe, str | Path) else recipe
     if not isinstance(recipe, Recipe):
@@ -70,8 +69,8 @@ def run_task(
     ranks: Ranks | None = None,
     device: torch.device | None = None,
 ) -> Ended:
-    """The same for a task that `prepare` makes, given the folder. Of several processes, the leading one prepares
-    first, and it alone writes and reports."""
+    """The same for a task that `prepare` makes, given the folder. Of several processes, the leading one prepares first,
+    and only it writes and reports."""
     ranks, folder = ranks or Ranks(), ModelFolder(out)
     if not ranks.leads:
         with ranks.leader_first():
@@ -82,7 +81,7 @@ def run_task(
             folder.check_may_train(resume)
             lock.enter_context(folder.locked())
             task = prepare(out, ranks)
-            _write_down(task, folder)
+            _save_task(task, folder)
         metrics = MetricsFile(folder, task.recipe.train.log_every)
         with nullcontext(reporter) if reporter else reporting(task.recipe, out) as tell:
             return _follow(task, folder, ranks, device, [metrics, tell])
@@ -96,11 +95,11 @@ def _follow(
             events = count(task, folder, ranks=ranks, interrupted=asked)
         else:
             events = train(task, folder, ranks=ranks, device=device, interrupted=asked)
-        # Closed before the folder is unlocked, even if a listener fails: a checkpoint may still be on its way to disk.
+        # Closed before the folder is unlocked, even if a listener fails: a checkpoint may still be being written.
         with closing(events):
             for event in events:
                 if isinstance(event, Ended) and event.reason == "interrupted":
-                    # Another process may have been asked instead of this one.
+                    # The signal may have been sent to another process.
                     event = replace(event, signal=asked.signal or SIGINT)
                 for listener in listeners:
                     listener(event)
@@ -110,20 +109,20 @@ def _follow(
 
 
 def _refuse_other_settings(recipe: Recipe, folder: ModelFolder) -> None:
-    """Before the data is prepared, where a changed setting would look like changed text."""
-    if folder.goes_on:
-        # A model to start from brings its own tokens, whatever the recipe says of them.
+    """Called before the data is prepared, where a changed setting would look like changed text."""
+    if folder.can_resume:
+        # A model to start from brings its own tokenizer, which overrides the recipe's.
         free = (*FREE, "tokens.") if recipe.train.start_from or recipe.train.start.model else FREE
         check_same_run(read_recipe(folder.recipe, saved=True), recipe, folder.path, free)
 
 
-def _write_down(task: Task, folder: ModelFolder) -> None:
-    """Writes what a model needs besides weights."""
-    if folder.goes_on:
+def _save_task(task: Task, folder: ModelFolder) -> None:
+    """Writes the recipe and the files of the task."""
+    if folder.can_resume:
         check_same_run(read_recipe(folder.recipe, saved=True), task.recipe, folder.path)
     try:
-        if not folder.goes_on:
+        if not folder.can_resume:
             task.save(folder.path)
         folder.write_recipe(task.recipe)
     except OSError as error:
-        raise cannot_write(folder, "what the model needs besides weights", error) from error
+        raise cannot_write(folder, "the recipe or a file of the task", error) from error

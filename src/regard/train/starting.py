@@ -1,4 +1,4 @@
-"""How a run begins: with a new model, with another model's weights, or where it was left."""
+"""Starting a run: with a new model, from another model's weights, or from a checkpoint."""
 
 from pathlib import Path
 
@@ -16,15 +16,15 @@ FREE = (
     *("train.steps", "train.epochs", "train.minutes", "train.validation.patience", "train.validation.target"),
     *("train.device", "train.capture", "train.keep", "train.log_every", "train.bad_steps"),
 )
-"""Settings that may change when a run is resumed: where it ends, where it runs, how data files are spelled."""
+"""Settings that may change when a run is resumed: limits, device, paths of data files."""
 
 
 def begin(task: Task, learner: Learner, keeper: Keeper) -> tuple[Progress, str, bool]:
-    """The progress to go on from, what was begun with in words, and whether it is a new run."""
+    """The progress to continue from, a message about what the run starts from, and whether it is new."""
     name, complaints = keeper.find()
     if name is not None:
         progress = keeper.resume(learner, name)
-        return progress, "\n".join([*complaints, f"goes on from {name}, after step {progress.step}"]), False
+        return progress, "\n".join([*complaints, f"resumes from {name}, after step {progress.step}"]), False
     progress, other = Progress(), task.recipe.train.start_from
     if needs_count(task.recipe.train):
         progress.batches_in_pass = count_pass(task.batches(progress.position))
@@ -34,7 +34,7 @@ def begin(task: Task, learner: Learner, keeper: Keeper) -> tuple[Progress, str, 
     said, start = learner.start_new(task), task.recipe.train.start
     if start.model:
         _start_from_parts(learner, task.recipe, start)
-        said.append(f"begins with {', '.join(start.parts)} of {start.model}; all else is new")
+        said.append(f"begins with {', '.join(start.parts)} of {start.model}; everything else is new")
         return progress, "\n".join(said), True
     return progress, "\n".join([*said, "begins with new weights"]), True
 
@@ -50,7 +50,7 @@ def _start_from_parts(learner: Learner, recipe: Recipe, start: Starting) -> None
 
 
 def _differences(ours: Recipe, theirs: AnyRecipe, parts: list[str]) -> list[str]:
-    """Settings of both models that differ: of their encoders, if nothing else is taken over."""
+    """Settings that differ between both models, or their encoders if only these are copied."""
     tables = [getattr(recipe, "model", None) for recipe in (ours, theirs)]
     if all(part.startswith("encoder") for part in parts):
         tables = [getattr(table, "source_encoder", table) for table in tables]
@@ -58,8 +58,8 @@ def _differences(ours: Recipe, theirs: AnyRecipe, parts: list[str]) -> list[str]
 
 
 def check_same_run(before: AnyRecipe, now: AnyRecipe, where: Path, free: tuple[str, ...] = FREE) -> None:
-    """Refuses to resume a run with a recipe by which it would have gone otherwise from the start; settings whose names
-    begin with one of `free` do not count."""
+    """Refuses to resume a run with a recipe that would give another result; settings whose names begin with one of
+    `free` may differ."""
     for name in (setting.name for setting in settings()):
         was, is_now = _setting(before, name), _setting(now, name)
         if was != is_now and not name.startswith(free):
@@ -70,7 +70,7 @@ def check_same_run(before: AnyRecipe, now: AnyRecipe, where: Path, free: tuple[s
 
 
 def _setting(recipe: AnyRecipe, name: str) -> object:
-    """The value of a setting by its dotted name; None where the recipe's kind of model has no such setting."""
+    """The value of a setting by its dotted name; None if the recipe has no such setting."""
     value: object = recipe
     for part in name.split("."):
         value = getattr(value, part, None)

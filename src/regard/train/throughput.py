@@ -1,4 +1,4 @@
-"""Steps summed up: the mean loss, and how fast it goes."""
+"""Summaries of steps: mean loss and throughput."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from regard.train.events import Step
 
 @dataclass(frozen=True)
 class Summary:
-    """What the steps since the last summary were like."""
+    """A summary of the steps since the last one."""
 
     step: int
     epoch: float
@@ -20,13 +20,13 @@ class Summary:
     rate: float
     """Of the last step."""
     targets_per_second: float
-    """While steps were done; validating and saving do not count."""
+    """Without the time of validating and saving."""
     skipped: int
     seconds: float
 
 
 class Throughput:
-    """Takes steps, gives summaries."""
+    """Collects steps and summarizes them."""
 
     def __init__(self) -> None:
         self._steps: list[Step] = []
@@ -37,15 +37,15 @@ class Throughput:
 
     @property
     def has_steps(self) -> bool:
-        """Whether there is anything to sum up."""
+        """Whether there is anything to summarize."""
         return bool(self._steps)
 
     def sum_up(self) -> Summary:
-        """Of the steps since the last time; there must be one."""
+        """Summarizes the steps since the last call; there must be at least one."""
         steps, self._steps = self._steps, []
         last, before = steps[-1], self._before
         self._before = now = last.seconds - last.aside
-        # The first summary of a sitting does not know when its first step began, and leaves that step out.
+        # The start time of the very first step is unknown, so it is left out.
         timed = steps if before is not None else steps[1:]
         seconds = now - (before if before is not None else steps[0].seconds - steps[0].aside)
         good = [step for step in steps if not step.skipped]
@@ -63,6 +63,6 @@ class Throughput:
 
 
 def share_done(settings: Training, step: int, epoch: float, seconds: float) -> float:
-    """How much of the run is over by the nearest of its limits; 0 if only validation can end it."""
+    """The share of the run that is done, by the first of its limits; 0 if only validation can end it."""
     limits = (settings.steps, step), (settings.epochs, epoch), (settings.minutes * 60, seconds)
     return min(1.0, max((done / limit for limit, done in limits if limit), default=0.0))

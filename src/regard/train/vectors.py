@@ -1,7 +1,7 @@
-"""A run that learns word vectors: the folder it lives in, the signals that end it, the records it leaves.
+"""A run that learns word vectors, with its folder, signal handling and records.
 
-The folder holds the vectors (see `regard.vectors.native`), recipe.toml, format.json, metrics.jsonl, the text as numbers
-in cache/, which may be deleted, and, until the run has ended, a state to go on from in checkpoints/.
+The folder holds the vectors (see `regard.vectors.native`), recipe.toml, format.json, metrics.jsonl, the tokenized text
+in cache/, which may be deleted, and, until the run has ended, a state to resume from in checkpoints/.
 """
 
 import json
@@ -29,26 +29,26 @@ from regard.vectors.learning import checkpoints_in, learn
 from regard.vectors.native import is_native
 
 FREE = ("data.train", "vectors.save_every", "vectors.workers")
-"""Settings that may change when a run is resumed; whether the text is the same, its fingerprint says."""
+"""Settings that may change when a run is resumed; the text is compared by its fingerprint."""
 
 REPORT_EVERY = 10.0
-"""Seconds between two lines where there is no terminal to draw a bar on."""
+"""Seconds between two lines if there is no terminal for a progress bar."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How far learning is, and how fast."""
+    """Progress and speed of learning."""
 
     words: int
     total: int
     stage: str
     seconds: float
-    """Since learning began, or went on."""
+    """Since learning started or resumed."""
     words_per_second: float
 
     @property
     def left(self) -> float:
-        """Seconds left at this pace; infinite before there is one."""
+        """Estimated seconds left; infinite while the speed is unknown."""
         return (self.total - self.words) / self.words_per_second if self.words_per_second else float("inf")
 
 
@@ -73,15 +73,14 @@ def learn_vectors(
     """Learns the vectors of a recipe (or of a recipe file) in the folder `out`, until they are learned or a signal ends
     it.
 
-    A new run needs a folder without one; with `resume`, the run that is there goes on from its last state. `tell` is
-    told the pace after every step of learning; if it is not given, a person is, and while the text is read too, on
-    standard error.
+    A new run needs a folder without a model; with `resume`, an existing run continues from its last state. `tell` gets
+    the pace after every step of learning; by default it is shown on standard error, also while the text is read.
     """
     recipe = read_recipe(recipe, kind=VectorsRecipe) if isinstance(recipe, str | Path) else recipe
     folder, console = ModelFolder(Path(out)), Console(file=sys.stderr, highlight=False, quiet=tell is not None)
     folder.check_may_train(resume)
     with folder.locked():
-        if folder.goes_on:
+        if folder.can_resume:
             check_same_run(read_recipe(folder.recipe, kind=VectorsRecipe, saved=True), recipe, folder.path, FREE)
             if is_native(folder.path) and not any(folder.checkpoints.iterdir()):
                 return Learned(Vectors.load(folder.path), None)
@@ -96,7 +95,7 @@ def learn_vectors(
 
 
 def _reading(report: Teller) -> OnRead:
-    """Tells the pace at which a text is read."""
+    """Reports the pace at which a text is read."""
     begun = time.perf_counter()
 
     def on_read(words: int, share: float) -> None:
@@ -111,7 +110,7 @@ def _follow(recipe: VectorsRecipe, corpus: Corpus, folder: ModelFolder, report: 
     with asked_to_stop() as asked:
         for event in _paced(learn(recipe, corpus, checkpoints)):
             if pace is None:
-                # Now that all went well so far: what is refused at the start leaves no run behind.
+                # Only now, so that a run that is refused at the start leaves nothing behind.
                 _begin(folder, recipe)
             if isinstance(event, Vectors):
                 return _finish(folder, recipe, event, pace)
@@ -125,7 +124,7 @@ def _follow(recipe: VectorsRecipe, corpus: Corpus, folder: ModelFolder, report: 
 
 
 def _paced(events: Iterator[Advance | Vectors]) -> Iterator[Pace | Vectors]:
-    """Advances with their speed, from the first on: what comes before it, compiling above all, is no learning."""
+    """Advances with their speed since the first, because the time before it is mostly compiling."""
     begun, first, at_first = time.perf_counter(), None, 0.0
     for event in events:
         if isinstance(event, Vectors):
@@ -166,7 +165,7 @@ def _record(folder: ModelFolder, event: str, pace: Pace) -> None:
 
 
 def _most_memory() -> int | None:
-    """Most bytes of memory that this process has had; None on Windows, which does not say it this way."""
+    """Peak memory of this process in bytes; None on Windows."""
     try:
         import resource
     except ModuleNotFoundError:
@@ -176,7 +175,7 @@ def _most_memory() -> int | None:
 
 
 def in_words(pace: Pace) -> str:
-    """`41 %, 350,000 words/s, 1:10 min left`; what is done after the last word has its name alone."""
+    """`41 %, 350,000 words/s, 1:10 min left`; only the stage's name after the last word."""
     if pace.stage and pace.words == pace.total:
         return pace.stage
     speed = f", {pace.words_per_second:,.0f} words/s, {duration(pace.left)} left" if pace.words_per_second else ""
@@ -185,7 +184,7 @@ def in_words(pace: Pace) -> str:
 
 @contextmanager
 def _reporting(console: Console) -> Iterator[Teller]:
-    """A bar on a terminal, and a line now and then elsewhere."""
+    """A progress bar on a terminal, and a line every few seconds elsewhere."""
     last = time.monotonic()
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:

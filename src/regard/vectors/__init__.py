@@ -1,4 +1,4 @@
-"""Word vectors: learned from the company words keep, read from files, compared, measured and drawn."""
+"""Word vectors: learned from text, read from files, compared, evaluated and mapped."""
 
 from regard.vectors.analogies import AnalogyScore, Answers
 from regard.vectors.evaluation import evaluate

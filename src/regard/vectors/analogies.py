@@ -1,4 +1,4 @@
-"""Analogies as a measure: of four words, the last is to be found from the first three (Mikolov et al. 2013)."""
+"""Evaluation by analogies: given three words, find the fourth (Mikolov et al. 2013)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,23 +13,23 @@ from regard.vectors.folding import Folded
 from regard.vectors.similarity import EPSILON, METHODS
 
 LARGEST = 1 << 25
-"""Most cosines held at a time: 128 MiB."""
+"""Most cosines in memory at a time: 128 MiB."""
 
 Question = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
 class Answers:
-    """How many questions were answered rightly, of how many that could be asked."""
+    """Counts of correct answers, questions asked, and questions with unknown words."""
 
     right: int = 0
     asked: int = 0
     unknown: int = 0
-    """Questions with a word that the vectors do not have; they are not among those asked."""
+    """Questions with a word that has no vector; not counted as asked."""
 
     @property
     def share(self) -> float | None:
-        """Right answers among those asked; nothing if none could be asked."""
+        """Share of correct answers; None if nothing could be asked."""
         return self.right / self.asked if self.asked else None
 
     def __add__(self, other: "Answers") -> "Answers":
@@ -42,16 +42,16 @@ class Answers:
 
 @dataclass(frozen=True)
 class AnalogyScore:
-    """What vectors know of a file of analogies."""
+    """The answers to a file of analogies."""
 
     file: str
     categories: dict[str, Answers]
     conditions: str
-    """How it was asked."""
+    """Method, case, and candidate words."""
 
     @property
     def semantic(self) -> Answers:
-        """All categories about what words mean."""
+        """All categories about the meaning of words."""
         return sum((found for name, found in self.categories.items() if not is_syntactic(name)), Answers())
 
     @property
@@ -61,7 +61,6 @@ class AnalogyScore:
 
     @property
     def total(self) -> Answers:
-        """All of them."""
         return self.semantic + self.syntactic
 
     def plain(self) -> dict[str, Any]:
@@ -77,7 +76,7 @@ class AnalogyScore:
 
 
 def is_syntactic(category: str) -> bool:
-    """Whether a category is about forms of words; the file of Mikolov et al. names these `gram1-…`."""
+    """Whether a category is about forms of words: `gram1-…` in the file of Mikolov et al."""
     return category.startswith("gram")
 
 
@@ -101,7 +100,7 @@ def read_analogies(path: Path) -> dict[str, list[Question]]:
 
 
 def answer_analogies(words: Folded, path: Path, *, method: str = "additive") -> AnalogyScore:
-    """Asks every question of a file; the three given words are never an answer."""
+    """Answers every question of a file; the three given words are excluded as answers."""
     if method not in METHODS:
         raise UsageError(f"method = {method!r}: choose {one_of(METHODS, method)}")
     categories = {name: _answers(words, asked, method) for name, asked in read_analogies(path).items()}
@@ -117,7 +116,7 @@ def _answers(words: Folded, questions: Sequence[Question], method: str) -> Answe
 
 
 def _parts(questions: Sequence[tuple[int, ...]], most: int) -> Iterator[list[tuple[int, ...]]]:
-    """Questions in turn, as many together as have `most` different given words."""
+    """Splits questions into batches with at most `most` distinct given words."""
     part: list[tuple[int, ...]] = []
     given: set[int] = set()
     for question in questions:
@@ -133,7 +132,7 @@ def _parts(questions: Sequence[tuple[int, ...]], most: int) -> Iterator[list[tup
 def _right(words: Folded, questions: Sequence[tuple[int, ...]], method: str) -> int:
     given = sorted({place for question in questions for place in question[:3]})
     row = {place: number for number, place in enumerate(given)}
-    # The cosines of every word with each given one; after that, a question is a combination of three rows.
+    # The cosines of every word with each given one; a question combines three of these rows.
     cosines = words.unit[given] @ words.unit.T
     if method == "multiplicative":
         cosines += 1

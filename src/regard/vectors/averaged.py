@@ -1,5 +1,5 @@
 """CBOW (Mikolov et al. 2013), and both CBOW and skip-gram with character n-grams (Bojanowski et al. 2017), as one
-compiled loop: the average of some rows predicts a word, and what is learned is added to each of them."""
+compiled loop: the average of some rows predicts a word, and the gradient is added to each of them."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -15,8 +15,8 @@ Matrix = Float32[np.ndarray, "R D"]
 
 @lru_cache
 def averaged(dimension: int, targets: int, cbow: bool) -> Callable[..., None]:
-    """The loop for vectors of a dimension, with one true target and `targets` − 1 negatives; by CBOW the company of a
-    word predicts it, and otherwise a word predicts each of its company. All three are constants of the compiled code.
+    """The loop for vectors of a dimension, with one true target and `targets` − 1 negatives; with CBOW the context
+    predicts a word, otherwise a word predicts each context word. All three are constants of the compiled code.
 
     `rows[starts[w] : starts[w + 1]]` are the rows of the input matrix that are averaged for a word w.
     """
@@ -80,7 +80,8 @@ def _gather(
     line: Int32[np.ndarray, " L"], begin: int, end: int, without: int,
     rows: Int32[np.ndarray, " P"], starts: Int64[np.ndarray, " S"], members: Int32[np.ndarray, " M"],
 ) -> int:  # fmt: skip
-    """Puts the rows of the words from `begin` to `end`, but for that at `without`, into `members`; gives how many."""
+    """Writes the rows of the words from `begin` to `end`, except that at `without`, into `members`; returns their
+    number."""
     count = 0
     for place in range(begin, end):
         if place != without:

@@ -1,7 +1,6 @@
-"""What a run of learning needs to go on after it was stopped or killed: its arrays, and how far it was."""
+"""Checkpoints of vector learning: arrays and progress."""
 
 import json
-import os
 import re
 import shutil
 import time
@@ -14,6 +13,7 @@ import numpy as np
 
 from regard.disk import parse_json, publish_folder, reason, write_file
 from regard.errors import ModelError, UsageError
+from regard.vectors.native import write_array
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
@@ -24,20 +24,20 @@ class Saved:
 
     arrays: Arrays
     done: int
-    """Steps of learning that lie behind it; what a step is, the learner knows."""
+    """Steps done; the learner defines what a step is."""
 
 
 @dataclass
 class Checkpoints:
-    """Saves states in folders of their own, each written beside and renamed when whole; the newest one counts."""
+    """Saves each state atomically in a folder and deletes older ones."""
 
     folder: Path
     every: float
-    """Seconds between two."""
+    """Seconds between two states."""
     fingerprint: str
-    """Of the text: a state is of no use with another."""
+    """Fingerprint of the text; a state of another text is refused."""
     asked: bool = False
-    """Whether a state is wanted at the next occasion, since the run is to stop."""
+    """Whether to save as soon as possible, because the run is to stop."""
     _last: float = field(default_factory=time.monotonic)
 
     def due(self) -> bool:
@@ -45,16 +45,13 @@ class Checkpoints:
         return self.asked or time.monotonic() - self._last >= self.every
 
     def save(self, arrays: Arrays, done: int) -> None:
-        """Saves a state, and removes older ones."""
+        """Saves a state, and deletes older ones."""
         path, unfinished = self.folder / f"{done:012}", self.folder / ".unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
         try:
             unfinished.mkdir(parents=True)
             for name, array in arrays.items():
-                with open(unfinished / f"{name}.npy", "wb") as file:
-                    np.save(file, array, allow_pickle=False)
-                    file.flush()
-                    os.fsync(file.fileno())
+                write_array(unfinished / f"{name}.npy", array)
             about = {"done": done, "fingerprint": self.fingerprint, "arrays": list(arrays)}
             write_file(unfinished / "state.json", json.dumps(about).encode())
             if not path.exists():
@@ -79,7 +76,7 @@ class Checkpoints:
             done, fingerprint = int(about["done"]), about["fingerprint"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ModelError(
-                f"{path}: this state of the run is damaged ({error}); delete the folder {self.folder} and begin anew"
+                f"{path}: this state of the run is damaged ({error}); delete the folder {self.folder} and start over"
             ) from None
         if fingerprint != self.fingerprint:
             raise UsageError(

@@ -1,9 +1,8 @@
-"""How often words keep each other company, counted from text of any size within a given memory.
+"""Co-occurrence counts of words in text of any size, in bounded memory.
 
 A pair of words at distance d is one number, (row · V + column) · window + d − 1, written into a buffer. A full buffer
-is sorted, equal pairs are added up, and the result goes to disk as a run; at the end all runs are merged, a range of
-pairs at a time. Sums are of whole units, so that the counts are the same to the last bit however often the buffer was
-full.
+is sorted, equal pairs are summed, and the result goes to disk as a run; at the end all runs are merged, a range of
+pairs at a time. Sums are integers, so that counts do not depend on how often the buffer was full.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,19 +18,19 @@ from jaxtyping import Float32, Int32, Int64
 from regard.errors import UsageError
 
 Weighting = Literal["flat", "dynamic", "harmonic"]
-"""What a pair at distance d counts in a window of L: 1; (L − d + 1) / L, which is what windows of a random width give
-on the average (Mikolov et al. 2013); or 1 / d (Pennington et al. 2014)."""
+"""The weight of a pair at distance d in a window of L: 1; (L − d + 1) / L, which is the mean over windows of random
+width (Mikolov et al. 2013); or 1 / d (Pennington et al. 2014)."""
 
 Run = tuple[Int64[np.ndarray, " N"], Int64[np.ndarray, " N"]]
-"""Pairs (row · V + column) in order, each once, and their units."""
+"""Sorted distinct pairs (row · V + column), and their units."""
 
 MIB = 1 << 20
 BYTES_A_PAIR = 24
-"""What a pair takes in a buffer, with its sum and what numpy needs to put pairs in order."""
+"""Memory of a pair in a buffer, including its sum and numpy's temporary arrays for sorting."""
 LEAST_PAIRS = 1 << 10
-"""Pairs a buffer holds at the least."""
+"""Minimum capacity of a buffer."""
 FINE = 1 << 28
-"""Units of one, where parts of it are thirds or sevenths: what is rounded is far below what float32 can tell apart."""
+"""Units per 1 for weights 1 / d: rounding to units is far below the precision of float32."""
 
 _RUN = ("pairs.npy", "units.npy")
 _FILES = (("starts", np.int64), ("columns", np.int32), ("counts", np.float32))
@@ -39,25 +38,25 @@ _FILES = (("starts", np.int64), ("columns", np.int32), ("counts", np.float32))
 
 @dataclass(frozen=True)
 class Cooccurrence:
-    """A sparse, symmetric matrix of counts by rows, mapped from files."""
+    """A sparse, symmetric matrix of counts by rows, memory-mapped."""
 
     starts: Int64[np.ndarray, " V+1"]
-    """Where the entries of each row begin, and where the last ends."""
+    """Start of each row, then the end of the last."""
     columns: Int32[np.ndarray, " N"]
     counts: Float32[np.ndarray, " N"]
 
     @classmethod
     def load(cls, folder: Path) -> "Cooccurrence":
-        """The counts in a folder; nothing is read before it is needed."""
+        """The counts in a folder, memory-mapped."""
         return cls(*(_mapped(folder / f"{name}.{np.dtype(kind).name}", kind) for name, kind in _FILES))
 
     @property
     def size(self) -> int:
-        """Words."""
+        """Number of words."""
         return len(self.starts) - 1
 
     def rows(self, first: int = 0, last: int | None = None) -> Int32[np.ndarray, " n"]:
-        """The row of each entry, or of those from one row to before another."""
+        """The row of each entry, or of those in rows `first` to before `last`."""
         starts = self.starts[first : None if last is None else last + 1]
         return np.repeat(np.arange(first, first + len(starts) - 1, dtype=np.int32), np.diff(starts))
 
@@ -71,13 +70,11 @@ def counting(
     weighting: Weighting = "flat",
     memory: int = 512,
 ) -> Iterator[int]:
-    """Counts the company of `size` words in a stream of their numbers, with `memory` MiB of buffers, into a folder.
-
-    A negative number ends a text: no window reaches across it. Yields how much of the stream is done; the counts are
-    whole when there is nothing more to be yielded.
-    """
+    """Counts the co-occurrences of `size` words in a stream of their numbers, with `memory` MiB of buffers, into a
+    folder. Windows do not cross negative numbers, which end a text. Yields the position in the stream; the counts are
+    complete when the iterator is exhausted."""
     if size * size * window >= 1 << 63:
-        raise UsageError(f"pairs of {size:,} words are too many to be numbered; lower data.most")
+        raise UsageError(f"pairs of {size:,} words are too many to number; lower data.most")
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder, prefix="counting-", ignore_cleanup_errors=True) as scratch:
         counter = _Counter(size, window, weighting, memory * MIB // BYTES_A_PAIR, Path(scratch))
@@ -86,7 +83,7 @@ def counting(
 
 
 class _Counter:
-    """A buffer of pairs, and the runs that it has been emptied into."""
+    """A buffer of pairs, and the runs that it was spilled to."""
 
     def __init__(self, size: int, window: int, weighting: Weighting, room: int, scratch: Path) -> None:
         self.size, self.window, self.scratch = size, window, scratch
@@ -96,7 +93,7 @@ class _Counter:
         self.runs: list[Path] = []
 
     def add(self, tokens: Int32[np.ndarray, " N"]) -> Iterator[int]:
-        """Counts the pairs of a stream; yields how much of it is done."""
+        """Counts the pairs of a stream; yields the position."""
         at_once = max(1, min(1 << 20, len(self.buffer) // (2 * self.window)))
         for first in range(0, len(tokens), at_once):
             last = min(len(tokens), first + at_once)
@@ -106,7 +103,7 @@ class _Counter:
             yield last
 
     def parts(self) -> Iterator[Run]:
-        """All pairs in order, each once, a part after another."""
+        """All distinct pairs, sorted, in parts."""
         if not self.runs:
             yield self._emptied()
             return
@@ -132,7 +129,7 @@ class _Counter:
 
 
 def units_of(window: int, weighting: Weighting) -> tuple[Int64[np.ndarray, " L"], int]:
-    """What a pair counts at distances 1, 2, … in whole units, and how many units make one."""
+    """The weights of pairs at distances 1, 2, … in integer units, and the units per 1."""
     distances = np.arange(1, window + 1)
     if weighting == "flat":
         return np.ones(window, np.int64), 1
@@ -142,13 +139,13 @@ def units_of(window: int, weighting: Weighting) -> tuple[Int64[np.ndarray, " L"]
 
 
 def merged(runs: Sequence[Path], room: int) -> Iterator[Run]:
-    """Several runs on disk as one, in parts made of at most about `room` pairs."""
-    # Of k runs, every `step`-th pair: k such samples in turn bound at most 2 · k · `step` pairs of all runs together.
+    """Merges runs on disk, in parts made of at most about `room` pairs."""
+    # Samples of every `step`-th pair: between k successive samples, k runs have at most 2 · k · `step` pairs.
     step = max(1, room // (2 * len(runs)))
     samples = np.sort(np.concatenate([np.array(_opened(run)[0][::step]) for run in runs]))
     begins = [0] * len(runs)
     for border in (*samples[:: len(runs)][1:], np.iinfo(np.int64).max):
-        # Opened anew for each part: what has been read of a file counts as memory while the file is mapped.
+        # Reopened for each part: pages that were read count as memory while a file is mapped.
         opened = [_opened(run) for run in runs]
         ends = [int(np.searchsorted(pairs, border)) for pairs, _ in opened]
         spans = [slice(begin, end) for begin, end in zip(begins, ends, strict=True)]
@@ -192,7 +189,7 @@ def _mapped(path: Path, kind: Any) -> np.ndarray:
 
 @numba.njit(nogil=True, cache=True)
 def _pairs(tokens: np.ndarray, first: int, last: int, window: int, size: int, buffer: np.ndarray, used: int) -> int:
-    """Writes the pairs whose later word stands from `first` to before `last`, both ways round."""
+    """Writes the pairs whose later word is in positions `first` to before `last`, in both orders."""
     for place in range(first, last):
         word = np.int64(tokens[place])
         if word < 0:
@@ -209,7 +206,7 @@ def _pairs(tokens: np.ndarray, first: int, last: int, window: int, size: int, bu
 
 @numba.njit(nogil=True, cache=True)
 def _add_up(held: np.ndarray, window: int, units: np.ndarray, sums: np.ndarray) -> int:
-    """Puts each pair of a sorted buffer once at its beginning, and its units into `sums`; gives the number of pairs."""
+    """Moves the distinct pairs of a sorted buffer to its front, with their units in `sums`; returns their number."""
     distinct = -1
     last = np.int64(-1)
     for place in range(len(held)):

@@ -1,9 +1,9 @@
-"""Running text as a stream of word numbers on disk, so that every pass over it runs at the speed of memory.
+"""Text as a stream of word numbers on disk, for fast passes over it.
 
-The text is read once. Words get provisional numbers in the order they turn up; when all is counted, the frequent ones
-are numbered anew, most frequent first, and the stream is rewritten. What stays in memory is a table of the words met,
-which is thinned out when it grows too long, and one block of text. Where it is thinned out, the words that stay get new
-numbers, and which ones they are goes to disk: else numbers, and with them memory, would grow with the text.
+The text is read once. Words get provisional numbers in order of first occurrence; at the end the frequent ones are
+renumbered, most frequent first, and the stream is rewritten. Memory holds a table of the words met and one block of
+text. When the table grows too large, it is pruned: the remaining words get new numbers, and the mapping goes to disk,
+so that numbers, and thus memory, do not grow with the text.
 """
 
 import os
@@ -27,20 +27,20 @@ from regard.vectors.phrases import join_phrases
 from regard.vectors.stream import LINE_END, PIECE, mapped
 
 MOST_MET = 4_000_000
-"""Different words held while counting, about 0.5 GB; beyond, the rarest of them are forgotten (as by word2vec)."""
+"""Most distinct words in memory while counting, about 0.5 GB; beyond, the rarest are pruned (as by word2vec)."""
 
 PATTERNS = {"letters": r"[^\W\d_]+|\n", "spaces": r"\S+|\n"}
-"""What a word is, or a line end, by the recipe's name for it."""
+"""Patterns of words and line ends, by their names in recipes."""
 
 FORGOTTEN = 1
-"""The number of all words that were forgotten; they have no name."""
+"""The number of all pruned words."""
 
 _FORMAT = 1
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words and how often they occur, the most frequent first."""
+    """Words and their counts, most frequent first."""
 
     words: list[str]
     counts: Int64[np.ndarray, " V"]
@@ -56,13 +56,13 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class Corpus:
-    """A text as numbers of words, which may lie in a file that is larger than memory."""
+    """A text as numbers of words; memory-mapped, so it may be larger than memory."""
 
     vocabulary: Vocabulary
     tokens: Int32[np.ndarray, " N"]
-    """Numbers of the vocabulary's words as they stand in the text, LINE_END between lines."""
+    """Numbers of the words in text order, LINE_END between lines."""
     fingerprint: str
-    """Tells this stream and vocabulary from any other."""
+    """Digest of stream and vocabulary."""
 
 
 OnRead = Callable[[int, float], None]
@@ -76,14 +76,14 @@ class Met:
     counts: Int64[np.ndarray, " M"] = field(default_factory=lambda: np.zeros(FORGOTTEN + 1, dtype=np.int64))
     """By provisional number."""
     rarest: int = 0
-    """Words that occurred so seldom up to some place in the text were forgotten there."""
+    """Largest count of pruned words, at the time of pruning."""
 
     def __post_init__(self) -> None:
         for word in ("\n", ""):
             self.numbers[word]
 
     def add(self, words: list[str]) -> Int32[np.ndarray, " n"]:
-        """Counts words and gives their numbers."""
+        """Counts words and returns their numbers."""
         found = np.fromiter(map(self.numbers.__getitem__, words), dtype=np.int32, count=len(words))
         counts = np.bincount(found, minlength=len(self.counts))
         counts[: len(self.counts)] += self.counts
@@ -91,8 +91,8 @@ class Met:
         return found
 
     def forget(self, most: int) -> Int32[np.ndarray, " M"] | None:
-        """Forgets the rarest words while there are more than `most`; gives the new numbers of all by their old ones, or
-        nothing if nothing was forgotten."""
+        """Prunes the rarest words if there are more than `most`; returns the new number of each old one, or None if
+        nothing was pruned."""
         if len(self.numbers) <= most:
             return None
         kept = np.ones(len(self.counts), dtype=bool)
@@ -108,9 +108,9 @@ class Met:
 
 
 def blocks_of(data: VectorsData) -> Iterator[tuple[str, float]]:
-    """The text that the settings name, in pieces that end at white space, each with the share of it read by then."""
+    """The text of the settings in blocks that end at white space, each with the share read so far."""
     if data.corpus == "topics":
-        # The text of Python's own help, in its place wherever Python is.
+        # The text of Python's own help, which is always installed.
         from pydoc_data.topics import topics
 
         yield from ((f"{text}\n", number / len(topics)) for number, text in enumerate(topics.values(), start=1))
@@ -124,8 +124,8 @@ def blocks_of(data: VectorsData) -> Iterator[tuple[str, float]]:
 
 
 def load_corpus(data: VectorsData, cache: Path, on_read: OnRead = lambda words, share: None) -> Corpus:
-    """The text of a recipe as a stream: made anew, or found in `cache` if it is whole there and no file has changed.
-    While it is read, `on_read` is told how many words there were so far, and in which share of the text."""
+    """The text of a recipe as a stream: from `cache` if it is complete there and no file has changed, otherwise made.
+    While it is read, `on_read` gets the number of words so far and the share of the text."""
     files = [(path, os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in data.train if os.path.exists(path)]
     key = blake2b(repr((_FORMAT, data.model_dump(), files)).encode(), digest_size=8).hexdigest()
     folder = cache / key
@@ -154,7 +154,7 @@ def make_corpus(data: VectorsData, folder: Path, on_read: OnRead) -> None:
 
 
 def count_words(data: VectorsData, path: Path, on_read: OnRead) -> tuple[Met, Int32[np.ndarray, " N"]]:
-    """The words of a text and how often each occurs, and the text as a stream of provisional numbers in a file."""
+    """The words of a text with their counts, and the text as a stream of provisional numbers in a file."""
     met, find, words = Met(), re.compile(PATTERNS[data.words]).findall, 0
     changes: list[tuple[int, Path]] = []
     with open(path, "wb") as file:
@@ -168,13 +168,13 @@ def count_words(data: VectorsData, path: Path, on_read: OnRead) -> tuple[Met, In
                 changes.append((file.tell() // found.itemsize, path.with_name(f"numbers-{len(changes)}.npy")))
                 np.save(changes[-1][1], new)
     if changes:
-        _bring_up_to_date(path, changes)
+        _apply_renumberings(path, changes)
     return met, mapped(path)
 
 
-def _bring_up_to_date(path: Path, changes: list[tuple[int, Path]]) -> None:
-    """Gives words in a stream the numbers they have at its end, in one pass from its end; up to each place, words had
-    other ones, and a file tells the new ones by the old ones."""
+def _apply_renumberings(path: Path, changes: list[tuple[int, Path]]) -> None:
+    """Gives all words of a stream their final numbers, in one pass from its end. Each change is the position up to
+    which words have old numbers, and a file with the new number of each."""
     stream = np.memmap(path, dtype=np.int32, mode="r+")
     begins = [0, *(place for place, _ in changes)]
     latest = np.load(changes[-1][1])
@@ -189,7 +189,7 @@ def _bring_up_to_date(path: Path, changes: list[tuple[int, Path]]) -> None:
 
 
 def open_corpus(folder: Path) -> Corpus:
-    """The stream and the vocabulary that were written into a folder."""
+    """Loads the stream and the vocabulary from a folder."""
     words = (folder / "words.txt").read_text(encoding="utf-8").split("\n")[:-1]
     vocabulary = Vocabulary(words, np.load(folder / "counts.npy", allow_pickle=False))
     return Corpus(vocabulary, mapped(folder / "tokens.int32"), (folder / "fingerprint").read_text().strip())
@@ -202,7 +202,7 @@ def _renumber(
     data: VectorsData,
     folder: Path,
 ) -> None:
-    """Chooses the frequent words, most frequent first, and writes them and the stream of their numbers."""
+    """Selects the frequent words, most frequent first, and writes them and the stream of their numbers."""
     known = [number for number, word in enumerate(words) if number and word and counts[number] >= data.least]
     known.sort(key=lambda number: (-counts[number], words[number]))
     known = known[: data.most or None]

@@ -14,13 +14,13 @@ from regard.vectors.learner import Advance
 from regard.vectors.vectors import Vectors
 
 WHOLE = "whole"
-"""File that says of which text, and by which settings, the counts beside it are."""
+"""File that marks complete counts and holds the fingerprint of their text and settings."""
 
 
 def factorize(
     settings: LearnedVectors, corpus: Corpus, seed: int, checkpoints: Checkpoints
 ) -> Iterator[Advance | Vectors]:
-    """Counts company and factorizes the counts; a run that is resumed has its counts, once they are whole."""
+    """Counts co-occurrences and factorizes the matrix; a resumed run reuses complete counts."""
     assert isinstance(settings, SvdVectors | HellingerVectors)
     total, size = corpus.vocabulary.total, len(corpus.vocabulary)
     most = settings.contexts if isinstance(settings, HellingerVectors) else 0
@@ -40,7 +40,7 @@ def factorize(
 def fit_glove(
     settings: LearnedVectors, corpus: Corpus, seed: int, checkpoints: Checkpoints
 ) -> Iterator[Advance | Vectors]:
-    """Counts company and learns by GloVe; the steps of a checkpoint are parts of an epoch."""
+    """Counts co-occurrences and learns by GloVe; the steps of a checkpoint are parts of an epoch."""
     assert isinstance(settings, GloveVectors)
     passed = corpus.vocabulary.total
     total = passed * (1 + settings.epochs)
@@ -64,7 +64,7 @@ def fit_glove(
 
 
 def _counted(settings: CountingVectors, corpus: Corpus, checkpoints: Checkpoints, total: int) -> Iterator[Advance]:
-    """Counts, unless it has been done."""
+    """Counts, unless complete counts exist."""
     folder = _folder(checkpoints)
     made_of = f"{corpus.fingerprint} {settings.window} {settings.weighting}\n"
     if (folder / WHOLE).exists() and (folder / WHOLE).read_text() == made_of:
@@ -84,5 +84,5 @@ def _counted(settings: CountingVectors, corpus: Corpus, checkpoints: Checkpoints
 
 
 def _folder(checkpoints: Checkpoints) -> Path:
-    """Counts stand beside the states of a run; they are gone when the vectors are there."""
+    """The folder of counts, next to the states of a run; deleted when the vectors are learned."""
     return checkpoints.folder.with_name(f"{checkpoints.folder.name}-counts")

@@ -1,5 +1,4 @@
-"""Drawing at random within compiled loops: a linear congruential generator of 64 bits (Knuth), of which the upper bits
-are used."""
+"""Random numbers in compiled loops: the upper bits of a 64-bit linear congruential generator (Knuth)."""
 
 from typing import Any
 
@@ -11,17 +10,17 @@ _MULTIPLIER, _INCREMENT = uint64(6364136223846793005), uint64(144269504088896340
 _LOWER, _UPPER = uint64(31), uint64(33)
 
 MOST_LINE = 10_000
-"""Words of a line beyond which it is cut, as gensim does."""
+"""Longest line in words; longer ones are split, as in gensim."""
 
 REACH = 6.0
-"""Beyond ± this, the logistic function counts as constant."""
+"""The logistic function is treated as constant beyond ± this."""
 
 CELLS = 2048
-"""Places of the table of the logistic function."""
+"""Size of the table of the logistic function."""
 
 
 def logistic_table() -> Float32[np.ndarray, " C"]:
-    """The logistic function in the midst of CELLS equal intervals between -REACH and REACH."""
+    """The logistic function at the midpoints of CELLS equal intervals between -REACH and REACH."""
     at = ((np.arange(CELLS) + 0.5) / CELLS * 2 - 1) * REACH
     return (1 / (1 + np.exp(-at))).astype(np.float32)
 
@@ -35,13 +34,12 @@ def logistic(at: Any, table: Float32[np.ndarray, " C"]) -> Any:
 
 @njit(nogil=True, cache=True)
 def advance(state: Any) -> Any:
-    """The next state."""
     return state * _MULTIPLIER + _INCREMENT
 
 
 @njit(nogil=True, cache=True)
 def below(state: Any, bound: int) -> Any:
-    """A number from 0 to bound − 1."""
+    """A random number from 0 to bound − 1."""
     return int64(((state >> _UPPER) * uint64(bound)) >> _LOWER)
 
 
@@ -53,7 +51,7 @@ def choose(
     alias: Int32[np.ndarray, " V"],
     state: Any,
 ) -> Any:
-    """Puts a word and negatives from an alias table, never the word itself, into `chosen`; gives the state after."""
+    """Writes a word and negatives from an alias table, never the word itself, into `chosen`; returns the new state."""
     chosen[0] = word
     for target in range(1, len(chosen)):
         drawn = word
@@ -69,7 +67,7 @@ def choose(
 
 @njit(nogil=True, cache=True)
 def window_around(place: int, length: int, window: int, dynamic: bool, state: Any) -> tuple[int, int, Any]:
-    """Where the company of a word begins and ends, and the state after."""
+    """Begin and end of the window around a word, and the new state."""
     if dynamic:
         state = advance(state)
         window -= below(state, window)
@@ -84,8 +82,8 @@ def next_line(
     line: Int32[np.ndarray, " L"],
     state: Any,
 ) -> tuple[int, int, Any]:
-    """Puts the words of the line that begins at `place` into `line`, but for those that are skipped; gives how many
-    there are, the place after them, and the state after."""
+    """Copies the line that begins at `place` into `line`, without subsampled words; returns its length, the next place
+    and the new state."""
     length = 0
     while place < len(tokens) and length < len(line):
         word = tokens[place]

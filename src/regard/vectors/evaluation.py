@@ -1,4 +1,4 @@
-"""How good vectors are by themselves: files of analogies and of rated pairs."""
+"""Intrinsic evaluation of vectors, by files of analogies and of rated pairs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +27,6 @@ def evaluate(
 
 
 def is_analogies(path: Path) -> bool:
-    """Whether the first line of a file that says anything is the name of a category."""
-    said = (line for line in each_line(path) if line.strip())
-    return next(said, "").startswith(":")
+    """Whether the first non-empty line of a file is the name of a category."""
+    filled = (line for line in each_line(path) if line.strip())
+    return next(filled, "").startswith(":")

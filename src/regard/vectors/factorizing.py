@@ -1,10 +1,10 @@
-"""Vectors from counts: what the counts are turned into, and the few directions in which most of it lies.
+"""Vectors by factorizing a matrix of co-occurrence counts.
 
-Counts of words and their company become positive pointwise mutual information, max(0, log P(w, c) − log P(w) −
-log P(c) − log k), where contexts are smoothed, P(c) ∝ count(c)^α, and shifted by k (Levy et al. 2015); or they stay
-counts, square roots or logarithms of them. With the truncated singular value decomposition U Σ Vᵀ the vectors are U Σᵖ.
-Hellinger PCA (Lebret and Collobert 2014) takes square roots of P(c | w), so that Euclidean distances are Hellinger
-distances, and the principal components of these.
+The counts become positive pointwise mutual information, max(0, log P(w, c) − log P(w) − log P(c) − log k), with
+smoothed contexts, P(c) ∝ count(c)^α, and a shift k (Levy et al. 2015); or they stay counts, their square roots or
+logarithms. With the truncated singular value decomposition U Σ Vᵀ the vectors are U Σᵖ. Hellinger PCA (Lebret and
+Collobert 2014) takes the principal components of the square roots of P(c | w), whose Euclidean distances are Hellinger
+distances.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,21 +23,21 @@ Scaling = Literal["ppmi", "counts", "sqrt", "log"]
 SCALES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"counts": np.array, "sqrt": np.sqrt, "log": np.log1p}
 
 AT_ONCE = 1 << 22
-"""Entries that are turned into something else together."""
+"""Entries processed at a time."""
 
 Entries = tuple[Int32[np.ndarray, " n"], Int32[np.ndarray, " n"], Float32[np.ndarray, " n"]]
 """Rows, columns and values."""
 
 
 def scaled(counts: Cooccurrence, scaling: Scaling, *, smoothing: float = 0.75, shift: float = 1.0) -> csr_array:
-    """What is factorized, by the recipe's name for it."""
+    """The matrix to factorize, by the recipe's name of the scaling."""
     if scaling == "ppmi":
         return ppmi(counts, smoothing=smoothing, shift=shift)
     return _matrix(counts, lambda rows, columns, values: SCALES[scaling](values))
 
 
 def ppmi(counts: Cooccurrence, *, smoothing: float = 0.75, shift: float = 1.0) -> csr_array:
-    """Positive pointwise mutual information; entries that are not positive are left out."""
+    """Positive pointwise mutual information, as a sparse matrix."""
     words = marginals(counts)
     contexts = words**smoothing
     with np.errstate(divide="ignore"):
@@ -52,8 +52,7 @@ def ppmi(counts: Cooccurrence, *, smoothing: float = 0.75, shift: float = 1.0) -
 
 
 def hellinger(counts: Cooccurrence, *, contexts: int = 0) -> LinearOperator:
-    """Square roots of P(c | w) over the first `contexts` words, which are the most frequent ones, or over all if 0;
-    each column less its mean."""
+    """Square roots of P(c | w) over the `contexts` most frequent words, or all if 0, with centered columns."""
     most = contexts or counts.size
     sums = marginals(counts, contexts=most)
 
@@ -65,14 +64,14 @@ def hellinger(counts: Cooccurrence, *, contexts: int = 0) -> LinearOperator:
 
 
 def centered(matrix: csr_array) -> LinearOperator:
-    """A sparse matrix less the mean of each column, without making it dense."""
+    """A sparse matrix with centered columns, without making it dense."""
     means: Float64[np.ndarray, " C"] = np.asarray(matrix.mean(0, dtype=np.float64)).ravel()
     ones = np.ones((matrix.shape[0], 1))
     return aslinearoperator(matrix) - aslinearoperator(ones) @ aslinearoperator(means[None])
 
 
 def check_dimension(dimension: int, contexts: int) -> None:
-    """Refuses more dimensions than there can be; call it before anything takes long."""
+    """Refuses more dimensions than possible; call it before long computations."""
     if dimension > contexts - 1:
         raise UsageError(
             f"vectors.dimension = {dimension}, but words with {contexts} contexts have at most {contexts - 1} "
@@ -83,7 +82,7 @@ def check_dimension(dimension: int, contexts: int) -> None:
 def truncated(
     matrix: csr_array | LinearOperator, dimension: int, *, power: float = 0.5, seed: int = 1
 ) -> Float32[np.ndarray, "V D"]:
-    """U Σᵖ of the largest singular values, largest first; each direction points to where its largest part is."""
+    """U Σᵖ of the largest singular values, largest first; signs make the largest component of each positive."""
     check_dimension(dimension, min(matrix.shape))
     start = np.random.default_rng(seed).standard_normal(min(matrix.shape)).astype(matrix.dtype)
     left, values, _ = svds(matrix, k=dimension, v0=start)
@@ -94,7 +93,7 @@ def truncated(
 
 
 def marginals(counts: Cooccurrence, *, contexts: int | None = None) -> Float64[np.ndarray, " V"]:
-    """The sum of each row, or of its part in the first `contexts` columns."""
+    """The sum of each row, or of its first `contexts` columns."""
     sums = np.zeros(counts.size)
     for rows, columns, values in _pieces(counts):
         kept = values if contexts is None else np.where(columns < contexts, values, 0)
@@ -103,7 +102,7 @@ def marginals(counts: Cooccurrence, *, contexts: int | None = None) -> Float64[n
 
 
 def _matrix(counts: Cooccurrence, change: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]) -> csr_array:
-    """What `change` makes of rows, columns and counts, as far as it is positive."""
+    """The sparse matrix of the positive values of `change(rows, columns, counts)`."""
     places, entries, lengths = [np.zeros(0, np.int32)], [np.zeros(0, np.float32)], np.zeros(counts.size, np.int64)
     for rows, columns, values in _pieces(counts):
         changed = change(rows, columns, values).astype(np.float32)
@@ -117,7 +116,7 @@ def _matrix(counts: Cooccurrence, change: Callable[[np.ndarray, np.ndarray, np.n
 
 
 def _pieces(counts: Cooccurrence) -> Iterator[Entries]:
-    """All entries, some whole rows at a time."""
+    """All entries, in groups of whole rows."""
     first = 0
     while first < counts.size:
         last = max(first + 1, int(np.searchsorted(counts.starts, counts.starts[first] + AT_ONCE, "right")) - 1)

@@ -1,8 +1,8 @@
-"""Files of vectors as others write them: word2vec's text and binary form, GloVe's, and fastText's `.vec`.
+"""Vector files of other programs: word2vec's text and binary formats, GloVe's, and fastText's `.vec`.
 
-Which it is, and whether it is packed by gzip, is read off the content and not off the name. A text form is a line for
-each word, `word v₁ … v_D`; word2vec and fastText begin with a line `V D`, GloVe does not. In the binary form a word and
-a space are followed by D numbers of four bytes, lowest byte first.
+The format, and whether it is compressed by gzip, is detected from the content, not the name. Text formats have a line
+`word v₁ … v_D` for each word; word2vec and fastText begin with a line `V D`, GloVe does not. In the binary format a
+word and a space are followed by D little-endian float32 numbers.
 """
 
 import gzip
@@ -23,23 +23,23 @@ from regard.errors import DataError, UsageError, one_of
 from regard.vectors import binary, text
 
 FileKind = Literal["text", "binary", "glove"]
-"""word2vec's and fastText's text with a header, word2vec's binary form, or text without a header."""
+"""word2vec's and fastText's text with a header, word2vec's binary format, or text without a header."""
 
 WANTED = "vectors, a word and its numbers a line"
 SAMPLE = 1 << 16
-"""Bytes by which a file is judged."""
+"""Bytes from which the format is detected."""
 
 _MARK, _GZIP = b"\xef\xbb\xbf", b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
 class Form:
-    """How a file is written."""
+    """The format of a file."""
 
     kind: FileKind
     packed: bool
     start: int
-    """Where the vectors begin, in bytes."""
+    """Offset of the vectors in bytes."""
     header: text.Header | None
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class Form:
 
 
 def read(path: Path) -> tuple[list[str], Float32[np.ndarray, "V D"]]:
-    """The words and vectors of a file; what is wrong with it is named by line or word."""
+    """The words and vectors of a file; errors name the line or word."""
     form = form_of(path)
     with _opened(path, form.packed) as stream:
         stream.read(form.start)
@@ -59,7 +59,7 @@ def read(path: Path) -> tuple[list[str], Float32[np.ndarray, "V D"]]:
 
 
 def form_of(path: Path) -> Form:
-    """Judges a file by its first bytes."""
+    """Detects the format of a file from its first bytes."""
     with open_file(path, unpack=False, wanted=WANTED) as file:
         packed = file.read(2) == _GZIP
     with _opened(path, packed) as stream:
@@ -69,7 +69,7 @@ def form_of(path: Path) -> Form:
     header = text.as_header(first)
     if header is None:
         if binary.looks_binary(first) and not text.is_row(first, len(first.split()) - 1):
-            raise DataError(f"{path}: neither text nor word2vec's binary form, which begins with a line `V D`")
+            raise DataError(f"{path}: neither text nor word2vec's binary format, which begins with a line `V D`")
         return Form("glove", packed, mark, None)
     second = rest.partition(b"\n")[0]
     kind: FileKind = "binary" if not text.is_row(second, header.width) and binary.looks_binary(rest) else "text"
@@ -77,27 +77,27 @@ def form_of(path: Path) -> Form:
 
 
 def kind_by_name(path: Path) -> FileKind | Literal["native"]:
-    """The form a name asks for: `.bin` is binary, `.txt` and `.vec` are text, no suffix the native folder."""
+    """The format for a file name: `.bin` is binary, `.txt` and `.vec` are text, no suffix the native folder."""
     known: dict[str, FileKind | Literal["native"]] = {".bin": "binary", ".txt": "text", ".vec": "text", "": "native"}
     suffix = Path(path.name.removesuffix(".gz")).suffix
     if suffix not in known or (known[suffix] == "native" and path.suffix == ".gz"):
         forms = one_of([*get_args(FileKind), "native"])
         raise UsageError(
-            f"{path}: the name does not say in which form to write; let it end in .bin, .txt or .vec (or these and "
-            f".gz), or in nothing for the native folder, or say --to {forms}"
+            f"{path}: the name does not tell the format; let it end in .bin, .txt or .vec (also with .gz), use no "
+            f"suffix for the native folder, or say --to {forms}"
         )
     return known[suffix]
 
 
 def write(path: Path, words: Sequence[str], matrix: Float32[np.ndarray, "V D"], kind: FileKind) -> None:
-    """Writes a file, packed if its name ends in `.gz`, in one step."""
+    """Writes a file atomically, compressed if its name ends in `.gz`."""
     for word in words:
         if not word or any(character in " \t\n\v\f\r" for character in word):
-            raise UsageError(f"{word!r}: files of this form cannot hold a word that is empty or has white space in it")
+            raise UsageError(f"{word!r}: files of this format cannot hold a word that is empty or contains white space")
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
         with open(unfinished, "wb") as file:
-            # Without a date, so that the same vectors give the same file.
+            # Without a timestamp, so that the same vectors give the same file.
             packer = gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) if path.suffix == ".gz" else None
             stream: IO[bytes] = packer or file  # type: ignore[assignment]
             if kind != "glove":
@@ -115,7 +115,7 @@ def write(path: Path, words: Sequence[str], matrix: Float32[np.ndarray, "V D"], 
 
 @contextmanager
 def _opened(path: Path, packed: bool) -> Iterator[IO[bytes]]:
-    """The bytes of a file, unpacked; what is wrong with the packing is said as such."""
+    """The decompressed bytes of a file; errors of the compression are reported as such."""
     try:
         with open_file(path, unpack=False, wanted=WANTED) as file:
             yield io.BufferedReader(gzip.GzipFile(fileobj=file), 1 << 20) if packed else file

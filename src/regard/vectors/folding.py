@@ -1,4 +1,4 @@
-"""Words looked up without regard to capitals, among the most frequent ones if that is wished."""
+"""Case-insensitive lookup of words, optionally among the most frequent ones."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -10,9 +10,9 @@ from regard.vectors.vectors import Vectors
 
 
 class Folded:
-    """The words of vectors as a test asks for them: in lower case unless `exact`, and only the `frequent` first ones.
+    """The words of vectors as evaluations look them up: in lower case unless `exact`, and only the first `frequent`.
 
-    Of words that differ in capitals alone, the first, which is the most frequent, stands for all of them.
+    Of words that differ only in case, the first, which is the most frequent, is used.
     """
 
     def __init__(self, vectors: Vectors, *, exact: bool = False, frequent: int | None = None) -> None:
@@ -25,7 +25,7 @@ class Folded:
 
     @cached_property
     def unit(self) -> Float32[np.ndarray, "V D"]:
-        """The vectors of the words, each of length 1."""
+        """The unit vectors of the words."""
         rows = np.fromiter(self._rows.values(), np.int64, len(self._rows))
         found: np.ndarray = self._vectors.matrix[rows] / self._vectors.norms[rows, None]
         return found
@@ -35,6 +35,6 @@ class Folded:
         return word if self.exact else word.lower()
 
     def places(self, words: Sequence[str]) -> tuple[int, ...] | None:
-        """The rows of words in `unit`; nothing if one of them is unknown."""
+        """The rows of words in `unit`; None if one of them is unknown."""
         found = [self._places.get(self.fold(word), -1) for word in words]
         return None if -1 in found else tuple(found)

@@ -1,4 +1,4 @@
-"""GloVe (Pennington et al. 2014): vectors whose products are logarithms of counts, by weighted least squares.
+"""GloVe (Pennington et al. 2014): vectors whose products approximate logarithms of counts, by weighted least squares.
 
 The objective is ½ Σ f(X) (w · c + b + b′ − log X)² over all entries X of the counts, f(X) = min(1, X / x_max)^α. Words
 and contexts each have a vector and a bias; at the end both vectors of a word are added. Steps are AdaGrad's (Duchi et
@@ -17,19 +17,16 @@ from numba import float32, njit
 from regard.vectors.cooccurrence import MIB, Cooccurrence
 
 BYTES_AN_ENTRY = 40
-"""What an entry takes while it is loaded and shuffled."""
+"""Memory of an entry while it is loaded and shuffled."""
 PIECE = 1 << 20
-"""Entries that are dealt to shares together."""
+"""Entries distributed to files at a time."""
 
 ENTRY = np.dtype([("row", np.int32), ("column", np.int32), ("count", np.float32)])
 
 
 @dataclass
 class GloveState:
-    """Everything that is learned: a vector with its bias for each word and each context, and their squared gradients.
-
-    The bias is the last column, so that a row holds all that belongs to a word.
-    """
+    """A vector with its bias, the last column, for each word and each context, and their squared gradients."""
 
     words: Float32[np.ndarray, "V D+1"]
     contexts: Float32[np.ndarray, "V D+1"]
@@ -38,36 +35,36 @@ class GloveState:
 
     @classmethod
     def begin(cls, size: int, dimension: int, seed: int) -> "GloveState":
-        """Small numbers at random, and squares of one."""
+        """Small random numbers, and squares of one."""
         rng = np.random.default_rng(seed)
         shape = (size, dimension + 1)
         words, contexts = ((rng.random(shape, np.float32) - np.float32(0.5)) / (dimension + 1) for _ in range(2))
         return cls(words, contexts, np.ones(shape, np.float32), np.ones(shape, np.float32))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What must be saved to go on, by name."""
+        """The arrays of a checkpoint, by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def vectors(self) -> Float32[np.ndarray, "V D"]:
-        """The vectors of words and contexts together, without biases."""
+        """The sums of the vectors of words and contexts, without biases."""
         return np.ascontiguousarray((self.words + self.contexts)[:, :-1])
 
 
 @dataclass(frozen=True)
 class Glove:
-    """How GloVe learns."""
+    """The settings and step of GloVe."""
 
     rate: float = 0.05
     most: float = 100.0
-    """x_max: counts from which on all entries weigh the same."""
+    """x_max: the count from which on all entries have the same weight."""
     power: float = 0.75
-    """α: how the weight falls below that."""
+    """α: the exponent of the weight below that."""
     workers: int = 1
 
     def learn(self, state: GloveState, entries: np.ndarray) -> float:
-        """One step for each entry, in their order; the loss of all of them, each before its step.
+        """One step for each entry, in order; returns the sum of the losses before each step.
 
-        Several workers learn from parts of the entries at once, without waiting for one another.
+        Several workers learn from parts of the entries in parallel, without locks.
         """
 
         def work(part: np.ndarray) -> float:
@@ -81,7 +78,7 @@ class Glove:
 
 
 def objective(state: GloveState, entries: np.ndarray, *, most: float = 100.0, power: float = 0.75) -> float:
-    """The loss of entries, in float64 and without learning from them."""
+    """The loss of entries, in float64, without learning."""
     words = state.words[entries["row"]].astype(np.float64)
     contexts = state.contexts[entries["column"]].astype(np.float64)
     counts = entries["count"].astype(np.float64)
@@ -91,10 +88,10 @@ def objective(state: GloveState, entries: np.ndarray, *, most: float = 100.0, po
 
 
 class Shuffled:
-    """The entries of counts in an order that is random and new in every epoch, however many they are.
+    """The entries of counts in random order, reshuffled in every epoch, in bounded memory.
 
-    They are dealt at random to files, each small enough for `memory` MiB; an epoch goes through the files in random
-    order and through each in random order. All of it is a function of the seed and the epoch.
+    They are distributed at random to files that each fit into `memory` MiB; an epoch goes through the files, and the
+    entries of each, in random order. The order is a function of the seed and the epoch.
     """
 
     def __init__(self, counts: Cooccurrence, folder: Path, *, seed: int, memory: int = 512) -> None:
@@ -102,21 +99,21 @@ class Shuffled:
         shares = max(1, -(-len(counts.counts) * BYTES_AN_ENTRY // (memory * MIB)))
         self.paths = [folder / f"{share}.entries" for share in range(shares)]
         folder.mkdir(parents=True, exist_ok=True)
-        self._deal(counts)
+        self._distribute(counts)
 
     def __len__(self) -> int:
-        """Parts of an epoch."""
+        """Number of parts of an epoch."""
         return len(self.paths)
 
     def parts(self, epoch: int, first: int = 0) -> Iterator[np.ndarray]:
-        """The entries in the order of an epoch, in parts, from one of them on."""
+        """The entries in the order of an epoch, in parts, from part `first` on."""
         order = np.random.default_rng((self.seed, epoch)).permutation(len(self.paths))
         for place in order[first:]:
             entries = np.fromfile(self.paths[place], ENTRY)
             np.random.default_rng((self.seed, epoch, int(place))).shuffle(entries)
             yield entries
 
-    def _deal(self, counts: Cooccurrence) -> None:
+    def _distribute(self, counts: Cooccurrence) -> None:
         rng = np.random.default_rng(self.seed)
         for path in self.paths:
             path.write_bytes(b"")
@@ -128,7 +125,7 @@ class Shuffled:
             shares = rng.integers(len(self.paths), size=len(piece))
             order = np.argsort(shares, kind="stable")
             borders = np.searchsorted(shares[order], np.arange(len(self.paths) + 1))
-            # Opened one after another: there may be more of them than a process may have open.
+            # One at a time: there may be more files than a process may have open.
             for path, begin, end in zip(self.paths, borders, borders[1:], strict=False):
                 with open(path, "ab") as file:
                     piece[order[begin:end]].tofile(file)

@@ -1,8 +1,8 @@
 """Skip-gram and cbow with negative sampling on a GPU, as one Triton kernel.
 
-Some hundreds of programs go through the text at once, each through a piece of its own, and add what they learn to the
-same two matrices without waiting for each other, as the threads of a CPU do (Recht et al. 2011). A program holds the
-vectors around a word in registers, predicts the word and its negatives, which they share, and adds all changes.
+Hundreds of programs process different parts of the text in parallel and add their gradients to the same two matrices
+without locks, as the threads of a CPU do (Recht et al. 2011). A program holds the vectors around a word in registers,
+predicts the word and its negatives, which they share, and adds all changes.
 """
 
 from collections.abc import Mapping
@@ -19,17 +19,17 @@ from regard.vectors.corpus import Corpus
 from regard.vectors.sampling import keeping, negatives, start
 
 SPAN = 1 << 22
-"""Words of the text that are on the GPU at once."""
+"""Words of the text on the GPU at a time."""
 
 PROGRAMS = 1024
-"""Programs that learn at once; each adds to what the others have not yet seen, so that more are not better."""
+"""Parallel programs; more are not better, because each works with outdated vectors of the others."""
 
 TURNS = 4
-"""Turns in which the words around a word predict it, in skip-gram: those of the second know what the first have taught.
-All at once they overshoot, which analogies suffer from."""
+"""Groups in which the words around a word predict it, in skip-gram: each group sees the updates of the one before. All
+at once they overshoot, which harms analogies."""
 
 LEAST_SHARE = 64
-"""Words for each program at least, so that a short text is not learned from all at once."""
+"""Minimum number of words for each program, so that a short text is not learned all in parallel."""
 
 
 @triton.jit(do_not_specialize=["count", "share", "seed"])
@@ -69,7 +69,7 @@ def _learn(
                     if second.to(tl.uint32, bitcast=True).to(tl.int64) > tl.load(odds + chosen):
                         chosen = tl.load(alias + chosen)
                 label = 1.0 if target == 0 else 0.0
-                # A negative that is the word itself says nothing.
+                # Ignore a negative that is the word itself.
                 weight = tl.where((chosen == word) & (target > 0), 0.0, rate)
                 at = outputs + chosen.to(tl.int64) * width + columns
                 output = tl.load(at, mask=inside, other=0.0)
@@ -95,12 +95,12 @@ def _learn(
 
 @triton.jit
 def _below(draw, bound):
-    """A number from 0 to bound − 1, from 32 random bits."""
+    """A random number from 0 to bound − 1, from 32 random bits."""
     return (draw.to(tl.uint32, bitcast=True).to(tl.int64) * bound) >> 32
 
 
 class CudaEngine:
-    """Learns on a GPU. The text goes there in spans, and frequent words are skipped there."""
+    """Learns on a GPU. The text is copied in spans; subsampling happens on the GPU."""
 
     span = SPAN
     workers = 1
@@ -114,16 +114,16 @@ class CudaEngine:
         self._alias = torch.from_numpy(table.alias).to(device)
 
     def load(self, arrays: Mapping[str, Float32[np.ndarray, "V D"]]) -> None:
-        """Puts the matrices to learn onto the GPU."""
+        """Copies the matrices to the GPU."""
         self.inputs = torch.from_numpy(np.ascontiguousarray(arrays["inputs"])).to(self.device)
         self.outputs = torch.from_numpy(np.ascontiguousarray(arrays["outputs"])).to(self.device)
 
     def arrays(self) -> dict[str, Float32[np.ndarray, "V D"]]:
-        """The matrices as they are now."""
+        """The current matrices."""
         return {"inputs": self.inputs.cpu().numpy(), "outputs": self.outputs.cpu().numpy()}
 
     def learn(self, begin: int, end: int, epoch: int, rates: tuple[float, float]) -> None:
-        """Goes through a span of the text once."""
+        """Learns from a span of the text."""
         settings, seed = self.settings, int(start(self.seed, epoch, begin)) >> 1
         tokens = torch.from_numpy(np.array(self.corpus.tokens[begin:end])).to(self.device)
         tokens, lines = self._kept(tokens, seed)
@@ -148,7 +148,7 @@ class CudaEngine:
         synchronize(self.device)
 
     def _kept(self, tokens: torch.Tensor, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """A span without the words that are skipped, and the line of each word."""
+        """A span without subsampled words, and the line of each word."""
         generator = torch.Generator(self.device).manual_seed(seed)
         drawn = torch.randint(2**32, tokens.shape, generator=generator, device=self.device)
         tokens = tokens[(tokens < 0) | (drawn <= self._keep[tokens.clamp(min=0)])]

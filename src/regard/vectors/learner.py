@@ -1,4 +1,4 @@
-"""What a way of learning vectors must do."""
+"""The interface of methods that learn vectors."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ from regard.vectors.vectors import Vectors
 
 @dataclass(frozen=True)
 class Advance:
-    """How far learning is."""
+    """Progress of learning."""
 
     words: int
-    """Words gone through, in all passes over the text."""
+    """Words processed, in all passes over the text."""
     total: int
-    """Words to go through."""
+    """Words to process."""
     stage: str = ""
-    """What is being done, where there are several things to do."""
+    """The current stage, if there are several."""
 
 
 class Learner(Protocol):
-    """Learns vectors from a text by the settings of its kind: tells how far it is, and at last gives the vectors.
+    """Learns vectors from a text: yields its progress, then the vectors.
 
-    Whatever is random is a function of the seed and of the place in the text. When `checkpoints` are due, it saves what
-    it needs to go on and says so by an advance; when one is there at the beginning, it goes on from it. With one worker
-    a run that was stopped and resumed gives the same bits as one that was not.
+    Randomness is a function of the seed and the position in the text. When `checkpoints` are due, it saves its state
+    before the next advance; it resumes from an existing one. With one worker a resumed run gives the same bits as an
+    uninterrupted one.
     """
 
     def __call__(

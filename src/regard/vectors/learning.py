@@ -14,10 +14,9 @@ LEARNERS: Mapping[str, Learner] = names.LEARNERS
 
 
 def learn(recipe: VectorsRecipe, corpus: Corpus, checkpoints: Checkpoints) -> Iterator[Advance | Vectors]:
-    """Learns the vectors of a recipe from its text; they are the last thing it gives."""
+    """Learns the vectors of a recipe from its text; yields progress, then the vectors."""
     return LEARNERS[recipe.vectors.kind](recipe.vectors, corpus, recipe.seed, checkpoints)
 
 
 def checkpoints_in(folder: Path, recipe: VectorsRecipe, corpus: Corpus) -> Checkpoints:
-    """Where a run in a folder saves its states."""
     return Checkpoints(folder, recipe.vectors.save_every, corpus.fingerprint)

@@ -1,4 +1,4 @@
-"""Words as points of a plane, near ones near: by principal components, t-SNE or UMAP.
+"""Maps of words in the plane, by principal components, t-SNE or UMAP.
 
 t-SNE needs scikit-learn (`pip install 'regard[map]'`), UMAP the package umap-learn; principal components need neither.
 """
@@ -14,24 +14,24 @@ from regard.errors import UsageError, counted, one_of
 from regard.vectors.vectors import Vectors
 
 NEIGHBORS = 6
-"""Words of the map that are named with each word: those nearest to it before it was flattened."""
+"""Neighbors listed with each word: the nearest by their full vectors."""
 LEAST = 3
-"""Words a map needs."""
+"""Minimum number of words of a map."""
 
 
 @dataclass(frozen=True)
 class WordMap:
-    """Words with places in a plane."""
+    """Words with positions in the plane."""
 
     words: tuple[str, ...]
     places: Float64[np.ndarray, "N 2"]
     """From −1 to 1 along the longer side."""
     groups: tuple[str, ...]
-    """The group of each word; empty for none."""
+    """The group of each word, or an empty string."""
     neighbors: tuple[tuple[int, ...], ...]
-    """For each word, the nearest others of the map, by the cosine of their whole vectors."""
+    """For each word, the nearest others of the map, by the cosine of their full vectors."""
     conditions: str
-    """How it was made."""
+    """Method and settings."""
 
 
 def word_map(
@@ -43,9 +43,9 @@ def word_map(
     method: str = "tsne",
     seed: int = 1,
 ) -> WordMap:
-    """Places the words that are named, those of named groups, and the `top` most frequent ones.
+    """A map of the given words, those of the groups, and the `top` most frequent ones.
 
-    A word that is named twice belongs to the group that names it first.
+    A word of several groups belongs to the first.
     """
     if method not in METHODS:
         raise UsageError(f"method = {method!r}: choose {one_of(METHODS, method)}")
@@ -65,7 +65,7 @@ def word_map(
 
 
 def pca(unit: Float32[np.ndarray, "N D"], seed: int) -> Float64[np.ndarray, "N 2"]:
-    """The two directions in which words differ most, each pointing to where its largest part is."""
+    """The first two principal components; signs make the largest component of each positive."""
     centered = (unit - unit.mean(0)).astype(np.float64)
     if centered.shape[1] < 2:
         centered = np.pad(centered, ((0, 0), (0, 1)))
@@ -77,7 +77,7 @@ def pca(unit: Float32[np.ndarray, "N D"], seed: int) -> Float64[np.ndarray, "N 2
 
 
 def tsne(unit: Float32[np.ndarray, "N D"], seed: int) -> Float64[np.ndarray, "N 2"]:
-    """Keeps neighbors together (van der Maaten and Hinton 2008); distances between far groups say little."""
+    """Preserves neighborhoods (van der Maaten and Hinton 2008); distances between distant groups mean little."""
     if find_spec("sklearn") is None:
         raise UsageError(
             "method = 'tsne' needs scikit-learn, which is not installed; install it (pip install 'regard[map]'), "
@@ -93,7 +93,7 @@ def tsne(unit: Float32[np.ndarray, "N D"], seed: int) -> Float64[np.ndarray, "N 
 
 
 def umap(unit: Float32[np.ndarray, "N D"], seed: int) -> Float64[np.ndarray, "N 2"]:
-    """Keeps neighbors together, and more of the large picture (McInnes et al. 2018); needs the package umap-learn."""
+    """Preserves neighborhoods and more of the global structure (McInnes et al. 2018); needs the package umap-learn."""
     if find_spec("umap") is None:
         raise UsageError(
             "method = 'umap' needs the package umap-learn, which is not installed; "
@@ -109,7 +109,7 @@ METHODS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {"pca": pca, "tsne
 
 
 def _framed(places: Float64[np.ndarray, "N 2"]) -> Float64[np.ndarray, "N 2"]:
-    """Moved and scaled, both axes alike, into the square from −1 to 1."""
+    """Centered and scaled, both axes alike, into the square from −1 to 1."""
     low, high = places.min(0), places.max(0)
     framed: np.ndarray = (places - (low + high) / 2) / (float((high - low).max()) / 2 or 1.0)
     return framed

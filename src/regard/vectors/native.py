@@ -1,7 +1,7 @@
-"""Vectors as a folder that opens at once: a matrix that is mapped into memory, words, and a small JSON file.
+"""The native folder of vectors, which opens instantly: a memory-mapped matrix, words, and a small JSON file.
 
-`vectors.json` names the two other files. A new state is written beside the old one and becomes current when that one
-file is replaced, so that a kill or a full disk at any moment leaves the old vectors or the new ones, never a mixture.
+`vectors.json` names the two other files. New vectors are written to new files and become current when `vectors.json` is
+replaced, so that a kill or a full disk leaves the old vectors or the new ones, never a mixture.
 """
 
 import json
@@ -14,31 +14,31 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from regard.disk import parse_json, reason, replace_file, sync_folder
+from regard.disk import parse_json, reason, replace_file, sync_folder, write_file
 from regard.errors import ModelError, UsageError, counted
 from regard.format_version import FormatVersion
 
 POINTER = "vectors.json"
 FORMAT = 1
-"""Number of the layout; a reader refuses another."""
+"""Version of the layout; others are refused."""
 
 
 @dataclass(frozen=True)
 class NativeFolder:
-    """A folder of vectors that has been opened: numbers are read when asked for, and words told apart only then.
+    """An opened folder of vectors: numbers and words are read lazily.
 
-    It stays what it was when the folder gets other vectors.
+    It does not change when the folder gets other vectors.
     """
 
     path: Path
     matrix: Float32[np.ndarray, "V D"]
     spelling: bytes
-    """The words, a line each."""
+    """The words, one per line."""
     about: Mapping[str, Any]
-    """What was said about the vectors when they were saved."""
+    """Metadata that was saved with the vectors."""
 
     def words(self) -> list[str]:
-        """The words, a row of the matrix each."""
+        """The words, in the order of the matrix's rows."""
         try:
             words = self.spelling.decode().split("\n")[:-1]
         except UnicodeDecodeError as error:
@@ -60,7 +60,7 @@ def open_native(path: Path) -> NativeFolder:
         if type(state["format"]) is not int or state["format"] < 1:
             raise ValueError(f"a format of {state['format']!r}")
         FormatVersion(state["format"], state.get("version", "unknown")).check_readable(path, FORMAT, FORMAT)
-        # Copy on write: torch may look at the numbers without a copy, and nobody can change the file by accident.
+        # Copy on write: torch can share the memory, and the file cannot be changed by accident.
         matrix = np.load(path / state["matrix"], mmap_mode="c", allow_pickle=False)
         shape = (state["words"], state["width"])
         if matrix.shape != shape or matrix.dtype != np.float32:
@@ -77,7 +77,7 @@ def open_native(path: Path) -> NativeFolder:
 def write_native(
     path: Path, words: Sequence[str], matrix: Float32[np.ndarray, "V D"], about: Mapping[str, Any]
 ) -> None:
-    """Writes a folder, or replaces the vectors of one; other files in it are left alone."""
+    """Writes a folder, or replaces the vectors of one; leaves other files in it unchanged."""
     for word in words:
         if "\n" in word:
             raise UsageError(f"{word!r}: a word with a line end cannot be saved; leave it out")
@@ -85,12 +85,8 @@ def write_native(
         path.mkdir(parents=True, exist_ok=True)
         number = 1 + max((int(part) for part in _numbers(path)), default=0)
         names = {"matrix": f"matrix-{number}.npy", "spelling": f"words-{number}.txt"}
-        with open(path / names["spelling"], "wb") as file:
-            file.writelines(f"{word}\n".encode() for word in words)
-            _reach_disk(file.fileno(), file.flush)
-        with open(path / names["matrix"], "wb") as file:
-            np.save(file, np.ascontiguousarray(matrix, dtype=np.float32), allow_pickle=False)
-            _reach_disk(file.fileno(), file.flush)
+        write_file(path / names["spelling"], "".join(f"{word}\n" for word in words).encode())
+        write_array(path / names["matrix"], np.ascontiguousarray(matrix, dtype=np.float32))
         sync_folder(path)
         written = {"format": FORMAT, "version": FormatVersion.now().version}
         state = {**written, "words": len(words), "width": matrix.shape[1], **names, "about": dict(about)}
@@ -104,7 +100,7 @@ def write_native(
 
 
 def damaged(path: Path, what: str) -> ModelError:
-    """The complaint about a folder that is not as it was written."""
+    """The error for a damaged folder."""
     return ModelError(f"{path}: these vectors are damaged ({what}); make or copy them again")
 
 
@@ -114,6 +110,9 @@ def _numbers(path: Path) -> set[str]:
     return {number for number in numbers if number.isdecimal()}
 
 
-def _reach_disk(descriptor: int, flush: Any) -> None:
-    flush()
-    os.fsync(descriptor)
+def write_array(path: Path, array: np.ndarray[Any, Any]) -> None:
+    """The same as `write_file` for an array."""
+    with open(path, "wb") as file:
+        np.save(file, array, allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""Pairs of words that people have rated, as a measure: do vectors order them as people do?"""
+"""Evaluation by word pairs with human ratings of similarity."""
 
 import csv
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from regard.vectors.folding import Folded
 
 @dataclass(frozen=True)
 class RatedPair:
-    """Two words, and how alike people find them."""
+    """Two words and their rating."""
 
     first: str
     second: str
@@ -28,11 +28,11 @@ class PairScore:
 
     file: str
     spearman: float | None
-    """Rank correlation over the pairs whose words are known; nothing if all ratings or all cosines are equal."""
+    """Rank correlation over the pairs of known words; None if all ratings or all cosines are equal."""
     pairs: int
     """Pairs that were compared."""
     unknown: int
-    """Pairs with a word that the vectors do not have; they are left out."""
+    """Pairs with a word that has no vector; not compared."""
     conditions: str
 
     def plain(self) -> dict[str, Any]:
@@ -41,10 +41,10 @@ class PairScore:
 
 
 def read_pairs(path: Path) -> list[RatedPair]:
-    """Lines of two words and a rating, set apart by tabs, commas, semicolons or spaces.
+    """Lines of two words and a rating, separated by tabs, commas, semicolons or spaces.
 
-    The rating is the first number after the words, as in the lists that have more columns. A first line without any is
-    taken for names of columns; lines that begin with `#` are no pairs.
+    The rating is the first number after the words; other columns are ignored. A first line without a number is taken as
+    a header; lines that begin with `#` are comments.
     """
     found: list[RatedPair] = []
     for number, line in enumerate(each_line(path), start=1):
@@ -55,7 +55,7 @@ def read_pairs(path: Path) -> list[RatedPair]:
         if rating is None and not found and number == 1 and len(fields) > 2:
             continue
         if rating is None:
-            raise DataError(f"{path}:{number}: {line[:60]!r} is not two words and a number; mend or remove the line")
+            raise DataError(f"{path}:{number}: {line[:60]!r} is not two words and a number; fix or remove the line")
         found.append(RatedPair(fields[0], fields[1], rating))
     if not found:
         raise DataError(f"{path}: no pairs in this file; a line is two words and a number")
@@ -63,7 +63,7 @@ def read_pairs(path: Path) -> list[RatedPair]:
 
 
 def rate_pairs(words: Folded, path: Path) -> PairScore:
-    """Compares cosines with the ratings of a file by Spearman's rank correlation, ties sharing their mean rank."""
+    """Compares cosines with the ratings of a file by Spearman's rank correlation; ties get their mean rank."""
     pairs = read_pairs(path)
     places = [words.places([pair.first, pair.second]) for pair in pairs]
     known = [(place, pair.rating) for place, pair in zip(places, pairs, strict=True) if place is not None]
@@ -79,7 +79,7 @@ def rate_pairs(words: Folded, path: Path) -> PairScore:
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """The correlation of ranks; nothing where one side is all equal."""
+    """The correlation of ranks; None if one side is constant."""
     from scipy.stats import rankdata
 
     one, other = (rankdata(values) - (len(values) + 1) / 2 for values in (first, second))

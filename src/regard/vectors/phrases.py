@@ -1,4 +1,4 @@
-"""Phrases: words that stand together more often than chance would have it become one (Mikolov et al. 2013)."""
+"""Phrases: adjacent words that co-occur more often than by chance become one word (Mikolov et al. 2013)."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from regard.recipe import VectorsData
 from regard.vectors.stream import PIECE, mapped
 
 MOST_PAIRS = 20_000_000
-"""Different pairs of words held while counting, about 1 GB; beyond, the rarest are forgotten (as by word2phrase)."""
+"""Most distinct pairs in memory while counting, about 1 GB; beyond, the rarest are pruned (as by word2phrase)."""
 
 JOINT = "_"
 
@@ -22,7 +22,7 @@ def join_phrases(
     data: VectorsData,
     path: Path,
 ) -> tuple[Int32[np.ndarray, " P"], list[str], Int64[np.ndarray, " W"]]:
-    """One pass: the stream with pairs joined, written to a file, and the words and counts with those of the pairs."""
+    """One pass: writes the stream with joined pairs to a file; returns it with the words and counts, pairs included."""
     named = np.fromiter(map(bool, words), dtype=bool, count=len(words))
     pairs, together = count_pairs(stream, named & (counts >= data.least), len(words))
     first, second = pairs // len(words), pairs % len(words)
@@ -42,7 +42,7 @@ def join_phrases(
 def count_pairs(
     stream: Int32[np.ndarray, " N"], frequent: Bool[np.ndarray, " M"], size: int, most: int = MOST_PAIRS
 ) -> tuple[Int64[np.ndarray, " K"], Int64[np.ndarray, " K"]]:
-    """Pairs of frequent neighbors as first · size + second, in order, and how often each occurs."""
+    """Sorted pairs of frequent adjacent words as first · size + second, and their counts."""
     pairs, counts, least = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0
     usable = frequent.copy()
     usable[0] = False
@@ -50,7 +50,7 @@ def count_pairs(
         good = usable[piece]
         keys = (piece[:-1].astype(np.int64) * size + piece[1:])[good[:-1] & good[1:]]
         found, times = np.unique(keys, return_counts=True)
-        # Merged by hand: both are in order, and sorting them together would take twice the memory.
+        # Merged by hand: both are sorted, and sorting them together would take twice the memory.
         places = np.searchsorted(pairs, found)
         known = places < len(pairs)
         known[known] = pairs[places[known]] == found[known]
@@ -65,7 +65,7 @@ def count_pairs(
 
 
 def _join(piece: Int32[np.ndarray, " n"], phrases: Int64[np.ndarray, " F"], size: int) -> Int32[np.ndarray, " m"]:
-    """A piece with phrases joined from left to right: of `a b c`, where both `a b` and `b c` are phrases, the first."""
+    """Joins phrases from left to right: in `a b c`, if both `a b` and `b c` are phrases, the first."""
     if not len(phrases) or len(piece) < 2:
         return piece
     keys = piece[:-1].astype(np.int64) * size + piece[1:]
@@ -73,7 +73,7 @@ def _join(piece: Int32[np.ndarray, " n"], phrases: Int64[np.ndarray, " F"], size
     starts = np.flatnonzero(phrases[places] == keys)
     if not len(starts):
         return piece
-    # Within a run of overlapping phrases every other one is taken, beginning with the first.
+    # Of a run of overlapping phrases take every other one, starting with the first.
     begins = np.flatnonzero(np.diff(starts, prepend=-2) > 1)
     run = np.repeat(starts[begins], np.diff(begins, append=len(starts)))
     taken = starts[(starts - run) % 2 == 0]
@@ -83,7 +83,7 @@ def _join(piece: Int32[np.ndarray, " n"], phrases: Int64[np.ndarray, " F"], size
 
 
 def _pieces(stream: Int32[np.ndarray, " N"]) -> Iterator[Int32[np.ndarray, " n"]]:
-    """The stream in pieces that end at line ends, where there are any."""
+    """The stream in pieces that end at line ends, if possible."""
     begin = 0
     while begin < len(stream):
         piece = stream[begin : begin + PIECE]

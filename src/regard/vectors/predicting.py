@@ -1,4 +1,4 @@
-"""Learning vectors that predict, by skip-gram or CBOW: going through the text in spans, several threads at once."""
+"""Learning vectors by skip-gram or CBOW, over spans of the text in parallel."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -26,25 +26,25 @@ Matrices = Mapping[str, Float32[np.ndarray, "R D"]]
 
 
 class Engine(Protocol):
-    """What learns from spans of a text, somewhere."""
+    """Learns from spans of a text on some device."""
 
     span: int
-    """Words of a span."""
+    """Length of a span in words."""
     workers: int
-    """Spans that may be learned from at once."""
+    """Spans that may be processed in parallel."""
 
     def load(self, arrays: Matrices) -> None:
-        """Takes the matrices to begin with."""
+        """Sets the matrices."""
 
     def arrays(self) -> Matrices:
-        """The matrices as they are now."""
+        """The current matrices."""
 
     def learn(self, begin: int, end: int, epoch: int, rates: tuple[float, float]) -> None:
-        """Goes through a span of the text once, with a rate that changes evenly."""
+        """Learns from a span of the text, with a rate that changes linearly."""
 
 
 class CpuEngine:
-    """Learns on a CPU. Threads share the matrices and do not wait for each other (Recht et al. 2011)."""
+    """Learns on a CPU. Threads update the shared matrices without locks (Recht et al. 2011)."""
 
     span = 100_000
 
@@ -67,7 +67,7 @@ class CpuEngine:
         return {"inputs": self._inputs, "outputs": self._outputs}
 
     def learn(self, begin: int, end: int, epoch: int, rates: tuple[float, float]) -> None:
-        # A copy, so that the loop is compiled for one kind of array, whether it was mapped from a file or not.
+        # A copy, so that the loop is compiled for one kind of array, memory-mapped or not.
         tokens = np.array(self.corpus.tokens[begin:end])
         state = start(self.seed, epoch, begin)
         window, dynamic = self.settings.window, self.settings.dynamic
@@ -110,7 +110,7 @@ def predict(
 
 
 def make_engine(settings: PredictingVectors, corpus: Corpus, seed: int) -> Engine:
-    """What learns by these settings on the device they name; n-grams are learned on the CPU."""
+    """The engine for the device of the settings; n-grams are learned on the CPU."""
     if settings.device == "cpu" or (settings.device == "auto" and settings.longest):
         return CpuEngine(settings, corpus, seed)
     from regard.device import choose_device
@@ -128,8 +128,8 @@ def make_engine(settings: PredictingVectors, corpus: Corpus, seed: int) -> Engin
 
 
 def initial(settings: PredictingVectors, corpus: Corpus, seed: int) -> Matrices:
-    """Matrices to begin with: inputs even within ± 1 / dimension, outputs zero, as in gensim; from half of that, as in
-    word2vec, CBOW learns the forms of words a little less well."""
+    """Initial matrices: inputs uniform within ± 1 / dimension, outputs zero, as in gensim; with half of that, as in
+    word2vec, CBOW learns syntactic analogies slightly less well."""
     words, dimension = len(corpus.vocabulary), settings.dimension
     rows = words + (settings.buckets if settings.longest else 0)
     inputs = np.random.default_rng(start(seed, 0, -1)).random((rows, dimension), dtype=np.float32)
@@ -139,12 +139,12 @@ def initial(settings: PredictingVectors, corpus: Corpus, seed: int) -> Matrices:
 
 
 def rate_at(settings: PredictingVectors, epochs: float) -> float:
-    """The learning rate after so many epochs."""
+    """The learning rate after a number of epochs."""
     return settings.last_rate + (settings.rate - settings.last_rate) * (1 - epochs / settings.epochs)
 
 
 def cut(tokens: Int32[np.ndarray, " N"], place: int) -> int:
-    """Where a span ends that should end at `place`: after the line there, unless that is very long."""
+    """The end of a span that should end at `place`: after the line there, unless that is very long."""
     if place <= 0 or place >= len(tokens):
         return min(max(place, 0), len(tokens))
     ends = np.flatnonzero(tokens[place - 1 : place - 1 + MOST_LINE] == LINE_END)
@@ -161,7 +161,7 @@ def rows_of(settings: PredictingVectors, corpus: Corpus) -> Ragged:
 def _words_of(
     inputs: Float32[np.ndarray, "R D"], settings: PredictingVectors, corpus: Corpus
 ) -> Float32[np.ndarray, "V D"]:
-    """The vectors of the words: their rows, or the averages of these with those of their n-grams."""
+    """The vectors of the words: their rows, or the averages of those with the rows of their n-grams."""
     if not settings.longest:
         return inputs
     rows, starts = rows_of(settings, corpus)

@@ -1,5 +1,5 @@
-"""What is drawn at random while vectors are learned: which words are skipped, and which are negatives. All of it is a
-function of (seed, epoch, place in the text), so that no state of a generator is ever saved."""
+"""Subsampling of frequent words and negative sampling. Randomness is a function of (seed, epoch, position in the text),
+so that no generator state is saved."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ import numpy as np
 from jaxtyping import Float64, Int32, Int64, UInt32
 
 POWER = 0.75
-"""Negatives are drawn by this power of their counts (Mikolov et al. 2013)."""
+"""Negatives are drawn in proportion to this power of their counts (Mikolov et al. 2013)."""
 
 
 @dataclass(frozen=True)
 class Alias:
-    """A table from which numbers are drawn with given probabilities in constant time (Walker 1977): draw a place
-    evenly, keep it with the odds there, and otherwise take its alias."""
+    """A table for drawing numbers with given probabilities in constant time (Walker 1977): draw an index uniformly,
+    keep it with its odds, and otherwise take its alias."""
 
     odds: UInt32[np.ndarray, " V"]
     """In units of 2**-32."""
@@ -30,7 +30,7 @@ class Alias:
             shares[rich] -= 1 - shares[poor]
             if shares[rich] < 1:
                 small.append(large.pop())
-        # What is left on either list has a share of one, but for rounding.
+        # Those left on either list have a share of one, up to rounding.
         shares[small + large] = 1
         return cls(in_units(shares), alias)
 
@@ -41,8 +41,8 @@ def negatives(counts: Int64[np.ndarray, " V"]) -> Alias:
 
 
 def keeping(counts: Int64[np.ndarray, " V"], sample: float) -> UInt32[np.ndarray, " V"]:
-    """The odds that an occurrence of each word is kept, in units of 2**-32: √(s/f) + s/f for a share f of the text, as
-    word2vec computes it."""
+    """The probability of keeping an occurrence of each word, in units of 2**-32: √(s/f) + s/f for a frequency f, as in
+    word2vec."""
     if not sample:
         return in_units(np.ones(len(counts)))
     ratio = sample * counts.sum() / counts.astype(np.float64)
@@ -50,12 +50,12 @@ def keeping(counts: Int64[np.ndarray, " V"], sample: float) -> UInt32[np.ndarray
 
 
 def in_units(shares: Float64[np.ndarray, " V"]) -> UInt32[np.ndarray, " V"]:
-    """Shares of at most one in units of 2**-32; one itself is a unit less."""
+    """Shares of at most one in units of 2**-32; one becomes 2**32 − 1."""
     return np.minimum(shares * 2.0**32, 2.0**32 - 1).astype(np.uint32)
 
 
 def start(seed: int, epoch: int, place: int) -> np.uint64:
-    """The state for a place of the text (SplitMix64 of all three, Steele et al. 2014)."""
+    """The generator state for a position in the text (SplitMix64 of all three, Steele et al. 2014)."""
     state = 0
     for part in (seed, epoch, place):
         state = (state + part + 0x9E37_79B9_7F4A_7C15) & 0xFFFF_FFFF_FFFF_FFFF

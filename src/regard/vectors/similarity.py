@@ -1,8 +1,8 @@
-"""How near words are, and which combination of words points where.
+"""Similarity of words to a combination of given words.
 
-With cosines c₁ … of every word to the given words, a combination is scored additively by the cosine with the sum of the
-given unit vectors, those to be left behind taken off (3CosAdd, Mikolov et al. 2013), or multiplicatively by
-Π (1 + c₊)/2 over Π (1 + c₋)/2 + ε (3CosMul, Levy and Goldberg 2014), where no single given word can outweigh the rest.
+It is scored additively by the cosine with the sum of the positive unit vectors minus the negative ones (3CosAdd,
+Mikolov et al. 2013), or multiplicatively by Π (1 + c₊)/2 over Π (1 + c₋)/2 + ε, with c the cosines with the given words
+(3CosMul, Levy and Goldberg 2014), where no single given word can outweigh the rest.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float32
 
 EPSILON = 1e-3
-"""Keeps a quotient finite (Levy and Goldberg 2014)."""
+"""Avoids division by zero (Levy and Goldberg 2014)."""
 
 Combination = Callable[
     [
@@ -22,11 +22,11 @@ Combination = Callable[
     ],
     Float32[np.ndarray, " V"],
 ]
-"""Scores V words, given their vectors and norms, by P given unit vectors to be near to and N to be far from."""
+"""Scores V words, given their vectors and norms, by P positive and N negative unit vectors."""
 
 
 def norms(matrix: Float32[np.ndarray, "V D"]) -> Float32[np.ndarray, " V"]:
-    """The lengths of vectors; 1 for a vector of zeros, which is thereby near to nothing."""
+    """The norms of vectors; 1 for a zero vector, whose cosines are thus zero."""
     lengths = np.sqrt(np.einsum("vd,vd->v", matrix, matrix))
     return np.where(lengths == 0, np.float32(1), lengths)
 
@@ -37,7 +37,7 @@ def additive(
     positive: Float32[np.ndarray, "P D"],
     negative: Float32[np.ndarray, "N D"],
 ) -> Float32[np.ndarray, " V"]:
-    """The cosine with the sum of the given unit vectors."""
+    """3CosAdd."""
     goal = positive.sum(0) - negative.sum(0)
     length = float(np.sqrt(goal @ goal)) or 1.0
     cosines: np.ndarray = matrix @ (goal / np.float32(length)) / lengths
@@ -50,7 +50,7 @@ def multiplicative(
     positive: Float32[np.ndarray, "P D"],
     negative: Float32[np.ndarray, "N D"],
 ) -> Float32[np.ndarray, " V"]:
-    """The quotient of products of cosines, moved into [0, 1]."""
+    """3CosMul, with cosines mapped to [0, 1]."""
 
     def product(given: np.ndarray) -> np.ndarray:
         found: np.ndarray = ((1 + matrix @ given.T / lengths[:, None]) / 2).prod(1)
@@ -64,7 +64,7 @@ METHODS: dict[str, Combination] = {"additive": additive, "multiplicative": multi
 
 
 def best(scores: Float32[np.ndarray, " V"], top: int) -> list[int]:
-    """The places of the highest scores, best first; of equal scores, the earlier word."""
+    """The indices of the highest scores, best first; ties in order of index."""
     top = min(top, len(scores))
     if not top:
         return []

@@ -1,8 +1,7 @@
 """Skip-gram with negative sampling (Mikolov et al. 2013) as a compiled loop.
 
-As in word2vec, the words around a word each predict it. They share its negatives (Ji et al. 2016), which changes which
-words are drawn but not how often any is, so that the rows of the output matrix a window needs stay near the processor
-until the whole window has learned.
+As in word2vec, the words around a word each predict it. They share its negatives (Ji et al. 2016), so that the rows of
+the output matrix stay in the processor's cache for the whole window; the distribution of negatives is the same.
 """
 
 from collections.abc import Callable
@@ -21,8 +20,8 @@ Matrix = Float32[np.ndarray, "V D"]
 def skipgram(dimension: int, targets: int) -> Callable[..., None]:
     """The loop for vectors of a dimension, with one true target and `targets` − 1 negatives.
 
-    Both are constants of the compiled code, so that the inner loops have no ends to handle, and the numbers of one
-    place are combined with those of all targets while they are in registers.
+    Both are constants of the compiled code, so that the inner loops have no remainders, and each number is combined
+    with those of all targets in registers.
     """
 
     @njit(nogil=True, fastmath=True, error_model="numpy", cache=True)
@@ -64,7 +63,7 @@ def skipgram(dimension: int, targets: int) -> Callable[..., None]:
                             learned += gradients[target] * was
                             now[target, number] = was + gradients[target] * value
                         vector[number] = learned
-                # What was learned is added, since another worker, or a word drawn twice, may have added to it as well.
+                # Add the difference, since another worker, or a negative drawn twice, may have changed the row.
                 for target in range(targets):
                     row = chosen[target]
                     for number in range(dimension):

@@ -1,15 +1,15 @@
-"""Known words that are spelled nearly as an unknown one."""
+"""Known words with a spelling similar to an unknown one."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 from heapq import nlargest
 
 CANDIDATES = 200
-"""Words that are compared letter by letter, of all that share pairs of letters with the unknown one."""
+"""Words that are compared letter by letter: those that share the most letter pairs with the unknown one."""
 
 
 def nearest_spelled(word: str, known: Iterable[str], most: int = 3) -> list[str]:
-    """Up to `most` known words spelled most like `word`; quick for hundreds of thousands of words."""
+    """Up to `most` known words with the most similar spelling; fast for hundreds of thousands of words."""
     folded = word.casefold()
     pairs = _pairs(folded)
 
@@ -19,7 +19,7 @@ def nearest_spelled(word: str, known: Iterable[str], most: int = 3) -> list[str]
 
     alike = (other for other in known if abs(len(other) - len(word)) <= 2)
     candidates = nlargest(CANDIDATES, alike, key=shared)
-    # The frequent one of two words that differ in capitals alone comes first in `candidates` and wins.
+    # Of words that differ only in case, the most frequent comes first in `candidates` and wins.
     by_folded = {other.casefold(): other for other in reversed(candidates)}
     return [by_folded[match] for match in get_close_matches(folded, by_folded, n=most, cutoff=0.6)]
 

@@ -1,5 +1,5 @@
-"""Character n-grams of words, as fastText has them (Bojanowski et al. 2017): a word stands between the marks < and >,
-and each of its n-grams shares a row with all others of the same hash."""
+"""Character n-grams of words, as in fastText (Bojanowski et al. 2017): a word is enclosed in the marks < and >, and
+n-grams with the same hash share a row."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,12 @@ from jaxtyping import Int32, Int64, UInt8
 from numba import int8, njit, uint32
 
 Ragged = tuple[Int32[np.ndarray, " P"], Int64[np.ndarray, " S"]]
-"""Rows of numbers, one after another, and where each begins; the last entry is where they end."""
+"""Concatenated rows of numbers; the start of each, then the end of the last."""
 
 
 def rows_of_words(words: Sequence[str], shortest: int, longest: int, buckets: int) -> Ragged:
     """The rows whose average is the vector of each word: its own, and those of its n-grams, which come after the rows
-    of all words. Without n-grams (`longest` = 0) it is its own alone."""
+    of all words. Without n-grams (`longest` = 0), only its own."""
     own = np.arange(len(words), dtype=np.int32)
     if not longest:
         return own, np.arange(len(words) + 1, dtype=np.int64)
@@ -44,11 +44,11 @@ def _hash_all(
     starts: Int64[np.ndarray, " S"],
     found: Int32[np.ndarray, " P"],
 ) -> None:
-    """Without room in `found`, counts the n-grams of word w into starts[w + 1]; with it, writes their buckets."""
+    """If `found` is empty, counts the n-grams of word w into starts[w + 1]; otherwise writes their buckets."""
     for word in range(len(ends) - 1):
         number = 0
         for begin in range(ends[word], ends[word + 1]):
-            # Bytes 10xxxxxx go on with a character of UTF-8; no n-gram begins or ends before one.
+            # Bytes 10xxxxxx are UTF-8 continuation bytes; no n-gram begins or ends before one.
             if text[begin] & 0xC0 == 0x80:
                 continue
             hashed, length = uint32(2166136261), 0

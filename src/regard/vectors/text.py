@@ -1,4 +1,4 @@
-"""Vectors as lines of text: `word v₁ … v_D`."""
+"""Vectors as lines of text, `word v₁ … v_D`."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -20,14 +20,14 @@ _WRITTEN = 1024
 
 
 class Header(NamedTuple):
-    """What a first line `V D` says."""
+    """The numbers of a first line `V D`."""
 
     vectors: int
     width: int
 
 
 def as_header(line: bytes) -> Header | None:
-    """The line as a header, if it is two whole numbers."""
+    """The line as a header, if it is two integers."""
     fields = line.split()
     if len(fields) != 2 or not all(field.isdigit() for field in fields):
         return None
@@ -41,7 +41,7 @@ def is_row(line: bytes, width: int) -> bool:
 
 
 def read_text(stream: IO[bytes], path: Path, header: Header | None) -> tuple[list[str], Float32[np.ndarray, "V D"]]:
-    """Reads lines to the end; the header, if there was one, has been read and must be true."""
+    """Reads all lines after the header, if there is one, and checks that they agree with it."""
     words: list[str] = []
     parts: list[np.ndarray] = []
     width = header.width if header else None
@@ -56,12 +56,12 @@ def read_text(stream: IO[bytes], path: Path, header: Header | None) -> tuple[lis
             f"{path}:1: the header says {counted(header.vectors, 'vector')} × {header.width}, but there are "
             f"{len(words):,}; the file is cut off, or the header is wrong"
         )
-    _refuse_twins(words, path, first)
+    _refuse_duplicates(words, path, first)
     return words, np.concatenate(parts) if parts else np.zeros((0, width or 0), np.float32)
 
 
 def write_text(stream: IO[bytes], words: Sequence[str], matrix: Float32[np.ndarray, "V D"]) -> None:
-    """Writes lines; nine digits tell every number from its neighbors, so that what is read again is equal."""
+    """Writes lines; nine digits identify every float32, so that reading restores the same numbers."""
     form = "%s" + " %.9g" * matrix.shape[1] + "\n"
     for start in range(0, len(words), _WRITTEN):
         rows = zip(words[start : start + _WRITTEN], matrix[start : start + _WRITTEN].tolist(), strict=True)
@@ -69,7 +69,7 @@ def write_text(stream: IO[bytes], words: Sequence[str], matrix: Float32[np.ndarr
 
 
 class _Rows:
-    """Turns the lines of a block into words and numbers: all at once, or one by one if they are not plain."""
+    """Parses the lines of a block: all at once, or one by one if the fast path fails."""
 
     def __init__(self, path: Path, first: int, width: int, *, promised: bool) -> None:
         self.path, self.first, self.width = path, first, width
@@ -100,7 +100,7 @@ class _Rows:
                 return None
 
     def _cut(self, number: int, line: bytes) -> tuple[bytes, bytes, bytes]:
-        """A line whose fields are set apart by something else than one space, or whose word has spaces in it."""
+        """Splits a line with other separators than single spaces, or with spaces in the word."""
         where = f"{self.path}:{number}"
         fields = line.split()
         if not fields:
@@ -112,17 +112,17 @@ class _Rows:
         if len(fields) <= self.width or any(_is_number(field) for field in extra):
             values = counted(len(fields) - 1, "value")
             raise DataError(
-                f"{where}: {values} for {_shown(fields[0])}, but {self.source} {self.width}; mend or remove the line"
+                f"{where}: {values} for {_shown(fields[0])}, but {self.source} {self.width}; fix or remove the line"
             )
         return word, b" ", b" ".join(fields[len(fields) - self.width :])
 
     def _checked(self, number: int, rest: bytes) -> list[float]:
         for field in rest.split():
             if not _is_number(field):
-                raise DataError(f"{self.path}:{number}: {_shown(field)} is not a number; mend or remove the line")
+                raise DataError(f"{self.path}:{number}: {_shown(field)} is not a number; fix or remove the line")
             if not abs(float(field)) <= LARGEST:
                 raise DataError(
-                    f"{self.path}:{number}: {_shown(field)} is no finite number of 32 bits; mend or remove the line"
+                    f"{self.path}:{number}: {_shown(field)} is not a finite float32 number; fix or remove the line"
                 )
         return list(map(float, rest.split()))
 
@@ -137,7 +137,7 @@ class _Rows:
 
 
 def _blocks(stream: IO[bytes]) -> Iterator[list[bytes]]:
-    """Whole lines, without the white space at their ends."""
+    """Blocks of complete lines, without trailing white space."""
     rest = b""
     while block := stream.read(BLOCK):
         *lines, rest = (rest + block).split(b"\n")
@@ -147,7 +147,7 @@ def _blocks(stream: IO[bytes]) -> Iterator[list[bytes]]:
         yield [rest.rstrip()]
 
 
-def _refuse_twins(words: Sequence[str], path: Path, first: int) -> None:
+def _refuse_duplicates(words: Sequence[str], path: Path, first: int) -> None:
     if len(set(words)) == len(words):
         return
     seen: dict[str, int] = {}
@@ -160,7 +160,7 @@ def _refuse_twins(words: Sequence[str], path: Path, first: int) -> None:
 
 
 def _is_number(field: bytes) -> bool:
-    # Underscores between digits are Python's, and not a number in a file.
+    # Python's float() accepts underscores between digits.
     try:
         float(field)
     except ValueError:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Neighbor(NamedTuple):
-    """A word, and how near it is."""
+    """A word and its similarity."""
 
     word: str
     score: float
@@ -26,9 +26,9 @@ class Neighbor(NamedTuple):
 
 @explained
 class Vectors:
-    """A vector for each of V words, most frequent first as the custom is: `vectors["hotel"]`, `"motel" in vectors`.
+    """A vector for each of V words, usually most frequent first: `vectors["hotel"]`, `"motel" in vectors`.
 
-    The matrix may be mapped from a file: opening reads neither words nor numbers before they are needed.
+    The matrix may be memory-mapped: words and numbers are then read when they are needed.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Vectors:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Vectors from a folder that `save` wrote, or a file of word2vec, GloVe or fastText, packed by gzip or not."""
+        """Loads a folder written by `save`, or a file of word2vec, GloVe or fastText, compressed by gzip or not."""
         path = Path(path)
         if not path.is_dir():
             return cls(*files.read(path))
@@ -56,7 +56,7 @@ class Vectors:
         return vectors
 
     def save(self, path: str | Path) -> None:
-        """Writes a folder that opens at once, in one step: a reader sees the old vectors or the new ones."""
+        """Writes the native folder atomically: a reader sees the old vectors or the new ones."""
         native.write_native(Path(path), self.words, self.matrix, self.about)
 
     @property
@@ -72,7 +72,7 @@ class Vectors:
         places = {word: place for place, word in enumerate(self.words)}
         if len(places) != len(self.words):
             twice = next(word for place, word in enumerate(self.words) if places[word] != place)
-            raise UsageError(f"{twice!r} stands twice among the words; a word has one vector")
+            raise UsageError(f"{twice!r} is among the words twice; a word has one vector")
         return places
 
     @cached_property
@@ -82,7 +82,7 @@ class Vectors:
 
     @property
     def width(self) -> int:
-        """Numbers of a vector."""
+        """Dimension of the vectors."""
         return int(self.matrix.shape[1])
 
     def __len__(self) -> int:
@@ -102,10 +102,10 @@ class Vectors:
         return f"<{type(self).__name__}: {counted(len(self), 'word')} × {self.width}>"
 
     def place(self, word: str) -> int:
-        """The row of a word; an unknown one is refused with known words that are spelled nearly so."""
+        """The row of a word; the error for an unknown one suggests similar spellings."""
         if word not in self.places:
             near = nearest_spelled(word, self.words)
-            advice = f"nearest in spelling: {one_of(near, word)}" if near else "no known word is spelled nearly so"
+            advice = f"nearest in spelling: {one_of(near, word)}" if near else "no known word has a similar spelling"
             raise UsageError(f"{word!r} is not among the {counted(len(self), 'word')} of these vectors; {advice}")
         return self.places[word]
 
@@ -120,11 +120,11 @@ class Vectors:
         return torch.from_numpy(self.matrix)
 
     def first(self, count: int | None) -> "Vectors":
-        """The vectors of the first words, which are the most frequent; of all, if no count is given."""
+        """The vectors of the first `count` words, which are the most frequent; all if None."""
         return self if count is None else Vectors(self.words[:count], self.matrix[:count], self.about)
 
     def unit(self, words: Sequence[str]) -> Float32[np.ndarray, "N D"]:
-        """The vectors of words, each of length 1; a vector of zeros stays zero."""
+        """The unit vectors of words; a zero vector stays zero."""
         places = [self.place(word) for word in words]
         rows: np.ndarray = self.matrix[places] / self.norms[places, None]
         return rows
@@ -143,7 +143,7 @@ class Vectors:
         method: str = "additive",
         keep_given: bool = False,
     ) -> list[Neighbor]:
-        """The words nearest to the positive ones together and away from the negative ones, best first.
+        """The words most similar to the positive and least similar to the negative ones, best first.
 
         The given words are left out unless `keep_given`: they are nearly always the nearest to their own sum.
         """
@@ -168,7 +168,7 @@ class Vectors:
         return self.most_similar([second, third], [first], top=top, method=method, keep_given=keep_given)
 
     def odd_one_out(self, words: Sequence[str]) -> str:
-        """The word least like the mean of all the words; of equal ones the first."""
+        """The word least similar to the mean of all given words; the first of equal ones."""
         if len(words) < 3:
             raise UsageError(f"the odd one out needs at least 3 words, not {len(words)}")
         rows = self.unit(words)

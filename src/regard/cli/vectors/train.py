@@ -68,7 +68,7 @@ def train(
 def _stopped(pace: "Pace | None") -> str:
     """What a signal left behind: counts are of no use before they are whole, all else is saved."""
     if pace is None or pace.stage == "counting":
-        return "asked to stop while counting, which begins anew with --resume"
+        return "asked to stop while counting, which starts over with --resume"
     done = f"{100 * pace.words / pace.total:.0f} %"
     return f"asked to stop at {done}, and everything is saved; go on with --resume"
 

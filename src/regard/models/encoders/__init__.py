@@ -1,4 +1,4 @@
-"""Encoders: whatever reads a sequence, and gives one vector for each place and one for the whole."""
+"""Encoders: models that map a sequence to one vector per position and one for the whole."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ ENCODERS: Mapping[str, Callable[[Any, int | None, TokenEmbedding | None], Encode
 
 
 def build_encoder(settings: EncoderTable, size: int | None = None, shared: TokenEmbedding | None = None) -> Encoder:
-    """A new encoder with initial weights drawn from torch's global generator, on the CPU, in float32."""
+    """A new encoder on the CPU, in float32, with weights initialized from torch's global generator."""
     return ENCODERS[settings.kind](settings, size, shared)
 
 

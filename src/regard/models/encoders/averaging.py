@@ -1,4 +1,4 @@
-"""An encoder that averages: each place is the mean of the word vectors around it (Ranzato et al. 2016), and the whole
+"""The averaging encoder: each position is the mean of the word vectors around it (Ranzato et al. 2016), and the whole
 the mean of all (Iyyer et al. 2015)."""
 
 from dataclasses import replace
@@ -16,7 +16,7 @@ from regard.tap import Tap
 
 
 class AveragingEncoder(Encoder):
-    """Has no weights but its embedding; the tap `output` shows the features, "B S E"."""
+    """Has only the weights of its embedding; the tap `output` shows the features, "B S E"."""
 
     def __init__(
         self, settings: AveragingEncoding, size: int | None = None, shared: TokenEmbedding | None = None
@@ -38,7 +38,7 @@ class AveragingEncoder(Encoder):
 
 
 def _sum_around(values: Float[Tensor, "B S E"], reach: int) -> Float[Tensor, "B S E"]:
-    """The sum of each place and `reach` places to either side."""
+    """The sum of each position and `reach` positions on either side."""
     steps, padded = values.shape[1], F.pad(values, (0, 0, reach, reach))
     total = padded[:, :steps]
     for shift in range(1, 2 * reach + 1):

@@ -1,11 +1,11 @@
-"""What every encoder has: it reads a sequence, and gives one vector for each place and one for the whole.
+"""The encoder interface: a sequence to one vector per position and one for the whole.
 
     encoder = build_encoder(WindowEncoding(kind="window"), size)
     encoded = encoder(source)                                   # tokens
-    encoded = encoder.encode(vectors, lengths)                  # or vectors, whatever they were made of
+    encoded = encoder.encode(vectors, lengths)                  # or any vectors
 
-Padding changes nothing, and rows do not influence each other; the conformance tests hold every encoder of
-`regard.models.ENCODERS` to that.
+Padding changes nothing, and rows are independent; the conformance tests check every encoder of
+`regard.models.ENCODERS`.
 """
 
 from abc import ABC, abstractmethod
@@ -26,30 +26,30 @@ from regard.nn.embedding import TokenEmbedding
 
 @dataclass(frozen=True)
 class Encoded:
-    """What an encoder made of B sequences. Features at padding are arbitrary."""
+    """B encoded sequences. Features at padding are arbitrary."""
 
     features: Float[Tensor, "B S E"]
     keep: Bool[Tensor, "B S"]
-    """True where there is a real place."""
+    """False at padding."""
     final: Float[Tensor, "B F"]
-    """Each sequence as a whole; of rows that hold several sequences, each row."""
+    """Each row as a whole."""
     states: tuple[Float[Tensor, "B _"], ...] = ()
-    """The last state of each layer, lowest first, if it has layers with states."""
+    """The last state of each recurrent layer, lowest first."""
 
     @property
     def starts(self) -> tuple[Float[Tensor, "B _"], ...]:
-        """What the layers of a recurrent decoder start from, lowest first."""
+        """Initial states for the layers of a recurrent decoder, lowest first."""
         return self.states or (self.final,)
 
     @classmethod
     def mean(cls, features: Float[Tensor, "B S E"], keep: Bool[Tensor, "B S"]) -> Self:
-        """With the mean over real places for the whole; zeros where there is none."""
+        """With the mean of the features, padding excluded, for the whole; zeros for an empty sequence."""
         shares = keep / keep.sum(1, keepdim=True).clamp_min(1)
         return cls(features, keep, torch.bmm(shares.unsqueeze(1).to(features.dtype), features).squeeze(1))
 
     @classmethod
     def join(cls, parts: "Sequence[Encoded]") -> Self:
-        """The rows of all parts, one after another."""
+        """The rows of all parts, concatenated."""
         features, keep, final = (
             torch.cat([getattr(part, name) for part in parts]) for name in ("features", "keep", "final")
         )
@@ -57,7 +57,7 @@ class Encoded:
 
 
 class Input(nn.Module):
-    """Vectors of tokens (`embed`), and what vectors pass before they are read, whatever they were made of (`enter`).
+    """Embeds tokens (`embed`), and applies dropout and the like to any vectors (`enter`).
 
     Without a vocabulary size there is no embedding, and only vectors can be read.
     """
@@ -76,13 +76,13 @@ class Input(nn.Module):
     ) -> None:
         super().__init__()
         if size is not None:
-            # Features of variance one, whatever the width: smaller ones take a cell long to tell apart.
+            # Features of variance one for any width: with smaller ones, a cell learns slowly.
             self.embedding = TokenEmbedding(size, width, scale=width**0.5 if scale is None else scale, shared=shared)
         self.words = WordDropout(word_dropout)
         self.dropout = dropout
 
     def embed(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T E"]:
-        """The vectors of tokens, some words of them dropped."""
+        """The vectors of tokens, after word dropout."""
         if not hasattr(self, "embedding"):
             raise UsageError("this encoder was built without a vocabulary, for vectors; call its encode(vectors, …)")
         vectors: Tensor = self.words(self.embedding(tokens), tokens)
@@ -100,15 +100,15 @@ class Encoder(nn.Module, ABC):
     """Reads sequences of tokens or vectors."""
 
     input: Input
-    """What comes first: vectors of tokens, dropout, positions."""
+    """Embedding, dropout, positions."""
     input_width: int
     """Width of the vectors it reads."""
     width: int
     """Width of its features."""
     final_width: int
-    """Width of what it makes of a whole sequence."""
+    """Width of `Encoded.final`."""
     packs: bool = False
-    """Whether it keeps several sequences in one row apart."""
+    """Whether it supports several sequences packed into a row."""
 
     @property
     def start_widths(self) -> tuple[int, ...]:
@@ -118,17 +118,16 @@ class Encoder(nn.Module, ABC):
     def forward(self, source: Padded) -> Encoded:
         layout = source.own if isinstance(source, PackedSequences) else None
         if layout is not None and not self.packs:
-            raise UsageError("this encoder cannot keep several sequences in a row apart; give each a row of its own")
+            raise UsageError("this encoder does not support several sequences in a row; give each a separate row")
         return self.encode(self.input.embed(source.tokens), source.lengths, layout)
 
     @abstractmethod
     def encode(
         self, vectors: Float[Tensor, "B S I"], lengths: Int[Tensor, " B"], layout: Layout | None = None
     ) -> Encoded:
-        """The same for vectors in the place of tokens; `layout` says which sequence of its row each place belongs to,
-        where rows hold several (`packs`)."""
+        """Encodes vectors instead of tokens; `layout` assigns positions to the sequences packed into a row."""
 
 
 def real_places(vectors: Float[Tensor, "B S I"], lengths: Int[Tensor, " B"]) -> Bool[Tensor, "B S"]:
-    """True where there is a real place."""
+    """False at padding."""
     return torch.arange(vectors.shape[1], device=vectors.device) < lengths[:, None]

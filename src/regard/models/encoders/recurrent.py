@@ -1,4 +1,4 @@
-"""An encoder of recurrent layers, in one direction or both, and the parts that recurrent decoders share with it."""
+"""The recurrent encoder, uni- or bidirectional, and the parts that recurrent decoders share with it."""
 
 import torch
 from jaxtyping import Float, Int
@@ -14,7 +14,7 @@ from regard.tap import Tap
 
 
 class TokenInput(Input):
-    """Vectors of tokens, after dropout of whole words and of features."""
+    """Embedding with dropout of whole words and of features."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class TokenInput(Input):
 
 
 class RecurrentEncoder(Encoder):
-    """The tap `output` shows the features, "B S E"; the last hidden states of the top layer stand for the whole."""
+    """The whole is the last hidden state of the top layer; the tap `output` shows the features, "B S E"."""
 
     def __init__(
         self, settings: RecurrentEncoding, size: int | None = None, shared: TokenEmbedding | None = None
@@ -55,7 +55,7 @@ class RecurrentEncoder(Encoder):
     ) -> Encoded:
         features, last = self.stack(self.input.enter(vectors), lengths)
         states = tuple(torch.cat(layer, -1) for layer in last.layers)
-        # Of each direction the hidden state comes first; an LSTM's memory follows it.
+        # The hidden state of each direction comes first; an LSTM's cell state follows.
         final = torch.cat(last.layers[-1][:: len(self.stack.state_names)], -1)
         return Encoded(self.output(features), real_places(vectors, lengths), final, states)
 
@@ -68,7 +68,7 @@ def build_stack(
     bidirectional: bool = False,
     top: int | None = None,
 ) -> RecurrentStack:
-    """The recurrent layers of these settings, the last of them of width `top` if that differs."""
+    """The recurrent layers; the last has width `top` if given."""
     return RecurrentStack(
         settings.cell,
         input_width,

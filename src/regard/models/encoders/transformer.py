@@ -1,4 +1,4 @@
-"""An encoder of Transformer blocks (Vaswani et al. 2017), and the parts that Transformer decoders share with it."""
+"""The Transformer encoder (Vaswani et al. 2017), and the parts that Transformer decoders share with it."""
 
 from functools import partial
 
@@ -21,7 +21,7 @@ from regard.tokens import PAD
 
 
 class TokenInput(Input):
-    """Token vectors that know their positions, if it is here that positions enter, with dropout."""
+    """Embedding, plus positions if they are of a kind that is added to embeddings, with dropout."""
 
     def __init__(self, settings: TransformerBlocks, size: int | None, shared: TokenEmbedding | None = None) -> None:
         dropout = Dropout(settings.dropout)
@@ -30,8 +30,8 @@ class TokenInput(Input):
         self.position = position if position.embeds else Position()
 
     def embed(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T E"]:
-        # A word that is dropped still stands somewhere. Where positions do not enter here it is padding that does:
-        # normalizing zeros would multiply gradients by hundreds in every layer.
+        # Without positions here, a dropped word becomes padding rather than zeros: normalizing zeros would multiply
+        # gradients by hundreds in every layer.
         if not self.words.active or self.position.embeds:
             return super().embed(tokens)
         blank = self.embedding.weight[PAD] * self.embedding.scale
@@ -41,7 +41,7 @@ class TokenInput(Input):
     def enter(
         self, vectors: Float[Tensor, "B T E"], offset: int = 0, places: Int[Tensor, "B T"] | None = None
     ) -> Float[Tensor, "B T E"]:
-        """With the positions from `offset` on, or those that `places` says."""
+        """Adds the positions from `offset` on, or those of `places`."""
         return super().enter(self.position.embed(vectors, offset, places))
 
     def forward(
@@ -51,12 +51,12 @@ class TokenInput(Input):
 
 
 AT_ONCE = 1024
-"""Tokens of sources that are encoded at a time on a CUDA device where nobody learns or looks on: for more of them, what
-is computed on the way would take more memory than what comes of it."""
+"""Source tokens encoded at a time on a CUDA device, without gradients or taps: with more, intermediate results would
+take more memory than the features."""
 
 
 class TransformerEncoder(Encoder):
-    """The tap `output` shows the features, "B S E"; their mean stands for the whole."""
+    """The whole is the mean of the features; the tap `output` shows these, "B S E"."""
 
     packs = True
     input: TokenInput
@@ -103,7 +103,7 @@ class TransformerEncoder(Encoder):
 
 
 def build_position(settings: TransformerBlocks) -> Position:
-    """How self-attention knows order."""
+    """The position encoding of self-attention."""
     return POSITIONS[settings.position](settings.width, settings.heads, longest=settings.longest, clip=settings.clip)
 
 
@@ -122,7 +122,7 @@ def build_blocks(settings: TransformerBlocks, count: int, *, causal: bool = Fals
 
 
 def build_heads(settings: TransformerBlocks, position: Position | None = None, *, causal: bool = False) -> Heads:
-    """Attention of a block; positions that act on embeddings have no say in it."""
+    """The attention of a block; ignores positions that are added to embeddings."""
     return Heads(
         settings.width,
         settings.heads,
@@ -137,8 +137,8 @@ def build_heads(settings: TransformerBlocks, position: Position | None = None, *
 
 @torch.no_grad()
 def scale_weights(model: nn.Module, factor: float) -> None:
-    """Fresh weights of linear maps and vectors of tokens, times a factor. All else stays: biases, gains, positions, and
-    what scores learn of their own."""
+    """Multiplies the initial weights of linear maps and embeddings by a factor; leaves biases, gains, positions and the
+    parameters of scores unchanged."""
     for module in model.modules():
         if isinstance(module, nn.Linear):
             module.weight.mul_(factor)
@@ -147,5 +147,5 @@ def scale_weights(model: nn.Module, factor: float) -> None:
 
 
 def last_norm(settings: TransformerBlocks) -> nn.Module:
-    """Blocks normalized beforehand leave their sum unnormalized."""
+    """Pre-norm blocks leave their output unnormalized."""
     return nn.LayerNorm(settings.width) if settings.norm == "pre" else nn.Identity()

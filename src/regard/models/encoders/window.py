@@ -1,6 +1,6 @@
-"""An encoder whose layers each see the places around a place (Collobert et al. 2011).
+"""The window encoder: each layer sees the positions around each position (Collobert et al. 2011).
 
-With x the outputs of the layer below:  y(i) = tanh(W [x(i − r); …; x(i + r)] + b), zeros standing beyond both ends.
+With x the outputs of the layer below:  y(i) = tanh(W [x(i − r); …; x(i + r)] + b), with zero padding at both ends.
 """
 
 import torch
@@ -17,7 +17,7 @@ from regard.tap import Tap
 
 
 class WindowEncoder(Encoder):
-    """The tap `output` shows the features, "B S E"; their mean stands for the whole."""
+    """The whole is the mean of the features; the tap `output` shows these, "B S E"."""
 
     def __init__(self, settings: WindowEncoding, size: int | None = None, shared: TokenEmbedding | None = None) -> None:
         super().__init__()
@@ -43,6 +43,6 @@ class WindowEncoder(Encoder):
         return Encoded.mean(self.output(stream), keep)
 
     def _windows(self, stream: Float[Tensor, "B S I"]) -> Float[Tensor, "B S W"]:
-        """The vectors that each place sees, one after another."""
+        """The concatenated vectors around each position."""
         padded = F.pad(stream, (0, 0, self.reach, self.reach))
         return torch.cat([padded[:, shift : shift + stream.shape[1]] for shift in range(2 * self.reach + 1)], -1)

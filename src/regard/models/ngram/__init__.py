@@ -1,2 +1,2 @@
-"""n-gram language models: counted (`counting`), smoothed (`smoothing`), kept as one trie in arrays (`table`), queried
-(`scoring`, `generator`), read and written as ARPA files (`arpa`). `building.count` goes from tokens to a model."""
+"""n-gram language models: counting, smoothing, the trie in arrays (`table`), the model (`generator`) and ARPA files;
+`building.count` makes a model from tokens."""

@@ -1,4 +1,4 @@
-"""Reading ARPA files, as KenLM, SRILM and others write them; unpacked if the name ends in `.gz`."""
+"""Reading ARPA files, as written by KenLM, SRILM and others; decompressed if the name ends in `.gz`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,15 +26,15 @@ class Arpa:
 
     table: NgramTable
     words: tuple[str, ...]
-    """By token, the special ones by their names."""
+    """By token, special tokens included."""
 
 
 def read_arpa(path: Path, words: Sequence[str] | None = None) -> Arpa:
-    """Reads a model. With `words`, its tokens are those, and a file that has others is refused; without, they are the
-    special ones and then those of the file, in its order.
+    """Reads a model. With `words`, its tokens are those, and a file with others is refused; without, they are the
+    special tokens, then those of the file in its order.
 
-    An n-gram whose beginning or end is not in the file, as pruning may leave it, brings that with it, at the
-    probability that backing off gives it.
+    If the prefix or suffix of an n-gram is missing from the file, as after pruning, it is added with its back-off
+    probability.
     """
     file = _File(path, words)
     sections, size = file.sections(), len(file.names)
@@ -47,22 +47,22 @@ def read_arpa(path: Path, words: Sequence[str] | None = None) -> Arpa:
 
 @dataclass(frozen=True)
 class _Section:
-    """The n-grams of one length, as they stand in the file, and from which line on."""
+    """The n-grams of one length in file order, and the line of the first."""
 
     where: str
     line: int
     grams: Grams
     log_probs: Float32[np.ndarray, " M"]
-    """Those that are not in the file are not a number yet."""
+    """NaN for n-grams that are not in the file."""
     back_offs: Float32[np.ndarray, " M"]
 
 
 class _MissingError(Exception):
-    """An n-gram's beginning or end is not in the file."""
+    """The prefix or suffix of an n-gram is not in the file."""
 
 
 class _File:
-    """Reads a file from top to bottom, and knows where it is."""
+    """Reads a file sequentially and tracks the line number."""
 
     def __init__(self, path: Path, words: Sequence[str] | None) -> None:
         self.path, self.line = path, 0
@@ -75,13 +75,11 @@ class _File:
         sizes = self._sizes()
         found = [self._section(order, size, len(sizes)) for order, size in enumerate(sizes, start=1)]
         if (line := self._filled()) != b"\\end\\":
-            self._refuse(
-                f"{_shown(line)} where \\end\\ should stand; the counts under \\data\\ say that nothing follows"
-            )
+            self._refuse(f"{_shown(line)} instead of \\end\\; by the counts under \\data\\, all n-grams have been read")
         return found
 
     def _sizes(self) -> list[int]:
-        """What stands under \\data\\."""
+        """The counts under \\data\\."""
         while (line := self._filled()) != b"\\data\\":
             if not line:
                 self._refuse("there is no \\data\\, so this is not an ARPA file")
@@ -89,9 +87,7 @@ class _File:
         while line := self._next().strip():
             name, _, size = line.partition(b"=")
             if name.split() != [b"ngram", b"%d" % (len(sizes) + 1)] or not size.strip().isdigit():
-                self._refuse(
-                    f"{_shown(line)} where 'ngram {len(sizes) + 1}=' and a number, or an empty line, should stand"
-                )
+                self._refuse(f"{_shown(line)} instead of 'ngram {len(sizes) + 1}=' and a number, or an empty line")
             sizes.append(int(size))
         if not sizes:
             self._refuse("no 'ngram 1=' under \\data\\")
@@ -102,7 +98,7 @@ class _File:
     def _section(self, order: int, size: int, last: int) -> _Section:
         header = b"\\%d-grams:" % order
         if (line := self._filled()) != header:
-            self._refuse(f"{_shown(line)} where {header.decode()} should stand")
+            self._refuse(f"{_shown(line)} instead of {header.decode()}")
         start, blocks = self.line + 1, []
         for done in range(0, size, _BLOCK):
             rows = [line.split() for line in islice(self.lines, min(_BLOCK, size - done))]
@@ -115,12 +111,12 @@ class _File:
             self.line += len(rows)
             if len(rows) < min(_BLOCK, size - done):
                 self._refuse(f"the file ends after {done + len(rows):,} of {size:,} {order}-grams")
-        none = np.empty((0, order), np.int64), np.empty(0, np.float32), np.empty(0, np.float32)
-        grams, log_probs, back_offs = (np.concatenate(parts) for parts in zip(none, *blocks, strict=True))
+        empty = np.empty((0, order), np.int64), np.empty(0, np.float32), np.empty(0, np.float32)
+        grams, log_probs, back_offs = (np.concatenate(parts) for parts in zip(empty, *blocks, strict=True))
         return _Section(str(self.path), start, grams, log_probs, back_offs)
 
     def _learn(self, rows: list[list[bytes]]) -> None:
-        """Takes new words into the vocabulary, if it is open."""
+        """Adds new words to the vocabulary, if it is open."""
         for number, row in enumerate(rows, start=self.line + 1):
             if row[1] in self.tokens:
                 continue
@@ -136,7 +132,7 @@ class _File:
             self.names.append(text)
 
     def _blame(self, rows: list[list[bytes]], order: int, place: str, weighted: bool) -> NoReturn:
-        """Finds the first entry that is none, and says why."""
+        """Finds the first malformed entry and refuses it."""
         entry = f"an entry is a log10 probability, {counted(order, 'word')}{' and a back-off weight' * weighted}"
         for number, row in enumerate(rows, start=1):
             self.line += 1
@@ -147,16 +143,16 @@ class _File:
             except KeyError as missing:
                 self._refuse(f"{_shown(missing.args[0])} is not among the 1-grams")
             except ValueError:
-                self._refuse(f"{_shown(b' '.join(row))} holds what is no number, or a probability above 1; {entry}")
-        raise AssertionError("entries that cannot be read together can each be read alone")
+                self._refuse(f"{_shown(b' '.join(row))} has a malformed number, or a probability above 1; {entry}")
+        raise AssertionError("no entry of a malformed block is malformed")
 
     def _next(self) -> bytes:
-        """The next line; past the last one, empty ones."""
+        """The next line; empty past the end of the file."""
         self.line += 1
         return next(self.lines, b"")
 
     def _filled(self) -> bytes:
-        """The next line that is not empty; at the end of the file, an empty one."""
+        """The next non-empty line; empty at the end of the file."""
         for line in self.lines:
             self.line += 1
             if line := line.strip():
@@ -170,7 +166,7 @@ class _File:
 def _numbers(
     rows: list[list[bytes]], order: int, tokens: dict[bytes, int]
 ) -> tuple[Grams, Float32[np.ndarray, " M"], Float32[np.ndarray, " M"]]:
-    """n-grams, log10 probabilities and back-off weights; KeyError or ValueError if an entry is none."""
+    """n-grams, log10 probabilities and back-off weights; KeyError or ValueError if an entry is malformed."""
     if not {len(row) for row in rows} <= {order + 1, order + 2}:
         raise ValueError
     log_probs = np.array([float(row[0]) for row in rows])
@@ -188,7 +184,7 @@ def _shown(line: bytes) -> str:
 
 
 def _table(sections: list[_Section], size: int) -> NgramTable:
-    """The trie of all n-grams; _MissingError if one's beginning or end is not there."""
+    """The trie of all n-grams; _MissingError if a prefix or suffix is missing."""
     log_probs, back_offs = _unigrams(sections[0], size)
     keys, links, bounds = np.array([LAST_KEY]), np.full(size, -1), [0, size]
     for section in sections[1:]:
@@ -203,7 +199,7 @@ def _table(sections: list[_Section], size: int) -> NgramTable:
         back_offs = np.concatenate((back_offs, section.back_offs[order]))
         bounds.append(len(links))
     parents = keys[:-1] // size
-    for node in np.flatnonzero(np.isnan(log_probs)):  # shorter ones first
+    for node in np.flatnonzero(np.isnan(log_probs)):  # shorter n-grams first
         log_probs[node] = max(back_offs[parents[node - size]] + log_probs[links[node]], NEVER)
     contexts = bounds[max(1, len(sections) - 1)]
     first = size + np.searchsorted(parents, np.arange(contexts + 1))
@@ -213,7 +209,7 @@ def _table(sections: list[_Section], size: int) -> NgramTable:
 
 
 def _unigrams(section: _Section, size: int) -> tuple[Float32[np.ndarray, " V"], Float32[np.ndarray, " V"]]:
-    """Probabilities and back-off weights of all words; those that are not in the file are as likely as unknown ones."""
+    """Probabilities and back-off weights of all words; those not in the file have the probability of unknown words."""
     words = section.grams[:, 0]
     _sorted_once(words, section)
     log_probs, back_offs = np.full(size, np.nan, np.float32), np.zeros(size, np.float32)
@@ -225,7 +221,7 @@ def _unigrams(section: _Section, size: int) -> tuple[Float32[np.ndarray, " V"], 
 
 
 def _nodes(keys: Int64[np.ndarray, " keys"], size: int, grams: Grams) -> Int64[np.ndarray, " M"]:
-    """The nodes of n-grams, −1 where there is none."""
+    """The nodes of n-grams, −1 if missing."""
     nodes = grams[:, 0]
     for words in grams.T[1:]:
         wanted = nodes * size + words
@@ -235,17 +231,17 @@ def _nodes(keys: Int64[np.ndarray, " keys"], size: int, grams: Grams) -> Int64[n
 
 
 def _sorted_once(numbers: Int64[np.ndarray, " M"], section: _Section) -> Int64[np.ndarray, " M"]:
-    """The order of n-grams by their numbers, none of which may stand twice."""
+    """The order of n-grams by their numbers, which must be unique."""
     order = np.argsort(numbers, kind="stable")
-    again = np.flatnonzero(np.diff(numbers[order]) == 0)
-    if len(again):
-        before, here = (section.line + int(order[place]) for place in (again[0], again[0] + 1))
+    repeated = np.flatnonzero(np.diff(numbers[order]) == 0)
+    if len(repeated):
+        before, here = (section.line + int(order[place]) for place in (repeated[0], repeated[0] + 1))
         raise DataError(f"{section.where}:{here}: the same n-gram as in line {before}; get or write the file again")
     return order
 
 
 def _completed(sections: list[_Section], size: int) -> list[_Section]:
-    """The same with all beginnings and ends of longer n-grams."""
+    """The sections with all missing prefixes and suffixes of longer n-grams added."""
     found = list(sections)
     for order in range(len(sections), 2, -1):
         longer, shorter = found[order - 1].grams, found[order - 2]

@@ -1,7 +1,7 @@
-"""Writing ARPA files, which KenLM, SRILM and others read; packed if the name ends in `.gz`.
+"""Writing ARPA files, which KenLM, SRILM and others read; compressed if the name ends in `.gz`.
 
-Numbers are log10, in as few digits as give back the same float32, so that a file that is read and written again has the
-same numbers. `<unk>`, `<s>` and `</s>` are the special tokens; `<s>`, which is never predicted, has −99.
+Numbers are log10, with as few digits as restore the same float32, so that reading and writing a file preserves them.
+`<unk>`, `<s>` and `</s>` are the special tokens; `<s>`, which is never predicted, has −99.
 """
 
 import gzip
@@ -21,27 +21,24 @@ from regard.models.ngram.table import NgramTable
 from regard.tokens.vocabulary import PAD, SPECIAL_NAMES
 
 _BLANK = re.compile(r"[ \t\n\v\f\r\0]")
-"""What separates words in an ARPA file."""
+"""Separators of words in an ARPA file."""
 _BLOCK = 2**25
 """Bytes of text written at a time."""
 _DECIMALS = 16
-"""Most of a number, so that a back-off weight near one is still told from it."""
+"""Most decimals of a number; enough to distinguish a back-off weight near one from it."""
 _NUMBERS = 64
-"""Most bytes of the two numbers of a line."""
+"""Upper bound of the bytes of a line's two numbers."""
 
 
 def arpa_words(tokens: Sequence[str]) -> tuple[str, ...]:
-    """The tokens of a vocabulary as an ARPA file can name them.
-
-    There, white space separates words, so that it becomes ▁; and text that reads like a special token, such as the
-    `<unk>` that some corpora have for rare words, gets brackets of its own: `<<unk>>`.
-    """
+    """The tokens of a vocabulary as words of an ARPA file: white space, which separates words there, becomes ▁; and
+    text that looks like a special token, such as the `<unk>` of some corpora, gets more brackets: `<<unk>>`."""
     texts = tokens[len(SPECIAL_NAMES) :]
     return (*SPECIAL_NAMES, *(f"<{text}>" if text in SPECIAL_NAMES else _BLANK.sub("▁", text) for text in texts))
 
 
 def write_arpa(table: NgramTable, words: Sequence[str], path: Path) -> None:
-    """Writes a model; `words` names its tokens (see `arpa_words`). The file gets its name when it is whole."""
+    """Writes a model atomically; `words` are the names of its tokens (see `arpa_words`)."""
     _check_words(words, table.size, path)
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
@@ -66,8 +63,8 @@ def _check_words(words: Sequence[str], size: int, path: Path) -> None:
     seen = set()
     for word in words:
         if word in seen or not word or _BLANK.search(word):
-            trouble = "stands twice in the vocabulary" if word in seen else "is empty or has white space in it"
-            raise UsageError(f"{path}: {word!r} {trouble}, which an ARPA file cannot hold; rename it (see arpa_words)")
+            problem = "is in the vocabulary twice" if word in seen else "is empty or contains white space"
+            raise UsageError(f"{path}: {word!r} {problem}, which an ARPA file cannot hold; rename it (see arpa_words)")
         seen.add(word)
 
 
@@ -106,9 +103,8 @@ def _format(
     ends: Int64[np.ndarray, " V"],
     buffer: UInt8[np.ndarray, " room"],
 ) -> int:
-    """Puts the lines of the nodes from start to end, all of `order` words, into the buffer; gives the bytes used.
-
-    There is room in `back_offs` for those nodes that have one."""
+    """Formats the nodes from start to end, all of `order` words, into the buffer; returns the bytes used. Nodes beyond
+    the end of `back_offs` have no back-off weight."""
     words = np.empty(order, np.int64)
     place = 0
     for node in range(start, end):
@@ -135,7 +131,7 @@ def _format(
 @njit(nogil=True, cache=True)
 @no_type_check
 def _put_number(number: np.float32, buffer: UInt8[np.ndarray, " room"], place: int) -> int:
-    """Writes a number with the fewest decimals that give it back; gives the place after it."""
+    """Writes a number with the fewest decimals that restore it; returns the place after it."""
     digits, scale, decimals = np.rint(abs(np.float64(number))), 1.0, 0
     while np.float32(digits / scale) != abs(number) and decimals < _DECIMALS:
         scale *= 10.0

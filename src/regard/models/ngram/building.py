@@ -1,4 +1,4 @@
-"""Training an n-gram model is counting."""
+"""Training an n-gram model by counting."""
 
 from collections.abc import Callable, Iterable
 
@@ -11,10 +11,10 @@ from regard.recipe import NgramModel
 def count(
     texts: Iterable[Tokens], settings: NgramModel, size: int, on_progress: Callable[[int], None] | None = None
 ) -> NgramLanguageModel:
-    """A model of texts, given as tokens without special ones but UNKNOWN; each is put between BEGIN and END.
+    """A model of tokenized texts, without special tokens but UNKNOWN; BEGIN and END are added to each.
 
-    `size` is that of the vocabulary. `on_progress` is told how many tokens were read, now and then and in the end.
+    `size` is that of the vocabulary. `on_progress` gets the number of tokens read, periodically and at the end.
     """
-    # The counts have no name here, so that they are gone before the model sums over its table.
+    # The counts are not bound to a name, so that they are freed before the model sums over its table.
     smooth = SMOOTHINGS[settings.smoothing]
     return NgramLanguageModel(smooth(count_ngrams(texts, settings.order, size, settings.memory, on_progress), settings))

@@ -1,10 +1,10 @@
-"""Counting n-grams of any order, in memory that is bounded and known.
+"""Counting n-grams of any order in bounded memory.
 
-A piece of text is counted order by order. If every position knows the number of the n-gram that ends there, then
-the n+1-gram that ends at the next position is that number and the next word; so positions that are sorted by word once
-need only be dealt out to the n-gram before them, in order, for the n+1-grams to stand sorted. Each order takes a time
-proportional to the text, whatever the vocabulary. Pieces are merged, in pairs of about equal size, by walking through
-both tries at once; so nothing but the different n-grams grows with the text.
+A piece of text is counted order by order. Given the number of the n-gram that ends at each position, the n+1-gram that
+ends at the next position is that number and the next word. Positions are sorted by word once; distributing them in that
+order over the preceding n-grams sorts the n+1-grams (a radix sort). Each order takes time proportional to the text,
+independent of the vocabulary. Pieces of about equal size are merged in pairs, by walking both tries in parallel, so
+memory grows only with the number of distinct n-grams.
 """
 
 from array import array
@@ -22,7 +22,7 @@ from regard.tokens.vocabulary import BEGIN, END, SPECIAL_NAMES, UNKNOWN
 
 MEBIBYTE = 2**20
 PEAK = 60
-"""Bytes for each different n-gram at the peak, which is where counts become probabilities; the table then takes 20."""
+"""Peak memory in bytes per distinct n-gram, reached when counts become probabilities; the final table takes 20."""
 _REPORT_EVERY = 100_000
 
 Tokens = Sequence[int] | np.ndarray
@@ -30,18 +30,18 @@ Tokens = Sequence[int] | np.ndarray
 
 @dataclass(frozen=True)
 class Level:
-    """The n-grams of one length, sorted by the shorter one they go on from, then by their last word."""
+    """The n-grams of one length, sorted by their prefix (all words but the last), then by their last word."""
 
     first: Int32[np.ndarray, " ends"]
-    """Where those that go on from each n-gram of one word less begin, and where the last ones end."""
+    """Start of the n-grams with each prefix, then the end of the last."""
     words: Int32[np.ndarray, " nodes"]
-    """Their last words."""
+    """Last word of each."""
     counts: Int64[np.ndarray, " nodes"]
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How often each n-gram occurs, from two words up to the order; and each word."""
+    """Counts of words, and of n-grams from two words up to the order."""
 
     words: Int64[np.ndarray, " V"]
     levels: tuple[Level, ...]
@@ -62,10 +62,10 @@ def count_ngrams(
     memory: int = 2048,
     on_progress: Callable[[int], None] | None = None,
 ) -> Counts:
-    """Counts the n-grams of texts, each between BEGIN and END. `on_progress` is told how many tokens were read.
+    """Counts the n-grams of texts, each between BEGIN and END. `on_progress` gets the number of tokens read.
 
-    `memory` is in mebibytes. A quarter of it is for the text that is counted at a time; when what was found no longer
-    fits into the rest, counting is refused with a DataError.
+    `memory` is in mebibytes. A quarter of it is for the piece of text that is being counted; DataError if the n-grams
+    do not fit into the rest.
     """
     largest = max(1, min(memory * MEBIBYTE // 4 // _bytes_per_position(order), MOST_NODES // 2))
     found: list[Counts] = []
@@ -89,14 +89,14 @@ def count_ngrams(
 
 
 def count_piece(tokens: Int32[np.ndarray, " n"], order: int, size: int) -> Counts:
-    """The n-grams of some texts, one after another, each between BEGIN and END."""
+    """Counts the n-grams of concatenated texts, each between BEGIN and END."""
     begins, ends = tokens == BEGIN, tokens == END
     inside = np.flatnonzero(ends[:-1] != begins[1:])
     if len(inside):
         token, does = (END, "ends") if ends[inside[0]] else (BEGIN, "begins")
         raise UsageError(
-            f"counting n-grams: {token} stands inside a text, but it marks where one {does}; "
-            "give each line as a text of its own, without such marks"
+            f"counting n-grams: {token} is inside a text, but it marks where one {does}; "
+            "give each line as a separate text, without such marks"
         )
     inner = tokens[~(begins | ends)]
     wrong = inner[(inner >= size) | ((inner < len(SPECIAL_NAMES)) & (inner != UNKNOWN))]
@@ -116,7 +116,7 @@ def count_piece(tokens: Int32[np.ndarray, " n"], order: int, size: int) -> Count
 
 
 def merge(one: Counts, other: Counts) -> Counts:
-    """What both counted together."""
+    """The sum of both counts."""
     levels = []
     mine = theirs = np.arange(len(one.words), dtype=np.int32)
     for a, b in zip(one.levels, other.levels, strict=True):
@@ -137,12 +137,12 @@ def _append(buffer: "array[int]", text: Tokens) -> None:
 
 
 def _bytes_per_position(order: int) -> int:
-    """At most, while a piece is counted: 12 for tokens and their order, 12 for numbers and slots, 16 a level."""
+    """Upper bound while a piece is counted: 12 for tokens and their order, 12 for numbers and slots, 16 per level."""
     return 24 + 16 * order
 
 
 def _add(found: list[Counts], piece: Counts, memory: int) -> None:
-    """Merges only what is of about equal size, so that every n-gram is merged but a few times."""
+    """Merges only counts of about equal size, so that every n-gram is merged a few times only."""
     found.append(piece)
     while len(found) > 1 and found[-2].nodes < 2 * found[-1].nodes:
         _merge_last(found, memory)
@@ -160,12 +160,12 @@ def _check_room(found: list[Counts], memory: int) -> None:
     needed = -(-nodes * PEAK // MEBIBYTE)
     if needed > memory:
         raise DataError(
-            f"counting n-grams: {nodes:,} different ones of up to {order} words need {needed} MiB, but "
+            f"counting n-grams: {nodes:,} distinct n-grams of up to {order} words need {needed} MiB, but "
             f"model.memory = {memory}; set it to {2 * needed} or more, lower model.order, or count less text"
         )
     if nodes > MOST_NODES:
         raise DataError(
-            f"counting n-grams: {nodes:,} different ones, but a model holds {MOST_NODES:,} at most; "
+            f"counting n-grams: {nodes:,} distinct n-grams, but a model holds {MOST_NODES:,} at most; "
             f"lower model.order (now {order}), or count less text"
         )
 
@@ -194,8 +194,8 @@ def _sorted_by_word(tokens: Int32[np.ndarray, " n"], counts: Int64[np.ndarray, "
 def _extend(
     tokens: Int32[np.ndarray, " n"], by_word: Int32[np.ndarray, " m"], numbers: Int32[np.ndarray, " n"], nodes: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """From n-grams to those one word longer: the number of the one that ends at each position (−1 where there is
-    none, as BEGIN stands inside it), and the level of them."""
+    """Extends n-grams by one word: returns the number of the longer n-gram that ends at each position (−1 if BEGIN
+    would be inside it), and the arrays of their level."""
     slots = np.zeros(nodes + 1, np.int32)
     for position in by_word:
         before = numbers[position - 1]
@@ -208,7 +208,7 @@ def _extend(
         before = numbers[position - 1]
         if before >= 0:
             grouped[slots[before]] = position
-            slots[before] += 1  # which in the end is where the group of the next one begins
+            slots[before] += 1  # in the end, this is the start of the next group
     longer = np.full(len(tokens), -1, np.int32)
     first = np.empty(nodes + 1, np.int32)
     words = np.empty(len(grouped), np.int32)
@@ -242,8 +242,8 @@ def _merge_level(
     a_shorter: Int32[np.ndarray, " nodes"],
     b_shorter: Int32[np.ndarray, " nodes"],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Merges the children of each n-gram, which is number a_shorter[i] in one trie and b_shorter[i] in the other, −1
-    where it is not there; gives the level and the same two lists for it."""
+    """Merges the children of each n-gram, which has number a_shorter[i] in one trie and b_shorter[i] in the other (−1
+    if missing); returns the arrays of the level and the same two lists for it."""
     most = len(a_words) + len(b_words)
     first = np.empty(len(a_shorter) + 1, np.int32)
     words, counts = np.empty(most, np.int32), np.empty(most, np.int64)

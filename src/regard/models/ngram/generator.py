@@ -1,4 +1,4 @@
-"""An n-gram model as a generator: its state is the longest context that it knows, one number for each row."""
+"""An n-gram model as a generator: its state is the longest known context, one number for each row."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,11 +18,11 @@ from regard.tap import Tap
 from regard.tokens.vocabulary import BEGIN, END
 
 HALF = 2**20
-"""A node is two features, node // HALF and node % HALF, both of which float32 holds exactly."""
+"""A node is represented by two features, node // HALF and node % HALF, which are exact in float32."""
 
 
 class Trie(nn.Module):
-    """The arrays of a table as tensors, under the names that `NgramTable` explains."""
+    """The arrays of an `NgramTable` as tensors."""
 
     bounds: Int64[Tensor, " bounds"]
     keys: Int64[Tensor, " keys"]
@@ -43,24 +43,24 @@ class Trie(nn.Module):
 
     @property
     def table(self) -> NgramTable:
-        """The arrays, which are shared if they are on the CPU."""
+        """The table; shares memory with the tensors if they are on the CPU."""
         arrays = (self.bounds, self.keys, self.first, self.links, self.log_probs.float(), self.back_offs.float())
         return NgramTable(self.size, *(array.cpu().numpy() for array in arrays))
 
     def make_room(self, weights: Mapping[str, Tensor]) -> None:
-        """Takes the sizes that buffers of these names have, as they are known only after counting."""
+        """Resizes the buffers to those of saved weights, as sizes are known only after counting."""
         for name, buffer in list(self.named_buffers()):
             if name in weights and weights[name].ndim == 1:
                 setattr(self, name, torch.empty(weights[name].shape, dtype=buffer.dtype, device=buffer.device))
 
     def find(self, parents: Int[Tensor, "*rows"], words: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
-        """The children of these nodes by these words, −1 where there is none or no parent."""
+        """The children of these nodes by these words, −1 if there is no such child or no parent."""
         wanted = (parents * self.size + words).contiguous()
         places = torch.searchsorted(self.keys, wanted)
         return torch.where((self.keys[places] == wanted) & (parents >= 0), places + self.size, -1)
 
     def contexts(self, nodes: Int[Tensor, "*rows"]) -> list[Int[Tensor, "*rows"]]:
-        """The last word of each node's n-gram, the last two, and so on below the order; −1 where it is shorter."""
+        """The nodes of the last word of each node's n-gram, the last two, and so on below the order; −1 if shorter."""
         lengths = torch.bucketize(nodes.contiguous(), self.bounds[1:-1], right=True) + (nodes >= 0)
         found = []
         for words in range(self.order - 1, 0, -1):
@@ -72,7 +72,7 @@ class Trie(nn.Module):
 
 
 class NgramReadout(Readout):
-    """Reads the context out of two features, and the probabilities of what may follow out of the trie."""
+    """Gets the context from two features, and the probabilities of the next word from the trie."""
 
     width = 2
 
@@ -89,7 +89,7 @@ class NgramReadout(Readout):
         return high * HALF + low
 
     def logits(self, features: Float[Tensor, "*rows 2"]) -> Float[Tensor, "*rows V"]:
-        """Begins with single words; then every longer context lowers what is there and puts what it knows in place."""
+        """Starts from unigrams; every longer context adds its back-off weight and overwrites the words it knows."""
         trie, nodes = self.trie, self.nodes(features).flatten()
         found = trie.log_probs[: self.size].repeat(len(nodes), 1)
         rows = torch.arange(len(nodes), device=nodes.device)
@@ -118,7 +118,7 @@ class NgramReadout(Readout):
 
 @dataclass(frozen=True)
 class NgramState(State):
-    """The longest known context of each row; −1 where nothing was read."""
+    """The longest known context of each row; −1 if nothing was read."""
 
     nodes: Int64[Tensor, " N"]
 
@@ -126,15 +126,14 @@ class NgramState(State):
         return replace(self, nodes=self.nodes.index_select(0, rows))
 
     def copy(self) -> Self:
-        return self  # nobody writes into it
+        return self  # never changed in place
 
 
 class NgramLanguageModel(LanguageModel):
-    """A table of n-grams that writes; the tap `contexts` shows the number of the context that each position has.
+    """A generator from a table of n-grams; the tap `contexts` shows the context number of each position.
 
-    Lines are apart: after END comes what follows BEGIN.
-
-    What it says always sums to one; scores that do not, such as those of stupid back-off, are divided by their sum.
+    Lines are independent: after END the context is BEGIN. Scores that do not sum to one, such as those of stupid
+    back-off, are normalized.
     """
 
     readout: NgramReadout
@@ -151,7 +150,7 @@ class NgramLanguageModel(LanguageModel):
 
     @property
     def sums_to_one(self) -> bool:
-        """Whether its numbers were probabilities before they were divided by their sum."""
+        """Whether the scores were probabilities before they were normalized."""
         return bool((self.readout.trie.totals.abs() < TOLERANCE).all())
 
     @property
@@ -159,7 +158,7 @@ class NgramLanguageModel(LanguageModel):
         return self.readout.trie.log_probs
 
     def make_room(self, weights: Mapping[str, Tensor]) -> None:
-        """Takes the sizes of saved weights, which are known only after counting, so that they can be put in place."""
+        """Resizes the buffers to those of saved weights, as sizes are known only after counting."""
         prefix = "readout.trie."
         bounds = weights.get(f"{prefix}bounds")
         if bounds is None or bounds.shape != self.readout.trie.bounds.shape:
@@ -180,8 +179,8 @@ class NgramLanguageModel(LanguageModel):
         return NgramState(carry["contexts"] - 1)
 
     def read(self, tokens: Int[Tensor, "N n"], state: State) -> Reading:
-        """Finds the n-grams that end at every position at once, short ones first: the n+1-gram that ends at a position
-        is a child of the n-gram that ends before it."""
+        """Finds the n-grams that end at all positions in parallel, by increasing length: the n+1-gram that ends at a
+        position is a child of the n-gram that ends before it."""
         assert isinstance(state, NgramState)
         trie = self.readout.trie
         tokens = known_tokens(tokens, trie.size)
@@ -195,5 +194,5 @@ class NgramLanguageModel(LanguageModel):
 
 
 def build(settings: NgramModel, size: int) -> NgramLanguageModel:
-    """The model that has read nothing; `building.count` gives one that has, and `make_room` makes this one take it."""
+    """An untrained model; `building.count` makes a trained one, and `make_room` prepares this one for its weights."""
     return NgramLanguageModel(unread_table(settings.order, size))

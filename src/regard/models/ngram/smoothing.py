@@ -14,14 +14,14 @@ from regard.recipe import NgramModel
 from regard.tokens.vocabulary import BEGIN
 
 FALLBACK = (0.0, 0.5, 1.0, 1.5)
-"""Discounts of counts 0, 1, 2 and more where a text is too small or too strange to tell them, as KenLM has them."""
+"""KenLM's discounts of counts 0, 1, 2 and more for texts from which they cannot be estimated."""
 
 Logs = Float32[np.ndarray, " _"]
 Links = Int32[np.ndarray, " _"]
 
 
 def discounts(counts: Int64[np.ndarray, " nodes"]) -> Float64[np.ndarray, "4"]:
-    """What is taken off a count of 0, 1, 2, and 3 or more (Chen and Goodman 1998, equation 26)."""
+    """The discounts of counts 0, 1, 2, and 3 or more (Chen and Goodman 1998, equation 26)."""
     n = np.bincount(np.minimum(counts, 5), minlength=6)[:5].astype(float)
     if not n[1:4].all():
         return np.array(FALLBACK)
@@ -31,11 +31,10 @@ def discounts(counts: Int64[np.ndarray, " nodes"]) -> Float64[np.ndarray, "4"]:
 
 
 def kneser_ney(counts: Counts, settings: NgramModel) -> NgramTable:
-    """Modified Kneser–Ney, interpolated down to equal shares (Chen and Goodman 1998).
+    """Modified Kneser–Ney, interpolated down to the uniform distribution (Chen and Goodman 1998).
 
-    Shorter n-grams count the different words before them, but those that begin with BEGIN, where there is none, their
-    occurrences. As with KenLM (Heafield et al. 2013), discounts fall back where they cannot be told, and the unknown
-    word is one that was never seen.
+    The adjusted count of a shorter n-gram is the number of distinct words before it, or its count if it starts with
+    BEGIN. As in KenLM (Heafield et al. 2013), there are fallback discounts, and the unknown word has count zero.
     """
     links = _links(counts)
     words = _adjusted(counts, links, 1).copy()
@@ -53,10 +52,10 @@ def kneser_ney(counts: Counts, settings: NgramModel) -> NgramTable:
 
 
 def add_k(counts: Counts, settings: NgramModel) -> NgramTable:
-    """Every word occurs k times more after every context than it does (Lidstone 1920).
+    """Adds k to the count of every word after every context (Lidstone 1920).
 
-    A context is as many words as the order has besides the last, or all words since BEGIN; after one that was never
-    seen all words are equally likely. So the shorter n-grams, which are there to be backed off to, say just that.
+    A context is the last order − 1 words, or all words since BEGIN; after an unseen one all words are equally likely.
+    So shorter n-grams, to which unseen contexts back off, are uniform.
     """
     even, width = _even(counts), len(counts.words) - len(NEVER_WRITTEN)
     words = counts.words.copy()
@@ -77,8 +76,8 @@ def add_k(counts: Counts, settings: NgramModel) -> NgramTable:
 def stupid_backoff(counts: Counts, settings: NgramModel) -> NgramTable:
     """Relative frequencies, with a fixed factor for each shorter context (Brants et al. 2007).
 
-    These are scores that do not sum to one. The paper takes the factor for words of context that were never seen, too;
-    here, as in every back-off model, it is taken from the longest context that was. That is the same for all words.
+    These scores do not sum to one. The paper also applies the factor for unseen contexts; here, as in every back-off
+    model, it starts from the longest seen context. The difference is the same for all words.
     """
     words = counts.words.astype(float)
     words[BEGIN] = 0
@@ -95,17 +94,17 @@ SMOOTHINGS: dict[str, Callable[[Counts, NgramModel], NgramTable]] = {
     "add_k": add_k,
     "stupid_backoff": stupid_backoff,
 }
-"""Every smoothing by the name that recipes have for it."""
+"""Smoothings by their names in recipes."""
 
 
 def _even(counts: Counts) -> float:
-    """The share of every token, if all that can be written have the same."""
+    """The uniform probability of tokens that can be generated."""
     return 1 / (len(counts.words) - len(NEVER_WRITTEN))
 
 
 def _links(counts: Counts) -> list[Links]:
-    """For the n-grams of two words, three and so on: the number, among those one word shorter, of each one without its
-    first word."""
+    """For the n-grams of each length from two: the number of the suffix (without the first word) of each, in the level
+    below."""
     links = [level.words for level in counts.levels[:1]]
     for shorter, level in pairwise(counts.levels):
         links.append(_link_level(level.first, level.words, shorter.first, shorter.words, links[-1]))
@@ -113,7 +112,7 @@ def _links(counts: Counts) -> list[Links]:
 
 
 def _adjusted(counts: Counts, links: list[Links], order: int) -> Int64[np.ndarray, " _"]:
-    """What Kneser–Ney takes for the counts of one length."""
+    """The adjusted counts of one length for Kneser–Ney."""
     raw = counts.words if order == 1 else counts.levels[order - 2].counts
     if order == counts.order:
         return raw
@@ -124,7 +123,7 @@ def _adjusted(counts: Counts, links: list[Links], order: int) -> Int64[np.ndarra
 
 
 def _begun(counts: Counts, order: int) -> slice:
-    """The n-grams of this order that begin with BEGIN; they stand together."""
+    """The n-grams of this order that begin with BEGIN; they are contiguous."""
     found = slice(BEGIN, BEGIN + 1)
     for level in counts.levels[: order - 1]:
         found = slice(int(level.first[found.start]), int(level.first[found.stop]))
@@ -132,7 +131,7 @@ def _begun(counts: Counts, order: int) -> slice:
 
 
 def _table(counts: Counts, links: list[Links], log_probs: list[Logs], back_offs: list[Logs]) -> NgramTable:
-    """All levels one after another, by numbers that go through."""
+    """Concatenates all levels, with consecutive node numbers."""
     size = len(counts.words)
     log_probs[0][list(NEVER_WRITTEN)] = NEVER
     bounds = np.cumsum([0, size] + [len(level.words) for level in counts.levels])
@@ -165,7 +164,7 @@ def _link_level(
     shorter_words: Int32[np.ndarray, " contexts"],
     links: Int32[np.ndarray, " contexts"],
 ) -> Int32[np.ndarray, " nodes"]:
-    """The children of a node are among those of its link, in the same order."""
+    """Binary search: the children of a node are among those of its link, in the same order."""
     found = np.empty(len(words), np.int32)
     for context in range(len(first) - 1):
         low = shorter_first[links[context]]
@@ -191,7 +190,7 @@ def _interpolate(
     links: Int32[np.ndarray, " nodes"],
     shorter: Float64[np.ndarray, " shorter"],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Discounted shares, with what was taken off given to the n-grams without their first word; and that share."""
+    """Discounted probabilities, interpolated with those of the suffixes, and each context's interpolation factor."""
     probabilities, factors = np.empty(len(counts)), np.ones(len(first) - 1)
     for context in range(len(first) - 1):
         total, mass = 0, 0.0
@@ -211,8 +210,8 @@ def _interpolate(
 def _relative(
     first: Int32[np.ndarray, " ends"], counts: Int64[np.ndarray, " nodes"], k: float, width: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The share of each word after each context if all of `width` words occurred k times more; and what a word that was
-    never seen there has of an equal share."""
+    """The probability of each word after each context with k added to the counts of all `width` words, and the ratio of
+    that of an unseen word to the uniform one."""
     probabilities, factors = np.empty(len(counts)), np.ones(len(first) - 1)
     for context in range(len(first) - 1):
         total = k * width

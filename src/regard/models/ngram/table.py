@@ -11,34 +11,34 @@ from regard.tokens.vocabulary import BEGIN, PAD
 
 LN10 = math.log(10)
 NEVER = -99.0
-"""The log10 that stands for probability zero, as is usual in ARPA files."""
+"""log10 of probability zero, by the convention of ARPA files."""
 TOLERANCE = 1e-3
-"""How far from one probabilities may sum; those of ARPA files are rounded."""
+"""How far sums of probabilities may be from one; those of ARPA files are rounded."""
 LEAST_TOTAL = 1e-30
-"""What a sum of probabilities is taken for that malformed ones have made less."""
+"""Lower bound of a sum of probabilities, for malformed files."""
 NEVER_WRITTEN = (PAD, BEGIN)
-"""Tokens that a text never goes on with; they share no probability."""
+"""Tokens that are never generated and have probability zero."""
 
 
 @dataclass(frozen=True)
 class NgramTable:
     """n-grams up to some order, with their log10 probabilities and the back-off weights of those that are contexts.
 
-    An n-gram is a node, whose parent is the n-gram without its last word and whose children go on by one word. Nodes
+    An n-gram is a node, whose parent is the n-gram without its last word and whose children have one word more. Nodes
     are numbered by length, then by parent, then by word, so that a unigram's number is its word, the children of a node
-    stand together, and `keys`, which is parent × V + word of every node of two words or more, is sorted. The n-gram
-    without its first word is a node too, its `link`: where one backs off to. Contexts are the nodes shorter than
-    the order (of order 1, the unigrams, which have no children).
+    are contiguous, and `keys` (parent × V + word of every node of two words or more) is sorted. The n-gram without its
+    first word, to which one backs off, is a node too, its `link`. Contexts are the nodes shorter than the order (for
+    order 1, the unigrams, which have no children).
     """
 
     size: int
-    """Tokens of the vocabulary, V, the special ones included."""
+    """Size of the vocabulary, V, special tokens included."""
     bounds: Int64[np.ndarray, " bounds"]
     """Nodes of n words are those from bounds[n − 1] to bounds[n]."""
     keys: Int64[np.ndarray, " keys"]
-    """Key of node i at i − V, and after the last one a key that no node has."""
+    """Key of node i at i − V, then a sentinel."""
     first: Int32[np.ndarray, " ends"]
-    """First child of each context, with the end of the last one's children."""
+    """First child of each context, then the end of the last one's children."""
     links: Int32[np.ndarray, " nodes"]
     """Node of the n-gram without its first word; −1 for unigrams."""
     log_probs: Float32[np.ndarray, " nodes"]
@@ -56,26 +56,26 @@ class NgramTable:
 
     @property
     def bytes(self) -> int:
-        """Memory that the arrays take."""
+        """Memory of the arrays."""
         arrays = self.bounds, self.keys, self.first, self.links, self.log_probs, self.back_offs
         return sum(array.nbytes for array in arrays)
 
     @property
     def totals(self) -> Float64[np.ndarray, " contexts"]:
-        """Natural logarithm of the sum of all probabilities after each context: 0 but for rounding, or for scores."""
+        """Natural logarithm of the sum of all probabilities after each context: 0 up to rounding, except for scores."""
         return self._summed[0]
 
     @property
     def means(self) -> Float64[np.ndarray, " contexts"]:
-        """Mean over the vocabulary of all natural log-probabilities after each context, once they sum to one."""
+        """Mean over the vocabulary of all natural log-probabilities after each context, normalized."""
         return self._summed[1]
 
     @cached_property
     def _summed(self) -> tuple[np.ndarray, np.ndarray]:
-        """A context's sums are those of its link, by its back-off weight, but for its own children, each of which has
-        a probability of its own instead of the one that its link has; so one pass over the n-grams finds them."""
+        """The sums of a context are those of its link times its back-off weight, except that each of its children has
+        its own probability instead of the link's; so one pass over the n-grams is enough."""
         words = self.log_probs[: self.size].astype(float)
-        # The last entry is that of no context at all, which is what unigrams link to: −1.
+        # The last entry is the empty context, to which unigrams link (−1).
         totals, means = np.empty((2, self.contexts + 1))
         totals[-1], means[-1] = (10**words).sum(), words.mean()
         for length in range(1, max(2, self.order)):
@@ -87,7 +87,7 @@ class NgramTable:
             own, other = self.log_probs[longer].astype(float), weights[parents]
             other += self.log_probs[self.links[longer]]
             raised = np.bincount(parents, own - other, len(weights))
-            # In place, as these are the largest arrays there are.
+            # In place, as these are the largest arrays.
             own = np.power(10, own, out=own)
             own -= np.power(10, other, out=other)
             totals[here] = 10**weights * totals[self.links[here]] + np.bincount(parents, own, len(weights))
@@ -96,17 +96,17 @@ class NgramTable:
         return logs, means[:-1] * LN10 - logs
 
     def level(self, words: int) -> slice:
-        """The nodes of that many words."""
+        """The nodes of n-grams with that many words."""
         return slice(int(self.bounds[words - 1]), int(self.bounds[words]))
 
 
 LAST_KEY = np.iinfo(np.int64).max
 MOST_NODES = np.iinfo(np.int32).max
-"""n-grams that their numbers have room for."""
+"""Most n-grams that int32 can number."""
 
 
 def unread_table(order: int, size: int) -> NgramTable:
-    """The model that has read nothing: every token that can be written is as likely as every other."""
+    """The untrained model: uniform over all tokens that can be generated."""
     log_probs = np.full(size, -np.log10(size - len(NEVER_WRITTEN)), np.float32)
     log_probs[list(NEVER_WRITTEN)] = NEVER
     return NgramTable(
