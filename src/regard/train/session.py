@@ -35,7 +35,7 @@ def run(
     until the recipe or a signal ends it.
 
     A new run needs a folder without a model; with `resume`, an existing run continues, or else a new one starts. The
-    reporter gets every event, with what was found in the data (`Prepared`); by default they are shown on standard error.
+    reporter gets every event, with what was found in the data (`Prepared`); by default they go to standard error.
     """
     recipe = read_recipe(recipe) if isinstance(recipe, str | Path) else recipe
     if not isinstance(recipe, Recipe):
