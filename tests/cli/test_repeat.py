@@ -171,7 +171,7 @@ def test_what_repeat_refuses(here: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (["--out", "file"], "file: is a file, but the seeds need a folder; choose another --out"),
         (["--out", "."], ".: there are other files in this folder; choose another --out"),
         (["--out", "file/a"], "file/a: cannot be written: Not a directory; choose another --out"),
-        (no_dev, "the recipe names no development text to evaluate on; set data.dev, or use --on-test"),
+        (no_dev, "the recipe names no development text to evaluate on; set data.dev, or evaluate with --on-test"),
         (["--on-test", "--set", "data.test=[]"], "--on-test: the recipe names no test text; set data.test"),
     ]:
         told = regard("repeat", "my.toml", "--out", "out", *SHORT, *arguments)
