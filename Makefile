@@ -38,6 +38,7 @@ test-gpu: $(READY)
 
 check: $(READY)
 	.venv/bin/ruff check
+	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 

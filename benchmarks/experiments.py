@@ -108,8 +108,8 @@ def run_row(row: Row, arguments: argparse.Namespace) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     train = [f"data.train={json.dumps(row.train)}"] if row.train else []
     options = [part for change in [*arguments.set, *row.changes, *train] for part in ("--set", change)]
-    test = ["--test"] if arguments.test else []
-    command = ["repeat", row.recipe, "--seeds", arguments.seeds, "--out", str(out), "--resume", *test, *options]
+    more = [*(["--on-test"] if arguments.test else []), *(["--resume"] if out.exists() else [])]
+    command = ["repeat", row.recipe, "--seeds", arguments.seeds, "--out", str(out), *more, *options]
     done = call(command, arguments.data, Path(f"{out}.log"))
     name = ", ".join(filter(None, (row.size, row.name)))
     print(f"{name}: {'done' if done else f'failed, see {out}.log'}", flush=True)

@@ -272,8 +272,8 @@ MODELS = {
     ),
     "started from another kind": damaged(
         lambda folder: None,
-        "MODEL: 'encoder",
-        "has shape (48, 16), but the model needs (64, 16)",
+        "train.start_from: ",
+        "the weights there are of another shape: cell = 'lstm', there 'gru'; give this recipe the same model, or",
         command="train RECIPE --out out --set train.start_from=MODEL --set model.cell=lstm",
     ),
     "started from no tokenizer": damaged(

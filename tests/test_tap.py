@@ -129,6 +129,15 @@ def test_an_intervention_that_changes_the_shape_is_refused() -> None:
     with intervene(model, "*", lambda x: x[None]), pytest.raises(UsageError) as error:
         model(torch.zeros(3))
     assert str(error.value) == "an intervention must keep the shape: it was given (3,) and returned (1, 3)"
+    with intervene(model, "*", lambda x: None), pytest.raises(UsageError) as error:  # type: ignore[arg-type]
+        model(torch.zeros(3))
+    assert str(error.value) == "an intervention must return a tensor, not None"
+
+
+def test_an_intervention_keeps_the_number_format() -> None:
+    model = Model()
+    with intervene(model, "*", lambda x: x > 1):
+        assert torch.equal(model(torch.tensor([0.0, 5.0], dtype=torch.float64)), torch.tensor([0.0, 1.0]).double())
 
 
 def test_nothing_recorded_is_said_when_asked_for() -> None:

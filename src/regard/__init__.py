@@ -4,8 +4,10 @@
     best = model.translate(["Das ist ein Haus ."])[0]        # best.text, best.score, best.alignment
     model.inspect("Das ist ein Haus .").save("look.html")     # attention, gates, states, candidates
     with regard.record(model, "encoder.*.output") as seen: ...
+    regard.run(regard.read_recipe("my.toml", ["train.steps=1000"]), "runs/mine")
     regard.Vectors.load("runs/vectors").most_similar("hotel")
 
+The names of `__all__`, and those of `regard.attention`, are the public surface (docs/python.md); all else may change.
 Names are found when they are first used, so that `import regard` takes no time.
 """
 
@@ -13,32 +15,121 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from regard import attention
     from regard.attention import attend
-    from regard.errors import RegardError
-    from regard.recipe import read_recipe
-    from regard.tap import intervene, record
-    from regard.tasks import load
+    from regard.errors import (
+        DataError,
+        EncodingError,
+        ModelError,
+        ModelWarning,
+        PictureWarning,
+        RecipeError,
+        RegardError,
+        RegardWarning,
+        TrainingError,
+        UsageError,
+    )
+    from regard.inspect import Inspection
+    from regard.recipe import (
+        Decoding,
+        LanguageDecoding,
+        Recipe,
+        built_in_recipes,
+        parse_recipe,
+        read_recipe,
+        write_recipe,
+    )
+    from regard.tap import intervene, record, taps
+    from regard.tasks import Scored, ScoredText, Translation, Translator, Writer, load
     from regard.train import run
-    from regard.vectors import Vectors
+    from regard.train.vectors import learn_vectors
+    from regard.vectors import Neighbor, Vectors
+
+    __version__: str
 
 _HOMES = {
+    "DataError": "regard.errors",
+    "Decoding": "regard.recipe",
+    "EncodingError": "regard.errors",
+    "Inspection": "regard.inspect",
+    "LanguageDecoding": "regard.recipe",
+    "ModelError": "regard.errors",
+    "ModelWarning": "regard.errors",
+    "Neighbor": "regard.vectors",
+    "PictureWarning": "regard.errors",
+    "Recipe": "regard.recipe",
+    "RecipeError": "regard.errors",
     "RegardError": "regard.errors",
+    "RegardWarning": "regard.errors",
+    "Scored": "regard.tasks",
+    "ScoredText": "regard.tasks",
+    "TrainingError": "regard.errors",
+    "Translation": "regard.tasks",
+    "Translator": "regard.tasks",
+    "UsageError": "regard.errors",
     "Vectors": "regard.vectors",
+    "Writer": "regard.tasks",
     "attend": "regard.attention",
+    "built_in_recipes": "regard.recipe",
     "intervene": "regard.tap",
+    "learn_vectors": "regard.train.vectors",
     "load": "regard.tasks",
+    "parse_recipe": "regard.recipe",
     "read_recipe": "regard.recipe",
     "record": "regard.tap",
     "run": "regard.train",
+    "taps": "regard.tap",
+    "write_recipe": "regard.recipe",
 }
 
-__all__ = ["RegardError", "Vectors", "attend", "intervene", "load", "read_recipe", "record", "run"]
+__all__ = [
+    "DataError",
+    "Decoding",
+    "EncodingError",
+    "Inspection",
+    "LanguageDecoding",
+    "ModelError",
+    "ModelWarning",
+    "Neighbor",
+    "PictureWarning",
+    "Recipe",
+    "RecipeError",
+    "RegardError",
+    "RegardWarning",
+    "Scored",
+    "ScoredText",
+    "TrainingError",
+    "Translation",
+    "Translator",
+    "UsageError",
+    "Vectors",
+    "Writer",
+    "__version__",
+    "attend",
+    "attention",
+    "built_in_recipes",
+    "intervene",
+    "learn_vectors",
+    "load",
+    "parse_recipe",
+    "read_recipe",
+    "record",
+    "run",
+    "taps",
+    "write_recipe",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'regard' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name == "attention":
+        return import_module("regard.attention")
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("regard")
+    raise AttributeError(f"module 'regard' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -3,6 +3,7 @@
     with record(model, "decoder.*.weights") as seen:      # records values
         model(...)
     seen["decoder.layers.0.cross.weights"]                 # a list, one tensor for each call of the tap
+    seen.axes["decoder.layers.0.cross.weights"]            # ("row", "head", "target", "source")
 
     with intervene(model, "encoder.*.weights", uniform):   # replaces values
         model(...)
@@ -37,12 +38,17 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
-from regard.errors import UsageError, one_of
+from regard.display import html_table
+from regard.errors import UsageError, counted, one_of
+from regard.misuse import explained
+
+LISTED = 12
+"""Places that are listed in a terminal."""
 
 
 class Tap(nn.Module):
@@ -66,18 +72,28 @@ class Tap(nn.Module):
         return bool(self._listeners())
 
     def forward(self, value: Tensor) -> Tensor:
-        listeners = self._listeners()
-        for listener in listeners:
+        value = self.change(value)
+        self.show(value)
+        return value
+
+    def change(self, value: Tensor) -> Tensor:
+        """What interventions make of a value, shown to no recording."""
+        for listener in self._listeners():
             if listener.change is not None:
                 changed = listener.change(value)
+                if not isinstance(changed, Tensor):
+                    raise UsageError(f"an intervention must return a tensor, not {changed!r:.60}")
                 if changed.shape != value.shape:
                     shapes = f"it was given {tuple(value.shape)} and returned {tuple(changed.shape)}"
                     raise UsageError(f"an intervention must keep the shape: {shapes}")
-                value = changed
-        for listener in listeners:
+                value = changed.to(value)
+        return value
+
+    def show(self, value: Tensor) -> None:
+        """Shows a value to recordings, and to no intervention."""
+        for listener in self._listeners():
             if listener.change is None:
                 listener.seen[listener.taps[self]].append(value.detach())
-        return value
 
     def _listeners(self) -> "list[Listener] | tuple[()]":
         # torch.compile cannot trace context variables, and compiled code runs only unwatched.
@@ -86,13 +102,44 @@ class Tap(nn.Module):
 
 
 class Seen(dict[str, list[Tensor]]):
-    """A recording: by the full name of each tap, the tensors that passed it, in order."""
+    """A recording: by the full name of each tap, the tensors that passed it, in order. `axes` has the names of their
+    dimensions."""
+
+    def __init__(self, axes: Mapping[str, tuple[str, ...]] | None = None) -> None:
+        self.axes: dict[str, tuple[str, ...]] = dict(axes or {})
+        super().__init__({name: [] for name in self.axes})
 
     def last(self, name: str) -> Tensor:
         """The last tensor that passed a tap."""
         if not self.get(name):
             raise UsageError(f"nothing passed the tap {name!r} while it was recorded")
         return self[name][-1]
+
+    def __repr__(self) -> str:
+        rows = self._rows()
+        width = max((len(name) for name, _ in rows), default=0)
+        lines = [f"  {name:{width}}  {passed}" for name, passed in rows[:LISTED]]
+        more = [f"  … and {len(rows) - LISTED:,} more"] if len(rows) > LISTED else []
+        return "\n".join([f"<Seen: {counted(len(rows), 'place')}", *lines, *more]) + ">"
+
+    def _repr_html_(self) -> str:
+        return html_table(self._rows(), heading=("place", "what passed"))
+
+    def _rows(self) -> list[tuple[str, str]]:
+        """The name of each tap, and what passed it: how often, with the name and the size of each axis."""
+        return [(name, self._passed(name)) for name in self]
+
+    def _passed(self, name: str) -> str:
+        shapes = list(dict.fromkeys(self._shape(name, tensor) for tensor in self[name]))
+        if not shapes:
+            return "nothing passed"
+        often = f"{len(self[name])} times, " if len(self[name]) > 1 else ""
+        return often + (shapes[0] if len(shapes) == 1 else f"at first {shapes[0]}, at last {shapes[-1]}")
+
+    def _shape(self, name: str, tensor: Tensor) -> str:
+        axes = self.axes.get(name, ())
+        named = axes if len(axes) == tensor.dim() else ("?",) * tensor.dim()
+        return " × ".join(f"{axis} {size}" for axis, size in zip(named, tensor.shape, strict=True)) or "number"
 
 
 @dataclass(eq=False)
@@ -110,12 +157,14 @@ _LISTENERS: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=(
 """Listeners of the current thread or async task."""
 
 
+@runtime_checkable
 class Watchable(Protocol):
     """A module, or an object that wraps one and gives its named submodules."""
 
     def named_modules(self) -> Iterable[tuple[str, nn.Module]]: ...
 
 
+@explained
 def taps(model: Watchable, pattern: str = "*") -> dict[str, Tap]:
     """The taps of a model whose dotted names match a shell-style pattern (`*` also matches dots)."""
     every = {name: module for name, module in model.named_modules() if isinstance(module, Tap)}
@@ -138,7 +187,7 @@ def record(model: Watchable, *patterns: str) -> Iterator[Seen]:
     """Records the values at taps that match a pattern (default: all) while the block runs. They are detached, not
     copied."""
     found = {name: tap for pattern in patterns or ("*",) for name, tap in taps(model, pattern).items()}
-    seen = Seen({name: [] for name in found})
+    seen = Seen({name: tap.axes for name, tap in found.items()})
     with _listening(Listener({tap: name for name, tap in found.items()}, seen)):
         yield seen
 
@@ -146,6 +195,8 @@ def record(model: Watchable, *patterns: str) -> Iterator[Seen]:
 @contextmanager
 def intervene(model: Watchable, pattern: str, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
     """Replaces each value at matching taps with `change(value)` while the block runs."""
+    if not callable(change):
+        raise UsageError(f"intervene: change is {change!r:.60}, but a function of a tensor is needed")
     found = taps(model, pattern)
     with _listening(Listener({tap: name for name, tap in found.items()}, Seen(), change)):
         yield

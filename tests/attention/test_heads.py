@@ -282,7 +282,9 @@ def test_an_unknown_score_is_refused_with_every_known_one_the_nearest_first() ->
     said = str(error.value)
     assert said.startswith("score 'scaled' is not known; known are 'scaled_dot', ")
     assert said.endswith(", or a score or function")
-    assert sorted(re.findall(r"'(\w+)'", said)) == sorted(["scaled", *SCORES])
+    named = re.findall(r"'(\w+)'", said)[1:]
+    assert set(named) <= set(SCORES)
+    assert len(named) == len(SCORES) or f" and {len(SCORES) - len(named)} more" in said
 
 
 def test_heads_for_another_source_cannot_look_at_their_queries() -> None:

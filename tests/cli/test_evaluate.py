@@ -121,7 +121,7 @@ def test_scores_of_the_model_s_own_corpus(trained: Trained) -> None:
 
 
 def test_scores_of_tokens_add_up(trained: Trained, files: tuple[Path, Path]) -> None:
-    for line in regard("score", trained.folder, *files, "--tokens").out.splitlines():
+    for line in regard("score", trained.folder, *files, "--per-token").out.splitlines():
         whole, parts = line.split("\t")
         named = [part.rpartition("=") for part in parts.split(" ")]
         assert named[-1][0] == "</s>"
@@ -221,7 +221,9 @@ def test_the_models_own_split_is_named(trained: Trained, tmp_path: Path) -> None
         (["--by-length", "a.gif"], "a.gif: pictures are not written as .gif; choose a name that ends in "),
         (["--by-length", "no/a.png"], "no/a.png: there is no folder no; make it first, or choose one that exists"),
         (["--json", "."], ".: this is a folder; name a file in it"),
-        (["--json", "a", "-o", "./a"], "a: --out and --json name the same file; give each a file of its own\n"),
+        (["--json", "a.json", "-o", "./a.json"], "a.json: --out and --json name the same file; give each a file of "),
+        (["--json", "scores"], "--json scores: give the name of a file to write that ends in .json\n"),
+        (["-o", "/proc/none"], "/proc/none: cannot be written (No such file or directory); choose another file\n"),
         (["--beam", "0"], "regard: --beam 0: give 1 or more\n"),
         (["b", "c"], "text.tsv, b, c: are 3 files; give two (source, target), or one .tsv or .jsonl\n"),
     ],

@@ -20,10 +20,10 @@ def test_a_ladder_that_is_stopped_says_how_it_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stopped = Ended(3, "interrupted", "asked to stop", None, 0, 1.0, signal.SIGINT)
-    monkeypatch.setattr(Ladder, "climb", lambda self, say: stopped)
+    monkeypatch.setattr(Ladder, "climb", lambda self, say, resume: stopped)
     with pytest.raises(typer.Exit) as left:
         ladder("topics", out=tmp_path / "out")
     assert left.value.exit_code == 128 + signal.SIGINT
     told = capsys.readouterr()
-    assert "rungs are missing: the same command goes on with them" in told.err
+    assert "rungs are missing; go on with --resume" in told.err
     assert not told.out

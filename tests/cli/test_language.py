@@ -92,7 +92,8 @@ def test_score_of_the_test_text_and_of_a_file(model: Path, tmp_path: Path) -> No
     assert told.out.startswith("perplexity per token ")
     assert "|ends of lines:14|unknown:0 as one|vocabulary:14 words|context:stream, carried|rows:1|regard:" in told.out
     (tmp_path / "new.txt").write_text("the cat\na zebra\n")
-    numbers = json.loads(regard("score", model, tmp_path / "new.txt", "--json").out)
+    assert regard("score", model, tmp_path / "new.txt", "--json", tmp_path / "a.json").code == 0
+    numbers = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
     assert numbers["likelihood"]["tokens"] == 6
     assert numbers["likelihood"]["unknown"] == 1
     assert [score["name"] for score in numbers["scores"]] == [
@@ -128,7 +129,7 @@ def test_a_text_of_unknown_words_is_scored_and_said_to_be_one(model: Path, tmp_p
 
 def test_score_of_every_token(model: Path, tmp_path: Path) -> None:
     (tmp_path / "new.txt").write_text("the cat\na zebra\n")
-    told = regard("score", model, tmp_path / "new.txt", "--tokens")
+    told = regard("score", model, tmp_path / "new.txt", "--per-token")
     rows = [line.split("\t") for line in told.out.splitlines()]
     assert [(line, token) for line, token, _ in rows] == [
         ("1", "the"),
@@ -139,7 +140,8 @@ def test_score_of_every_token(model: Path, tmp_path: Path) -> None:
         ("2", "</s>"),
     ]
     assert told.err.startswith("perplexity per token ")
-    whole = json.loads(regard("score", model, tmp_path / "new.txt", "--tokens", "--json").out)
+    assert regard("score", model, tmp_path / "new.txt", "--per-token", "--json", tmp_path / "a.json") == told
+    whole = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
     assert [row["token"] for row in whole["tokens"]] == [token for _, token, _ in rows]
     bits = sum(float(row[2]) for row in rows)
     assert bits == pytest.approx(-whole["likelihood"]["log_prob"] / math.log(2), abs=1e-3)
@@ -150,7 +152,7 @@ def test_score_of_every_token(model: Path, tmp_path: Path) -> None:
     [
         (b"", [], "new.txt: the file is empty"),
         (b"\n\n", [], "there is no line of text in"),
-        (b"a\0b", [], "new.txt:1: a NUL byte at byte 2 of the line, so this is no text"),
+        (b"a\0b", [], "new.txt:1: a NUL byte at byte 2 of the line, so this is not text"),
         (
             b"\xff",
             [],
@@ -216,7 +218,8 @@ def test_impossible_options_are_refused_before_the_model_is_loaded(
     monkeypatch.setattr(Writer, "load", lambda *given, **named: pytest.fail("the model was loaded"))
     for cache in (["-1"], ["9", "--cache-theta", "nan"], ["9", "--cache-share", "1"]):
         told = regard("score", model, "--cache", *cache)
-        assert (told.code, told.err[:16]) == (2, "regard: a cache ")
+        assert told.code == 2
+        assert "cache" in told.err
     for command, option, value in (
         ("score", "--rows", 0),
         ("score", "--context", "line"),
@@ -236,9 +239,9 @@ def test_commands_say_which_model_they_need(model: Path, trained: Trained, tmp_p
     assert "this model is for translation, and a model for language is needed here; its commands are" in told.err
     told = regard("score", trained.folder, tmp_path / "one.txt")
     assert (told.code, told.out) == (2, "")
-    assert told.err.endswith("model: is a translator; give two files, source and target, or none, not 1\n")
+    assert "one.txt: is one side of pairs, by its name; name the file of the target after it, or give" in told.err
     caching = [["--cache", 5], ["--cache-theta", 0.5], ["--cache-share", 0.1]]
-    for option in (["--json"], ["--context", "lines"], ["--rows", 2], *caching):
+    for option in (["--context", "lines"], ["--rows", 2], *caching):
         refused = regard("score", trained.folder, *option)
         assert refused.code == 2
         said = f"regard: {option[0]}: is for models of task 'language', and {trained.folder} is not one; leave it out\n"

@@ -169,7 +169,7 @@ def test_links_of_two_models_are_joined(trained: Trained, files: tuple[Path, Pat
 
 
 @pytest.mark.parametrize(
-    "more", [["align"], ["align", "--reverse"], ["align", "--gold"], ["score"], ["score", "--tokens"]]
+    "more", [["align"], ["align", "--reverse"], ["align", "--gold"], ["score"], ["score", "--per-token"]]
 )
 def test_pieces_change_nothing_and_are_told_as_they_come(
     trained: Trained, files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str]

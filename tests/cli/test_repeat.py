@@ -14,8 +14,9 @@ from command_line import RECIPE, content, regard, write_corpus
 from language_runs import language_recipe
 from train_processes import begin
 
+from regard.cli.repeat import lines_of
 from regard.recipe import read_recipe, write_recipe
-from regard.train import Repeat, Spread, repeating
+from regard.train import Repeat, Results, Spread, repeating
 
 SHORT = ["--set", "train.steps=3", "--set", "train.validation.every=2", "--set", "decode.beam=1"]
 SHORT += ["--set", "decode.longest_factor=1", "--set", "decode.longest_extra=0"]
@@ -35,10 +36,11 @@ def results(folder: str = "out") -> dict[str, Any]:
 
 
 def test_every_seed_is_trained_and_the_scores_are_summed_up(here: Path) -> None:
-    told = regard("repeat", "my.toml", "--seeds", "3,5", "--out", "out", "--test", *SHORT)
+    told = regard("repeat", "my.toml", "--seeds", "3,5", "--out", "out", "--on-test", *SHORT)
     assert told.code == 0, told.err
     assert "seed 3 (1 of 2)\n" in told.err
     assert "seed 5, test: accuracy " in told.err
+    assert told.err.count("train: 40 pairs to train on\n") == 1  # the text is the same for all seeds
     found = results()
     assert (found["seeds"], found["unfinished"]) == ([3, 5], [])
     assert [run["seed"] for run in found["training"]] == [3, 5]
@@ -77,10 +79,33 @@ def test_finished_seeds_are_not_repeated_and_more_can_be_added(here: Path, monke
     assert results()["seeds"] == [1, 2]
     # The test text is asked for later: nothing is trained for it, and it is looked at once.
     monkeypatch.setattr(repeating, "run", lambda *_, **__: pytest.fail("trained again"))
-    assert regard("repeat", "my.toml", "--seeds", "1,2", "--out", "out", "--resume", "--test", *SHORT).code == 0
+    assert regard("repeat", "my.toml", "--seeds", "1,2", "--out", "out", "--resume", "--on-test", *SHORT).code == 0
     assert list(results()["scores"]) == ["dev", "test"]
     monkeypatch.setattr(repeating, "scores_of", lambda *_, **__: pytest.fail("evaluated again"))
-    assert regard("repeat", "my.toml", "--seeds", "1,2", "--out", "out", "--resume", "--test", *SHORT).code == 0
+    assert regard("repeat", "my.toml", "--seeds", "1,2", "--out", "out", "--resume", "--on-test", *SHORT).code == 0
+
+
+def test_seeds_and_test_scores_of_earlier_commands_stay_in_the_results(here: Path) -> None:
+    assert regard("repeat", "my.toml", "--seeds", "1,2", "--out", "out", "--test", *SHORT).code == 0
+    before = results()
+    told = regard("repeat", "my.toml", "--seeds", "3,2", "--out", "out", "--resume", *SHORT)
+    assert told.code == 0, told.err
+    now = results()
+    assert (now["seeds"], now["unfinished"]) == ([1, 3, 2], [])
+    assert [run["seed"] for run in now["training"]] == [1, 3, 2]
+    assert now["scores"]["test"] == before["scores"]["test"]
+    for name, spread in now["scores"]["dev"].items():
+        assert spread["seeds"] == [1, 3, 2]
+        assert [spread["values"][place] for place in (0, 2)] == before["scores"]["dev"][name]["values"]
+    assert "\ndev, 3 seeds  " in told.out
+    assert "\ntest, 2 seeds  " in told.out
+
+
+def test_all_numbers_of_a_table_have_the_same_digits() -> None:
+    spreads = (Spread("accuracy", (0.5, 0.75), ("exact",)), Spread("BLEU", (9.0, 30.123456), ("tok:13a",)))
+    *_, accuracy, bleu, _, _, _ = lines_of(Results((1, 2), (), {"dev": spreads}))
+    assert accuracy.split() == ["accuracy", "0.625", "0.177", "0.500", "0.750"]
+    assert bleu.split() == ["BLEU", "19.562", "14.937", "9.000", "30.123"]
 
 
 def repeat_and_tell(*arguments: str) -> None:
@@ -146,8 +171,8 @@ def test_what_repeat_refuses(here: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (["--out", "file"], "file: is a file, but the seeds need a folder; choose another --out"),
         (["--out", "."], ".: there are other files in this folder; choose another --out"),
         (["--out", "file/a"], "file/a: cannot be written: Not a directory; choose another --out"),
-        (no_dev, "the recipe names no development text to evaluate on; set data.dev, or evaluate with --test"),
-        (["--test", "--set", "data.test=[]"], "--test: the recipe names no test text; set data.test"),
+        (no_dev, "the recipe names no development text to evaluate on; set data.dev, or use --on-test"),
+        (["--on-test", "--set", "data.test=[]"], "--on-test: the recipe names no test text; set data.test"),
     ]:
         told = regard("repeat", "my.toml", "--out", "out", *SHORT, *arguments)
         assert told.code == 2, told.err
@@ -177,19 +202,20 @@ def test_spreads_by_hand() -> None:
 def test_a_language_model_is_judged_by_what_score_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("lm.toml").write_text(write_recipe(language_recipe(tmp_path)), encoding="utf-8")
-    told = regard("repeat", "lm.toml", "--seeds", "1,2", "--out", "out", "--test")
+    told = regard("repeat", "lm.toml", "--seeds", "1,2", "--out", "out", "--on-test")
     assert told.code == 0, told.err
     assert "seed 2, test: perplexity per token " in told.err
     for split in ("dev", "test"):
         scores = results()["scores"][split]
         assert list(scores) == ["perplexity per token", "perplexity per word", "bits per character"]
         for place, seed in enumerate((1, 2)):
-            scored = json.loads(regard("score", f"out/seed-{seed}", "--split", split, "--json").out)
+            assert regard("score", f"out/seed-{seed}", "--split", split, "--json", "a.json").code == 0
+            scored = json.loads(Path("a.json").read_text(encoding="utf-8"))
             assert scores["perplexity per token"]["values"][place] == pytest.approx(scored["scores"][0]["value"])
     monkeypatch.setattr(repeating, "scores_of", lambda *_: pytest.fail("scored again"))
-    assert regard("repeat", "lm.toml", "--seeds", "1,2", "--out", "out", "--test", "--resume").code == 0
-    told = regard("repeat", "lm.toml", "--out", "new", "--test", "--set", "data.test=[]")
-    assert (told.code, told.err) == (2, "regard: --test: the recipe names no test text; set data.test\n")
+    assert regard("repeat", "lm.toml", "--seeds", "1,2", "--out", "out", "--on-test", "--resume").code == 0
+    told = regard("repeat", "lm.toml", "--out", "new", "--on-test", "--set", "data.test=[]")
+    assert (told.code, told.err) == (2, "regard: --on-test: the recipe names no test text; set data.test\n")
 
 
 def test_vectors_are_not_repeated(tmp_path: Path) -> None:

@@ -28,6 +28,20 @@ def test_similar(royal: Path) -> None:
     assert regard("vectors", "similar", royal, "king", "woman", "--away", "man", "--top", 1).out.startswith("queen")
 
 
+def test_rare_words_are_said_to_be_rare(royal: Path, tmp_path: Path) -> None:
+    plain = Vectors.load(royal)
+    assert plain.occurrences("king") is None
+    Vectors(plain.words, plain.matrix, {"occurrences": [[900, 2], [20, 1], [3, 2], [1, 1]]}).save(tmp_path / "counted")
+    counted = Vectors.load(tmp_path / "counted")
+    assert [counted.occurrences(word) for word in counted.words] == [900, 900, 20, 3, 3, 1]
+    for word, often in zip(counted.words, ["", "", "", "3 times", "3 times", "once"], strict=True):
+        told = regard("vectors", "similar", tmp_path / "counted", word, "--top", 2)
+        assert told.out == regard("vectors", "similar", royal, word, "--top", 2).out
+        rare = f"{word!r} occurred {often} in the training text: too rarely for its neighbors to mean much\n"
+        assert told.err == (rare if often else "")
+    assert "least occurrences of a word" in regard("vectors", "info", tmp_path / "counted").out
+
+
 def test_analogy(royal: Path) -> None:
     asked = ("vectors", "analogy", royal, "man", "woman", "king")
     assert regard(*asked, "--top", 1).out == "queen  0.9764\n"
@@ -97,13 +111,13 @@ def test_convert_from_form_to_form(tmp_path: Path) -> None:
         told = regard("vectors", "convert", tmp_path / before, tmp_path / name)
         assert (told.code, told.err) == (0, "")
         assert equal(Vectors.load(tmp_path / name), given)
-    told = regard("vectors", "convert", tmp_path / "e", tmp_path / "few.txt", "--to", "glove", "--frequent", 3)
+    told = regard("vectors", "convert", tmp_path / "e", tmp_path / "few.txt", "--form", "glove", "--frequent", 3)
     assert told.out == f"{tmp_path}/few.txt: 3 words × 6, glove\n"
     assert list(Vectors.load(tmp_path / "few.txt")) == ["w0", "w1", "w2"]
 
 
 def test_convert_says_what_does_not_fit(royal: Path, tmp_path: Path) -> None:
-    told = regard("vectors", "convert", royal, tmp_path, "--to", "text")
+    told = regard("vectors", "convert", royal, tmp_path, "--form", "text")
     assert told.err == f"regard: {tmp_path}: this is a folder; name a file in it, or say --to native\n"
     (tmp_path / "file").write_text("")
     told = regard("vectors", "convert", royal, tmp_path / "file")
@@ -131,7 +145,7 @@ def test_info(royal: Path, tmp_path: Path) -> None:
 def test_map(royal: Path, tmp_path: Path) -> None:
     picture, page = tmp_path / "map.png", tmp_path / "map.html"
     told = regard(
-        *("vectors", "map", royal, "stone", "--group", "people=man,woman", "--top", 6, "--method", "pca"),
+        *("vectors", "map", royal, "stone", "--group", "people=man,woman", "--most-frequent", 6, "--projection", "pca"),
         *("-o", picture, "-o", page),
     )
     assert (told.code, told.err, told.out) == (0, "", f"{picture}\n{page}\n")
@@ -143,7 +157,7 @@ def test_map(royal: Path, tmp_path: Path) -> None:
 
 def test_a_map_of_frequent_words_by_default(royal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert regard("vectors", "map", royal, "--method", "pca").out == "map.html\n"
+    assert regard("vectors", "map", royal, "--projection", "pca").out == "map.html\n"
     assert "PCA of 6 words" in (tmp_path / "map.html").read_text(encoding="utf-8")
 
 

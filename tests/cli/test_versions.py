@@ -184,18 +184,18 @@ def test_finished_seeds_are_checked_as_models_are(written: Path) -> None:
     assert "goes on" not in told.err
     newer(Path("out/seed-2"))
     with untouched(Path("out")):
-        refused(regard(*repeat, "--seeds", "2", "--resume", "--test"), f"out/seed-2: {of_the_future()}")
+        refused(regard(*repeat, "--seeds", "2", "--resume", "--on-test"), f"out/seed-2: {of_the_future()}")
 
 
 def test_finished_rungs_are_checked_as_models_are(written: Path) -> None:
     ladder = ["ladder", "text/train.txt", "--dev", "text/dev.txt", "--test", "text/test.txt", "--out", "out"]
     assert regard(*ladder, "--rungs", "ngram").code == 0
     from_before(Path("out/ngram"))
-    told = regard(*ladder, "--rungs", "ngram")
+    told = regard(*ladder, "--rungs", "ngram", "--resume")
     assert (told.code, told.err.count(warned("out/ngram"))) == (0, 1)
     newer(Path("out/ngram"))
     with untouched(Path("out")):
-        told = regard(*ladder, "--rungs", "ngram")
+        told = regard(*ladder, "--rungs", "ngram", "--resume")
     assert (told.code, of_the_future() in told.err) == (2, True)
 
 

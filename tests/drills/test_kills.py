@@ -47,8 +47,13 @@ class Training:
         self.folder = place / name
         changes = [f"--set={key}={value}" for key, value in (SETTINGS | {"train.steps": steps}).items()]
         recipe = place / "my.toml"
-        self.arguments = ["train", str(recipe), "--out", str(self.folder), "--resume", *changes]
+        self._arguments = ["train", str(recipe), "--out", str(self.folder), *changes]
         self.said = ""
+
+    @property
+    def arguments(self) -> list[str]:
+        """A run that was killed before it had a folder begins; any other goes on."""
+        return [*self._arguments, *(["--resume"] if self.folder.exists() else [])]
 
     def finish(self) -> None:
         """Goes on, or begins, and ends; in this process, which need not import torch again."""

@@ -12,7 +12,7 @@ from regard.data.batch import Padded, PairBatch
 from regard.errors import UsageError
 from regard.inspect import recorded, watch, watch_writing
 from regard.inspect.watch import LONGEST
-from regard.tap import Tap, record
+from regard.tap import Tap, intervene, record
 from regard.tokens import END
 
 TRANSFORMER = "transformer-scaled_dot-rotary"
@@ -145,3 +145,32 @@ def test_candidates_and_probabilities_are_the_readout_s(name: str) -> None:
     with record(model) as outer:
         watch_writing(model, batch.source, batch.given.tokens, batch.wanted.tokens, str)
     assert any(outer.values())
+
+
+def uniform(weights: torch.Tensor) -> torch.Tensor:
+    visible = weights > 0
+    return visible / visible.sum(-1, keepdim=True)
+
+
+@pytest.mark.parametrize("name", LOOKING)
+def test_what_is_intervened_in_can_be_watched(name: str) -> None:
+    model, sources, targets = tiny_model(name), [[4, 5, 6], [4]], [[7, 8], [7, 7, 8]]
+    words = sources if model.copies else None
+    with intervene(model, model.cross_taps[0], uniform):
+        found = watch(model, sources, targets, words=words)
+    for arrays, source, target in zip(found, sources, targets, strict=True):
+        shown = arrays[model.cross_taps[0]].values
+        assert shown.shape[1:] == (len(target) + 1, len(source) + 1)
+        seen = (shown > 0).sum(-1, keepdims=True)  # a sparse normalizer leaves words out
+        np.testing.assert_allclose(shown, (shown > 0) / seen, rtol=1e-6)
+
+
+def test_gates_that_are_intervened_in_are_shown_in_the_order_of_the_tokens() -> None:
+    model, sources, targets = tiny_model("recurrent-additive-before"), [[4, 5, 6], [4]], [[7, 8], [7]]
+    plain = watch(model, sources, targets, patterns=["encoder.*.gates.*"])
+    with intervene(model, "encoder.*.gates.*", lambda gate: gate.clone()):
+        changed = watch(model, sources, targets, patterns=["encoder.*.gates.*"])
+    for one, other in zip(plain, changed, strict=True):
+        assert one.keys() == other.keys()
+        for name in one:
+            np.testing.assert_allclose(other[name].values, one[name].values, atol=1e-6)

@@ -161,6 +161,14 @@ def test_words(p_value: float, numbers: str, often: str) -> None:
     assert found.verdict().endswith(f": equally good systems differ this much in {often} comparisons")
 
 
+def test_a_metric_of_which_less_is_better_says_so() -> None:
+    found = Comparison("TER", 50.0, 52.0, -3.0, -1.0, 0.001, "tok:tercom", lower_is_better=True)
+    assert found.numbers().startswith("TER (lower is better) 50.00 against 52.00: -2.00 (95 % interval -3.00 to -1.00)")
+    assert found.verdict().startswith("better, ")
+    assert "lower is better" in found._repr_html_()
+    assert "lower" not in Comparison("BLEU", 34.0, 33.0, 0.3, 2.0, 0.03, "tok:13a").numbers()
+
+
 def test_what_is_refused() -> None:
     with pytest.raises(UsageError) as error:
         compare(["a", "b"], ["a"], ["a", "b"])

@@ -105,8 +105,8 @@ def test_a_shut_forget_gate_makes_every_memory_new() -> None:
     ours = RecurrentStack("lstm", 3, 5).double()
     with intervene(ours, "*.forget", torch.zeros_like), record(ours) as seen:
         ours(X)
-    # A tap that changes what passes is asked, and so records, at every step.
-    assert [value.shape for value in seen["layers.0.ahead.gates.forget"]] == [(2, 1, 5)] * 4
+    # An intervention is asked at every step, a recording shown all of them at once.
+    assert [value.shape for value in seen["layers.0.ahead.gates.forget"]] == [(2, 4, 5)]
     enter, candidate = seen.last("layers.0.ahead.gates.input"), seen.last("layers.0.ahead.gates.candidate")
     torch.testing.assert_close(seen.last("layers.0.ahead.memory"), enter * candidate)
 

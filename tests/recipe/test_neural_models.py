@@ -4,13 +4,13 @@ import re
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
+from regard.errors import RecipeError
 from regard.recipe import TransformerLanguageModel, WindowModel
 
 
 def refused(section: type[Any], expected: str, **settings: Any) -> None:
-    with pytest.raises(ValidationError, match=re.escape(expected)):
+    with pytest.raises(RecipeError, match=re.escape(expected)):
         section(**settings)
 
 

@@ -1,7 +1,9 @@
 """The ladder: all rungs on one text, in one table, gone on with where it was stopped."""
 
 import json
+import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from regard.errors import UsageError
 from regard.recipe import LanguageRecipe, write_recipe
 from regard.study.caching import Caches
 from regard.study.ladder import Ladder, Result
-from regard.study.ladder_report import markdown, rows_of
+from regard.study.ladder_report import draw, markdown, out_of_order, rows_of
 from regard.study.rungs import RUNGS, rung_recipe
 
 TINY = ["train.batch_tokens=64", "train.validation.every=5", "data.segment=8", "train.steps=5", "train.threads=1"]
@@ -55,17 +57,19 @@ def test_rungs_stand_in_one_table_and_none_is_trained_twice(tmp_path: Path, monk
 
     said.clear()
     again = Ladder(text(tmp_path), MODELS, tmp_path / "out", minutes=5, changes=TINY)
-    again.climb(said.append)
+    with pytest.raises(UsageError, match="out: there is a ladder here already; go on with it by --resume, choose "):
+        again.climb(said.append)
+    again.climb(said.append, resume=True)
     assert said == [f"{name} ({place} of {len(MODELS)}): done before" for place, name in enumerate(MODELS, start=1)]
     assert again.results() == results
     other = Ladder(text(tmp_path), ["lstm"], tmp_path / "out", minutes=6, changes=TINY)
     with pytest.raises(UsageError, match=r"this run was begun with train\.minutes = 5.*, but the recipe now says 6"):
-        other.climb(said.append)
+        other.climb(said.append, resume=True)
     shutil.copy(tmp_path / "train.txt", tmp_path / "other.txt")
     elsewhere = {**text(tmp_path), "data.train": [str(tmp_path / "other.txt")]}
     other = Ladder(elsewhere, ["lstm"], tmp_path / "out", minutes=5, changes=TINY)
     with pytest.raises(UsageError, match=r"this run was begun with data\.train = .*train\.txt.* now says .*other\.txt"):
-        other.climb(said.append)
+        other.climb(said.append, resume=True)
     (tmp_path / "out/lstm/result.json").write_text("{")
     with pytest.raises(UsageError, match="delete it, and the rung is scored again"):
         again.results()
@@ -73,6 +77,31 @@ def test_rungs_stand_in_one_table_and_none_is_trained_twice(tmp_path: Path, monk
 
 def result(rung: str, against: str = "", added: float | None = None) -> Result:
     return Result(rung, "an idea", against, 1000, 61.0, 2000.0, 50.0, "tokens:5|x:1", "why", added)
+
+
+@pytest.mark.parametrize(
+    ("reason", "seconds", "why"),
+    [
+        ("minutes", 30.0, "its training ended while it still improved (30 s); give it more with --minutes"),
+        (
+            "patience",
+            30.0,
+            "it stopped improving, so that more time would not help; with more text, or another size than 1,000 "
+            "parameters, it may be better",
+        ),
+        ("", 0.0, "this text does not repeat its words often enough for what is put on top"),
+    ],
+)
+def test_the_picture_says_why_a_rung_is_out_of_order(tmp_path: Path, reason: str, seconds: float, why: str) -> None:
+    worse = replace(result("lstm", "ngram", 12.0), reason=reason, seconds=seconds)
+    better = replace(result("window", "ngram", -3.0), reason="minutes")
+    assert out_of_order([result("ngram"), better]) == []
+    assert out_of_order([result("ngram"), better, worse]) == [f"lstm is worse than ngram: {why}"]
+    assert f"\nOut of order:\n\n- lstm is worse than ngram: {why}\n" in markdown([worse])
+    assert "Out of order" not in markdown([better])
+    draw([result("ngram"), better, worse], tmp_path / "ladder.svg")
+    drawn = " ".join(re.findall(r"<!-- (.*?) -->", (tmp_path / "ladder.svg").read_text(encoding="utf-8"), re.DOTALL))
+    assert why.split(";")[0] in " ".join(drawn.split())
 
 
 def test_the_table_in_words() -> None:
@@ -148,6 +177,9 @@ def test_the_command(tmp_path: Path) -> None:
     assert heading.split() == ["rung", "parameters", "time", "tokens/s", "perplexity", "added", "against"]
     assert (first.split()[0], second.split()[0], second.split()[-1]) == ("ngram", "window", "ngram")
     assert "window (2 of 2): words have vectors; a network sees the last four" in told.err
+    reports = [line for line in told.err.splitlines() if line.startswith(("train: ", "dev: ", "tokens: "))]
+    assert reports
+    assert len(reports) == len(set(reports))
 
 
 def test_the_text_of_a_recipe(tmp_path: Path) -> None:

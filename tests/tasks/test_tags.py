@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 import regard as library
 from regard import recipe
 from regard.data.language_tags import encode_tagged
+from regard.decode import decode_all
 from regard.errors import DataError, UsageError
 from regard.recipe import TranslationRecipe, parse_recipe
 from regard.tasks import Translator
+from regard.tasks.translation import _spread
 from regard.tokens import TOKENIZERS, load_tokenizer, save_tokenizer, train_tokenizer
 from regard.train import run
 
@@ -172,3 +174,42 @@ def test_a_shared_vocabulary_has_the_tags_once(tmp_path: Path) -> None:
         DataError, match=r"^data\.tags: 'it' is not a tag of the model to start from; its tags are 'de' or 'fr'$"
     ):
         run(other.model_copy(update={"data": data}), tmp_path / "third")
+
+
+def test_a_model_with_tags_starts_no_run_without_them(folder: Path, tmp_path: Path) -> None:
+    files = write(tmp_path, "fr", FRENCH)
+    untagged = recipe_in(tmp_path, data={"train": files, "dev": files}, train={"steps": 1, "start_from": str(folder)})
+    with pytest.raises(DataError) as caught:
+        run(untagged, tmp_path / "model")
+    assert str(caught.value) == (
+        "data.tags: the model to start from writes the languages 'de' or 'fr', each told by a tag, and this recipe has "
+        'no tags; say which language its target text is in: data.tags = ["de"]'
+    )
+    data = untagged.data.model_copy(update={"tags": ["fr"]})
+    run(untagged.model_copy(update={"data": data}), tmp_path / "tagged")
+    assert library.load(tmp_path / "tagged").into("fr").translate(["blue"])[0].text == "bleu"
+
+
+@given(count=st.integers(0, 200), examples=st.integers(0, 250))
+def test_what_a_validation_decodes_is_spread_over_the_languages(count: int, examples: int) -> None:
+    places = _spread(count, examples, tagged=True)
+    assert len(places) == min(examples or count, count)
+    assert list(places) == sorted(set(places))
+    assert all(0 <= place < count for place in places)
+    halves = [sum(place < count / 2 for place in places), sum(place >= count / 2 for place in places)]
+    assert abs(halves[0] - halves[1]) <= 1
+    assert list(_spread(count, examples, tagged=False)) == list(range(count))[: examples or None]
+
+
+def test_a_validation_decodes_both_languages(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[list[int]] = []
+
+    def spy(session: object, sources: list[list[int]], *rest: object, **options: object) -> object:
+        decoded.extend(sources)
+        return decode_all(session, sources, *rest, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("regard.tasks.translation.decode_all", spy)
+    short = {"steps": 1, "start_from": str(folder), "validation": {"metric": "accuracy", "examples": 6}}
+    run(recipe_in(tmp_path, train=short), tmp_path / "model")
+    tags = [library.load(folder).source_tokenizer.vocabulary[row[0]] for row in decoded]
+    assert tags == ["<2de>"] * 3 + ["<2fr>"] * 3

@@ -99,9 +99,7 @@ def test_a_function_gives_words_or_their_spans(given_words: list[str], between: 
 
 @pytest.mark.parametrize("found", [["京", "東"], ["x"], [(0, 3)], [(1, 1)], [(1, 2), (0, 1)], [7], ["東", "  "]])
 def test_words_that_are_not_there_are_refused(found: list[object]) -> None:
-    message = (
-        r"^units: the function gave .+ for the text '東京', which has no such word after character \d; it must "
-    )
+    message = r"^units: the function gave .+ for the text '東京', which has no such word after character \d; it must "
     with pytest.raises(UsageError, match=message):
         spans_of("東京", lambda text: found)  # type: ignore[arg-type, return-value]
 

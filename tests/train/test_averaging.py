@@ -13,7 +13,7 @@ from train_tasks import Classify, recipe_for
 from regard.checkpoint import ModelFolder, load_checkpoint, load_weights
 from regard.errors import RecipeError
 from regard.recipe import Recipe
-from regard.train import Averaged, Noted, Saved, Validated, train
+from regard.train import Averaged, Ended, Noted, Saved, Validated, train
 from regard.train.averaging import MovingAverage
 
 pytestmark = pytest.mark.usefixtures("written")
@@ -62,19 +62,57 @@ def test_the_moving_average_is_what_is_validated_and_used(tmp_path: Path) -> Non
     assert chosen[1] == "average.safetensors"
 
 
+def restless() -> Recipe:
+    """A run that steps to and fro, so that the average of its last two checkpoints is better than either."""
+    optimizer = {"kind": "sgd", "rate": 1.0}
+    average = {"checkpoints": 2}
+    return recipe_for(steps=8, validation={"every": 2}, average=average, keep=1, optimizer=optimizer, clip=0.0)
+
+
 def test_the_last_checkpoints_are_averaged_into_the_final_model(tmp_path: Path) -> None:
-    recipe = recipe_for(steps=8, validation={"every": 2}, average={"checkpoints": 3}, keep=1, optimizer={"rate": 0.1})
-    task, folder = Classify(recipe), ModelFolder(tmp_path)
+    task, folder = Classify(restless()), ModelFolder(tmp_path)
     averaged = next(event for event in train(task, folder) if isinstance(event, Averaged))
-    names = ["step-00000004", "step-00000006", "step-00000008"]
+    names = ["step-00000006", "step-00000008"]
     assert set(names) <= set(folder.names())
     expected = torch.stack([load_weights(tmp_path, name)["output.weight"] for name in names]).mean(0)
     torch.testing.assert_close(load_weights(tmp_path)["output.weight"], expected)
     assert folder.chosen() == ("average-00000008", "model.safetensors")
-    assert averaged.checkpoints == 3
+    assert averaged.checkpoints == 2
     model = task.build_model().eval()
     model.load_state_dict(load_weights(tmp_path))
     assert task.validate(model, decode=False, rank=0, world=1) == averaged.metrics
+
+
+def test_an_average_that_is_worse_is_not_the_model_and_the_last_line_says_so(tmp_path: Path) -> None:
+    settings = {"validation": {"every": 1}, "average": {"checkpoints": 4}, "keep": 1}
+    # The rate is so large that the first steps are the best, and far from the last ones.
+    wild = recipe_for(steps=8, optimizer={"kind": "sgd", "rate": 30.0}, clip=0.0, **settings)
+    folder = ModelFolder(tmp_path)
+    events = list(train(Classify(wild), folder))
+    best = min((event for event in events if isinstance(event, Validated)), key=lambda event: event.metrics["loss"])
+    averaged, ended = events[-2:]
+    assert isinstance(averaged, Averaged)
+    assert isinstance(ended, Ended)
+    assert not averaged.chosen
+    assert averaged.metrics["loss"] > best.metrics["loss"]
+    assert folder.chosen() == (f"step-{best.step:08}", "model.safetensors")
+    assert folder.names("average") == []
+    assert ended.best == best.metrics["loss"]
+    assert ended.message == (
+        f"train.steps = 8 are done; the best loss is {best.metrics['loss']:.4g}, at step {best.step}; the model is "
+        f"that one, because the average of the last 4 checkpoints (loss {averaged.metrics['loss']:.4g}) is worse"
+    )
+
+
+def test_the_last_line_names_an_average_that_was_chosen(tmp_path: Path) -> None:
+    for dev in (True, False):
+        *_, averaged, ended = train(Classify(restless(), dev=dev), ModelFolder(tmp_path / str(dev)))
+        assert isinstance(averaged, Averaged)
+        assert isinstance(ended, Ended)
+        value = f" (loss {averaged.metrics['loss']:.4g})" if dev else ""
+        assert averaged.chosen
+        assert ended.message.endswith(f"; the model is the average of the last 2 checkpoints{value}")
+        assert ended.best == averaged.metrics.get("loss")
 
 
 def stalled(steps: int = 8) -> Recipe:

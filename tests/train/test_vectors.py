@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import NoReturn
 
@@ -59,6 +60,8 @@ def test_a_run_leaves_vectors_their_recipe_and_how_fast_it_was(recipe: VectorsRe
     assert sorted(found.words) == list("abcdefgh")
     assert (found.matrix == ended.vectors.matrix).all()
     assert found.about["method"]["kind"] == "skipgram"
+    counts = Counter(Path(recipe.data.train[0]).read_text(encoding="utf-8").split())
+    assert {word: found.occurrences(word) for word in found.words} == {word: counts[word] for word in found.words}
     assert read_recipe(tmp_path / "run" / "recipe.toml", kind=VectorsRecipe) == recipe
     assert paces[-1].words == paces[-1].total == 200 * 6 * 4
     (record,) = map(json.loads, (tmp_path / "run" / "metrics.jsonl").read_text().splitlines())
@@ -142,7 +145,7 @@ def test_a_full_disk_is_named_while_text_is_read(recipe: VectorsRecipe, tmp_path
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert str(raised.value) == (
         f"{tmp_path}/run: a file of this run could not be written: File too large. "
-        "Earlier checkpoints are intact; make room on this disk, then go on with --resume"
+        "Make room on this disk, then go on with --resume"
     )
     assert learn_vectors(recipe, tmp_path / "run", resume=True, tell=quiet).vectors is not None
 

@@ -99,7 +99,7 @@ def test_without_scikit_learn_a_map_says_what_to_install_and_what_needs_nothing(
         "method = 'tsne' needs scikit-learn, which is not installed; install it (pip install 'regard[map]'), "
         "or choose 'pca' (--method pca), which needs nothing more"
     ) in refused.err
-    drawn = regard("vectors", "map", tmp_path / "vectors", "--method", "pca", "-o", tmp_path / "map.html")
+    drawn = regard("vectors", "map", tmp_path / "vectors", "--projection", "pca", "-o", tmp_path / "map.html")
     assert drawn.code == 0
     assert (tmp_path / "map.html").is_file()
 

@@ -17,12 +17,15 @@ from regard.attention.cache import Memory
 from regard.attention.grouping import grouped_matmul
 from regard.attention.normalizers import Normalizer, as_normalizer, softmax
 from regard.attention.scores import DotScore, ScaledDot, Score, ScoreFunction, as_score
+from regard.errors import UsageError
 from regard.kernels import pick
+from regard.misuse import explained
 from regard.tap import Tap
 
 SCALED_DOT = ScaledDot()
 
 
+@explained
 def attend(
     query: Float[Tensor, "... Q Dq"],
     key: Float[Tensor, "... K Dk"],
@@ -36,12 +39,26 @@ def attend(
 ) -> tuple[Float[Tensor, "... Q Dv"], Float[Tensor, "... Q K"]]:
     """Context vectors, and the attention weights.
 
-    `mask` (True = may attend) and `bias` (added to the scores) are broadcast to the scores "... Q K".
-    `prepared` means that `key` comes from `score.prepare`.
+    `mask` is True where a query may attend to a key, the opposite of the masks of `nn.MultiheadAttention` (give `~mask`
+    of those); `bias` is added to the scores. Both are broadcast to the scores "... Q K". `prepared` means that `key`
+    comes from `score.prepare`.
     """
-    scores = _scores(as_score(score), query, key, bias, prepared)
-    weights = as_normalizer(normalizer)(scores, _visible(mask, bias))
-    return grouped_matmul(weights, value), weights
+    if mask is not None and getattr(mask, "dtype", torch.bool) != torch.bool:
+        raise UsageError(
+            f"mask is a tensor of {mask.dtype}, but True where a query may attend to a key is needed; what is added to "
+            "the scores, such as −inf where it may not, is given as bias"
+        )
+    used, normalize = as_score(score), as_normalizer(normalizer)
+    try:
+        weights = normalize(_scores(used, query, key, bias, prepared), _visible(mask, bias))
+        return grouped_matmul(weights, value), weights
+    except (RuntimeError, IndexError) as error:
+        given = {"query": query, "key": key, "value": value, "mask": mask, "bias": bias}
+        shapes = ", ".join(f"{name} {tuple(each.shape)}" for name, each in given.items() if isinstance(each, Tensor))
+        raise UsageError(
+            f"attend: these do not go together: {shapes}; as many values as keys are needed, queries and keys that the "
+            f"score can compare, and a mask and a bias that can be broadcast to (…, queries, keys) ({error})"
+        ) from error
 
 
 class Attention(nn.Module):

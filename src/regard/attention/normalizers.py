@@ -13,26 +13,31 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from regard.errors import UsageError, one_of
+from regard.misuse import explained
 from regard.recipe import names
 
 Normalizer = Callable[[Tensor, Tensor | None], Tensor]
 
 
+@explained
 def softmax(scores: Float[Tensor, "*rows K"], mask: Bool[Tensor, "..."] | None = None) -> Float[Tensor, "*rows K"]:
     """exp(s) / Σ exp(s): every key gets some weight."""
     return _masked(lambda visible: visible.softmax(-1), scores, mask)
 
 
+@explained
 def sparsemax(scores: Float[Tensor, "*rows K"], mask: Bool[Tensor, "..."] | None = None) -> Float[Tensor, "*rows K"]:
     """The point of the simplex nearest to the scores (Martins and Astudillo 2016): most keys get zero."""
     return _masked(_Sparsemax.apply, scores, mask)
 
 
+@explained
 def entmax15(scores: Float[Tensor, "*rows K"], mask: Bool[Tensor, "..."] | None = None) -> Float[Tensor, "*rows K"]:
     """Half-way between softmax and sparsemax: α-entmax with α = 1.5 (Peters et al. 2019)."""
     return _masked(_Entmax15.apply, scores, mask)
 
 
+@explained
 def proportional(scores: Float[Tensor, "*rows K"], mask: Bool[Tensor, "..."] | None = None) -> Float[Tensor, "*rows K"]:
     """s / Σ s, for scores that are never negative, such as 1 / distance: attention as interpolation (Shepard 1968).
 

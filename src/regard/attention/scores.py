@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from regard.attention.additive import tanh_energy
 from regard.attention.grouping import grouped_matmul, repeat_groups, repeat_heads
 from regard.errors import UsageError
+from regard.misuse import explained
 from regard.recipe import names
 
 ScoreFunction = Callable[[Tensor, Tensor], Tensor]
@@ -77,6 +78,7 @@ class ScaledDot(DotScore):
     scale = None
 
 
+@explained
 class Multiplicative(DotScore):
     """qᵀ W k (Luong et al. 2015, "general")."""
 
@@ -98,6 +100,7 @@ class Multiplicative(DotScore):
         return grouped_matmul(mapped, prepared.mT)
 
 
+@explained
 class Cosine(DotScore):
     """strength · cos(q, k) (Graves et al. 2014); a learned strength is initialized to it, with one for each head."""
 
@@ -121,6 +124,8 @@ class _Tanh(Score):
 
     def __init__(self, hidden: int, heads: int) -> None:
         super().__init__()
+        if hidden < 1:
+            raise UsageError(f"hidden = {hidden}: the width inside the score is 1 or more")
         self.heads = heads
         bound = hidden**-0.5
         self.energy = nn.Parameter(torch.empty((heads, hidden) if heads > 1 else (hidden,)).uniform_(-bound, bound))
@@ -144,6 +149,7 @@ class _Tanh(Score):
         return tanh_energy(mapped, repeat_groups(mapped, prepared), self.energy)
 
 
+@explained
 class Additive(_Tanh):
     """v · tanh(W q + U k) (Bahdanau et al. 2015)."""
 
@@ -156,6 +162,7 @@ class Additive(_Tanh):
         return self.query_weight, self.key_weight
 
 
+@explained
 class Concatenation(_Tanh):
     """v · tanh(W [q; k]) (Luong et al. 2015, "concat").
 
@@ -182,6 +189,7 @@ class Concatenation(_Tanh):
         return additive
 
 
+@explained
 class InverseDistance(Score):
     """1 / (‖q − k‖ + floor); the floor bounds the score of equal vectors.
 
@@ -206,11 +214,14 @@ class InverseDistance(Score):
         return (_distance(query, prepared) + self.floor).reciprocal()
 
 
+@explained
 class Gaussian(Score):
     """−‖q − k‖² / 2σ²: under softmax, weights by a Gaussian around the query (Nadaraya 1964, Watson 1964)."""
 
     def __init__(self, sigma: float = 1.0) -> None:
         super().__init__()
+        if not sigma > 0:
+            raise UsageError(f"sigma = {sigma}: a Gaussian's width is above 0")
         self.sigma = sigma
 
     def compare(self, query: Float[Tensor, "... Q Dq"], prepared: Float[Tensor, "... K D"]) -> Float[Tensor, "... Q K"]:
@@ -286,6 +297,9 @@ SCORES: Mapping[str, ScoreFactory] = names.SCORES
 
 def as_score(score: Score | ScoreFunction) -> Score:
     """The score itself, or a plain function as one."""
+    if isinstance(score, str):
+        made = "".join(part.title() for part in str(score).split("_")) if score in SCORES else "Dot"
+        raise UsageError(f"score = {score!r} is a name, but a score is needed, such as {made}(…), or a function")
     return score if isinstance(score, Score) else Function(score)
 
 
@@ -299,6 +313,8 @@ def _same_width(name: str, query_width: int, key_width: int) -> None:
 
 def _matrix(rows: int, columns: int, heads: int) -> nn.Parameter:
     """A matrix, or one for each head, initialized as by Glorot and Bengio (2010)."""
+    if min(rows, columns, heads) < 1:
+        raise UsageError(f"a matrix of {rows} × {columns} for {heads} heads; widths and heads are 1 or more")
     bound = (6 / (rows + columns)) ** 0.5
     return nn.Parameter(torch.empty((heads, rows, columns) if heads > 1 else (rows, columns)).uniform_(-bound, bound))
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard.checkpoint.folder import AVERAGE, CARRY, CHECKSUMS, MODEL, OPTIMIZER, PROGRESS, ModelFolder
 from regard.checkpoint.progress import Progress
-from regard.disk import publish_folder, reason, write_file
+from regard.disk import parse_json, publish_folder, reason, write_file
 from regard.errors import ModelError, TrainingError
 
 Tensors = dict[str, Tensor]
@@ -141,9 +141,10 @@ def _write(folder: ModelFolder, kind: str, step: int, files: dict[str, bytes]) -
 
 def cannot_write(folder: ModelFolder, what: str, error: OSError) -> TrainingError:
     """The error for a failed write, such as on a full disk."""
+    intact = "Earlier checkpoints are intact; make" if folder.names() else "Make"
     return TrainingError(
         f"{folder.path}: {what} could not be written: {reason(error)}. "
-        "Earlier checkpoints are intact; make room on this disk, then go on with --resume"
+        f"{intact} room on this disk, then go on with --resume"
     )
 
 
@@ -165,7 +166,7 @@ def _read_progress(folder: ModelFolder, name: str) -> Progress:
 def _checksums(folder: ModelFolder, name: str) -> dict[str, str]:
     path = folder.checkpoints / name / CHECKSUMS
     try:
-        sums = json.loads(path.read_bytes())
+        sums = parse_json(path.read_bytes())
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror}; {folder.advice()}") from None
     except ValueError:

@@ -5,23 +5,23 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.arguments import Device, ModelFolder, Source, Target, To
+from regard.cli.arguments import DecodingChanges, Device, Head, ModelFolder, Pairs, To
 from regard.errors import DataError, counted
 
 
 def align(
     model: ModelFolder,
-    source: Source,
-    target: Target,
+    files: Pairs,
     gold: Annotated[
         Path | None, typer.Option(help="True alignments (i-j sure, ipj possible): prints the error rate instead.")
     ] = None,
     layer: Annotated[str | None, typer.Option(help="Name of the layer's tap. (default: the mean of all)")] = None,
-    head: Annotated[int | None, typer.Option(help="Number of the head, from 0. (default: the mean of all)")] = None,
+    head: Head = None,
     threshold: Annotated[float, typer.Option(help="Least weight that makes a link, from 0 to 1.")] = 0.0,
     reverse: Annotated[
         Path | None, typer.Option(help="Model of the other direction, whose links are joined by grow-diag.")
     ] = None,
+    settings: DecodingChanges = None,
     units: Annotated[
         str,
         typer.Option(
@@ -42,19 +42,23 @@ def align(
 
       regard align runs/de-en test.de test.en --reverse runs/en-de > test.links
     """
-    from regard.cli.corpus import pieces_of
+    from regard.cli.corpus import pieces_of, warn_if_swapped
+    from regard.cli.evaluate import check_pairs
     from regard.inspect import Links, pharaoh, read_gold, symmetrize
     from regard.inspect import reverse as turned
     from regard.metrics import alignment_error_rate
     from regard.tasks import load_translator
     from regard.tokens.segmentation import unit_name
 
+    check_pairs(files)
     counted_by = unit_name(units)
     true = list(read_gold(gold)) if gold is not None else []
-    forward = load_translator(model, device=device).into(to)
+    forward = load_translator(model, device=device, changes=settings or []).into(to)
     backward = load_translator(reverse, device=device) if reverse is not None else None
     found: list[Links] = []
-    for pairs in pieces_of([source, target]):
+    for number, pairs in enumerate(pieces_of(files)):
+        if not number:
+            warn_if_swapped(forward, pairs)
         sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
         links = forward.align(sources, targets, layer=layer, head=head, threshold=threshold, units=counted_by)
         if backward is not None:

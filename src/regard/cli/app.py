@@ -11,7 +11,10 @@ from typing import Annotated, Any
 import typer
 
 from regard.cli.commands import OPTIONS, Commands
-from regard.errors import RegardError, RegardWarning, UsageError
+from regard.cli.renamed import refuse_renamed
+from regard.cli.streams import standard_streams
+from regard.errors import RegardError, RegardWarning, with_short_paths
+from regard.loops import when_compiling
 
 app = typer.Typer(
     cls=Commands,
@@ -66,17 +69,14 @@ def main() -> None:
     if debug:
         arguments.remove("--debug")
     try:
-        had_engines = arguments[:1] in (["translate"], ["evaluate"], ["back-translate"])
-        if had_engines and any(option.partition("=")[0] == "--engine" for option in options):
-            raise UsageError(
-                "--engine was removed: translation is by Regard itself; `regard export MODEL OUT` writes a folder for "
-                "CTranslate2"
-            )
-        with _warnings_in_words():
+        refuse_renamed(arguments)
+        if sys.stderr is not None and sys.stderr.isatty():
+            when_compiling(lambda: print("compiling loops, which is done once …", file=sys.stderr, flush=True))
+        with standard_streams(), _warnings_in_words():
             app(arguments, prog_name="regard")
     except RegardError as error:
         if debug:
             traceback.print_exc()
         else:
-            print(f"regard: {error}", file=sys.stderr)
+            print(with_short_paths(f"regard: {error}"), file=sys.stderr)
         sys.exit(2)

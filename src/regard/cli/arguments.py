@@ -6,10 +6,26 @@ from typing import Annotated
 
 import typer
 
-from regard.errors import UsageError
+from regard.errors import UsageError, nearest, one_of
 
-Source = Annotated[Path, typer.Argument(metavar="SOURCE", help="Source text, a sentence a line.", show_default=False)]
-Target = Annotated[Path, typer.Argument(metavar="TARGET", help="Target text, a sentence a line.", show_default=False)]
+PAIRS = "Two files (source, target), or one .tsv or .jsonl."
+Pairs = Annotated[list[str], typer.Argument(metavar="FILES", help=PAIRS, show_default=False)]
+PairsOrSplit = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="FILES", help=f"{PAIRS} (default: the model's own test text)", show_default=False),
+]
+Split = Annotated[str | None, typer.Option(help="Without FILES: the recipe's test or dev text. (default: test)")]
+JsonFile = Annotated[Path | None, typer.Option("--json", help="A .json file for every number, for programs.")]
+PerToken = Annotated[bool, typer.Option("--per-token", help="The probability of every token too.")]
+Head = Annotated[
+    int | None, typer.Option(help="One head of attention, from 0. (default: their mean)", show_default=False)
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on with what was stopped or killed; all else as it was given before.")
+]
+Seed = Annotated[int | None, typer.Option(help="Seed of what is random. (default: the recipe's, or 1)")]
+Dev = Annotated[list[str] | None, typer.Option(help="Development text; repeatable.")]
+Test = Annotated[list[str] | None, typer.Option(help="Test text; repeatable.")]
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.", show_default=False)]
 RecipeName = Annotated[
     str,
@@ -31,7 +47,11 @@ Ensemble = Annotated[
 ]
 DecodingChanges = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change how the model decodes, such as decode.method=sample."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a setting of the recipe, here of [decode] alone, such as decode.method=sample; repeatable.",
+    ),
 ]
 Beam = Annotated[int | None, typer.Option(help="Hypotheses kept at each step. (default: the recipe's)")]
 To = Annotated[
@@ -39,6 +59,18 @@ To = Annotated[
     typer.Option(help="Language to write, a tag of a model that writes several (data.tags).", show_default=False),
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
+
+
+def check_resumes(out: Path, resume: bool) -> None:
+    """Refuses to go on with what is not there: the name is mistyped."""
+    if resume and not out.exists():
+        near = [f"{out.parent / name}" for name in nearest(out.name, _names_in(out.parent))[:3]]
+        there = f"; there are {one_of(near, str(out))}" if near else ""
+        raise UsageError(f"{out}: nothing was begun here, so --resume has nothing to go on with{there}; leave it out")
+
+
+def _names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
 
 def refuse_less_than_one(given: Mapping[str, int | None]) -> None:

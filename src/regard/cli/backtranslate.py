@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.arguments import DecodingChanges, Device, ModelFolder, To
+from regard.cli.arguments import DecodingChanges, Device, ModelFolder, Resume, To
 from regard.cli.eager_notice import told_if_eager
 from regard.cli.progress import progress_of
 from regard.cli.repeat import INTERRUPTED
@@ -20,11 +20,11 @@ def back_translate(
     text: Annotated[
         Path, typer.Argument(metavar="TEXT", help="Target text, a sentence a line; may end in .gz.", show_default=False)
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="File for the pairs, a .tsv.", show_default=False)],
+    out: Annotated[Path, typer.Option("-o", "--out", help="File for the pairs, a .tsv.", show_default=False)],
     tag: Annotated[
         str, typer.Option(help="Word put before each written source, such as <bt> (Caswell et al. 2019).")
     ] = "",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where it was stopped or killed.")] = False,
+    resume: Resume = False,
     settings: DecodingChanges = None,
     to: To = None,
     device: Device = "auto",

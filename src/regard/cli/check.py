@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.arguments import Changes, Dev, Test
+
 if TYPE_CHECKING:
     from regard.data import Report
 
@@ -18,15 +20,12 @@ def check(
             show_default=False,
         ),
     ],
-    dev: Annotated[
-        list[str] | None, typer.Option(help="Development text, looked for in the training text; twice for two files.")
-    ] = None,
-    test: Annotated[list[str] | None, typer.Option(help="Test text, in the same way.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, such as data.longest=100.")
-    ] = None,
+    dev: Dev = None,
+    test: Test = None,
+    settings: Changes = None,
 ) -> None:
-    """Say what is wrong with a corpus, by file and line. Nothing is changed.
+    """Say what is wrong with a corpus, by file and line. Nothing is changed. Development and test text is
+    looked for in the training text too; of two files each is named by an option of its own.
 
     Ends with exit code 2 if something is found that training would refuse.
 
@@ -43,6 +42,7 @@ def check(
       regard check my.toml --set data.longest=100
     """
     from regard.cli.corpus import corpus_of
+    from regard.errors import with_short_paths
     from regard.recipe import TASKS
     from regard.registry import locate
 
@@ -51,5 +51,5 @@ def check(
     refused = {finding.line() for finding in report.refused}
     for line in report.lines():
         if line not in refused:  # those are the message of the error
-            typer.echo(line)
+            typer.echo(with_short_paths(line))
     report.raise_if_refused()

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from regard.cli.help import PlainHelp
 from regard.errors import UsageError
 from regard.recipe.kinds import TASKS, Verb, default_task
 from regard.registry import locate
@@ -87,7 +88,7 @@ def made(target: str) -> Any:
     if isinstance(function, typer.Typer):
         return typer.main.get_command(function)
     app = typer.Typer(**OPTIONS)  # type: ignore[arg-type]
-    app.command()(function)
+    app.command(cls=PlainHelp)(function)
     return typer.main.get_command(app)
 
 
@@ -98,7 +99,7 @@ def _model_in(arguments: Sequence[str]) -> tuple[str | None, str | None]:
     for before, argument in zip(["", *arguments], arguments, strict=False):
         try:
             recipe = tomllib.loads((Path(argument) / "recipe.toml").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             continue
         task = recipe.get("task", default_task())
         found += [(before.startswith("-"), argument, task)] if isinstance(task, str) else []

@@ -6,11 +6,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regard.errors import EncodingError, UsageError, one_of
+import typer
+
+from regard.errors import DataError, EncodingError, UsageError, one_of
 
 if TYPE_CHECKING:
     from regard.data import Pair
-    from regard.recipe import AnyRecipe, HeldOut, TranslationCorpus
+    from regard.recipe import AnyRecipe, HeldOut, Recipe, TranslationCorpus
+    from regard.tasks.translator import Translator
 
 PAIRS_AT_ONCE = 1000
 """Pairs that are worked on together: many enough to sort by length, few enough for memory and to see progress."""
@@ -32,9 +35,33 @@ def corpus_of(
         return read_recipe(named[0], [*files, *changes], kind=AnyRecipe)
     others_first = sorted(TASKS, key=lambda name: TASKS.entry(name).package == OWN)
     task = next((name for name in others_first if TASKS[name].takes(named)), None)
+    if task is None and any(name.removesuffix(".gz").endswith(".csv") for name in named):
+        raise UsageError(
+            f"{', '.join(named)}: comma-separated values are not read, because commas stand in text too; save the file "
+            "with tabs between the columns and a name that ends in .tsv"
+        )
     if task is None:
         raise UsageError(f"{', '.join(named)}: no task reads such files; name a recipe that says what they are")
     return parse_corpus(TASKS[task].corpus, {"data": {"train": list(named), **held_out}}, changes)
+
+
+def recipe_with_data(name: str, changes: Sequence[str]) -> "Recipe":
+    """The recipe to train by. Of a built-in one whose files are not there, its first comment says where to get them."""
+    from regard.recipe import Recipe, built_in_recipes, read_recipe, settings
+
+    recipe = read_recipe(name, changes, kind=Recipe)
+    if name not in built_in_recipes():
+        return recipe
+    tables = recipe.model_dump()["data"]
+    named = [setting.name.removeprefix("data.") for setting in settings(recipe.task) if setting.is_path]
+    files = [Path(file) for each in named for file in tables.get(each, []) if isinstance(tables[each], list)]
+    missing = [file for file in files if not file.exists()]
+    if missing:
+        raise DataError(
+            f"{missing[0]}: no such file, which the built-in recipe {name!r} needs. {built_in_recipes()[name]} Put the "
+            "files where the command is run, or name them with --set 'data.train=[\"…\"]' and so on"
+        )
+    return recipe
 
 
 def pairs_in(named: Sequence[str | Path]) -> "TranslationCorpus":
@@ -69,10 +96,18 @@ def pieces_of(named: Sequence[str | Path]) -> "Iterator[list[Pair]]":
             yield piece
 
 
+def warn_if_swapped(translator: "Translator", pairs: "list[Pair]") -> None:
+    """Says so, on standard error, if files seem to have been given in the wrong order."""
+    from regard.tasks.swapped_files import swapped
+
+    if told := swapped(translator, pairs):
+        typer.echo(told, err=True)
+
+
 @contextmanager
 def read_as_it_is() -> Iterator[None]:
     """Where a command has no setting for lines of invalid UTF-8, the advice is another one than for a recipe."""
     try:
         yield
     except EncodingError as error:
-        raise EncodingError(error.where, CONVERT) from None
+        raise EncodingError(error.where, error.advice) from None

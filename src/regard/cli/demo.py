@@ -21,7 +21,8 @@ SHOWN_IN_TERMINAL = ("en-GB", "de", "ja", "ar")
 
 def demo(
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the model. (default: runs/demo, or the next free one)")
+        Path | None,
+        typer.Option("-o", "--out", help="Folder of the model. (default: runs/demo, or the next free one)"),
     ] = None,
     settings: Changes = None,
 ) -> None:

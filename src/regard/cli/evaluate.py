@@ -12,12 +12,16 @@ from regard.cli.arguments import (
     DecodingChanges,
     Device,
     Ensemble,
+    JsonFile,
     ModelFolder,
+    PairsOrSplit,
+    Split,
     To,
     refuse_less_than_one,
 )
-from regard.cli.corpus import part_of
+from regard.cli.corpus import part_of, warn_if_swapped
 from regard.cli.eager_notice import told_if_eager
+from regard.cli.json_files import write_json
 from regard.cli.translate import one_line
 from regard.errors import DataError, UsageError, counted
 
@@ -29,15 +33,6 @@ if TYPE_CHECKING:
     from regard.tasks.translator import Translator
 
 
-Files = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="FILES",
-        help="Two files (source, target), or one .tsv or .jsonl. (default: the split of the model's own corpus)",
-        show_default=False,
-    ),
-]
-Split = Annotated[str | None, typer.Option(help="Without FILES: the recipe's test or dev text. (default: test)")]
 Intervals = Annotated[bool, typer.Option("--intervals", help="Add 95 % confidence intervals, by bootstrap over lines.")]
 Against = Annotated[
     str | None,
@@ -50,7 +45,6 @@ Against = Annotated[
 ByLength = Annotated[
     Path | None, typer.Option(help="A .png, .svg or .pdf file: quality by the length of the source as a picture.")
 ]
-Json = Annotated[Path | None, typer.Option("--json", help="File for every number, as JSON for programs.")]
 BleuTokenizer = Annotated[
     str | None,
     typer.Option(
@@ -65,14 +59,14 @@ Out = Annotated[Path | None, typer.Option("-o", "--out", help="File for the outp
 
 def evaluate(
     model: ModelFolder,
-    data: Files = None,
+    data: PairsOrSplit = None,
     split: Split = None,
     beam: Beam = None,
     intervals: Intervals = False,
     against: Against = None,
     by_length: ByLength = None,
     bleu_tokenizer: BleuTokenizer = None,
-    json: Json = None,
+    json: JsonFile = None,
     out: Out = None,
     settings: DecodingChanges = None,
     ensemble: Ensemble = None,
@@ -108,6 +102,8 @@ def evaluate(
     translator = load_translator(*folders, device=device, changes=[*changes, *judged_by, *(settings or [])])
     translator.into(to)  # refuses a tag that it does not know
     pairs = tagged(held_out(translator, part, data or []), to, bool(data))
+    if data:
+        warn_if_swapped(translator, pairs)
     if not any(pair.links for pair in pairs):  # with which the attention is compared
         translator.only_writing()
     others = None if against is None else outputs_of(against, pairs, device, changes)
@@ -121,7 +117,7 @@ def evaluate(
     if out is not None:
         write_text(out, "".join(one_line(output) + "\n" for output in result.outputs))
     if json is not None:
-        write_text(json, told.as_json(translator, data or [], part))
+        write_json(json, told.as_json(translator, data or [], part))
     if by_length is not None:
         told.draw_lengths(by_length)
 
@@ -141,8 +137,27 @@ def check_files(out: Path | None, json: Path | None, picture: Path | None) -> No
             raise UsageError(f"{path}: this is a folder; name a file in it")
         if not path.parent.is_dir():
             raise UsageError(f"{path}: there is no folder {path.parent}; make it first, or choose one that exists")
+        if option == "--json" and path.suffix.lower() != ".json":
+            raise UsageError(f"--json {path}: give the name of a file to write that ends in .json")
+        _try_to_write(path)
     if picture is not None:
         check_picture_name(picture)
+
+
+def _try_to_write(path: Path) -> None:
+    """Refuses a file that cannot be written; one that is there keeps its content."""
+    is_new = not path.exists()
+    try:
+        with open(path, "ab"):
+            pass
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+    if is_new:
+        path.unlink()
+
+
+def _cannot_write(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"{path}: cannot be written ({error.strerror}); choose another file")
 
 
 def check_pairs(files: Sequence[str]) -> None:
@@ -165,7 +180,7 @@ def write_text(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror}); choose another file") from None
+        raise _cannot_write(path, error) from None
 
 
 def held_out(translator: "Translator", split: "HeldOut", files: list[str]) -> "list[Pair]":

@@ -1,14 +1,13 @@
 """`regard evaluate` for models of any task: their scores on the development or test text of their recipe."""
 
-import json
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from regard.cli.arguments import Device, ModelFolder
+from regard.cli.arguments import Device, JsonFile, ModelFolder, Split
 from regard.cli.corpus import part_of
+from regard.cli.json_files import write_json
 
 if TYPE_CHECKING:
     from regard.tasks import Trained
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
 
 def evaluate(
     model: ModelFolder,
-    split: Annotated[str | None, typer.Option(help="The recipe's test or dev text. (default: test)")] = None,
-    out: Annotated[Path | None, typer.Option("--json", help="File for every number, as JSON for programs.")] = None,
+    split: Split = None,
+    json: JsonFile = None,
     device: Device = "auto",
 ) -> None:
     """Say how good a model is on the text of its recipe, every number with its signature.
@@ -28,15 +27,14 @@ def evaluate(
 
       regard evaluate runs/mine --split dev --json scores.json
     """
-    from regard.cli.evaluate import check_files, write_text
+    from regard.cli.evaluate import check_files
     from regard.tasks import load
 
-    check_files(None, out, None)
+    check_files(None, json, None)
     part = part_of(split, [])
     trained: Trained = load(model, device=device)
     scores = trained.evaluate(part)
     for score in scores:
         typer.echo(score)
-    if out is not None:
-        content = {"model": str(model), "split": part, "scores": [asdict(score) for score in scores]}
-        write_text(out, json.dumps(content, ensure_ascii=False, indent=2) + "\n")
+    if json is not None:
+        write_json(json, {"model": str(model), "split": part, "scores": [asdict(score) for score in scores]})

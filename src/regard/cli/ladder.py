@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.arguments import Changes
+from regard.cli.arguments import Changes, Dev, Resume, Test, check_resumes
 from regard.cli.table import table
 from regard.cli.train import leave_if_stopped
 from regard.errors import UsageError
@@ -27,17 +27,20 @@ def ladder(
             help="Training text; or a language model's recipe, whose text is taken; or topics, which is built in.",
         ),
     ] = "topics",
-    out: Annotated[Path, typer.Option(help="Folder for the models, the table and the picture.")] = Path("runs/ladder"),
-    dev: Annotated[list[str] | None, typer.Option(help="Development text, with a training text; repeatable.")] = None,
-    test: Annotated[list[str] | None, typer.Option(help="Test text, with a training text; repeatable.")] = None,
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the models, the table and the picture.")] = Path(
+        "runs/ladder"
+    ),
+    dev: Dev = None,
+    test: Test = None,
     rungs: Annotated[str, typer.Option(help=f"Rungs, with commas between them: {NAMES}. (default: all)")] = "",
     minutes: Annotated[float, typer.Option(help="Minutes of training for each rung, at most.")] = 0.5,
+    resume: Resume = False,
     settings: Changes = None,
 ) -> None:
     """Train each kind of language model on the same text, from counts to a Transformer, and show what each adds.
 
     The table goes to standard output, and to OUT as ladder.md, ladder.json and ladder.png. A ladder that was stopped
-    goes on with the same command; rungs that are done are not repeated.
+    goes on with --resume; rungs that are done are not repeated.
 
     [bold]Examples[/bold]
 
@@ -48,19 +51,22 @@ def ladder(
       regard ladder train.txt --dev dev.txt --test test.txt --minutes 10 --out runs/mine --set tokens.unknown="<unk>"
     """
     from regard.study.ladder import Ladder
-    from regard.study.ladder_report import rows_of
+    from regard.study.ladder_report import out_of_order, rows_of
     from regard.study.rungs import RUNGS
 
     chosen = [name.strip() for name in rungs.split(",")] if rungs else list(RUNGS)
     if not 0 < minutes < math.inf:
         raise UsageError(f"--minutes {minutes:g}: a rung needs some time, and an end; give a number above 0")
+    check_resumes(out, resume)
     climbed = Ladder(_text(data, dev or [], test or []), chosen, out, minutes=minutes, changes=settings or [])
-    stopped = climbed.climb(partial(typer.echo, err=True))
+    stopped = climbed.climb(partial(typer.echo, err=True), resume=resume)
     results = climbed.results()
     for line in table(rows_of(results)) if results else []:
         typer.echo(line)
+    for line in out_of_order(results):
+        typer.echo(line, err=True)
     if stopped is not None:
-        typer.echo("rungs are missing: the same command goes on with them", err=True)
+        typer.echo("rungs are missing; go on with --resume", err=True)
         leave_if_stopped(stopped)
     typer.echo(f"the same, with a picture: {out}/ladder.md, {out}/ladder.png", err=True)
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.arguments import Device, ModelFolder, To
+from regard.cli.arguments import DecodingChanges, Device, Head, ModelFolder, To
 from regard.errors import UsageError
 
 
@@ -25,14 +25,13 @@ def look(
             show_default=False,
         ),
     ] = None,
-    head: Annotated[
-        int | None, typer.Option(help="One head of attention, from 0. (default: their mean)", show_default=False)
-    ] = None,
+    head: Head = None,
     names: Annotated[bool, typer.Option("--list", help="List the names of all there is to show.")] = False,
     out: Annotated[
         Path | None,
         typer.Option("-o", "--out", help="A .html, .png, .svg, .pdf or .json file. (default: in the terminal)"),
     ] = None,
+    settings: DecodingChanges = None,
     to: To = None,
     device: Device = "auto",
 ) -> None:
@@ -55,7 +54,7 @@ def look(
 
     if out is not None:
         check_look_name(out)
-    trained = load(model, device=device)
+    trained = load(model, device=device, changes=settings or [])
     if to is not None:
         if not hasattr(trained, "into"):
             raise UsageError(f"--to {to}: this model does not write several languages; leave --to out")

@@ -7,32 +7,37 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.arguments import Changes, RecipeName
+from regard.cli.arguments import Changes, RecipeName, Resume, check_resumes
 from regard.cli.table import table
-from regard.errors import UsageError
+from regard.errors import UsageError, counted
 
 if TYPE_CHECKING:
     from regard.train import Results, Spread
 
 INTERRUPTED = 130
 """Exit code of a command that was stopped by Ctrl-C, as shells have it."""
+DECIMALS = 3
+"""Of all scores, whatever their size: enough for shares from 0 to 1, and not too many for those up to 100."""
 
 
 def repeat(
     recipe: RecipeName,
-    out: Annotated[Path, typer.Option(help="Folder for a model of each seed and for the results.", show_default=False)],
+    out: Annotated[
+        Path,
+        typer.Option("-o", "--out", help="Folder for a model of each seed and for the results.", show_default=False),
+    ],
     seeds: Annotated[str, typer.Option(help="Seeds, with commas between them.")] = "1,2,3",
-    test: Annotated[
-        bool, typer.Option("--test", help="Evaluate on the test text too, once for each seed; when all is decided.")
+    on_test: Annotated[
+        bool, typer.Option("--on-test", help="Evaluate on the test text too, once for each seed; when all is decided.")
     ] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where a repeat was stopped or killed.")] = False,
+    resume: Resume = False,
     settings: Changes = None,
 ) -> None:
     """Train a recipe once for each seed, evaluate every model on the development text, and print mean, standard
     deviation and range of every score.
 
     The models are in OUT/seed-N, all numbers in OUT/results.json. Ctrl-C saves and leaves; with --resume, finished
-    seeds are not repeated, and more may be added.
+    seeds are not repeated, and more may be added: the results are those of all seeds in OUT.
 
     [bold]Examples[/bold]
 
@@ -40,14 +45,15 @@ def repeat(
 
       regard repeat my.toml --out runs/mine --set model.dropout=0.2
 
-      regard repeat ptb-lstm --seeds 1,2,3 --out runs/lstm-seeds --test
+      regard repeat ptb-lstm --seeds 1,2,3 --out runs/lstm-seeds --on-test
 
-      regard repeat my.toml --seeds 1,2,3,4,5 --out runs/mine --test --resume
+      regard repeat my.toml --seeds 1,2,3,4,5 --out runs/mine --on-test --resume
     """
-    from regard.recipe import Recipe, read_recipe
+    from regard.cli.corpus import recipe_with_data
     from regard.train import Repeat
 
-    task = Repeat(read_recipe(recipe, settings or [], kind=Recipe), seeds_of(seeds), out, test=test)
+    check_resumes(out, resume)
+    task = Repeat(recipe_with_data(recipe, settings or []), seeds_of(seeds), out, test=on_test)
     results = task.run(resume=resume, say=partial(typer.echo, err=True))
     for line in lines_of(results):
         typer.echo(line)
@@ -66,9 +72,10 @@ def seeds_of(text: str) -> list[int]:
 
 def lines_of(results: "Results") -> Iterator[str]:
     """A table for each split, and under all of them how the numbers were computed, each way once."""
-    count, signatures = len(results.seeds), dict[str, None]()
+    signatures = dict[str, None]()
     for split, spreads in results.spreads.items():
-        rows = [[f"{split}, {count} seed{'s' * (count > 1)}", "mean", "deviation", "lowest", "highest"]]
+        count = max(len(spread.values) for spread in spreads)
+        rows = [[f"{split}, {counted(count, 'seed')}", "mean", "deviation", "lowest", "highest"]]
         rows += [_row(spread) for spread in spreads]
         yield from ["", *table(rows)]
         signatures |= {f"{spread.name}: {signature}": None for spread in spreads for signature in spread.signatures}
@@ -76,7 +83,5 @@ def lines_of(results: "Results") -> Iterator[str]:
 
 
 def _row(spread: "Spread") -> list[str]:
-    # Shares, such as accuracies, go from 0 to 1, bits a little beyond; BLEU and its like to 100.
-    decimals = 4 if max(spread.values) < 10 else 2
     numbers = (spread.mean, spread.deviation, min(spread.values), max(spread.values))
-    return [spread.name, *("–" if number is None else f"{number:.{decimals}f}" for number in numbers)]
+    return [spread.name, *("–" if number is None else f"{number:.{DECIMALS}f}" for number in numbers)]

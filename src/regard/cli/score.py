@@ -1,16 +1,15 @@
 """`regard score`: how likely a model finds given text."""
 
-import json
 import math
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.arguments import Device, ModelFolder, To
-from regard.cli.corpus import part_of
+from regard.cli.arguments import DecodingChanges, Device, JsonFile, ModelFolder, PairsOrSplit, PerToken, Split, To
+from regard.cli.corpus import part_of, warn_if_swapped
+from regard.cli.json_files import write_json
 from regard.cli.progress import progress_of
 from regard.errors import UsageError, one_of
 
@@ -23,19 +22,10 @@ MANY = 0.2
 """Share of unknown words beyond which a text is not one that the model was made for."""
 
 
-Pairs = Annotated[
-    list[Path] | None,
-    typer.Argument(
-        metavar="FILES", help="Source and target text. (default: the model's own test text)", show_default=False
-    ),
-]
 TextFiles = Annotated[
     list[Path] | None,
     typer.Argument(metavar="FILES", help="Text. (default: the model's own test text)", show_default=False),
 ]
-LogProbs = Annotated[bool, typer.Option("--tokens", help="The log-probability of every token too.")]
-Surprisals = Annotated[bool, typer.Option("--tokens", help="Every token with its surprisal in bits too.")]
-Split = Annotated[str | None, typer.Option(help="Without FILES: the recipe's test or dev text. (default: test)")]
 Context = Annotated[
     str | None,
     typer.Option(help="What a word may depend on, stream, documents or lines (default: recipe)."),
@@ -46,65 +36,76 @@ Theta = Annotated[
     float | None, typer.Option(help="With --cache: how much it prefers words after like states. (default: 0.66)")
 ]
 Share = Annotated[float | None, typer.Option(help="With --cache: its share of the probability. (default: 0.13)")]
-Json = Annotated[bool, typer.Option("--json", help="Everything as JSON.")]
 
 
 def score_pairs(
     model: ModelFolder,
-    files: Pairs = None,
-    tokens: LogProbs = False,
+    files: PairsOrSplit = None,
+    per_token: PerToken = False,
     split: Split = None,
+    json: JsonFile = None,
+    settings: DecodingChanges = None,
     to: To = None,
     device: Device = "auto",
 ) -> None:
-    """Say how likely a translator finds given translations: the log-probability of each, and the perplexity of all on
-    standard error.
+    """Say how likely a translator finds given translations: the log-probability of each (the sum over its tokens), and
+    the perplexity of all on standard error. With --per-token, a second column has the log-probability of every token.
 
     [bold]Examples[/bold]
 
-      regard score runs/mine test.de test.en --tokens
+      regard score runs/mine test.de test.en --per-token
+
+      regard score runs/mine test.tsv --json scores.json
 
       regard score runs/mine --split dev
     """
     from regard.cli.corpus import pieces_of
-    from regard.cli.evaluate import held_out, tagged
+    from regard.cli.evaluate import check_files, check_pairs, held_out, tagged
     from regard.tasks import load_translator
     from regard.tasks.evaluation import scored
 
+    check_files(None, json, None)
+    check_pairs(files or [])
     part = part_of(split, files or [])
-    if len(files or []) not in (0, 2):
-        given = len(files or [])
-        raise UsageError(f"{model}: is a translator; give two files, source and target, or none, not {given}")
-    translator = load_translator(model, device=device)
+    translator = load_translator(model, device=device, changes=settings or [])
     translator.into(to)  # refuses a tag that it does not know
-    count, total = 0, 0.0
-    for pairs in pieces_of(files) if files else [held_out(translator, part, [])]:
+    count, total, rows = 0, 0.0, list[dict[str, object]]()
+    for number, pairs in enumerate(pieces_of(files) if files else [held_out(translator, part, [])]):
+        if files and not number:
+            warn_if_swapped(translator, pairs)
         for row in scored(translator, tagged(pairs, to, bool(files))):
-            typer.echo("\t".join(columns_of(row, tokens)))
+            typer.echo("\t".join(columns_of(row, per_token)))
             count += len(row.tokens)
             total += row.log_prob
-    if count:
-        perplexity = math.exp(-total / count)
+            if json is not None:
+                each = {"tokens": row.tokens, "log_probs": row.log_probs} if per_token else {}
+                rows.append({"log_prob": row.log_prob, **each})
+    perplexity = math.exp(-total / count) if count else None
+    if perplexity is not None:
         typer.echo(f"perplexity {perplexity:.4f} per target token, end of sentence included ({count} tokens)", err=True)
+    if json is not None:
+        write_json(json, {"model": str(model), "perplexity": perplexity, "tokens": count, "pairs": rows})
 
 
 def score_text(
     model: ModelFolder,
     files: TextFiles = None,
-    tokens: Surprisals = False,
+    per_token: PerToken = False,
     split: Split = None,
     context: Context = None,
     rows: Rows = 1,
     cache: Cache = 0,
     cache_theta: Theta = None,
     cache_share: Share = None,
-    as_json: Json = False,
+    json: JsonFile = None,
+    settings: DecodingChanges = None,
     device: Device = "auto",
 ) -> None:
     """Say how likely a language model finds a text: perplexity per token and per word and bits per character, with all
     they depend on.
 
-    With --tokens a line for each token (its line, the token, its surprisal in bits), and the scores on standard error.
+    With --per-token a line for each token (its line, the token, its surprisal in bits), and the scores on standard
+    error.
 
     [bold]Examples[/bold]
 
@@ -112,31 +113,33 @@ def score_text(
 
       regard score runs/lstm ptb.test.txt --cache 500
 
-      regard score runs/lstm new.txt --context lines --tokens > surprisal.tsv
+      regard score runs/lstm new.txt --context lines --per-token > surprisal.tsv
     """
+    from regard.cli.evaluate import check_files
     from regard.tasks import load_writer
 
+    check_files(None, json, None)
     part = part_of(split, files or [])
     if context is not None and context not in CONTEXTS:
         raise UsageError(f"--context {context!r} is not known; known are {one_of(CONTEXTS, context)}")
     if rows < 1:
         raise UsageError(f"--rows {rows}: a text is read in at least one")
     how = _cache_of(cache, cache_theta, cache_share)
-    writer = load_writer(model, device=device)
+    writer = load_writer(model, device=device, changes=settings or [])
     if cache:
         writer = writer.with_cache(cache, **how)
-    return _tell(model, _scored(writer, files or [], part, context, rows), tokens, as_json)
+    found = _scored(writer, files or [], part, context, rows)
+    _tell(found, per_token)
+    if json is not None:
+        write_json(json, {"model": str(model), **_as_json(found, per_token)})
 
 
-def _tell(model: Path, scored: "ScoredText", tokens: bool, as_json: bool) -> None:
+def _tell(scored: "ScoredText", tokens: bool) -> None:
     """Prints what a language model thinks of a text."""
     found = scored.likelihood
     if found.unknown > MANY * found.tokens:
         share = f"{100 * found.unknown / found.tokens:.0f} % of the tokens"
         typer.echo(f"{share} are unknown to this model: is this text written as its training text was?", err=True)
-    if as_json:
-        typer.echo(_as_json(model, scored, tokens))
-        return
     if tokens:
         for line, token, bits in scored.surprisals():
             typer.echo(f"{line}\t{token}\t{bits:.4f}")
@@ -173,17 +176,15 @@ def _scored(writer: "Writer", files: list[Path], split: "HeldOut", context: str 
         return writer.score_text(text, context=context, rows=rows, on_progress=show)
 
 
-def _as_json(model: Path, scored: "ScoredText", tokens: bool) -> str:
-    content = {
-        "command": ["regard", *sys.argv[1:]],
-        "model": str(model),
+def _as_json(scored: "ScoredText", tokens: bool) -> dict[str, object]:
+    content: dict[str, object] = {
         "scores": [asdict(found) for found in scored.scores],
         "likelihood": asdict(scored.likelihood),
     }
     if tokens:
         rows = scored.surprisals()
         content["tokens"] = [{"line": line, "token": token, "bits": bits} for line, token, bits in rows]
-    return json.dumps(content, ensure_ascii=False, indent=None if tokens else 2)
+    return content
 
 
 def columns_of(row: "Scored", tokens: bool) -> list[str]:

@@ -1,7 +1,5 @@
 """How an evaluation is told: lines for a person, JSON for a program."""
 
-import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -57,14 +55,13 @@ class Told:
             systems[self.rival.name if self.rival.name != self.model else f"{self.model} again"] = self.rival.by_length
         save_lengths(systems, path)
 
-    def as_json(self, translator: "Translator", data: Sequence[str], split: str) -> str:
+    def as_json(self, translator: "Translator", data: Sequence[str], split: str) -> dict[str, Any]:
         """For a program to read: every number, and all that is needed to get it again."""
         from regard.tasks.evaluation import versions
 
         result, rival = self.result, self.rival
         recipe = translator.recipe
         content: dict[str, Any] = {
-            "command": ["regard", *sys.argv[1:]],
             "versions": versions(),
             "model": self.model,
             "recipe_seed": recipe.seed,
@@ -87,7 +84,7 @@ class Told:
                 "comparisons": [asdict(found) | {"difference": found.difference} for found in rival.comparisons],
                 "by_length": [*map(asdict, rival.by_length)],
             }
-        return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+        return content
 
 
 def length_table(ours: "Sequence[LengthQuality]", theirs: "Sequence[LengthQuality] | None" = None) -> list[str]:

@@ -1,11 +1,12 @@
 """`regard train`: one recipe, one run."""
 
 from pathlib import Path
+from signal import SIGINT
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.arguments import Changes, RecipeName
+from regard.cli.arguments import Changes, RecipeName, Resume, check_resumes
 
 if TYPE_CHECKING:
     from regard.train import Ended
@@ -13,10 +14,8 @@ if TYPE_CHECKING:
 
 def train(
     recipe: RecipeName,
-    out: Annotated[Path | None, typer.Option(help="Folder of the model. (default: runs/RECIPE)")] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a run that was stopped or killed; recipe and --set as before.")
-    ] = False,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="Folder of the model. (default: runs/RECIPE)")] = None,
+    resume: Resume = False,
     settings: Changes = None,
 ) -> None:
     """Train a model by a recipe. Ctrl-C saves and leaves; --resume goes on as if nothing had happened.
@@ -34,11 +33,21 @@ def train(
 
       torchrun --nproc-per-node 2 -m regard train my.toml --out runs/mine
     """
-    from regard.recipe import read_recipe
+    from regard.cli.corpus import recipe_with_data
+
+    folder = out or Path("runs") / Path(recipe).stem
+    check_resumes(folder, resume)
+    chosen = recipe_with_data(recipe, settings or [])
+    from regard.checkpoint import ModelFolder
     from regard.train import run
 
-    chosen = read_recipe(recipe, settings or [])
-    leave_if_stopped(run(chosen, out or Path("runs") / Path(recipe).stem, resume=resume))
+    try:
+        leave_if_stopped(run(chosen, folder, resume=resume))
+    except KeyboardInterrupt:
+        # Before there was anything to save, or for the second time.
+        saved = "--resume goes on from the last checkpoint" if ModelFolder(folder).names() else "nothing was saved"
+        typer.echo(f"left at once; {saved}", err=True)
+        raise typer.Exit(128 + SIGINT) from None
 
 
 def leave_if_stopped(ended: "Ended") -> None:

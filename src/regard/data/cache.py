@@ -20,9 +20,9 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from regard.disk import open_file
+from regard.disk import open_file, parse_json
+from regard.loops import njit
 from regard.tokens.rows import Rows
 
 _FLUSH_EVERY = 1 << 16
@@ -213,7 +213,7 @@ def seal(folder: Path) -> None:
 def is_whole(cache: Path) -> bool:
     """Whether a cache is there with all its files in full length."""
     try:
-        sizes = json.loads((cache / _SIZES).read_text(encoding="utf-8"))
+        sizes = parse_json((cache / _SIZES).read_text(encoding="utf-8"))
         return all((cache / name).stat().st_size == size for name, size in sizes.items())
     except (OSError, ValueError, AttributeError):
         return False

@@ -31,6 +31,7 @@ from regard.data.examples import Corpora, Examples, Pair
 from regard.data.pair_files import Record
 from regard.data.report import Report
 from regard.data.tokenizing import Tally, Tokenizers, tokenize
+from regard.disk import parse_json
 from regard.errors import DataError, counted, one_of
 from regard.recipe import TokenizerSettings, Tokens, TranslationRecipe, parse_recipe
 from regard.tokens import Tokenizer, load_tokenizer, save_tokenizer, train_tokenizer
@@ -95,7 +96,7 @@ def prepare(
                 shutil.rmtree(cache, ignore_errors=True)
                 with new_folder(cache) as unfinished:
                     _build(unfinished, recipe, made, given, on_progress)
-        report = Report.from_json(json.loads((cache / "report.json").read_text(encoding="utf-8")))
+        report = Report.from_json(parse_json((cache / "report.json").read_text(encoding="utf-8")))
         tokenizers = _whole(given) or _load_tokenizers(cache, recipe)
         return Prepared(TokenPairs(cache), corpora, tokenizers, report, fingerprint, recipe, cache)
     except OSError as error:
@@ -225,6 +226,11 @@ def _tagged(tokenizers: Tokenizers, tags: Sequence[str]) -> Tokenizers:
 
 
 def _refuse_other_tags(tags: Sequence[str], known: Sequence[str]) -> None:
+    if known and not tags:
+        raise DataError(
+            f"data.tags: the model to start from writes the languages {one_of(known)}, each told by a tag, and this "
+            f'recipe has no tags; say which language its target text is in: data.tags = ["{known[0]}"]'
+        )
     for tag in tags:
         if tag not in known:
             there = one_of(known, tag) or "none"

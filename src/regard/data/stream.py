@@ -28,6 +28,7 @@ from regard.data.report import Report
 from regard.data.slots import Slots, slotted
 from regard.data.text import Text, check_text, load_text
 from regard.data.topics import topics_text
+from regard.disk import parse_json
 from regard.errors import DataError, counted
 from regard.recipe import CopyingModel, LanguageRecipe
 from regard.tokens import END, UNKNOWN, Tokenizer, load_tokenizer, save_tokenizer, train_tokenizer
@@ -120,7 +121,7 @@ def prepare_text(
             shutil.rmtree(cache, ignore_errors=True)
             with new_folder(cache) as unfinished:
                 _build(unfinished, recipe, parts, tokenizer, on_progress)
-        report = Report.from_json(json.loads((cache / "report.json").read_text(encoding="utf-8")))
+        report = Report.from_json(parse_json((cache / "report.json").read_text(encoding="utf-8")))
         learned = tokenizer or load_tokenizer(cache / "tokenizer.json")
         tokens = {split: TokenText.open(cache, split) for split in parts}
         return PreparedText(tokens, learned, report, fingerprint, cache)

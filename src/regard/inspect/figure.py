@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from regard.errors import UsageError, one_of
 
@@ -23,6 +24,22 @@ def check_picture_name(path: str | Path, others: Sequence[str] = ()) -> None:
             f"{path}: pictures are not written as {path.suffix or 'a file without suffix'}; "
             f"choose a name that ends in {one_of([*('.' + known for known in FORMATS), *others], path.suffix)}"
         )
+
+
+def new_figure(**options: Any) -> "Figure":
+    """An empty figure of matplotlib that a notebook shows as a picture, with no state that others share (pyplot)."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    class Picture(Figure):
+        def _repr_png_(self) -> bytes:
+            file = BytesIO()
+            self.savefig(file, format="png", dpi=100)
+            return file.getvalue()
+
+    figure = Picture(**{"dpi": 160, "facecolor": "white", **options})
+    FigureCanvasAgg(figure)
+    return figure
 
 
 def save_figure(figure: "Figure", path: str | Path) -> None:

@@ -12,7 +12,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from regard.errors import UsageError
-from regard.inspect.figure import GOLD, INK, PALE, check_picture_name, save_figure
+from regard.inspect.figure import GOLD, INK, PALE, check_picture_name, new_figure, save_figure
 from regard.inspect.inspection import Inspection
 from regard.inspect.panel import Panel, panels
 
@@ -81,16 +81,12 @@ def draw(inspections: Sequence[Inspection], *, show: str | None = None, head: in
     drawn = _scaled([(one, panel) for one in inspections for panel in panels(one, show, head)])
     if not drawn:
         raise UsageError("there is nothing to draw; give at least one inspection")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     from regard.inspect.fonts import families_for, without
 
     texts = [str(text) for each in drawn if each.panel.texts is not None for text in each.panel.texts.flat]
     labels = [label for each in drawn for label in (*each.panel.rows, *each.panel.columns, each.title)]
     families, missing = families_for([*labels, *texts])
-    figure = Figure(figsize=(WIDEST, WIDEST), dpi=160, facecolor="white")
-    FigureCanvasAgg(figure)
+    figure = new_figure(figsize=(WIDEST, WIDEST))
     axes = [_panel(figure, each, families, missing) for each in drawn]
     for axis, each in zip(axes, drawn, strict=True):
         _write_labels(axis, each, families, missing)

@@ -22,7 +22,8 @@ from typing import Any, Self
 import numpy as np
 from jaxtyping import Float32
 
-from regard.errors import DataError, UsageError, one_of
+from regard.disk import parse_json
+from regard.errors import DataError, UsageError, counted, one_of
 from regard.inspect.labels import readable
 
 Links = frozenset[tuple[int, int]]
@@ -111,7 +112,7 @@ class Inspection(Mapping[str, Array]):
         return len(self.arrays)
 
     def __repr__(self) -> str:
-        return f"Inspection({self.heading!r}, {len(self)} arrays: {one_of(self, most=3)})"
+        return f"Inspection({self.heading!r}, {counted(len(self), 'array')}: {one_of(self, most=3)})"
 
     @property
     def heading(self) -> str:
@@ -178,7 +179,7 @@ class Inspection(Mapping[str, Array]):
     def from_json(cls, text: str | bytes) -> Self:
         """The inspection that `to_json` wrote. Nothing in it is run."""
         try:
-            given = json.loads(text)
+            given = parse_json(text)
             if given["inspection"] != FORMAT:
                 raise DataError(
                     f"this inspection has format {given['inspection']!r}, and this version reads {FORMAT}; upgrade "

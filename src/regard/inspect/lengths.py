@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regard.errors import UsageError
-from regard.inspect.figure import GOLD, INK, LINE, PALE, check_picture_name, save_figure
+from regard.inspect.figure import GOLD, INK, LINE, PALE, check_picture_name, new_figure, save_figure
 from regard.metrics import LengthQuality, MetricScore
 
 if TYPE_CHECKING:
@@ -33,14 +33,8 @@ def draw_lengths(systems: Systems) -> "Figure":
     bucket, because a point that stands for few lines says little."""
     if not systems or not all(systems.values()):
         raise UsageError("there is nothing to draw; give at least one system with at least one line")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     buckets = next(iter(systems.values()))
-    figure = Figure(
-        figsize=(max(5.2, 1.6 + 0.62 * len(buckets)), 5.6), dpi=160, facecolor="white", layout="constrained"
-    )
-    FigureCanvasAgg(figure)
+    figure = new_figure(figsize=(max(5.2, 1.6 + 0.62 * len(buckets)), 5.6), layout="constrained")
     *panels, below = figure.subplots(3, 1, sharex=True, height_ratios=[3, 3, 1.2])
     for panel, metric in zip(panels, METRICS, strict=True):
         for number, qualities in enumerate(systems.values()):

@@ -52,9 +52,14 @@ def recorded(
 
 
 def _whole(name: str, tap: Tap, passed: list[Tensor]) -> Float[np.ndarray, "rows ..."]:
-    """What passed a tap, as one array; refuses what is not as the tap says."""
+    """What passed a tap, as one array; refuses what is not as the tap says. A recurrent decoder whose attention is
+    intervened in passes one target position after another."""
     shapes = [tuple(tensor.shape) for tensor in passed]
-    if len(shapes) > 1 or len(shapes[0]) != len(tap.axes) or tap.axes[:1] != ("row",):
+    if len(shapes) > 1 and "target" in tap.axes and all(len(shape) == len(tap.axes) for shape in shapes):
+        axis = tap.axes.index("target")
+        others = {(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}
+        passed = [torch.cat(passed, axis)] if len(others) == 1 else passed
+    if len(passed) > 1 or len(shapes[0]) != len(tap.axes) or tap.axes[:1] != ("row",):
         raise UsageError(
             f"the tap {name!r} names its axes ({', '.join(tap.axes)}), but what passed it was of shape "
             f"{', '.join(map(str, shapes))}; name all axes where the tap is made, rows first, and "

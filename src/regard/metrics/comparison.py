@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regard.display import html_table
 from regard.errors import UsageError
 from regard.metrics.resampling import RESAMPLES
 from regard.metrics.text import TextMetric, bleu_tokenizer, refuse_unpaired, text_metrics
@@ -27,7 +28,7 @@ SWAPS_AT_ONCE = 4_000_000
 """Swaps (lines × trials) drawn at a time, which bounds the memory."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """One metric of two systems on the same lines."""
 
@@ -54,10 +55,17 @@ class Comparison:
     def numbers(self) -> str:
         """Both values, their difference, its interval and the p-value."""
         p_value = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.3f}"
+        direction = " (lower is better)" if self.lower_is_better else ""
         return (
-            f"{self.name} {self.value:.2f} against {self.other:.2f}: {self.difference:+.2f} "
+            f"{self.name}{direction} {self.value:.2f} against {self.other:.2f}: {self.difference:+.2f} "
             f"(95 % interval {self.low:+.2f} to {self.high:+.2f}), {p_value}"
         )
+
+    def __repr__(self) -> str:
+        return f"<{self.numbers()}>"
+
+    def _repr_html_(self) -> str:
+        return html_table([("", self.numbers()), ("", self.verdict()), ("computed by", self.signature)])
 
     def verdict(self) -> str:
         """What the numbers mean, in words."""

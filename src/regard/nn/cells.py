@@ -40,29 +40,28 @@ class Gates(nn.Module):
 class Passage:
     """Passes the values of a cell's steps through its taps.
 
-    A tap that only records gets all steps at once, as "N T H" in the order of the tokens. One that intervenes gets each
-    step as "N 1 H" in the order of reading, because the next step depends on its result.
+    Recordings get all steps at once, as "N T H" in the order of the tokens. Interventions get each step as "N 1 H" in
+    the order of reading, because the next step depends on their result.
     """
 
     def __init__(self, taps: dict[str, Tap]) -> None:
         self._each = {name: tap for name, tap in taps.items() if tap.intervened}
-        self._all = {name: tap for name, tap in taps.items() if tap.recorded and not tap.intervened}
+        self._all = {name: tap for name, tap in taps.items() if tap.recorded}
         self._recorded: dict[str, list[Tensor]] = {name: [] for name in self._all}
 
     def __call__(self, name: str, value: Float[Tensor, "N H"]) -> Float[Tensor, "N H"]:
+        if name in self._each:
+            value = self._each[name].change(value.unsqueeze(1)).squeeze(1)
         if name in self._recorded:
             self._recorded[name].append(value.detach())
-        elif name in self._each:
-            shown: Tensor = self._each[name](value.unsqueeze(1))
-            return shown.squeeze(1)
         return value
 
     def show(self, lengths: Int[Tensor, " N"] | None = None, *, backward: bool = False) -> None:
-        """Ends the sequence: passes the values of all steps to the taps that only record."""
+        """Ends the sequence: shows the values of all steps to recordings."""
         for name, values in self._recorded.items():
             if values:
                 steps = torch.stack(values, 1)
-                self._all[name](mirror(steps, lengths) if backward else steps)
+                self._all[name].show(mirror(steps, lengths) if backward else steps)
 
 
 class Cell(nn.Module, ABC):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from regard.recipe.names import UTILITIES
-from regard.recipe.section import Count, Named, Not, Only, Positive, Section, Seed, Share
+from regard.recipe.section import Count, Length, Named, Not, Only, Outputs, Positive, Section, Seed, Share
 
 SAMPLING = Only(method=("sample",))
 
@@ -39,14 +39,14 @@ class Decoding(Drawing):
 
     method: Literal["greedy", "beam", "sample"] = "beam"
     """The likeliest token each step, a beam, or drawing at random."""
-    beam: Annotated[Positive, Only(method=("beam",))] = 5
+    beam: Annotated[Outputs, Only(method=("beam",))] = 5
     """Hypotheses kept at each step."""
-    n_best: Positive = 1
+    n_best: Outputs = 1
     """Outputs given for each input; at most `beam`, and fewer where a beam has found a text in several ways."""
     risk: Annotated[str, Named(UTILITIES, ("none",))] = "none"
     """Minimum Bayes risk: of `candidates` outputs, those that by this metric are most like the others are given;
     measured in sentence chrF or BLEU. Validation during training goes without."""
-    candidates: Annotated[Positive, Only(risk=Not("none"))] = 32
+    candidates: Annotated[Outputs, Only(risk=Not("none"))] = 32
     """With `risk`: outputs drawn, or found by a beam at least that wide, to choose from."""
     length_penalty: Annotated[float, Field(ge=0)] = 1.0
     """Exponent by which a hypothesis' log-probability is divided: length ** penalty; 0 means the plain sum."""
@@ -57,11 +57,11 @@ class Decoding(Drawing):
     unknown: Literal["replace", "forbid", "keep"] = "replace"
     """What becomes of unknown words in an output: each is replaced by the word of the source that got most attention
     (models without attention write the unknown sign), none is ever written, or they are kept as the unknown sign."""
-    least: Count = 0
+    least: Length = 0
     """Least number of tokens of an output."""
-    longest_factor: Annotated[float, Field(ge=0)] = 2.0
+    longest_factor: Annotated[float, Field(ge=0, le=1000)] = 2.0
     """An output has at most this many tokens for each source token, and …"""
-    longest_extra: Count = 20
+    longest_extra: Length = 20
     """… this many more."""
     precision: Literal["float32", "tf32", "bfloat16", "int8"] = "float32"
     """The format of the numbers. tf32, on CUDA alone, multiplies matrices with 10 bits behind the point; int8, on CPUs
@@ -74,7 +74,7 @@ class Decoding(Drawing):
 
     def longest_output(self, words: int) -> int:
         """Most tokens of the output for a source of so many tokens, END not counted on either side."""
-        return max(int(words * self.longest_factor) + self.longest_extra, self.least)
+        return int(words * self.longest_factor) + self.longest_extra
 
     def search(self) -> "Decoding":
         """How the search goes: with `risk`, it gives all candidates."""
@@ -93,6 +93,15 @@ class Decoding(Drawing):
             raise ValueError(
                 f"n_best = {self.n_best} outputs cannot be chosen from {self.candidates} candidates; "
                 "raise candidates or lower n_best"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _least_is_allowed(self) -> Self:
+        if self.least > (most := self.longest_output(1)):
+            raise ValueError(
+                f"least = {self.least} tokens are more than the {most} that longest_factor and longest_extra allow "
+                f"for a source of one token; lower least, or raise longest_extra to {self.least} or more"
             )
         return self
 

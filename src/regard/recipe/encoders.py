@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from regard.recipe.layers import LayerDropout, TransformerBlocks
 from regard.recipe.names import CellName, ConnectionName
-from regard.recipe.section import Count, Positive, Section, Share
+from regard.recipe.section import Count, Layers, Positive, Section, Share, Width
 from regard.registry import Entry, Registry
 
 
@@ -40,7 +40,7 @@ class AveragingEncoding(EncoderTable):
 
     kind: Literal["averaging"]
     """Which encoder."""
-    embedding: Positive = 256
+    embedding: Width = 256
     """Width of the word embeddings."""
     reach: Count = 2
     """Places to either side that are averaged with a place; 0 means the place alone."""
@@ -61,11 +61,11 @@ class WindowEncoding(EncoderTable):
 
     kind: Literal["window"]
     """Which encoder."""
-    embedding: Positive = 256
+    embedding: Width = 256
     """Width of the word embeddings."""
-    hidden: Positive = 256
+    hidden: Width = 256
     """Width of the layers."""
-    layers: Positive = 1
+    layers: Layers = 1
     """Layers; each sees `reach` places farther than the one below."""
     reach: Positive = 2
     """Places to either side that a layer sees."""
@@ -88,11 +88,11 @@ class RecurrentEncoding(EncoderTable):
     """Which encoder."""
     cell: CellName = "lstm"
     """Tanh RNN, GRU or LSTM."""
-    embedding: Positive = 256
+    embedding: Width = 256
     """Width of the word embeddings."""
-    hidden: Positive = 256
+    hidden: Width = 256
     """Width of a state; a bidirectional encoder has this width in each direction."""
-    layers: Positive = 1
+    layers: Layers = 1
     """Layers."""
     bidirectional: bool = True
     """Whether it reads in both directions."""
@@ -115,7 +115,7 @@ class TransformerEncoding(TransformerBlocks, EncoderTable):
 
     kind: Literal["transformer"]
     """Which encoder."""
-    layers: Positive = 3
+    layers: Layers = 3
     """Blocks."""
 
     @property

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from regard.recipe.layers import RecurrentDropout, TransformerBlocks
 from regard.recipe.names import SCORES, CellName, ConnectionName, NormalizerName, ScoreName
 from regard.recipe.pretrained import TextVectors
-from regard.recipe.section import ChosenBy, Count, Not, Only, Positive, Section, Share
+from regard.recipe.section import ChosenBy, Count, Layers, Not, Only, Positive, Section, Share, Width
 from regard.registry import Entry, Registry
 
 DISTANCES = ("none", "relative", "rotary", "alibi")
@@ -86,9 +86,9 @@ class WindowModel(NeuralModel):
     """Which model."""
     window: Positive = 4
     """Words it sees."""
-    embedding: Positive = 128
+    embedding: Width = 128
     """Width of the word embeddings."""
-    hidden: Positive = 256
+    hidden: Width = 256
     """Width of the hidden layer."""
     direct: bool = False
     """Whether embeddings reach the readout past the hidden layer too."""
@@ -103,11 +103,11 @@ class RecurrentLayers(NeuralModel):
     """Which model."""
     cell: CellName = "lstm"
     """Tanh RNN, GRU or LSTM."""
-    embedding: Positive = 256
+    embedding: Width = 256
     """Width of the word embeddings."""
-    hidden: Positive = 256
+    hidden: Width = 256
     """Width of a state; if there are several layers, the last has the width of tied embeddings."""
-    layers: Positive = 1
+    layers: Layers = 1
     """Layers."""
     connection: ConnectionName = "none"
     """What goes around a layer from the second on: nothing, residual, highway or dense connections."""
@@ -134,7 +134,7 @@ class AttentiveModel(RecurrentLayers):
     """Which model."""
     score: ScoreName = "scaled_dot"
     """How the present state and an earlier one are compared."""
-    score_hidden: Annotated[Positive, Only(score=SCORES)] = 128
+    score_hidden: Annotated[Width, Only(score=SCORES)] = 128
     """Hidden width of the additive score."""
     normalizer: NormalizerName = "softmax"
     """How scores become weights."""
@@ -149,7 +149,7 @@ class CopyingModel(RecurrentLayers):
     """Which model."""
     score: ScoreName = "scaled_dot"
     """How the present state and an earlier one are compared."""
-    score_hidden: Annotated[Positive, Only(score=SCORES)] = 128
+    score_hidden: Annotated[Width, Only(score=SCORES)] = 128
     """Hidden width of the additive score."""
     mixture: Literal["fixed", "gate", "sentinel"] = "sentinel"
     """What decides between vocabulary and copying: a fixed share, a learned gate, or a sentinel."""
@@ -166,7 +166,7 @@ class TransformerLanguageModel(TransformerBlocks, NeuralModel):
 
     kind: Literal["transformer"]
     """Which model."""
-    layers: Positive = 4
+    layers: Layers = 4
     """Blocks."""
     memory: Count = 0
     """Tokens of earlier segments that each block still sees (Dai et al. 2019); 0 begins anew in every segment."""

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from regard.recipe.names import POSITIONS, NormalizerName, PositionName, ScoreName
-from regard.recipe.section import Count, Only, Positive, Section, Share
+from regard.recipe.section import Count, Only, Positive, Section, Share, Width
 
 
 class LayerDropout(Section):
@@ -44,13 +44,13 @@ class TransformerBlocks(Section):
 
     kind: str
     """Which model."""
-    width: Positive = 256
+    width: Width = 256
     """Width of the model."""
-    heads: Positive = 4
+    heads: Width = 4
     """Attention heads of each block."""
     groups: Count = 0
     """Heads of keys and values, each shared by heads/groups query heads; 0 means as many as `heads`."""
-    feedforward: Positive = 1024
+    feedforward: Width = 1024
     """Width of the feed-forward layers."""
     norm: Literal["pre", "post"] = "pre"
     """Layer normalization before each part (with a final one), or after each residual sum as in the original."""

@@ -3,23 +3,23 @@
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from importlib import resources
-from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar, get_args, overload
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from regard.errors import RecipeError, one_of
+from regard.errors import RecipeError, UsageError, one_of
 from regard.format_version import FILE as FORMAT_FILE
 from regard.format_version import written_elsewhere
-from regard.plugins import failures
+from regard.misuse import explained
+from regard.recipe.complaints import blamed, broken_plugins, complaints, location_of
 from regard.recipe.kinds import TASKS, default_task
 from regard.recipe.recipe import AnyRecipe, Recipe
 from regard.recipe.section import Section
-from regard.recipe.settings import in_order, settings
+from regard.recipe.settings import Setting, holds, in_order, is_path, settings, settings_of, tables_of
 
 S = TypeVar("S", bound=Section)
 R = TypeVar("R", bound=AnyRecipe)
@@ -38,6 +38,7 @@ def built_in_recipes() -> dict[str, str]:
 def read_recipe(name: str | Path | None, changes: Sequence[str] = (), *, saved: bool = False) -> Recipe: ...
 @overload
 def read_recipe(name: str | Path | None, changes: Sequence[str] = (), *, kind: type[R], saved: bool = False) -> R: ...
+@explained
 def read_recipe(
     name: str | Path | None, changes: Sequence[str] = (), *, kind: type[AnyRecipe] = Recipe, saved: bool = False
 ) -> AnyRecipe:
@@ -50,6 +51,10 @@ def read_recipe(
 
     One that was `saved` with a model spells out every setting; those that it does not use are no mistake.
     """
+    if isinstance(changes, str):
+        raise UsageError(
+            f"changes = {changes!r} is a single text, but a list of texts is needed; put brackets around it"
+        )
     tables, where, folder = _tables(name)
     _anchor_paths(tables, folder)
     for change in changes:
@@ -60,12 +65,20 @@ def read_recipe(
 
 
 @overload
-def parse_recipe(tables: Mapping[str, Any], where: str = "recipe") -> Recipe: ...
+def parse_recipe(tables: Mapping[str, Any], where: str = "recipe", *, folder: str | Path = "") -> Recipe: ...
 @overload
-def parse_recipe(tables: Mapping[str, Any], where: str = "recipe", *, kind: type[R]) -> R: ...
-def parse_recipe(tables: Mapping[str, Any], where: str = "recipe", *, kind: type[AnyRecipe] = Recipe) -> AnyRecipe:
-    """A checked recipe from plain dictionaries, of the class of its task."""
-    return _parsed(tables, where, kind)
+def parse_recipe(tables: Mapping[str, Any], where: str = "recipe", *, kind: type[R], folder: str | Path = "") -> R: ...
+@explained
+def parse_recipe(
+    tables: Mapping[str, Any], where: str = "recipe", *, kind: type[AnyRecipe] = Recipe, folder: str | Path = ""
+) -> AnyRecipe:
+    """A checked recipe from plain dictionaries, of the class of its task; `where` is what errors call it.
+
+    Relative paths start from `folder`, by default the current one. The recipe that is returned has absolute paths.
+    """
+    given = deepcopy(dict(tables))
+    _anchor_paths(given, Path(folder))
+    return _parsed(given, where, kind)
 
 
 def _parsed(
@@ -73,30 +86,28 @@ def _parsed(
 ) -> AnyRecipe:
     task = _task_of(tables)
     if not isinstance(task, str) or task not in TASKS:
-        said = f"task = {task!r} is not known; known are {one_of(TASKS, str(task))}{_broken_plugins()}"
-        raise RecipeError(f"{_blamed(where, 'task', changes)}: {said}")
+        said = f"task = {task!r} is not known; known are {one_of(TASKS, str(task))}{broken_plugins()}"
+        raise RecipeError(f"{blamed(where, 'task', changes)}: {said}")
     recipe = TASKS[task].recipe
     if not issubclass(recipe, kind):
         wanted = one_of([name for name in TASKS if issubclass(TASKS[name].recipe, kind)])
         said = f"task = {task!r}, but a recipe with task = {wanted} is needed here"
-        raise RecipeError(f"{_blamed(where, 'task', changes)}: {said}")
+        raise RecipeError(f"{blamed(where, 'task', changes)}: {said}")
     changed = [change.partition("=")[0].strip() for change in changes]
     try:
-        return _validated(recipe, {"task": task, **tables}, task, changed, saved=saved)
+        return _validated(recipe, {"task": task, **tables}, changed, saved=saved)
     except ValidationError as error:
-        raise RecipeError("\n".join(_in_words(where, task, detail, changes) for detail in _details(error))) from None
+        raise RecipeError(complaints(error, where, recipe, changes)) from None
 
 
-def _validated(
-    section: type[S], tables: dict[str, Any], task: str, changed: Sequence[str], *, saved: bool = False
-) -> S:
+def _validated(section: type[S], tables: dict[str, Any], changed: Sequence[str], *, saved: bool = False) -> S:
     """The section, without settings that what was changed leaves unused."""
     tables = deepcopy(tables)
     while True:
         try:
             return section.model_validate(tables)
         except ValidationError as error:
-            if not _drop_unused(tables, task, error, changed, saved):
+            if not _drop_unused(tables, settings_of(section), error, changed, saved):
                 raise
 
 
@@ -105,14 +116,14 @@ OF_OTHER_TASKS = ("train.pack", "train.r_drop", "train.coverage")
 
 
 def _drop_unused(
-    tables: dict[str, Any], task: str, error: ValidationError, changed: Sequence[str], saved: bool
+    tables: dict[str, Any], known: Sequence[Setting], error: ValidationError, changed: Sequence[str], saved: bool
 ) -> bool:
     """Removes settings that nobody asked for: those that a change of another one leaves unused (of the beam, with
     `decode.method=sample`), and of a saved recipe, which spells out every setting, all that are unused. What a change
     names itself stays and is refused. Whether there were any."""
     dropped = False
     for detail in error.errors():
-        location, _ = _location(task, detail)
+        location, _ = location_of(known, detail)
         dotted, table = ".".join(location), ".".join(location[:-1])
         if detail["type"] == "unused_setting":
             is_left_over = saved or f"{table}.{detail['ctx']['other']}".lstrip(".") in changed
@@ -137,28 +148,19 @@ def parse_corpus(corpus: type[R], tables: Mapping[str, Any], changes: Sequence[s
     try:
         return corpus.model_validate(given)
     except ValidationError as error:
-        raise RecipeError(
-            "\n".join(_in_words("settings", task, detail, changes) for detail in _details(error))
-        ) from None
+        raise RecipeError(complaints(error, "settings", corpus, changes)) from None
 
 
 def _task_of(tables: Mapping[str, Any]) -> Any:
     return tables["task"] if "task" in tables else default_task()
 
 
-def _broken_plugins() -> str:
-    """What to say of an unknown name where a package failed that may have brought it."""
-    broken = [f"{package} ({reason})" for package, reason in failures().items()]
-    return f"; not loaded: {', '.join(broken)}" if broken else ""
-
-
 def change_section(section: S, changes: Mapping[str, Any]) -> S:
     """A section of a recipe with some of its settings changed, checked as if it had been written so."""
     try:
-        return _validated(type(section), section.model_dump() | dict(changes), "", list(changes))
+        return _validated(type(section), section.model_dump() | dict(changes), list(changes))
     except ValidationError as error:
-        name = re.findall("[A-Z][a-z]*", type(section).__name__)[-1].lower()
-        raise RecipeError("\n".join(_in_words(name, "", detail) for detail in _details(error))) from None
+        raise RecipeError(complaints(error, type(section).title(), type(section))) from None
 
 
 def spelled_out(name: str | Path) -> str:
@@ -167,6 +169,7 @@ def spelled_out(name: str | Path) -> str:
     return write_recipe(_parsed(tables, where, AnyRecipe))
 
 
+@explained
 def write_recipe(recipe: AnyRecipe) -> str:
     """The recipe as TOML, every setting spelled out."""
     lines: list[str] = []
@@ -179,12 +182,26 @@ def _tables(name: str | Path | None) -> tuple[dict[str, Any], str, Path]:
     """The tables of a recipe, as they are written, what to call it in messages, and where its paths start from."""
     text, where, folder = ("", "settings", Path()) if name is None else _find(str(name))
     try:
-        return tomllib.loads(text), where, folder
+        return _parsed_toml(text), where, folder
     except tomllib.TOMLDecodeError as error:
         hint = "Strings need quotes, lists brackets, tables a [header]."
         if Path(str(name)).suffix != ".toml":
             hint = "A recipe is a TOML file; a text to train on is named in one, as data.train."
         raise RecipeError(f"{where}: not valid TOML: {error}. {hint}") from None
+
+
+def _parsed_toml(text: str) -> dict[str, Any]:
+    """The tables of a TOML text. Python's parser takes no end of memory for keys of very many parts."""
+    if TOO_DEEP.search(text):
+        raise tomllib.TOMLDecodeError("a key has too many parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise tomllib.TOMLDecodeError("it is nested too deeply") from None
+
+
+TOO_DEEP = re.compile(r"""(?:\.\s*["']?[\w-]*["']?\s*){100}""")
+"""Keys of more parts than any table has."""
 
 
 def _find(name: str) -> tuple[str, str, Path]:
@@ -203,6 +220,8 @@ def _find(name: str) -> tuple[str, str, Path]:
         raise RecipeError(_folder_in_words(path)) from None
     except OSError as error:
         raise RecipeError(f"{name}: cannot be read: {error.strerror}") from None
+    except ValueError as error:  # of a name that no file can have
+        raise RecipeError(f"{name!r}: cannot be read: {error}") from None
 
 
 def _folder_in_words(path: Path) -> str:
@@ -225,13 +244,19 @@ def _anchor_paths(tables: dict[str, Any], folder: Path) -> None:
             return [anchored(each) for each in path]
         return str((folder / path).absolute()) if isinstance(path, str) and path else path
 
-    for setting in settings(str(_task_of(tables))):
-        *path, last = setting.name.split(".")
-        table: Any = tables
-        for name in path:
-            table = table.get(name) if isinstance(table, dict) else None
-        if setting.is_path and isinstance(table, dict) and isinstance(table.get(last), setting.holds):
-            table[last] = anchored(table[last])
+    def anchor(section: type[BaseModel], table: dict[str, Any]) -> None:
+        # Only what is given is looked at: most settings are not.
+        for name, field in section.model_fields.items():
+            value = table.get(name)
+            if isinstance(value, dict):
+                for each in tables_of(field).values():
+                    anchor(each, value)
+            elif value is not None and is_path(field) and isinstance(value, holds(field)):
+                table[name] = anchored(value)
+
+    task = _task_of(tables)
+    if isinstance(task, str) and task in TASKS:
+        anchor(TASKS[task].recipe, tables)
 
 
 def _apply(tables: dict[str, Any], change: str) -> None:
@@ -241,7 +266,8 @@ def _apply(tables: dict[str, Any], change: str) -> None:
         raise RecipeError(f"--set {change!r}: expected key=value, for example train.steps=1000")
     known = {setting.name: None for setting in settings(str(_task_of(tables)))}
     if dotted.strip() not in known:
-        nearest_known = one_of(list(known), dotted.strip(), most=3)
+        namesakes = [name for name in known if name.split(".")[-1] == last]
+        nearest_known = one_of(namesakes or list(known), dotted.strip(), most=3)
         raise RecipeError(f"--set {change!r}: unknown setting {dotted.strip()!r}; nearest known: {nearest_known}")
     table = tables
     for name in path:
@@ -254,113 +280,9 @@ def _apply(tables: dict[str, Any], change: str) -> None:
 def _value(text: str) -> Any:
     """TOML if it parses as TOML, and otherwise the bare text, so that shells need no second pair of quotes."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        return _parsed_toml(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
-
-
-def _blamed(where: str, dotted: str, changes: Sequence[str]) -> str:
-    """Where a setting comes from: the last change that made it, or else the recipe, which may be right otherwise."""
-    for change in reversed(changes):
-        if f"{dotted}.".startswith(f"{change.partition('=')[0].strip()}."):
-            return f"--set {change!r}"
-    return where
-
-
-def _details(error: ValidationError) -> Iterator[Any]:
-    """What is wrong, each setting once: of one that takes names or something else pydantic has a word for each."""
-    found = error.errors()
-    places = [detail["loc"] for detail in found]
-    several = {place[:-1] for place in places if place and str(place[-1]).startswith("literal[")}
-    for place, those in groupby(found, lambda detail: detail["loc"][:-1]):
-        if place not in several:
-            yield from those
-            continue
-        branches = list(those)
-        expected = [_KINDS.get(branch["type"], branch.get("ctx", {}).get("expected", "")) for branch in branches]
-        ctx = {"expected": ", ".join(expected)}
-        yield {"type": "literal_error", "loc": place, "input": branches[0]["input"], "ctx": ctx}
-
-
-def _location(task: str, detail: Any) -> tuple[list[str], str]:
-    """The tables and the setting that an error is about, and the kind of the innermost table that has kinds."""
-    location: list[str] = []
-    only_for = ""
-    for part in map(str, detail["loc"]):
-        # The kind of a model ("model.transformer.heads") is how pydantic names its table, not what the user wrote.
-        if location and part in _kinds(task, ".".join(location)):
-            only_for = part
-        else:
-            location.append(part)
-    if detail["type"] == "unused_setting":
-        location.append(detail["ctx"]["setting"])
-    return location, only_for
-
-
-def _in_words(where: str, task: str, detail: Any, changes: Sequence[str] = ()) -> str:
-    location, only_for = _location(task, detail)
-    dotted = ".".join(location)
-    given = detail.get("input")
-    where = _blamed(where, f"{dotted}.kind" if detail["type"] == "union_tag_invalid" else dotted, changes)
-    match detail["type"]:
-        case "extra_forbidden":
-            known = one_of(_siblings(task, location[:-1], only_for), location[-1])
-            return f"{where}: unknown setting {dotted!r}; known here, nearest first: {known}"
-        case "missing":
-            return f"{where}: {dotted!r} is missing" + ("" if "." in dotted else f"; add a [{dotted}] table")
-        case "union_tag_not_found":
-            return f"{where}: '{dotted}.kind' is missing; allowed are {one_of(_kinds(task, dotted))}"
-        case "union_tag_invalid":
-            known, kind = one_of(_kinds(task, dotted), str(given.get("kind"))), given.get("kind")
-            return f"{where}: {dotted}.kind = {kind!r} is not allowed; allowed are {known}{_broken_plugins()}"
-        case "unknown_name":
-            known = one_of(detail["ctx"]["known"], str(given))
-            return f"{where}: {dotted} = {given!r} is not allowed; allowed are {known}{_broken_plugins()}"
-        case "unused_setting":
-            ctx, table = detail["ctx"], "".join(f"{part}." for part in location[:-1])
-            used = f"; it is for {one_of(map(str, ctx['used']))}" if ctx["used"] else ""
-            chosen = f"{table}{ctx['other']} = {ctx['chosen']!r}"
-            return f"{where}: {dotted} = {ctx['given']!r} is not used with {chosen}{used}; leave it out"
-        case "value_error":
-            return f"{where}: {f'[{dotted}] ' if dotted else ''}{detail['ctx']['error']}"
-        case "literal_error":
-            allowed = [part.strip(" '") for part in detail["ctx"]["expected"].replace(" or ", ", ").split(",")]
-            known = re.sub("'(true|false)'", r"\1", one_of(allowed, str(given)))
-            return f"{where}: {dotted} = {given!r} is not allowed; allowed are {known}"
-        case "model_type" | "model_attributes_type" | "dict_type":
-            return f"{where}: {dotted} = {given!r} is not a table; write its settings below a line [{dotted}]"
-        case kind:
-            message = f"must be {_KINDS[kind]}" if kind in _KINDS else detail["msg"].replace("Input should", "must")
-            return f"{where}: {dotted} = {given!r}: {message}"
-
-
-_KINDS = {
-    "bool_type": "true or false",
-    "finite_number": "a finite number",
-    "float_type": "a number",
-    "int_type": "a whole number",
-    "list_type": 'a list in brackets, such as ["one", "two"]',
-    "string_type": "text in quotes",
-}
-"""What a value of a setting must be, by what pydantic calls the error."""
-
-
-def _siblings(task: str, table: list[str], only_for: str) -> list[str]:
-    """Names a table may hold, in the order they are documented."""
-    depth = len(table)
-    return list(
-        dict.fromkeys(
-            setting.name.split(".")[depth]
-            for setting in settings(task)
-            if setting.name.split(".")[:depth] == table and (not only_for or setting.only_for in ("", only_for))
-        )
-    )
-
-
-def _kinds(task: str, table: str) -> list[str]:
-    """The kinds that a table may be of."""
-    of_table = (setting.only_for for setting in settings(task) if setting.name == f"{table}.kind")
-    return list(dict.fromkeys(filter(None, of_table)))
 
 
 def _write_table(lines: list[str], prefix: str, table: Mapping[str, Any]) -> None:
@@ -374,6 +296,7 @@ def _write_table(lines: list[str], prefix: str, table: Mapping[str, Any]) -> Non
 
 
 def toml(value: Any) -> str:
+    """A value as TOML."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):

@@ -15,7 +15,7 @@ from regard.recipe.encoders import (
 from regard.recipe.layers import RecurrentDropout, TransformerBlocks
 from regard.recipe.names import SCORES, CellName, ConnectionName, NormalizerName
 from regard.recipe.pretrained import PairVectors
-from regard.recipe.section import ChosenBy, Named, Not, Only, Positive, Section
+from regard.recipe.section import ChosenBy, Layers, Named, Not, Only, Section, Width
 from regard.registry import Entry, Registry
 
 LOOKING = Only(score=Not("none"))
@@ -31,7 +31,7 @@ class AttentionSettings(Section):
     """How scores become weights."""
     placement: Annotated[Literal["before", "after", "feed"], LOOKING] = "before"
     """Read before the cell (Bahdanau et al. 2015), after it (Luong et al. 2015), or after and fed to the next input."""
-    hidden: Annotated[Positive, Only(score=SCORES)] = 256
+    hidden: Annotated[Width, Only(score=SCORES)] = 256
     """Hidden width of the additive score."""
     coverage: bool = False
     """Whether scores know how much attention each source token got so far (coverage, See et al. 2017)."""
@@ -117,13 +117,13 @@ class RecurrentModel(OwnTranslator):
     """Which model."""
     cell: CellName = "lstm"
     """Tanh RNN, GRU or LSTM."""
-    embedding: Positive = 256
+    embedding: Width = 256
     """Width of the word embeddings."""
-    hidden: Positive = 256
+    hidden: Width = 256
     """Width of a state; a bidirectional encoder has this width in each direction."""
-    encoder_layers: Positive = 1
+    encoder_layers: Layers = 1
     """Encoder layers."""
-    decoder_layers: Positive = 1
+    decoder_layers: Layers = 1
     """Decoder layers."""
     bidirectional: bool = True
     """Whether the encoder reads in both directions."""
@@ -183,9 +183,9 @@ class TransformerModel(TransformerBlocks, OwnTranslator):
 
     kind: Literal["transformer"]
     """Which model."""
-    encoder_layers: Positive = 3
+    encoder_layers: Layers = 3
     """Encoder blocks."""
-    decoder_layers: Positive = 3
+    decoder_layers: Layers = 3
     """Decoder blocks."""
     tie: Literal["none", "target", "all"] = "target"
     """Embeddings that share weights: none, the target's input and output, or the source's too (needs tokens.shared)."""

@@ -1,15 +1,25 @@
 """What every table of a recipe has in common, and what can be said of a setting besides its type."""
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, model_validator
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError, model_validator
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from regard.errors import RecipeError, UsageError
 from regard.registry import Registry
 
-Positive = Annotated[int, Field(ge=1)]
-Count = Annotated[int, Field(ge=0)]
+MOST = 2**31 - 1
+Positive = Annotated[int, Field(ge=1, le=MOST)]
+Count = Annotated[int, Field(ge=0, le=MOST)]
+Width = Annotated[int, Field(ge=1, le=2**20)]
+"""Numbers of a vector."""
+Layers = Annotated[int, Field(ge=1, le=1000)]
+Length = Annotated[int, Field(ge=0, le=1_000_000)]
+"""Tokens of one text."""
+Outputs = Annotated[int, Field(ge=1, le=10_000)]
+"""Outputs for one input, or hypotheses about it."""
 Share = Annotated[float, Field(ge=0, lt=1)]
 Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
@@ -84,9 +94,29 @@ class Section(BaseModel):
     """A table of a recipe: strict about types, closed to unknown names and to settings that its other settings leave
     unused, never changed after loading."""
 
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
-    )
+    # Schemas are built when they are needed first, as a command needs few of them.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
+
+    def __init__(self, *unnamed: object, **settings: Any) -> None:
+        if unnamed:
+            raise UsageError(
+                f"{type(self).__name__}: settings are given by name, as in kind='…', not as {unnamed[0]!r}"
+            )
+        try:
+            super().__init__(**settings)
+        except ValidationError as error:
+            from regard.recipe.complaints import complaints
+
+            raise RecipeError(complaints(error, type(self).title(), type(self))) from None
+
+    # Tables inside a recipe are validated without it, so that errors know where they stand.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    @classmethod
+    def title(cls) -> str:
+        """What to call it in messages: `decoding`."""
+        words: list[str] = re.findall("[A-Z][a-z]*", cls.__name__)
+        return (words or [cls.__name__])[-1].lower()
 
     @model_validator(mode="after")
     def _nothing_is_unused(self) -> Self:

@@ -4,8 +4,13 @@ Every setting has one name, one default and one sentence, in one place: the tabl
 `regard recipes --settings` prints them all.
 """
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
+from inspect import getsource
+from itertools import pairwise
+from textwrap import dedent
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
@@ -34,8 +39,6 @@ class Setting:
     """The task it belongs to; empty for all."""
     is_path: bool = False
     """Whether it names files or folders."""
-    holds: type = str
-    """Of paths: `str` for one, `list` for several."""
     used_if: str = ""
     """In words, when it is used; empty if it always is."""
 
@@ -52,27 +55,24 @@ def in_order(name: str) -> int:
 def settings(task: str = "") -> list[Setting]:
     """Every setting of recipes for a task, or for all tasks, in the order of the tables."""
     recipes = {name: TASKS[name].recipe for name in ([task] if task in TASKS else TASKS)}
-    found = {name: _once(_settings(recipe, "", "")) for name, recipe in recipes.items()}
+    found = {name: settings_of(recipe) for name, recipe in recipes.items()}
     # Names of tasks are settled before there is a recipe of one.
-    first = next(setting for setting in _settings(AnyRecipe, "", "") if setting.name == "task")
-    every = [replace(first, kind=", ".join(TASKS))]
+    first = next(setting for setting in settings_of(AnyRecipe) if setting.name == "task")
+    every = {"": replace(first, kind=", ".join(TASKS))}
+    known = {name: set(map(repr, those)) for name, those in found.items()}
     for name, those in found.items():
         for setting in (each for each in those if each.name != "task"):
             table = setting.name.split(".")[0]
             # A task without such a table (vectors have no [train]) does not make the table another.
-            if all(setting in others for other, others in found.items() if table in recipes[other].model_fields):
-                every += [setting] if setting not in every else []
-            else:
-                every.append(replace(setting, task=name))
-    return sorted(every, key=lambda setting: in_order(setting.name.split(".")[0]))
+            if not all(repr(setting) in known[other] for other in found if table in recipes[other].model_fields):
+                setting = replace(setting, task=name)
+            every.setdefault(repr(setting), setting)
+    return sorted(every.values(), key=lambda setting: in_order(setting.name.split(".")[0]))
 
 
-def _once(found: Iterator[Setting]) -> list[Setting]:
-    """Each setting once: models of several kinds have the same encoders."""
-    every: list[Setting] = []
-    for setting in found:
-        every += [setting] if setting not in every else []
-    return every
+def settings_of(section: type[BaseModel]) -> list[Setting]:
+    """The settings of a recipe or of a table of one, each once: models of several kinds have the same encoders."""
+    return list({repr(setting): setting for setting in _settings(section, "", "")}.values())
 
 
 def _settings(section: type[BaseModel], prefix: str, only_for: str) -> Iterator[Setting]:
@@ -82,18 +82,35 @@ def _settings(section: type[BaseModel], prefix: str, only_for: str) -> Iterator[
             yield from _settings(table, f"{prefix}{name}.", variant or only_for)
         if not tables:
             default = None if field.is_required() else field.get_default(call_default_factory=True)
-            sentence = " ".join((field.description or "").split())
             yield Setting(
                 prefix + name,
                 _kind(field),
                 default,
                 field.is_required(),
-                sentence,
+                _sentence(section, name),
                 only_for,
-                is_path=_is_path(field),
-                holds=list if get_origin(field.annotation) is list else str,
+                is_path=is_path(field),
                 used_if="; ".join(_used_if(name, each) for each in field.metadata if isinstance(each, Only)),
             )
+
+
+def _sentence(section: type[BaseModel], name: str) -> str:
+    """What stands in quotes below a setting."""
+    owner = next(each for each in section.__mro__ if name in vars(each).get("__annotations__", {}))
+    return _sentences(owner).get(name, "")
+
+
+@cache
+def _sentences(section: type[BaseModel]) -> dict[str, str]:
+    """Read from the source when they are asked for: pydantic would read them for every command."""
+    (tree,) = ast.parse(dedent(getsource(section))).body
+    assert isinstance(tree, ast.ClassDef)
+    return {
+        setting.target.id: " ".join(below.value.value.split())
+        for setting, below in pairwise(tree.body)
+        if isinstance(setting, ast.AnnAssign) and isinstance(setting.target, ast.Name)
+        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) and isinstance(below.value.value, str)
+    }
 
 
 def tables_of(field: FieldInfo) -> dict[str, type[BaseModel]]:
@@ -127,8 +144,14 @@ def marks_of(field: FieldInfo) -> Iterator[Any]:
         yield from getattr(part, "__metadata__", ())
 
 
-def _is_path(field: FieldInfo) -> bool:
+def is_path(field: FieldInfo) -> bool:
+    """Whether a setting names files or folders."""
     return any(isinstance(each, IsPath) for each in marks_of(field))
+
+
+def holds(field: FieldInfo) -> type:
+    """Of paths: `str` for one, `list` for several."""
+    return list if get_origin(field.annotation) is list else str
 
 
 def _used_if(name: str, only: Only) -> str:

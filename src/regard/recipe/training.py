@@ -53,7 +53,8 @@ class Validation(Section):
     decode: bool = False
     """Whether validation decodes as well when `metric` does not need it."""
     examples: Count = 0
-    """Development examples decoded at a validation; 0 means all. The loss always uses all."""
+    """Development examples decoded at a validation: the first ones or, with `data.tags`, as many from each part of the
+    text; 0 means all. The loss always uses all."""
     patience: Count = 0
     """Validations without improvement before training stops; 0 means never."""
     target: float | None = None
@@ -66,7 +67,8 @@ class Averaging(Section):
     decay: Share = 0.0
     """Decay of the exponential moving average over steps; 0 means off."""
     checkpoints: Count = 0
-    """Number of last validated checkpoints averaged into the final model; 0 means off."""
+    """Number of last validated checkpoints whose average is the final model, unless the best checkpoint is better by
+    the metric of validation; 0 means off."""
     trigger: Count = 0
     """Validations without improvement after which the mean of all further weights begins (NT-ASGD, Merity et al. 2018;
     5 there); 0 means off."""

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from regard.recipe.names import TextCorpusName
 from regard.recipe.recipe import AnyRecipe
-from regard.recipe.section import ChosenBy, Count, FilePath, Not, Only, Positive, Section
+from regard.recipe.section import ChosenBy, Count, FilePath, Not, Only, Positive, Section, Width
 from regard.registry import Entry, Registry
 
 Amount = Annotated[float, Field(ge=0)]
@@ -48,7 +48,7 @@ class LearnedVectors(Section):
 
     kind: str
     """How vectors are learned."""
-    dimension: Positive = 100
+    dimension: Width = 100
     """Numbers of a vector."""
     window: Positive = 5
     """Words on either side that count as the company of a word."""
@@ -79,7 +79,7 @@ class PredictingVectors(LearnedVectors):
     """Characters of the longest n-gram whose vectors are averaged into that of a word (fastText); 0 for none."""
     buckets: Annotated[Positive, Only(longest=Not(0))] = 200_000
     """Vectors that all n-grams share, by a hash of their text."""
-    device: str = "cpu"
+    device: str = "auto"
     """`cpu`; `cuda`, where many words learn at once and bits differ from run to run; `auto`: CUDA, if there is one."""
 
     @model_validator(mode="after")

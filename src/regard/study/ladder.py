@@ -12,7 +12,7 @@ from typing import Any
 
 from regard.checkpoint import ModelFolder
 from regard.data.text import Text
-from regard.disk import replace_file
+from regard.disk import parse_json, replace_file
 from regard.errors import UsageError, one_of
 from regard.recipe import LanguageRecipe, Recipe
 from regard.study.caching import Caches, best_cache
@@ -54,6 +54,8 @@ class Result:
     """Why training ended, in words."""
     added: float | None = None
     """Change of perplexity in percent against that rung."""
+    reason: str = ""
+    """The limit that ended training; empty for what is not trained."""
 
 
 class Ladder:
@@ -68,14 +70,16 @@ class Ladder:
         if lacking and text.get("data.corpus", "files") == "files":
             named = " and ".join(f"--{split} FILE" for split in lacking)
             raise UsageError(f"a ladder needs development and test text; name it with {named}")
+        self._told: set[str] = set()
         # All recipes are made now, so that what is wrong with one is said before any is trained.
         self.recipes = {
             name: rung_recipe(name, text, minutes, list(changes)) for name in self.rungs if RUNGS[name].trained
         }
 
-    def climb(self, say: Callable[[str], None] = print) -> Ended | None:
-        """Trains and scores the rungs that have no result yet; the end of the training that was stopped, if one was."""
-        self._refuse_other_folder()
+    def climb(self, say: Callable[[str], None] = print, *, resume: bool = False) -> Ended | None:
+        """Trains and scores the rungs that have no result yet; the end of the training that was stopped, if one was. A
+        ladder that was begun goes on only with `resume`."""
+        self._refuse_other_folder(resume)
         for place, name in enumerate(self.rungs, start=1):
             where = f"{name} ({place} of {len(self.rungs)})"
             if self._record(name):
@@ -118,7 +122,7 @@ class Ladder:
         except OSError as error:
             raise UsageError(f"{self.out}: cannot be written: {error.strerror}; choose another --out") from None
 
-    def _refuse_other_folder(self) -> None:
+    def _refuse_other_folder(self, resume: bool) -> None:
         """A ladder is written into a folder of its own, or into one where a ladder was begun."""
         for path in (self.out, *self.out.parents):
             if path.exists() and not path.is_dir():
@@ -127,6 +131,11 @@ class Ladder:
         # The folder of a model has a "cache" of its own, which is not the rung.
         if inside and ("recipe.toml" in inside or not inside & set(RUNGS)):
             raise UsageError(f"{self.out}: there are other files in this folder; choose another --out")
+        if inside and not resume:
+            raise UsageError(
+                f"{self.out}: there is a ladder here already; "
+                "go on with it by --resume, choose another --out, or delete the folder"
+            )
 
     def _refuse_others(self, name: str) -> None:
         """A rung that was trained otherwise does not belong into the same table."""
@@ -138,7 +147,7 @@ class Ladder:
         """Trains a rung, going on if it was begun, and scores it; its end, if it was stopped."""
         recipe, folder = self.recipes[name], self.out / name
         pace = _Pace()
-        with reporting(recipe, folder) as tell:
+        with reporting(recipe, folder, told=self._told) as tell:
 
             def listen(event: Event) -> None:
                 pace.add(event)
@@ -150,7 +159,7 @@ class Ladder:
         writer = load_writer(folder, device=recipe.train.device)
         # What is counted is read once.
         speed = pace.tokens_per_second or _training_tokens(recipe, writer) / max(ended.seconds, 1e-9)
-        self._note(name, writer, pace.parameters, ended.seconds, speed, ended.message)
+        self._note(name, writer, pace.parameters, ended.seconds, speed, ended.message, ended.reason)
         return None
 
     def _put_on_top(self, name: str, say: Callable[[str], None]) -> None:
@@ -164,7 +173,14 @@ class Ladder:
         self._note(name, writer, record["parameters"], 0.0, 0.0, f"on top of {below}, without training")
 
     def _note(
-        self, name: str, writer: Writer, parameters: int, seconds: float, tokens_per_second: float, ended: str
+        self,
+        name: str,
+        writer: Writer,
+        parameters: int,
+        seconds: float,
+        tokens_per_second: float,
+        ended: str,
+        reason: str = "",
     ) -> None:
         scored = writer.score_text(Text("test", writer.recipe.data)).scores[0]
         record = {
@@ -174,6 +190,7 @@ class Ladder:
             "perplexity": scored.value,
             "signature": scored.signature,
             "ended": ended,
+            "reason": reason,
         }
         (self.out / name).mkdir(parents=True, exist_ok=True)
         _save(self.out / name / RESULT, record)
@@ -182,7 +199,7 @@ class Ladder:
         """What was found before; empty if the rung is not done."""
         path = self.out / name / RESULT
         try:
-            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            found: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:

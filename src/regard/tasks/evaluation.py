@@ -9,16 +9,17 @@ from itertools import product
 from platform import python_version
 
 from regard.data import Pair, Span, load_corpus
-from regard.errors import UsageError
+from regard.errors import UsageError, counted
 from regard.inspect import GoldLinks
 from regard.metrics import MetricScore, accuracy, alignment_error_rate, bleu, chrf, ter
 from regard.metrics.resampling import RESAMPLES
+from regard.metrics.score import scores_table
 from regard.recipe import HeldOut, TranslationRecipe
 from regard.tasks.translator import Scored, Translator
 from regard.tokens.segmentation import runs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """Scores of one model on one set of pairs."""
 
@@ -29,6 +30,17 @@ class Evaluation:
     """Accuracy for each language of the source, where the corpus says it."""
     alignment: MetricScore | None
     """Alignment error rate of the reference against the true links, where the corpus has them."""
+
+    def __repr__(self) -> str:
+        scores = ", ".join(f"{score.name} {score.number}" for score in self._all)
+        return f"<Evaluation of {counted(len(self.outputs), 'output')}: {scores}>"
+
+    def _repr_html_(self) -> str:
+        return scores_table(self._all, f"{len(self.outputs):,} outputs")
+
+    @property
+    def _all(self) -> tuple[MetricScore, ...]:
+        return (*self.scores, *([self.alignment] if self.alignment else []))
 
     @property
     def accuracy(self) -> MetricScore:

@@ -14,13 +14,15 @@ from regard.data import CorpusPosition, SegmentBatch
 from regard.data.cache import remove_other_caches
 from regard.data.segments import reading_segments, training_segments
 from regard.data.stream import TokenText, prepare_text
-from regard.errors import ModelError, counted
-from regard.models import LanguageModel, build_language_model, start_from_vectors
+from regard.errors import ModelError, counted, with_short_paths
+from regard.models import LanguageModel, build_language_model
+from regard.models.pretrained import start_from_vectors
 from regard.objectives.language import segment_loss
 from regard.recipe import LanguageRecipe, NgramModel
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.loading import refuse_other_task
 from regard.tasks.ranks import gathered
+from regard.tasks.starting_model import refuse_other_shape
 from regard.tasks.task import CountingTask, Task
 from regard.tasks.tokenizer_files import TOKENIZER, covers, tokenizer_of_part
 from regard.tokens import UNKNOWN, Tokenizer, load_tokenizer, save_tokenizer
@@ -61,7 +63,7 @@ class LanguageTask(Task):
 
         prepared = prepare_text(recipe, folder / "cache", begun, on_progress)
         for line in prepared.report.lines():
-            say(line)
+            say(with_short_paths(line))
         tokens, batch = len(prepared.parts["train"]), recipe.train.batch_tokens
         if tokens < batch and not isinstance(recipe.model, NgramModel):
             say(
@@ -159,7 +161,10 @@ def _given_tokenizer(recipe: LanguageRecipe, folder: Path) -> Tokenizer | None:
     """The tokenizer that comes with another model's weights."""
     start = recipe.train.start
     if recipe.train.start_from:
-        return _tokenizer_of(recipe.train.start_from, folder)
+        tokenizer = _tokenizer_of(recipe.train.start_from, folder)
+        if not ModelFolder(folder).is_begun:
+            refuse_other_shape(recipe, lambda model: build_language_model(model, tokenizer.size))
+        return tokenizer
     of_tokens = [other for part, other in start.pairs if any(covers(part, each) for each in PARTS)]
     if of_tokens and ModelFolder(folder).is_begun:
         return load_tokenizer(folder / TOKENIZER)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.checkpoint import ModelFolder
 from regard.errors import ModelError, UsageError
+from regard.misuse import explained
 from regard.recipe import TASKS, AnyRecipe
 from regard.registry import locate
 
@@ -30,6 +31,7 @@ def refuse_other_task(folder: Path, wanted: str) -> None:
         )
 
 
+@explained
 def load(folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()) -> Any:
     """The trained model in a folder, ready for use; `changes` are settings such as `decode.beam=10`.
 

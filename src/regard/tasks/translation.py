@@ -14,16 +14,18 @@ from regard.data.copying import Copied, Copying, words_in
 from regard.data.language_tags import encode_tagged
 from regard.data.preparing import GivenTokenizers
 from regard.decode import Session, decode_all
-from regard.errors import DataError, ModelError
+from regard.errors import DataError, ModelError, with_short_paths
 from regard.metrics import accuracy, bleu, chrf
 from regard.metrics.text import bleu_metric, bleu_tokenizer
-from regard.models import build_model, start_from_vectors
+from regard.models import build_model
 from regard.models.generator import Generator
+from regard.models.pretrained import start_from_vectors
 from regard.objectives import cross_entropy, r_drop
 from regard.recipe import TranslationRecipe
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.loading import refuse_other_task
 from regard.tasks.ranks import gathered
+from regard.tasks.starting_model import refuse_other_shape
 from regard.tasks.task import Task
 from regard.tasks.tokenizer_files import SIDES, covers, load_tokenizers, tokenizer_file, tokenizer_of_part
 from regard.tasks.unknown_words import Written, texts_of
@@ -50,6 +52,7 @@ class TranslationTask(Task):
         self.source = source
         self.target = target
         self._dev = list(dev)
+        self._decoded_places = _spread(len(self._dev), recipe.train.validation.examples, bool(recipe.data.tags))
         # Chosen by all of the text, whatever part of it validations decode.
         self._bleu_tokenizer = bleu_tokenizer((pair.target for pair in dev), recipe.evaluation.bleu_tokenizer)
         bleu_metric(self._bleu_tokenizer)  # refuses what is not installed, before anything takes long
@@ -87,7 +90,7 @@ class TranslationTask(Task):
 
         prepared = prepare(recipe, folder / "cache", begun, on_progress)
         for line in prepared.report.lines():
-            say(line)
+            say(with_short_paths(line))
         if prepared.recipe.tokens != recipe.tokens:
             other = recipe.train.start_from or recipe.train.start.model
             say(f"tokens: those of {other} are kept; of this recipe's [tokens], only dropout counts")
@@ -100,11 +103,10 @@ class TranslationTask(Task):
 
     def refuse_long_dev(self) -> None:
         """A table of learned positions ends somewhere, and a validation must not be what finds out."""
-        learned, validation = self.recipe.model.learned_positions, self.recipe.train.validation
+        learned = self.recipe.model.learned_positions
         if learned is None:
             return
-        decodes = self.recipe.validates_by_decoding
-        decoded = (validation.examples or len(self._dev)) if decodes else 0
+        decoded = set(self._decoded_places) if self.recipe.validates_by_decoding else set()
         setting = self.recipe.model.longest_setting
         few = f"but there are {setting} = {learned} learned positions"
         for number, sides in enumerate(zip(self._dev_sources, self._dev_targets, strict=True), start=1):
@@ -115,7 +117,7 @@ class TranslationTask(Task):
                     f"shorten or remove it, or raise {setting}"
                 )
             most = self.recipe.decode.longest_output(len(sides[0]))
-            if number <= decoded and most + 1 > learned:
+            if number - 1 in decoded and most + 1 > learned:
                 raise DataError(
                     f"data.dev: validation decodes pair {number} into up to {most} tokens (decode.longest_factor and "
                     f"decode.longest_extra) and an end-of-sentence mark, {few}; lower these, or raise {setting}"
@@ -161,7 +163,7 @@ class TranslationTask(Task):
         found = {"loss": self._loss(model, rank, world)}
         if decode:
             outputs = self._decoded(model, rank, world)
-            references = [pair.target for pair in self._dev[: len(outputs)]]
+            references = [self._dev[place].target for place in self._decoded_places]
             scores = {
                 "accuracy": accuracy(outputs, references),
                 "bleu": bleu(outputs, references, tokenizer=self._bleu_tokenizer),
@@ -201,11 +203,12 @@ class TranslationTask(Task):
         return sum(total for total, _ in parts) / sum(count for _, count in parts)
 
     def _decoded(self, model: Generator, rank: int, world: int) -> list[str]:
-        """Translations of the development text, its sentences shared between processes."""
-        sources = self._dev_sources[: self.recipe.train.validation.examples or None]
-        copied = None if self._dev_copied is None else self._dev_copied[: len(sources)][rank::world]
+        """Translations of what is decoded of the development text, its sentences shared between processes."""
+        places = self._decoded_places
+        sources = [self._dev_sources[place] for place in places]
+        copied = None if self._dev_copied is None else [self._dev_copied[place] for place in places[rank::world]]
         found = decode_all(self._session_of(model), sources[rank::world], self.recipe.decode, words=words_in(copied))
-        texts = [pair.source for pair in self._dev[: len(sources)]][rank::world]
+        texts = [self._dev[place].source for place in places[rank::world]]
         owns: Sequence[Copied | None] = copied or [None] * len(found)
         rows = zip(texts, sources[rank::world], owns, found, strict=True)
         written = [
@@ -227,6 +230,13 @@ class TranslationTask(Task):
         return self._session
 
 
+def _spread(count: int, examples: int, tagged: bool) -> Sequence[int]:
+    """The places of `examples` out of `count` development pairs, or of all: the first, or, since the languages of a
+    tagged text stand one after another, as many from each part of it."""
+    chosen = min(examples or count, count)
+    return [(2 * place + 1) * count // (2 * chosen) for place in range(chosen)] if tagged else range(chosen)
+
+
 PARTS = {"source": ("encoder.input.embedding",), "target": ("decoder.input.embedding", "readout")}
 """Parts of a translator that know the tokens of a side."""
 
@@ -235,7 +245,10 @@ def _given_tokenizers(recipe: TranslationRecipe, folder: Path) -> GivenTokenizer
     """The tokenizers that come with another model's weights, of each side."""
     start = recipe.train.start
     if recipe.train.start_from:
-        return _tokenizers_of(recipe.train.start_from, folder)
+        tokenizers = _tokenizers_of(recipe.train.start_from, folder)
+        if not ModelFolder(folder).is_begun:
+            refuse_other_shape(recipe, lambda model: build_model(model, *(each.size for each in tokenizers)))
+        return tokenizers
     found: list[Tokenizer | None] = []
     for side in SIDES:
         of_side = [other for part, other in start.pairs if any(covers(part, each) for each in PARTS[side])]

@@ -6,13 +6,13 @@ best.text, best.score, best.alignment
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import islice, product
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from torch import nn
@@ -26,15 +26,20 @@ from regard.decode import Hypothesis, Session, decode_all, score_all
 from regard.decode.bayes import least_risk
 from regard.decode.forced_terms import check_can_force, decode_forced
 from regard.device import choose_device, device_of
-from regard.errors import UsageError, one_of
+from regard.display import html_heat, html_table, shortened
+from regard.errors import UsageError, counted, one_of
 from regard.inspect import BEGIN_LABEL, Inspection, Links, WordWeights, choose, fold, link, watch, watch_writing
 from regard.inspect.labels import arrow_between
 from regard.metrics import MetricScore
+from regard.misuse import explained
 from regard.models import build_model
 from regard.models.generator import Generator
+from regard.nn.undrawn import Undrawn
 from regard.recipe import Decoding, HeldOut, TranslationRecipe, change_section
+from regard.tasks.decoding import changed_decoding, check_only_decoding
 from regard.tasks.labels import blocks_of, labels_of, token_name, touched, words_of
 from regard.tasks.tokenizer_files import load_tokenizers
+from regard.tasks.trained import cell_of, line_of
 from regard.tasks.unknown_words import Written, texts_of
 from regard.tasks.validating import check_not_empty, check_terms, check_texts
 from regard.tokens import END, UNKNOWN, Tokenizer
@@ -45,16 +50,21 @@ WATCHED_AT_ONCE = 1000
 """Pairs whose attention is held at a time: many enough to sort by length, few enough for memory."""
 
 
-@dataclass(frozen=True)
+BEYOND_TRAINING = 16
+"""How many times as long as the longest text in training a text may be."""
+
+
+@dataclass(frozen=True, repr=False)
 class Translation:
     """One output for one input."""
 
     source: str
     text: str
     score: float
-    """What ranks it among the outputs for the same input."""
+    """What ranks it among the outputs for the same input: `log_prob` divided by the number of tokens (to the power
+    `decode.length_penalty`), so about the mean of a token's log-probability, with penalties if there are any."""
     log_prob: float
-    """Log-probability of its tokens and the end-of-sentence mark."""
+    """Log-probability of the whole: the sum over its tokens and the end-of-sentence mark."""
     finished: bool
     """False if the length limit was reached before the end-of-sentence mark."""
     tokens: tuple[int, ...]
@@ -67,8 +77,16 @@ class Translation:
         """Links (source word, target word) between source and text, by attention."""
         return self.translator.align([self.source], [self.text])[0]
 
+    def __repr__(self) -> str:
+        end = "" if self.finished else ", cut at the length limit"
+        return f"<{shortened(self.source)!r} → {shortened(self.text)!r}, score {self.score:.4g}{end}>"
 
-@dataclass(frozen=True)
+    def _repr_html_(self) -> str:
+        rows = [(one.text, f"{one.score:.4g}", f"{one.log_prob:.4g}") for one in (self, *self.others)]
+        return html_table(rows, title=self.source, heading=("translation", "score", "log-probability"))
+
+
+@dataclass(frozen=True, repr=False)
 class Scored:
     """What a model thinks of a given translation."""
 
@@ -78,9 +96,18 @@ class Scored:
 
     @property
     def log_prob(self) -> float:
+        """Log-probability of the whole: their sum, not their mean."""
         return sum(self.log_probs)
 
+    def __repr__(self) -> str:
+        return f"<Scored: {counted(len(self.tokens), 'token')}, log-probability {self.log_prob:.4g}>"
 
+    def _repr_html_(self) -> str:
+        heat = html_heat(self.tokens, [-value for value in self.log_probs], "nats of surprisal")
+        return html_table([("log-probability", f"{self.log_prob:.4g}")]) + heat
+
+
+@explained
 class Translator:
     """A model with its tokenizers, ready for use."""
 
@@ -92,21 +119,32 @@ class Translator:
         self.target_tokenizer = target
         self._copying = Copying(source, target) if model.copies else None
         self._tag = ""
+        self._first = 0
 
     @classmethod
     def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Self:
         """The model in a folder, with `key=value` changes to how it decodes and is judged."""
-        for change in changes:
-            if not change.strip().startswith(("decode.", "evaluation.")):
-                raise UsageError(
-                    f"--set {change!r}: a trained model stays as it is; only decode.* and evaluation.* can be changed"
-                )
+        check_only_decoding(changes, "evaluation.")
         recipe = ModelFolder(folder).read_recipe(TranslationRecipe, changes)
         source, target = load_tokenizers(folder)
-        model = build_model(recipe.model, source.size, target.size)
+        with Undrawn():
+            model = build_model(recipe.model, source.size, target.size)
         put_weights(model, load_weights(folder), folder)
         model.to(choose_device(device))
         return cls(recipe, model, source, target)
+
+    def __repr__(self) -> str:
+        return line_of(self, self._facts)
+
+    def _repr_html_(self) -> str:
+        return cell_of(self, self._facts)
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        sides = {"source": self.source_tokenizer, "target": self.target_tokenizer}
+        facts = {side: f"{tokenizer.size:,} {tokenizer.kind}" for side, tokenizer in sides.items()}
+        facts |= {"languages": ", ".join(self.tags)} if self.tags else {}
+        return facts | {"on": str(device_of(self.model))}
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -126,6 +164,23 @@ class Translator:
         told = copy(self)
         told._tag = tag
         return told
+
+    def counting_from(self, first: int) -> Self:
+        """The same translator for texts before which there were others: what it draws at random is a function of the
+        seed and a text's number, and numbers go on from `first`."""
+        told = copy(self)
+        told._first = first
+        return told
+
+    @property
+    def most_tokens(self) -> int:
+        """Tokens of a text beyond which it is not a sentence, by what the model was trained on; time and memory grow
+        with the square of them."""
+        return BEYOND_TRAINING * self.recipe.data.longest
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a source text."""
+        return len(self.source_tokenizer.encode(text))
 
     def only_writing(self) -> Self:
         """This translator, for whoever asks nothing of it but to write, in the recipe's `decode.precision`: a GPU then
@@ -151,7 +206,7 @@ class Translator:
         *,
         beam: int | None = None,
         n_best: int | None = None,
-        decoding: Decoding | None = None,
+        decoding: Decoding | Mapping[str, Any] | None = None,
         prefixes: Sequence[str] | None = None,
         terms: Sequence[Sequence[str]] | None = None,
         on_progress: Callable[[int, int], None] | None = None,
@@ -159,23 +214,26 @@ class Translator:
         """The best translation of each text; the next `n_best - 1` are its `others`. A beam that has found a text in
         several ways gives the best of them, so there may be fewer.
 
-        Settings are the recipe's unless given. A translation begins with its `prefix` if there are any, and contains
-        all of its `terms` (see `Glossary`), each as often as it is given; words that the model does not know are
-        written as they are.
+        Settings are the recipe's unless given: `beam`, `n_best`, or any others by name in `decoding`, as in
+        `{"method": "sample", "top_p": 0.9}`; a whole `Decoding` replaces the recipe's. A translation begins with its
+        `prefix` if there are any, and contains all of its `terms` (see `Glossary`), each as often as it is given; words
+        that the model does not know are written as they are. The translation of a text without a word is empty.
         """
         check_texts("texts", texts)
         if prefixes is not None:
             check_texts("prefixes", prefixes)
         if terms is not None:
             check_terms(terms)
-        decoding = _changed(decoding or self.recipe.decode, beam, n_best)
+        decoding = _changed(changed_decoding(self.recipe.decode, decoding), beam, n_best)
         for name, given in (("prefixes", prefixes), ("lists of terms", terms)):
             if given is not None and len(given) != len(texts):
                 raise UsageError(f"{len(given)} {name} for {len(texts)} texts: give one for each, empty if need be")
+        if any(not text.strip() for text in texts):
+            return self._around_empty(texts, decoding, prefixes, terms, on_progress)
         if terms is not None:
             return self._translate_forced(texts, terms, decoding, prefixes, on_progress)
         read = self._read(texts)
-        search = partial(decode_all, self.session, read.tokens, decoding.search(), words=read.words)
+        search = partial(decode_all, self.session, read.tokens, decoding.search(), words=read.words, first=self._first)
         if prefixes is None:
             return self._translations(texts, read, search(on_progress=on_progress), read.beyond, decoding)
         rows, beyond = self._forced([[prefix] for prefix in prefixes], read)
@@ -190,6 +248,30 @@ class Translator:
         ]
         return self._translations(texts, read, found, beyond, decoding)
 
+    def _around_empty(
+        self,
+        texts: Sequence[str],
+        decoding: Decoding,
+        prefixes: Sequence[str] | None,
+        terms: Sequence[Sequence[str]] | None,
+        on_progress: Callable[[int, int], None] | None,
+    ) -> list[Translation]:
+        """Translates those texts that have a word; the translation of the others is empty, and certain."""
+        places = [place for place, text in enumerate(texts) if text.strip()]
+        found = iter(
+            self.translate(
+                [texts[place] for place in places],
+                decoding=decoding,
+                prefixes=None if prefixes is None else [prefixes[place] for place in places],
+                terms=None if terms is None else [terms[place] for place in places],
+                on_progress=on_progress,
+            )
+            if places
+            else []
+        )
+        empty = partial(Translation, text="", score=0.0, log_prob=0.0, finished=True, tokens=(), translator=self)
+        return [next(found) if text.strip() else empty(text) for text in texts]
+
     def _translate_forced(
         self,
         texts: Sequence[str],
@@ -203,14 +285,14 @@ class Translator:
         chosen = [place for place, each in enumerate(terms) if each]
         others = [place for place, each in enumerate(terms) if not each]
 
-        def counted(before: int) -> Callable[[int, int], None] | None:
+        def after(before: int) -> Callable[[int, int], None] | None:
             return None if on_progress is None else lambda done, _: on_progress(before + done, len(texts))
 
         free = self.translate(
             [texts[place] for place in others],
             decoding=decoding,
             prefixes=None if prefixes is None else [prefixes[place] for place in others],
-            on_progress=counted(0),
+            on_progress=after(0),
         )
         some = [texts[place] for place in chosen]
         begin = [""] * len(texts) if prefixes is None else prefixes
@@ -224,7 +306,7 @@ class Translator:
             prefixes=[row[0] for row in rows],
             continuing=self._continuing,
             words=read.words,
-            on_progress=counted(len(others)),
+            on_progress=after(len(others)),
         )
         bound = self._translations(some, read, found, beyond, decoding)
         whole = dict(zip([*others, *chosen], [*free, *bound], strict=True))

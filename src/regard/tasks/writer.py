@@ -8,14 +8,14 @@ writer.inspect("a sentence")                       # candidates, attention, gate
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property, partial
 from importlib.metadata import version
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -30,17 +30,23 @@ from regard.data.stream import TokenText, encoded
 from regard.data.text import Text
 from regard.decode.generate import go_on
 from regard.device import choose_device
+from regard.display import MOST, html_heat
 from regard.errors import DataError, UsageError, counted, one_of
 from regard.inspect import BEGIN_LABEL, Inspection, watch_writing
 from regard.metrics import MetricScore
 from regard.metrics.likelihood import Likelihood
+from regard.metrics.score import scores_table
+from regard.misuse import explained
 from regard.models import ContinuousCache, LanguageModel, build_language_model
 from regard.models.continuous_cache import SHARE, THETA
 from regard.models.ngram.generator import NgramLanguageModel
+from regard.nn.undrawn import Undrawn
 from regard.recipe import HeldOut, LanguageDecoding, LanguageRecipe, NgramModel
+from regard.tasks.decoding import changed_decoding, check_only_decoding
 from regard.tasks.labels import labels_of, token_name, words_of
 from regard.tasks.scoring_text import log_probs_of
 from regard.tasks.tokenizer_files import TOKENIZER
+from regard.tasks.trained import cell_of, line_of
 from regard.tasks.validating import check_not_empty, check_texts
 from regard.tokens import BEGIN, END, PAD, UNKNOWN, Tokenizer, load_tokenizer
 from regard.tokens.segmentation import spans_of
@@ -50,7 +56,7 @@ AT_ONCE = 512
 """Tokens of a row that are scored together, where that changes nothing but the time it takes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ScoredText:
     """What a model thinks of a text."""
 
@@ -66,6 +72,16 @@ class ScoredText:
     def scores(self) -> tuple[MetricScore, MetricScore, MetricScore]:
         """Perplexity per token, perplexity per word, and bits per character."""
         return self.likelihood.scores()
+
+    def __repr__(self) -> str:
+        scores = ", ".join(f"{score.name} {score.number}" for score in self.scores)
+        return f"<ScoredText: {counted(len(self.text), 'token')}, {scores}>"
+
+    def _repr_html_(self) -> str:
+        first = list(islice(self.surprisals(), MOST))
+        heat = html_heat([token for _, token, _ in first], [bits for *_, bits in first], "bits")
+        cut = f", of which the first {MOST} are shown" if len(self.text) > MOST else ""
+        return scores_table(self.scores, f"{counted(len(self.text), 'token')}{cut}") + heat
 
     def surprisals(self) -> Iterator[tuple[int, str, float]]:
         """For each token: the number of its line from 1, its text, and its surprisal in bits."""
@@ -85,6 +101,7 @@ class Prompt:
     """Its words that the model does not know, in order."""
 
 
+@explained
 class Writer:
     """A language model with its tokenizer, ready for use."""
 
@@ -96,16 +113,28 @@ class Writer:
     @classmethod
     def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Self:
         """The model in a folder, with `key=value` changes to how it writes."""
-        for change in changes:
-            if not change.strip().startswith("decode."):
-                raise UsageError(f"--set {change!r}: a trained model stays as it is; only decode.* can be changed")
+        check_only_decoding(changes)
         recipe = ModelFolder(folder).read_recipe(LanguageRecipe, changes)
         tokenizer = load_tokenizer(folder / TOKENIZER)
-        model, weights = build_language_model(recipe.model, tokenizer.size), load_weights(folder)
+        with Undrawn():
+            model = build_language_model(recipe.model, tokenizer.size)
+        weights = load_weights(folder)
         if isinstance(model, NgramLanguageModel):
             model.make_room(weights)
         put_weights(model, weights, folder)
         return cls(recipe, model.to(choose_device(device)), tokenizer)
+
+    def __repr__(self) -> str:
+        return line_of(self, self._facts)
+
+    def _repr_html_(self) -> str:
+        return cell_of(self, self._facts)
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        cache = {"cache": f"{self.model.size:,} words"} if isinstance(self.model, ContinuousCache) else {}
+        tokens = f"{self.tokenizer.size:,} {self.tokenizer.kind}"
+        return {"tokens": tokens, **cache, "on": str(self.model.like.device)}
 
     def evaluate(self, split: HeldOut) -> tuple[MetricScore, ...]:
         """How likely it finds the development or test text of its recipe."""
@@ -134,8 +163,8 @@ class Writer:
         for number, line in enumerate((*whole, last), start=1):
             if (place := line.find("\0")) >= 0:
                 raise DataError(
-                    f"prompt, line {number}: a NUL character at character {place + 1} of the line, so this is no text; "
-                    "take it out (convert UTF-16 to UTF-8 first)"
+                    f"prompt, line {number}: a NUL character at character {place + 1} of the line, so this is not "
+                    "text; take it out (convert UTF-16 to UTF-8 first)"
                 )
         end = [END] if self.recipe.data.end_of_line else []
         rows = self.encoder.encode_all([*whole, last])
@@ -156,13 +185,22 @@ class Writer:
         return Prompt(tokens, unknown)
 
     def generate(
-        self, prompt: str = "", *, tokens: int = 100, sample: int = 0, decoding: LanguageDecoding | None = None
+        self,
+        prompt: str = "",
+        *,
+        tokens: int = 100,
+        sample: int = 0,
+        decoding: LanguageDecoding | Mapping[str, Any] | None = None,
     ) -> Iterator[str]:
         """Writes on from a prompt, for so many tokens, and gives the text in pieces as they are written; the prompt
-        itself is not repeated. What is drawn is a function of the seed and of the sample's number."""
+        itself is not repeated. What is drawn is a function of the seed and of the sample's number.
+
+        Settings are the recipe's, but for those that `decoding` gives by name, as in `{"temperature": 0.8}`; a whole
+        `LanguageDecoding` replaces the recipe's."""
         if tokens < 1:
             raise UsageError(f"tokens = {tokens}: ask for at least one")
-        decoding, read, context = decoding or self.recipe.decode, self.prompt(prompt).tokens, self.recipe.data.context
+        decoding = changed_decoding(self.recipe.decode, decoding)
+        read, context = self.prompt(prompt).tokens, self.recipe.data.context
         first = first_token(context)
         # An unknown word is no text that could be written, unless the text itself has a word for it.
         never = [PAD, BEGIN] if self.tokenizer.settings.unknown else [PAD, BEGIN, UNKNOWN]

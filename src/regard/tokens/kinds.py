@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from regard import recipe
-from regard.disk import replace_file
+from regard.disk import parse_json, replace_file
 from regard.errors import DataError, ModelError, one_of
 from regard.recipe import names
 from regard.tokens.tokenizer import Tokenizer
@@ -46,7 +46,7 @@ def save_tokenizer(tokenizer: Tokenizer, path: Path) -> None:
 def load_tokenizer(path: Path) -> Tokenizer:
     """Loads a saved tokenizer. Nothing in the file can run code."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ModelError(f"{path}: this tokenizer is missing; a model folder holds those it was trained with") from None
     except OSError as error:

@@ -1,6 +1,6 @@
 """Training: one loop for every task (`loop.py`), as a generator of events, and a run on disk (`session.py`)."""
 
-from regard.train.events import Averaged, Ended, Event, Noted, Saved, Started, Step, Validated, WentBack
+from regard.train.events import Averaged, Ended, Event, Noted, Prepared, Saved, Started, Step, Validated, WentBack
 from regard.train.loop import train
 from regard.train.optimizers import OPTIMIZERS
 from regard.train.ranks import Ranks, joined_ranks
@@ -16,6 +16,7 @@ __all__ = [
     "Ended",
     "Event",
     "Noted",
+    "Prepared",
     "Ranks",
     "Repeat",
     "Reporter",

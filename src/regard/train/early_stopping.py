@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from regard.checkpoint import Best, Progress
 from regard.errors import RecipeError, one_of
 from regard.recipe import TASKS, Recipe, Training
-from regard.train.events import Reason
+from regard.train.events import Averaged, Reason
 
 
 def better(recipe: Recipe, value: float, than: float) -> bool:
@@ -59,8 +59,14 @@ def reason_to_end(recipe: Recipe, progress: Progress) -> Reason | None:
     return None
 
 
-def in_words(reason: Reason, settings: Training, progress: Progress) -> str:
-    """Why training ended."""
+def average_is_chosen(recipe: Recipe, progress: Progress, metrics: Mapping[str, float]) -> bool:
+    """Whether the average of the last checkpoints is at least as good as the best checkpoint."""
+    value, best = metrics[recipe.train.validation.metric], progress.best
+    return best is None or (math.isfinite(value) and not better(recipe, best.value, than=value))
+
+
+def in_words(reason: Reason, settings: Training, progress: Progress, averaged: Averaged | None = None) -> str:
+    """Why training ended, and which weights are the model where there was an average to choose."""
     validation, metric, best = settings.validation, settings.validation.metric, progress.best
     so_far = f"the best {metric} is {best.value:.4g}, at step {best.step}" if best else "nothing was validated"
     if progress.step < (warmup := settings.schedule.warmup):
@@ -68,6 +74,10 @@ def in_words(reason: Reason, settings: Training, progress: Progress) -> str:
             f"; the rate was still rising, because the run had {progress.step} steps and train.schedule.warmup is "
             f"{warmup}: lower that, make batches smaller, or train longer"
         )
+    if averaged is not None:
+        value = f" ({metric} {averaged.metrics[metric]:.4g})" if metric in averaged.metrics else ""
+        average = f"the average of the last {averaged.checkpoints} checkpoints{value}"
+        so_far += "; the model is " + (average if averaged.chosen else f"that one, because {average} is worse")
     return {
         "target": f"{metric} reached train.validation.target = {validation.target}; {so_far}",
         "patience": f"{metric} has not improved in {progress.stale} validations "

@@ -9,6 +9,13 @@ Reason = Literal["steps", "epochs", "minutes", "patience", "target", "interrupte
 
 
 @dataclass(frozen=True)
+class Prepared:
+    """Something was found or done while the data was made ready, before the model is."""
+
+    message: str
+
+
+@dataclass(frozen=True)
 class Started:
     """The model is ready, new or restored."""
 
@@ -64,12 +71,14 @@ class Saved:
 
 @dataclass(frozen=True)
 class Averaged:
-    """The last checkpoints were averaged into the final model."""
+    """The last checkpoints were averaged; the average is the final model, unless it is worse than the best of them."""
 
     step: int
     checkpoints: int
     metrics: Mapping[str, float]
     path: Path
+    """Where it was saved; it is removed if it was not chosen."""
+    chosen: bool = True
 
 
 @dataclass(frozen=True)
@@ -111,4 +120,4 @@ class Noted:
     message: str
 
 
-Event = Started | Step | Validated | Saved | Averaged | WentBack | Noted | Ended
+Event = Prepared | Started | Step | Validated | Saved | Averaged | WentBack | Noted | Ended

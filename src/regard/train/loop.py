@@ -19,7 +19,7 @@ from regard.device import choose_device, in_transit, is_asynchronous
 from regard.errors import TrainingError
 from regard.recipe import Training
 from regard.tasks.task import Batch, Task
-from regard.train.early_stopping import in_words, judge, reason_to_end
+from regard.train.early_stopping import average_is_chosen, in_words, judge, reason_to_end
 from regard.train.events import Averaged, Ended, Event, Noted, Reason, Saved, Started, Validated, WentBack
 from regard.train.learner import Learner
 from regard.train.memory import enough_memory
@@ -211,10 +211,12 @@ class _Run:
             self.progress.setbacks = 0
         if metrics:
             yield Validated(self.progress.step, metrics, improved, self.progress.seconds)
-        yield self.save(improved=improved, regular=True)
         if self.learner.average and self.progress.averaged_since != before:
-            self.learner.average.since = self.progress.averaged_since
+            # Before it is saved: a run that is killed after that and resumed would not note it again.
             yield Noted(self.progress.step, "no improvement for a while: from here on weights are averaged")
+        yield self.save(improved=improved, regular=True)
+        if self.learner.average:
+            self.learner.average.since = self.progress.averaged_since
 
     def save(self, *, improved: bool = False, regular: bool = False) -> Saved:
         with self._aside():
@@ -224,14 +226,23 @@ class _Run:
     def end(self, reason: Reason) -> Iterator[Event]:
         self._settle()
         progress = self.progress
-        name = None if reason == "interrupted" else self.keeper.average(progress)
-        if name is not None:
-            final, path = copy.deepcopy(self.learner.used), self.folder.checkpoints / name
-            put_weights(final, load_weights(self.folder.path, name), path)
-            yield Averaged(progress.step, len(progress.validated), self._measure(final), path)
         best = progress.best.value if progress.best else None
-        message = in_words(reason, self.settings, progress)
+        name = None if reason == "interrupted" else self.keeper.average(progress)
+        averaged = None if name is None else self._judge_average(name)
+        if averaged is not None:
+            yield averaged
+            best = averaged.metrics.get(self.settings.validation.metric, best) if averaged.chosen else best
+        message = in_words(reason, self.settings, progress, averaged)
         yield Ended(progress.step, reason, message, best, progress.skipped, progress.seconds)
+
+    def _judge_average(self, name: str) -> Averaged:
+        """Measures an average of checkpoints, and chooses it as the final model unless the best of them is better."""
+        final, path, progress = copy.deepcopy(self.learner.used), self.folder.checkpoints / name, self.progress
+        put_weights(final, load_weights(self.folder.path, name), path)
+        metrics = self._measure(final)
+        chosen = not metrics or average_is_chosen(self.task.recipe, progress, metrics)
+        self.keeper.end_average(name, progress, chosen=chosen)
+        return Averaged(progress.step, len(progress.validated), metrics, path, chosen)
 
     def _settle(self) -> None:
         """Waits until the last checkpoint is on disk."""

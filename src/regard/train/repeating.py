@@ -3,7 +3,7 @@
 repeated.toml        the recipe
 seed-1/              the model of each seed, an ordinary model folder …
 seed-1/results.json  … with its scores, written when it has been trained and evaluated
-results.json         mean, standard deviation and range of every score over the finished seeds
+results.json         mean, standard deviation and range of every score over all finished seeds of the folder
 """
 
 import json
@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.disk import replace_file
+from regard.disk import parse_json, replace_file
 from regard.errors import ModelError, TrainingError, UsageError
 from regard.format_version import FormatVersion
 from regard.metrics import MetricScore
@@ -23,12 +23,14 @@ from regard.tasks.evaluation import versions
 from regard.tasks.fingerprints import FINGERPRINT
 from regard.tasks.loading import load
 from regard.tasks.trained import Trained
+from regard.train.report import reporting
 from regard.train.session import run
 from regard.train.starting import check_same_run
 
 FREE = ("seed", "data.train", "data.dev", "data.test", "train.device", "train.keep", "train.log_every")
 """Settings that may differ between comparable seeds; files are compared by content."""
 RESULTS = "results.json"
+HELD_OUT: tuple[HeldOut, ...] = ("dev", "test")
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Spread:
     """In the order of the seeds."""
     signatures: tuple[str, ...]
     """One, or several if the seeds were not evaluated in the same way."""
+    seeds: tuple[int, ...] = ()
+    """The seeds that have this score."""
 
     @property
     def mean(self) -> float:
@@ -55,6 +59,7 @@ class Spread:
             "mean": self.mean,
             "standard_deviation": self.deviation,
             "range": [min(self.values), max(self.values)],
+            "seeds": self.seeds,
             "values": self.values,
             "signatures": self.signatures,
         }
@@ -65,10 +70,11 @@ class Results:
     """The scores of the finished seeds."""
 
     seeds: tuple[int, ...]
-    """Finished seeds."""
+    """Finished seeds, those of earlier commands in the same folder too."""
     unfinished: tuple[int, ...]
+    """Of the seeds that were asked for."""
     spreads: Mapping[HeldOut, tuple[Spread, ...]]
-    """The scores on each split."""
+    """The scores on each split, over all seeds that have them."""
 
 
 class Repeat:
@@ -78,6 +84,7 @@ class Repeat:
         self.recipe, self.seeds, self.out = recipe, tuple(seeds), out
         self.splits: tuple[HeldOut, ...] = _splits(recipe, test)
         _refuse_seeds(self.seeds)
+        self._told: set[str] = set()
         self.recipes = {seed: change_section(recipe, {"seed": seed}) for seed in seeds}
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             raise UsageError("repeat runs in one process; with torchrun, use `regard train --set seed=N` for each seed")
@@ -103,11 +110,22 @@ class Repeat:
         return self.out / f"seed-{seed}"
 
     def results(self) -> Results:
-        """The scores of all finished seeds together."""
-        finished = tuple(seed for seed in self.seeds if self._is_finished(seed))
-        records = [self._record(seed) for seed in finished]
-        spreads = {split: _spreads([record["scores"][split] for record in records]) for split in self.splits if records}
-        return Results(finished, tuple(seed for seed in self.seeds if seed not in finished), spreads)
+        """The scores of all finished seeds of the folder together."""
+        unfinished = tuple(seed for seed in self.seeds if not self._is_finished(seed))
+        records = {seed: self._record(seed) for seed in self._known if seed not in unfinished}
+        spreads: dict[HeldOut, tuple[Spread, ...]] = {}
+        for split in HELD_OUT:
+            scores = {seed: record["scores"][split] for seed, record in records.items() if split in record["scores"]}
+            if scores:
+                spreads[split] = _spreads(scores)
+        return Results(tuple(records), unfinished, spreads)
+
+    @property
+    def _known(self) -> tuple[int, ...]:
+        """The seeds of earlier commands that have results in the folder, and those that were asked for."""
+        folders = (path.parent.name.removeprefix("seed-") for path in self.out.glob(f"seed-*/{RESULTS}"))
+        earlier = sorted({int(seed) for seed in folders if seed.isdecimal()} - set(self.seeds))
+        return (*earlier, *self.seeds)
 
     def _begin(self, resume: bool) -> None:
         """Creates the folder, or checks that it holds the same run."""
@@ -121,7 +139,7 @@ class Repeat:
             )
         if before.exists():
             check_same_run(read_recipe(before, saved=True), self.recipe, self.out, FREE)
-            for folder in map(self.folder, filter(self._record, self.seeds)):
+            for folder in map(self.folder, filter(self._record, self._known)):
                 FormatVersion.read(folder).check_readable(folder)
             return
         if self.out.is_dir() and any(self.out.iterdir()):
@@ -137,7 +155,8 @@ class Repeat:
         folder, recipe = self.folder(seed), self.recipes[seed]
         record = self._record(seed)
         if not record:
-            ended = run(recipe, folder, resume=True)
+            with reporting(recipe, folder, told=self._told) as tell:
+                ended = run(recipe, folder, resume=True, reporter=tell)
             if ended.reason == "interrupted":
                 return False
             record = {"seed": seed, "steps": ended.step, "seconds": ended.seconds, "ended": ended.reason, "scores": {}}
@@ -155,7 +174,7 @@ class Repeat:
         """Refuses to average scores of models trained on different files; generated corpora depend on the seed."""
         if self.recipe.data.is_generated:
             return
-        texts = {other: self.folder(other) / FINGERPRINT for other in self.seeds if self._record(other)}
+        texts = {other: self.folder(other) / FINGERPRINT for other in self._known if self._record(other)}
         mine = (self.folder(seed) / FINGERPRINT).read_bytes()
         for other, text in texts.items():
             if text.exists() and text.read_bytes() != mine:
@@ -170,8 +189,9 @@ class Repeat:
         if not path.exists():
             return {}
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-            _spreads(list(record["scores"].values())[:1])
+            record = parse_json(path.read_text(encoding="utf-8"))
+            for scores in record["scores"].values():
+                _spreads({seed: scores})
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ModelError(f"{path}: damaged; delete it, and the model of seed {seed} is evaluated again") from None
         return dict(record)
@@ -205,9 +225,11 @@ def scores_of(folder: Path, recipe: Recipe, split: HeldOut) -> tuple[MetricScore
 def _splits(recipe: Recipe, test: bool) -> tuple[HeldOut, ...]:
     has_dev = recipe.data.has("dev")
     if test and not recipe.data.has("test"):
-        raise UsageError("--test: the recipe names no test text; set data.test")
+        raise UsageError("--on-test: the recipe names no test text; set data.test")
     if not has_dev and not test:
-        raise UsageError("the recipe names no development text to evaluate on; set data.dev, or evaluate with --test")
+        raise UsageError(
+            "the recipe names no development text to evaluate on; set data.dev, or evaluate with --on-test"
+        )
     wanted: dict[HeldOut, bool] = {"dev": has_dev, "test": test}
     return tuple(split for split, is_wanted in wanted.items() if is_wanted)
 
@@ -220,12 +242,13 @@ def _refuse_seeds(seeds: Sequence[int]) -> None:
         raise UsageError(f"seed {twice} is named twice; the same seed gives the same model")
 
 
-def _spreads(seeds: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[Spread, ...]:
+def _spreads(seeds: Mapping[int, Sequence[Mapping[str, Any]]]) -> tuple[Spread, ...]:
     """Transposes the scores of each seed."""
     found = []
-    for scores in zip(*seeds, strict=True):
+    for scores in zip(*seeds.values(), strict=True):
         signatures = tuple(dict.fromkeys(str(score["signature"]) for score in scores))
-        found.append(Spread(scores[0]["name"], tuple(float(score["value"]) for score in scores), signatures))
+        values = tuple(float(score["value"]) for score in scores)
+        found.append(Spread(scores[0]["name"], values, signatures, tuple(seeds)))
     return tuple(found)
 
 

@@ -132,16 +132,20 @@ class Keeper:
         return restored
 
     def average(self, progress: Progress) -> str | None:
-        """Averages the last checkpoints into the final model and chooses it; returns its name, or None if that is
-        off."""
+        """Saves the average of the last checkpoints; returns its name, or None if that is off."""
         name = None
         if self.ranks.leads and self.settings.average.checkpoints and progress.validated:
             file = AVERAGE if self.settings.average.decay else MODEL
             name = save_average(self.folder, average_of(self.folder, progress.validated, file), progress.step)
-            with self._writing(name):
-                self.folder.set_chosen(name, MODEL)
-                prune(self.folder, self.settings.keep, progress.validated)
         return self.ranks.agree(name)
+
+    def end_average(self, name: str, progress: Progress, *, chosen: bool) -> None:
+        """Makes an average the final model, or removes it."""
+        if self.ranks.leads:
+            with self._writing(name):
+                if chosen:
+                    self.folder.set_chosen(name, MODEL)
+                prune(self.folder, self.settings.keep, progress.validated)
 
     @contextmanager
     def _writing(self, what: str) -> Iterator[None]:

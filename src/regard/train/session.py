@@ -12,10 +12,12 @@ from rich.console import Console
 
 from regard.checkpoint import ModelFolder, cannot_write
 from regard.device import choose_device
-from regard.recipe import TASKS, Recipe, read_recipe
+from regard.errors import UsageError
+from regard.misuse import explained
+from regard.recipe import TASKS, AnyRecipe, Recipe, read_recipe
 from regard.registry import locate
 from regard.tasks.task import CountingTask, Task
-from regard.train.events import Ended
+from regard.train.events import Ended, Prepared
 from regard.train.loop import train
 from regard.train.metrics import MetricsFile
 from regard.train.ngram_run import count
@@ -25,17 +27,27 @@ from regard.train.signals import asked_to_stop
 from regard.train.starting import FREE, check_same_run
 
 
-def run(recipe: Recipe, out: Path, *, resume: bool = False, reporter: Reporter | None = None) -> Ended:
-    """Prepares the data of a recipe and trains in the folder `out` until the recipe or a signal ends it.
+@explained
+def run(
+    recipe: Recipe | str | Path, out: str | Path, *, resume: bool = False, reporter: Reporter | None = None
+) -> Ended:
+    """Prepares the data of a recipe (or of a recipe file, or a built-in recipe's name) and trains in the folder `out`
+    until the recipe or a signal ends it.
 
     A new run needs a folder without a model; with `resume`, an existing run continues, or else a new one starts. The
-    reporter gets every event; by default they are shown on standard error.
+    reporter gets every event, with what was found in the data (`Prepared`); by default they go to standard error.
     """
+    recipe = read_recipe(recipe) if isinstance(recipe, str | Path) else recipe
+    if not isinstance(recipe, Recipe):
+        kind = f"task = {recipe.task!r}" if isinstance(recipe, AnyRecipe) else f"{recipe!r:.60}"
+        raise UsageError(f"run trains recipes of models, not {kind}; word vectors are learned by regard.learn_vectors")
     console = Console(file=sys.stderr, highlight=False)
 
     def prepare(folder: Path, ranks: Ranks) -> Task:
         def say(line: str) -> None:
-            if ranks.leads:
+            if ranks.leads and reporter is not None:
+                reporter(Prepared(line))
+            elif ranks.leads:
                 console.print(line, soft_wrap=True, markup=False)
 
         _refuse_other_settings(recipe, ModelFolder(folder))

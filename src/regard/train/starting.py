@@ -5,6 +5,7 @@ from pathlib import Path
 from regard.checkpoint import ModelFolder, Progress
 from regard.errors import ModelError, UsageError
 from regard.recipe import AnyRecipe, Recipe, Starting, settings
+from regard.tasks.starting_model import differing
 from regard.tasks.task import Task
 from regard.train.learner import Learner
 from regard.train.saving import Keeper
@@ -53,9 +54,7 @@ def _differences(ours: Recipe, theirs: AnyRecipe, parts: list[str]) -> list[str]
     tables = [getattr(recipe, "model", None) for recipe in (ours, theirs)]
     if all(part.startswith("encoder") for part in parts):
         tables = [getattr(table, "source_encoder", table) for table in tables]
-    mine, other = ({} if table is None else table.model_dump() for table in tables)
-    names = [name for name in mine if name in other and mine[name] != other[name] and not isinstance(mine[name], dict)]
-    return [f"{name} = {mine[name]!r}, there {other[name]!r}" for name in names]
+    return differing(*tables)
 
 
 def check_same_run(before: AnyRecipe, now: AnyRecipe, where: Path, free: tuple[str, ...] = FREE) -> None:

@@ -11,18 +11,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from regard.checkpoint import ModelFolder, cannot_write
+from regard.misuse import explained
 from regard.recipe import VectorsRecipe, read_recipe
-from regard.train.report import duration
+from regard.train.durations import duration
 from regard.train.signals import asked_to_stop
 from regard.train.starting import check_same_run
 from regard.vectors import Vectors
-from regard.vectors.corpus import Corpus, OnRead, load_corpus
+from regard.vectors.corpus import Corpus, OnRead, Vocabulary, load_corpus
 from regard.vectors.learner import Advance
 from regard.vectors.learning import checkpoints_in, learn
 from regard.vectors.native import is_native
@@ -65,14 +67,17 @@ class Learned:
 Teller = Callable[[Pace], None]
 
 
+@explained
 def learn_vectors(
-    recipe: VectorsRecipe, out: str | Path, *, resume: bool = False, tell: Teller | None = None
+    recipe: VectorsRecipe | str | Path, out: str | Path, *, resume: bool = False, tell: Teller | None = None
 ) -> Learned:
-    """Learns the vectors of a recipe in the folder `out`, until they are learned or a signal ends it.
+    """Learns the vectors of a recipe (or of a recipe file) in the folder `out`, until they are learned or a signal ends
+    it.
 
     A new run needs a folder without a model; with `resume`, an existing run continues from its last state. `tell` gets
     the pace after every step of learning; by default it is shown on standard error, also while the text is read.
     """
+    recipe = read_recipe(recipe, kind=VectorsRecipe) if isinstance(recipe, str | Path) else recipe
     folder, console = ModelFolder(Path(out)), Console(file=sys.stderr, highlight=False, quiet=tell is not None)
     folder.check_may_train(resume)
     with folder.locked():
@@ -109,7 +114,7 @@ def _follow(recipe: VectorsRecipe, corpus: Corpus, folder: ModelFolder, report: 
                 # Only now, so that a run that is refused at the start leaves nothing behind.
                 _begin(folder, recipe)
             if isinstance(event, Vectors):
-                return _finish(folder, recipe, event, pace)
+                return _finish(folder, recipe, event, corpus.vocabulary, pace)
             pace = event
             report(pace)
             if checkpoints.asked:
@@ -141,8 +146,16 @@ def _begin(folder: ModelFolder, recipe: VectorsRecipe) -> None:
         raise cannot_write(folder, "the recipe", error) from error
 
 
-def _finish(folder: ModelFolder, recipe: VectorsRecipe, vectors: Vectors, pace: Pace | None) -> Learned:
-    about = {"method": recipe.vectors.model_dump(), "data": recipe.data.model_dump(), "seed": recipe.seed}
+def _finish(
+    folder: ModelFolder, recipe: VectorsRecipe, vectors: Vectors, vocabulary: Vocabulary, pace: Pace | None
+) -> Learned:
+    about = {
+        "method": recipe.vectors.model_dump(),
+        "data": recipe.data.model_dump(),
+        "seed": recipe.seed,
+        # Few numbers for many words, because the most frequent come first: how often, and how many words so often.
+        "occurrences": [[count, len(list(words))] for count, words in groupby(vocabulary.counts.tolist())],
+    }
     made = Vectors(vectors.words, vectors.matrix, about)
     made.save(folder.path)
     if pace:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.disk import publish_folder, reason, write_file
+from regard.disk import parse_json, publish_folder, reason, write_file
 from regard.errors import ModelError, UsageError
 from regard.vectors.native import write_array
 
@@ -71,7 +71,7 @@ class Checkpoints:
             return None
         path = self.folder / names[-1]
         try:
-            about = json.loads((path / "state.json").read_bytes())
+            about = parse_json((path / "state.json").read_bytes())
             arrays = {name: np.load(path / f"{name}.npy", allow_pickle=False) for name in about["arrays"]}
             done, fingerprint = int(about["done"]), about["fingerprint"]
         except (OSError, ValueError, KeyError, TypeError) as error:

@@ -19,7 +19,7 @@ LEAST = 3
 """Minimum number of words of a map."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WordMap:
     """Words with positions in the plane."""
 
@@ -32,6 +32,9 @@ class WordMap:
     """For each word, the nearest others of the map, by the cosine of their full vectors."""
     conditions: str
     """Method and settings."""
+
+    def __repr__(self) -> str:
+        return f"<WordMap of {counted(len(self.words), 'word')}: {self.conditions}>"
 
 
 def word_map(

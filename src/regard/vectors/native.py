@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from regard.disk import reason, replace_file, sync_folder, write_file
+from regard.disk import parse_json, reason, replace_file, sync_folder, write_file
 from regard.errors import ModelError, UsageError, counted
 from regard.format_version import FormatVersion
 
@@ -56,7 +56,7 @@ def is_native(path: Path) -> bool:
 def open_native(path: Path) -> NativeFolder:
     """Opens a folder without reading its words or its numbers."""
     try:
-        state = json.loads((path / POINTER).read_bytes())
+        state = parse_json((path / POINTER).read_bytes())
         if type(state["format"]) is not int or state["format"] < 1:
             raise ValueError(f"a format of {state['format']!r}")
         FormatVersion(state["format"], state.get("version", "unknown")).check_readable(path, FORMAT, FORMAT)

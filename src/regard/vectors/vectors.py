@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from jaxtyping import Float32
 
+from regard.display import html_table
 from regard.errors import UsageError, counted, one_of
+from regard.misuse import explained
 from regard.vectors import files, native, similarity
 from regard.vectors.spelling import nearest_spelled
 
 if TYPE_CHECKING:
     import torch
+
+
+FIRST = 20
+"""Words that a notebook shows of all."""
 
 
 class Neighbor(NamedTuple):
@@ -23,6 +29,14 @@ class Neighbor(NamedTuple):
     score: float
 
 
+class Neighbors(list[Neighbor]):
+    """Words near to others, nearest first; a notebook shows them as a table."""
+
+    def _repr_html_(self) -> str:
+        return html_table([(word, f"{score:.4f}") for word, score in self], heading=("word", "score"))
+
+
+@explained
 class Vectors:
     """A vector for each of V words, usually most frequent first: `vectors["hotel"]`, `"motel" in vectors`.
 
@@ -99,6 +113,12 @@ class Vectors:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {counted(len(self), 'word')} × {self.width}>"
 
+    def _repr_html_(self) -> str:
+        rows = [("words", f"{len(self):,}"), ("numbers of a vector", str(self.width))]
+        method = self.about.get("method", {})
+        rows += [("learned by", str(method["kind"]))] if isinstance(method, Mapping) and "kind" in method else []
+        return html_table([*rows, ("the first words", ", ".join(self.words[:FIRST]))], title=type(self).__name__)
+
     def place(self, word: str) -> int:
         """The row of a word; the error for an unknown one suggests similar spellings."""
         if word not in self.places:
@@ -106,6 +126,15 @@ class Vectors:
             advice = f"nearest in spelling: {one_of(near, word)}" if near else "no known word has a similar spelling"
             raise UsageError(f"{word!r} is not among the {counted(len(self), 'word')} of these vectors; {advice}")
         return self.places[word]
+
+    def occurrences(self, word: str) -> int | None:
+        """How often a word occurred in the text that the vectors were learned from; None if that is not known."""
+        place = self.place(word)
+        for count, words in self.about.get("occurrences", ()):
+            if place < words:
+                return int(count)
+            place -= words
+        return None
 
     def numpy(self) -> Float32[np.ndarray, "V D"]:
         """The matrix, not a copy."""
@@ -140,7 +169,7 @@ class Vectors:
         top: int = 10,
         method: str = "additive",
         keep_given: bool = False,
-    ) -> list[Neighbor]:
+    ) -> Neighbors:
         """The words most similar to the positive and least similar to the negative ones, best first.
 
         The given words are left out unless `keep_given`: they are nearly always the nearest to their own sum.
@@ -150,16 +179,19 @@ class Vectors:
             raise UsageError("most_similar needs at least one word")
         if method not in similarity.METHODS:
             raise UsageError(f"method = {method!r}: choose {one_of(similarity.METHODS, method)}")
+        if top < 1:
+            raise UsageError(f"top = {top}: ask for one word or more")
         combine = similarity.METHODS[method]
         scores = combine(self.matrix, self.norms, self.unit(positive), self.unit(negative))
         if not keep_given:
             scores[[self.place(word) for word in (*positive, *negative)]] = -np.inf
             top = min(top, len(self) - len({*positive, *negative}))
-        return [Neighbor(self.words[place], float(scores[place])) for place in similarity.best(scores, top)]
+        best = similarity.best(scores, top)
+        return Neighbors(Neighbor(self.words[place], float(scores[place])) for place in best)
 
     def analogy(
         self, first: str, second: str, third: str, *, top: int = 10, method: str = "additive", keep_given: bool = False
-    ) -> list[Neighbor]:
+    ) -> Neighbors:
         """What is to `third` as `second` is to `first`: man is to woman as king is to …"""
         return self.most_similar([second, third], [first], top=top, method=method, keep_given=keep_given)
 

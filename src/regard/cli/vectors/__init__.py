@@ -2,6 +2,7 @@
 
 import typer
 
+from regard.cli.help import PlainHelp
 from regard.cli.vectors.convert import convert, info
 from regard.cli.vectors.evaluate import evaluate
 from regard.cli.vectors.map import draw_map
@@ -15,5 +16,5 @@ vectors = typer.Typer(
 )
 
 for command in (train, similar, analogy, odd_one_out, evaluate, info, convert):
-    vectors.command()(command)
-vectors.command("map")(draw_map)
+    vectors.command(cls=PlainHelp)(command)
+vectors.command("map", cls=PlainHelp)(draw_map)

@@ -13,7 +13,7 @@ from regard.cli.vectors.arguments import Frequent, VectorsPath
 def convert(
     vectors: VectorsPath,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder or file to write.", show_default=False)],
-    to: Annotated[
+    form: Annotated[
         Literal["native", "text", "binary", "glove"] | None,
         typer.Option(
             help="native: a folder that opens at once; text: word2vec's and fastText's, with a header; binary: "
@@ -30,15 +30,15 @@ def convert(
 
       regard vectors convert runs/wiki wiki.bin
 
-      regard vectors convert runs/wiki wiki.txt.gz --to glove --frequent 10000
+      regard vectors convert runs/wiki wiki.txt.gz --form glove --frequent 10000
     """
     from regard.errors import UsageError, counted
     from regard.vectors import Vectors
     from regard.vectors.files import kind_by_name, write
 
-    kind = to or kind_by_name(out)
+    kind = form or kind_by_name(out)
     if kind != "native" and out.is_dir():
-        raise UsageError(f"{out}: this is a folder; name a file in it, or say --to native")
+        raise UsageError(f"{out}: this is a folder; name a file in it, or say --form native")
     if kind == "native" and out.is_file():
         raise UsageError(f"{out}: this is a file, but native vectors are a folder; choose another name")
     found = Vectors.load(vectors).first(frequent)
@@ -52,7 +52,9 @@ def convert(
 def _about(about: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     """What is said about vectors, tables in tables as dotted names."""
     for name, value in about.items():
-        if isinstance(value, Mapping):
+        if name == "occurrences" and value:  # of each word, the most frequent first
+            yield "least occurrences of a word", f"{value[-1][0]:,}"
+        elif isinstance(value, Mapping):
             yield from _about(value, f"{prefix}{name}.")
         else:
             yield prefix + name, str(value)

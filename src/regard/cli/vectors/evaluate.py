@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.arguments import JsonFile
+from regard.cli.json_files import write_json
 from regard.cli.table import table
 from regard.cli.vectors.arguments import Frequent, Method, VectorsPath
 
@@ -23,7 +25,7 @@ def evaluate(
     exact_case: Annotated[
         bool, typer.Option("--exact-case", help="Tell capitals apart. (default: all in lower case)")
     ] = False,
-    json: Annotated[Path | None, typer.Option("--json", help="File for every number, as JSON for programs.")] = None,
+    json: JsonFile = None,
 ) -> None:
     """Score vectors on files of analogies (such as Google's questions-words.txt) and of word pairs that people rated
     (such as WordSim-353, SimLex-999, MEN or RG-65).
@@ -37,9 +39,7 @@ def evaluate(
 
       regard vectors evaluate runs/wiki EN-WS-353-ALL.txt EN-SIMLEX-999.txt --json scores.json
     """
-    import json as notation
-
-    from regard.cli.evaluate import check_files, write_text
+    from regard.cli.evaluate import check_files
     from regard.vectors import AnalogyScore, PairScore, Vectors
     from regard.vectors import evaluate as scores_of
 
@@ -52,8 +52,7 @@ def evaluate(
     if pairs:
         _show_pairs(pairs)
     if json is not None:
-        plain = {"vectors": str(vectors), "scores": [score.plain() for score in found]}
-        write_text(json, notation.dumps(plain, ensure_ascii=False, indent=1) + "\n")
+        write_json(json, {"vectors": str(vectors), "scores": [score.plain() for score in found]})
 
 
 def _show_analogies(score: "AnalogyScore") -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from regard.cli.arguments import Seed
 from regard.cli.vectors.arguments import VectorsPath
 from regard.errors import UsageError
 
@@ -23,15 +24,15 @@ def draw_map(
         list[str] | None,
         typer.Option("--group", metavar="NAME=WORD,WORD,…", help="Words with a color of their own; repeatable."),
     ] = None,
-    top: Annotated[
+    most_frequent: Annotated[
         int | None,
-        typer.Option(min=0, help=f"Place the most frequent words too. (default: {FREQUENT} if no word is named)"),
+        typer.Option(min=0, help=f"Place so many frequent words too. (default: {FREQUENT} if no word is named)"),
     ] = None,
-    method: Annotated[
+    projection: Annotated[
         Literal["tsne", "pca", "umap"],
         typer.Option(help="t-SNE (needs scikit-learn), principal components, or UMAP (needs umap-learn)."),
     ] = "tsne",
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of what is random in t-SNE and UMAP.")] = 1,
+    seed: Seed = None,
     out: Annotated[
         list[Path] | None,
         typer.Option("-o", "--out", help="A .png, .svg, .pdf or .html file; repeatable. (default: map.html)"),
@@ -41,11 +42,11 @@ def draw_map(
 
     [bold]Examples[/bold]
 
-      regard vectors map runs/wiki --top 500
+      regard vectors map runs/wiki --most-frequent 500
 
       regard vectors map runs/wiki --group numbers=one,two,three --group months=may,june,july -o map.png -o map.html
 
-      regard vectors map runs/wiki man woman king queen --method pca -o royal.svg
+      regard vectors map runs/wiki man woman king queen --projection pca -o royal.svg
     """
     from regard.inspect import check_picture_name, save_map, save_map_page
     from regard.vectors import Vectors
@@ -56,8 +57,15 @@ def draw_map(
         if path.suffix.lower() not in PAGES:
             check_picture_name(path, others=PAGES[:1])
     groups = dict(_group(text) for text in group or [])
-    frequent = FREQUENT if top is None and not words and not groups else top or 0
-    found = word_map(Vectors.load(vectors), words or [], groups=groups, top=frequent, method=method, seed=seed)
+    frequent = FREQUENT if most_frequent is None and not words and not groups else most_frequent or 0
+    found = word_map(
+        Vectors.load(vectors),
+        words or [],
+        groups=groups,
+        top=frequent,
+        method=projection,
+        seed=1 if seed is None else seed,
+    )
     for path in files:
         (save_map_page if path.suffix.lower() in PAGES else save_map)(found, path)
         typer.echo(path)

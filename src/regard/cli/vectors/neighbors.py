@@ -9,7 +9,10 @@ from regard.cli.table import table
 from regard.cli.vectors.arguments import KeepGiven, Method, Top, VectorsPath
 
 if TYPE_CHECKING:
-    from regard.vectors import Neighbor
+    from regard.vectors import Neighbor, Vectors
+
+RARE = 20
+"""Occurrences below which the neighbors of a word are mostly chance."""
 
 
 def similar(
@@ -32,9 +35,9 @@ def similar(
     """
     from regard.vectors import Vectors
 
-    away = away or []
-    found = Vectors.load(vectors).most_similar(words, away, top=top, method=method, keep_given=keep_given)
-    _show(found, [*words, *away])
+    away, known = away or [], Vectors.load(vectors)
+    found = known.most_similar(words, away, top=top, method=method, keep_given=keep_given)
+    _show(found, [*words, *away], known)
 
 
 def analogy(
@@ -58,8 +61,9 @@ def analogy(
     """
     from regard.vectors import Vectors
 
-    found = Vectors.load(vectors).analogy(first, second, third, top=top, method=method, keep_given=keep_given)
-    _show(found, [first, second, third])
+    known = Vectors.load(vectors)
+    found = known.analogy(first, second, third, top=top, method=method, keep_given=keep_given)
+    _show(found, [first, second, third], known)
 
 
 def odd_one_out(
@@ -77,7 +81,14 @@ def odd_one_out(
     typer.echo(Vectors.load(vectors).odd_one_out(words))
 
 
-def _show(found: "Sequence[Neighbor]", given: Sequence[str]) -> None:
+def _show(found: "Sequence[Neighbor]", given: Sequence[str], vectors: "Vectors") -> None:
     rows = [(word + ("  (given)" if word in given else ""), f"{score:.4f}") for word, score in found]
     for line in table(rows):
         typer.echo(line)
+    for word in given:
+        count = vectors.occurrences(word)
+        if count is not None and count < RARE:
+            often = "once" if count == 1 else f"{count} times"
+            typer.echo(
+                f"{word!r} occurred {often} in the training text: too rarely for its neighbors to mean much", err=True
+            )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.arguments import Changes
+from regard.cli.arguments import Changes, Resume, check_resumes
 from regard.errors import UsageError
 from regard.recipe import toml
 
@@ -25,10 +25,10 @@ def train(
             "--text", help="Text to learn from, instead of a recipe; repeatable. (default: Python's own help)"
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the vectors. (default: runs/RECIPE)")] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a run that was stopped or killed; recipe and --set as before.")
-    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Folder of the vectors. (default: runs/RECIPE)")
+    ] = None,
+    resume: Resume = False,
     settings: Changes = None,
 ) -> None:
     """Learn word vectors from running text. Ctrl-C saves and leaves; --resume goes on as if nothing had happened.
@@ -45,7 +45,7 @@ def train(
       regard vectors train --text news.txt --set vectors.kind=cbow --set data.phrases=2
     """
     from regard.recipe import VectorsRecipe, read_recipe
-    from regard.train.report import duration
+    from regard.train.durations import duration
     from regard.train.vectors import learn_vectors
 
     changes = [*([] if recipe else _recipe_of(text or [])), *(settings or [])]
@@ -53,6 +53,7 @@ def train(
         raise UsageError("a recipe names its text; leave --text out, or change the recipe's by --set data.train=[…]")
     chosen = read_recipe(recipe, changes, kind=VectorsRecipe)
     where = out or Path("runs") / (Path(recipe).stem if recipe else "vectors")
+    check_resumes(where, resume)
     learned = learn_vectors(chosen, where, resume=resume)
     if learned.vectors is None:
         print(_stopped(learned.pace), file=sys.stderr)

@@ -1,0 +1,150 @@
+"""What is wrong with a recipe, in the user's own words: pydantic's errors as sentences."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from regard.errors import one_of
+from regard.plugins import failures
+from regard.recipe.settings import Setting, settings_of
+
+
+def complaints(error: ValidationError, where: str, section: type[BaseModel], changes: Sequence[str] = ()) -> str:
+    """Everything that is wrong with a recipe or a table of one, a line for each setting. `where` is what to blame,
+    unless one of the `key=value` changes is."""
+    known = settings_of(section)
+    return "\n".join(_in_words(where, known, detail, changes) for detail in _details(error))
+
+
+def broken_plugins() -> str:
+    """What to say of an unknown name where a package failed that may have brought it."""
+    broken = [f"{package} ({reason})" for package, reason in failures().items()]
+    return f"; not loaded: {', '.join(broken)}" if broken else ""
+
+
+def blamed(where: str, dotted: str, changes: Sequence[str]) -> str:
+    """Where a setting comes from: the last change that made it, or else the recipe, which may be right otherwise."""
+    for change in reversed(changes):
+        if f"{dotted}.".startswith(f"{change.partition('=')[0].strip()}."):
+            return f"--set {change!r}"
+    return where
+
+
+def _blamed_by_name(where: str, table: str, message: str, changes: Sequence[str]) -> str:
+    """The same for settings that contradict each other, which are known by the message alone: the last change of one
+    that it names."""
+    inside = f"{table}." if table else ""
+    for change in reversed(changes):
+        name = change.partition("=")[0].strip()
+        if name.startswith(inside) and re.search(rf"\b{re.escape(name.removeprefix(inside))}\b", message):
+            return f"--set {change!r}"
+    return where
+
+
+def _details(error: ValidationError) -> Iterator[Any]:
+    """What is wrong, each setting once: of one that takes names or something else pydantic has a word for each."""
+    found = error.errors()
+    places = [detail["loc"] for detail in found]
+    several = {place[:-1] for place in places if place and str(place[-1]).startswith("literal[")}
+    for place, those in groupby(found, lambda detail: detail["loc"][:-1]):
+        if place not in several:
+            yield from those
+            continue
+        branches = list(those)
+        expected = [_KINDS.get(branch["type"], branch.get("ctx", {}).get("expected", "")) for branch in branches]
+        ctx = {"expected": ", ".join(expected)}
+        yield {"type": "literal_error", "loc": place, "input": branches[0]["input"], "ctx": ctx}
+
+
+def location_of(known: Sequence[Setting], detail: Any) -> tuple[list[str], str]:
+    """The tables and the setting that an error is about, and the kind of the innermost table that has kinds."""
+    location: list[str] = []
+    only_for = ""
+    for part in map(str, detail["loc"]):
+        # The kind of a model ("model.transformer.heads") is how pydantic names its table, not what the user wrote.
+        if location and part in _kinds(known, ".".join(location)):
+            only_for = part
+        else:
+            location.append(part)
+    if detail["type"] == "unused_setting":
+        location.append(detail["ctx"]["setting"])
+    return location, only_for
+
+
+def _in_words(where: str, known: Sequence[Setting], detail: Any, changes: Sequence[str] = ()) -> str:
+    location, only_for = location_of(known, detail)
+    dotted = ".".join(location)
+    given = detail.get("input")
+    where = blamed(where, f"{dotted}.kind" if detail["type"] == "union_tag_invalid" else dotted, changes)
+    if detail["type"] == "value_error":
+        where = _blamed_by_name(where, dotted, str(detail["ctx"]["error"]), changes)
+    match detail["type"]:
+        case "extra_forbidden":
+            here = one_of(_siblings(known, location[:-1], only_for), location[-1])
+            elsewhere = namesakes(location[-1], known)
+            there = f"; there is {one_of(elsewhere)}" if elsewhere else ""
+            return f"{where}: unknown setting {dotted!r}; known here, nearest first: {here}{there}"
+        case "missing":
+            return f"{where}: {dotted!r} is missing" + ("" if "." in dotted else f"; add a [{dotted}] table")
+        case "union_tag_not_found":
+            return f"{where}: '{dotted}.kind' is missing; allowed are {one_of(_kinds(known, dotted))}"
+        case "union_tag_invalid":
+            kind = given.get("kind")
+            allowed = one_of(_kinds(known, dotted), str(kind))
+            return f"{where}: {dotted}.kind = {kind!r} is not allowed; allowed are {allowed}{broken_plugins()}"
+        case "unknown_name":
+            allowed = one_of(detail["ctx"]["known"], str(given))
+            return f"{where}: {dotted} = {given!r} is not allowed; allowed are {allowed}{broken_plugins()}"
+        case "unused_setting":
+            ctx, table = detail["ctx"], "".join(f"{part}." for part in location[:-1])
+            used = f"; it is for {one_of(map(str, ctx['used']))}" if ctx["used"] else ""
+            chosen = f"{table}{ctx['other']} = {ctx['chosen']!r}"
+            return f"{where}: {dotted} = {ctx['given']!r} is not used with {chosen}{used}; leave it out"
+        case "value_error":
+            return f"{where}: {f'[{dotted}] ' if dotted else ''}{detail['ctx']['error']}"
+        case "literal_error":
+            expected = [part.strip(" '") for part in detail["ctx"]["expected"].replace(" or ", ", ").split(",")]
+            allowed = re.sub("'(true|false)'", r"\1", one_of(expected, str(given)))
+            return f"{where}: {dotted} = {given!r} is not allowed; allowed are {allowed}"
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return f"{where}: {dotted} = {given!r} is not a table; write its settings below a line [{dotted}]"
+        case kind:
+            message = f"must be {_KINDS[kind]}" if kind in _KINDS else detail["msg"].replace("Input should", "must")
+            return f"{where}: {dotted} = {given!r}: {message}"
+
+
+_KINDS = {
+    "bool_type": "true or false",
+    "finite_number": "a finite number",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "list_type": 'a list in brackets, such as ["one", "two"]',
+    "string_type": "text in quotes",
+}
+"""What a value of a setting must be, by what pydantic calls the error."""
+
+
+def namesakes(name: str, known: Sequence[Setting]) -> list[str]:
+    """Settings of any table that have this name there: `seed`, for whoever writes `train.seed`."""
+    return list(dict.fromkeys(setting.name for setting in known if setting.name.split(".")[-1] == name))
+
+
+def _siblings(known: Sequence[Setting], table: list[str], only_for: str) -> list[str]:
+    """Names a table may hold, in the order they are documented."""
+    depth = len(table)
+    return list(
+        dict.fromkeys(
+            setting.name.split(".")[depth]
+            for setting in known
+            if setting.name.split(".")[:depth] == table and (not only_for or setting.only_for in ("", only_for))
+        )
+    )
+
+
+def _kinds(known: Sequence[Setting], table: str) -> list[str]:
+    """The kinds that a table may be of."""
+    of_table = (setting.only_for for setting in known if setting.name == f"{table}.kind")
+    return list(dict.fromkeys(filter(None, of_table)))
