@@ -321,8 +321,31 @@ def _times(ratios: dict[str, dict[str, float]], figure: Record) -> str:
     return f"{times:.2f} ×" if times else ""
 
 
+def data_faults(record: Record) -> Table:
+    """Planted mistakes in data: how many are found, and how near to their place."""
+    names = list(dict.fromkeys(row["corpus"].partition("-")[0] for row in record["figures"]))
+    planted: dict[str, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
+    for row in record["figures"]:
+        if row["fault"] != "none":
+            planted[row["fault"]][row["corpus"].partition("-")[0]].append(row)
+    clean = [row for row in record["figures"] if row["fault"] == "none"]
+    false = [str(sum(len(row["false"]) for row in clean if row["corpus"].startswith(name))) for name in names]
+    rows = [
+        [fault, *(f"{sum(row.get('placed', False) for row in by[name])} of {len(by[name])}" for name in names)]
+        for fault, by in planted.items()
+    ]
+    caption = (
+        f"Planted mistakes that `regard check` finds within {record['near']} lines of their place; last, false alarms "
+        f"without any. {record['timed']['pairs']:,} pairs are looked through for these mistakes in "
+        f"{record['timed']['processor_seconds']:.0f} processor seconds.[^]"
+    )
+    rows.append(["none (false alarms)", *false])
+    return Table(markdown(["mistake", *names], rows), caption, {"": conditions(record)})
+
+
 TABLES: dict[str, tuple[str, Callable[[Record], Table]]] = {
     "back-translation": ("back-translation.json", ablation),
+    "data-faults": ("data_faults.json", data_faults),
     "decode-cpu": ("decode_cpu_trained.json", decode_cpu),
     "decode-gpu": ("decode_gpu.json", decode_gpu),
     "decode-gpu-text": ("decode_gpu_text.json", decode_gpu_text),

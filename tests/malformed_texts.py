@@ -43,8 +43,8 @@ TEXTS = {
     "a device": text("/dev/null: not a regular file", command="check /dev/null a.en"),
     "binary": text("a.de:1: byte 0x80 at byte 1 of the line", a_de=bytes(range(128, 256)) * 3 + b"\n\n\n"),
     "invalid UTF-8": text("a.en:2: byte 0xff at byte 3", "data.invalid", a_en=b"one\nab\xffc\nx\n"),
-    "UTF-16": text("a.de:1: byte 0xff at byte 1", a_de="eins\nzwei\ndrei\n".encode("utf-16")),
-    "Latin-1": text("a.de:2: byte 0xe4", "UTF-8", a_de="Haus\nHäuser\nx\n".encode("latin-1")),
+    "UTF-16": text("a.de:1: a NUL byte", "iconv -f UTF-16 -t UTF-8 ", a_de="eins\nzwei\ndrei\n".encode("utf-16")),
+    "Latin-1": text("a.de:2: byte 0xe4", "iconv -f CP1252 -t UTF-8 ", a_de="Haus\nHäuser\nx\n".encode("latin-1")),
     "not gzip": text("a.gz:1: the name ends in .gz, but this is not gzip data", command="check a.gz a.en", a_gz=GOOD),
     "gzip cut off": text(
         "the gzip data is cut off or damaged here", command="check a.gz a.en", a_gz=PACKED[: len(PACKED) // 2]
@@ -57,9 +57,10 @@ TEXTS = {
     "one line more": text("a.de has 3 lines and", "a.en 4", a_en=GOOD + b"x\n"),
     "one line fewer": text("a.de has 2 lines and", "line n of one belongs to line n of the other", a_de=b"x\ny\n"),
     "a line of 16 MB": text("a.de:1: a line of more than 16,777,216 bytes", a_de=b"x" * (1 << 24) + b"\n"),
-    "NUL refused": text(
-        "(U+0000)", "data.control", a_de=b"a\0\nb\nc\n", command="check a.de a.en --set data.control=refuse"
+    "control characters refused": text(
+        "(U+0001)", "data.control", a_de=b"a\1\nb\nc\n", command="check a.de a.en --set data.control=refuse"
     ),
+    "NUL": text("a.de:1: a NUL byte at byte 2 of the line, so this is no text", a_de=b"a\0\nb\nc\n"),
     "empty line refused": text(
         "a.de:2", "data.empty", a_de=b"a\n\nc\n", command="check a.de a.en --set data.empty=refuse"
     ),

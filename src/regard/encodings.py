@@ -26,7 +26,7 @@ def encoding_of(sample: bytes) -> str:
         if sample.startswith(mark):
             return name
     zeros = sample[0::2].count(0), sample[1::2].count(0)
-    if sum(zeros) > len(sample) / 200:
+    if sum(zeros) >= max(4, len(sample) / 200):
         # Of the two bytes of a space or a Latin letter one is 0: the second one if the smaller part comes first.
         return "UTF-16LE" if zeros[1] > 3 * zeros[0] else "UTF-16BE" if zeros[0] > 3 * zeros[1] else ""
     plausible = {codec: _plausibility(sample, codec) for codec in _CODECS}

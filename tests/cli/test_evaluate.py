@@ -104,7 +104,8 @@ def test_invalid_text_is_refused_with_advice_that_helps(
     assert (told.code, told.out) == (2, "")
     assert told.err == (
         f"regard: {source}:2: byte 0xff at byte 3 of the line: not valid UTF-8; "
-        "convert the text first, for example with iconv\n"
+        f"it seems to be CP1252; convert it: iconv -f CP1252 -t UTF-8 {source} > "
+        f"{source.with_name(f'{source.stem}.utf8{source.suffix}')}\n"
     )
 
 

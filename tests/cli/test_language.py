@@ -156,8 +156,7 @@ def test_score_of_every_token(model: Path, tmp_path: Path) -> None:
         (
             b"\xff",
             [],
-            "new.txt:1: byte 0xff at byte 1 of the line: not valid UTF-8; "
-            "convert the text first, for example with iconv\n",
+            "new.txt:1: byte 0xff at byte 1 of the line: not valid UTF-8; save the text as UTF-8\n",
         ),
         (b"a\n", ["--context", "line"], "--context 'line' is not known; known are 'lines'"),
         (b"a\n", ["--split", "train"], "--split 'train' is not known; known are 'test' or 'dev'"),

@@ -71,8 +71,8 @@ def test_empty_sides(tmp_path: Path) -> None:
 
 
 def test_control_characters(tmp_path: Path) -> None:
-    train = two_files(tmp_path, [*GOOD, ("a\x00b", "x"), ("tab\tis fine", "y"), ("z", "line\u2028separator")])
-    places = f"first {train[0]}:4 (U+0000); {train[1]}:6 (U+2028)"
+    train = two_files(tmp_path, [*GOOD, ("a\x01b", "x"), ("tab\tis fine", "y"), ("z", "line\u2028separator")])
+    places = f"first {train[0]}:4 (U+0001); {train[1]}:6 (U+2028)"
     assert line_of(data(train=train), "control") == (
         f"train: 2 pairs with control characters: kept (data.control); {places}"
     )
@@ -122,7 +122,8 @@ def test_invalid_utf8(tmp_path: Path) -> None:
     place = f"{source}:2: byte 0xe4 at byte 2 of the line"
     assert line_of(data(**settings), "invalid") == (
         f"train: 1 line of invalid UTF-8: refused (data.invalid); {place}; "
-        'save the text as UTF-8, or set data.invalid to "replace" or "drop"'
+        f"it seems to be CP1252; convert it: iconv -f CP1252 -t UTF-8 {source} > {tmp_path / 'a.utf8.de'}, "
+        'or set data.invalid to "replace" or "drop"'
     )
     assert line_of(data(**settings, invalid="drop"), "invalid").startswith("train: 1 line of invalid UTF-8: dropped")
     assert dropped(data(**settings, invalid="drop")) == [2]
@@ -153,14 +154,14 @@ def test_over_long_pairs(tmp_path: Path) -> None:
 
 
 def test_what_a_model_is_judged_on_stays_whole(tmp_path: Path) -> None:
-    odd = [("", "x"), ("a\x00", "b"), ("x", "y"), ("x", "y")]
+    odd = [("", "x"), ("a\x01", "b"), ("x", "y"), ("x", "y")]
     settings = {"train": two_files(tmp_path, GOOD), "dev": two_files(tmp_path, odd, "dev")}
     strict = data(**settings, empty="refuse", control="refuse", duplicates="refuse", longest=10)
     report = check(strict)
     report.raise_if_refused()
     assert [finding.line() for finding in report.findings] == [
         f"dev: 1 pair with an empty side: kept; {settings['dev'][0]}:1",
-        f"dev: 1 pair with control characters: kept; {settings['dev'][0]}:2 (U+0000)",
+        f"dev: 1 pair with control characters: kept; {settings['dev'][0]}:2 (U+0001)",
     ]
 
 
@@ -180,10 +181,11 @@ def test_files_that_cannot_be_read_are_findings(tmp_path: Path) -> None:
     missing = [str(tmp_path / "no.de"), str(tmp_path / "no.en")]
     report = check(data(train=train, dev=missing))
     assert [finding.part for finding in report.refused] == ["train", "dev"]
+    assert list(report.parts) == ["train"]  # nothing was read of the other
     with pytest.raises(DataError) as refusal:
         report.raise_if_refused()
     unequal, gone = str(refusal.value).split("\n")
-    assert unequal.startswith(f"train: {train[0]} has 3 lines and {train[1]} 1; the length ratio holds to the end of")
+    assert unequal.startswith(f"train: {train[0]} has 3 lines and {train[1]} 1; nothing shows where they stop")
     assert unequal.endswith("line n of one belongs to line n of the other")
     assert gone.startswith(f"dev: {missing[0]}: no such file")
 

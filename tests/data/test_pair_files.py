@@ -18,7 +18,7 @@ from regard.data.pair_files import PairFiles
 from regard.errors import DataError, EncodingError
 from regard.recipe import Data
 
-lines = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\t\ufeff"), max_size=12)
+lines = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\n\r\t\ufeff"), max_size=12)
 pairs_of_lines = st.lists(st.tuples(lines, lines), min_size=1, max_size=5)
 
 
@@ -159,7 +159,8 @@ def test_invalid_utf8(tmp_path: Path) -> None:
     source, target = write(tmp_path / "a.de", b"gut\nk\xe4se\ngut\n"), write(tmp_path / "a.en", b"1\n2\n3\n")
     assert refused(source, target) == (
         f"{source}:2: byte 0xe4 at byte 2 of the line: not valid UTF-8; "
-        'save the text as UTF-8, or set data.invalid to "replace" or "drop"'
+        f"it seems to be CP1252; convert it: iconv -f CP1252 -t UTF-8 {source} > {tmp_path / 'a.utf8.de'}, "
+        'or set data.invalid to "replace" or "drop"'
     )
     assert read(source, target, invalid="replace") == [("gut", "1"), ("k\ufffdse", "2"), ("gut", "3")]
     assert read(source, target, invalid="drop") == [("gut", "1"), ("gut", "3")]
@@ -174,8 +175,48 @@ def test_half_a_surrogate_pair_in_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("line", "columns"), [("a", "1 column"), ("", "1 column"), ("a\tb\tc", "3 columns")])
 def test_a_wrong_number_of_columns(tmp_path: Path, line: str, columns: str) -> None:
     path = write(tmp_path / "a.tsv", f"a\tb\n{line}\n")
-    message = f"{path}:2: {columns} instead of 2; a line is the source, one tab character and the target"
-    assert refused(path) == message
+    assert refused(path) == (
+        f"{path}:2: {columns} instead of 2; a line is the source, one tab character and the target, "
+        'or data.source_field and data.target_field name the columns, such as "1" and "3"'
+    )
+
+
+def test_columns_of_a_table_can_be_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tsv", "one\t7\teins\ntwo\t8\tzwei\n")
+    assert read(path, source_field="3", target_field="1") == [("eins", "one"), ("zwei", "two")]
+    assert refused(path, source_field="1", target_field="4") == (
+        f"{path}:1: 3 columns, but data.source_field or data.target_field names column 4; "
+        "give each line as many columns, or name another one"
+    )
+    assert refused(path, source_field="de", target_field="1") == (
+        f"{path}: data.source_field = 'de' is not a column; give its number, from 1 on, such as \"1\""
+    )
+
+
+def test_nested_fields_of_json_lines_can_be_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", '{"id": 1, "translation": {"de": "eins", "en": "one"}}\n')
+    assert read(path, source_field="translation.de", target_field="translation.en") == [("eins", "one")]
+    there = "there are 'id', 'translation.de' or 'translation.en'; set data.source_field to the right one"
+    assert refused(path) == f"{path}:1: no field 'source'; {there}"
+
+
+@pytest.mark.parametrize("form", ["lines", "tsv", "jsonl"])
+def test_nul_is_no_text(tmp_path: Path, form: str) -> None:
+    if form == "jsonl":
+        path = write(tmp_path / "a.jsonl", '{"source": "a\\u0000b", "target": "c"}\n')
+        assert refused(path) == f"{path}:1: a NUL character in field 'source', so this is no text; remove it"
+        return
+    paths = two_files(tmp_path, [("a\0b", "c")]) if form == "lines" else [write(tmp_path / "a.tsv", "a\0b\tc\n")]
+    remedy = "name a plain text file, packed by gzip or not"
+    assert refused(*paths) == f"{paths[0]}:1: a NUL byte at byte 2 of the line, so this is no text; {remedy}"
+
+
+def test_utf_16_is_named_with_the_command_that_converts_it(tmp_path: Path) -> None:
+    source, target = write(tmp_path / "a.de", "eins\nzwei\n".encode("utf-16-le")), write(tmp_path / "a.en", b"1\n2\n")
+    assert refused(source, target) == (
+        f"{source}:1: a NUL byte at byte 2 of the line, so this is no text; it seems to be UTF-16LE; "
+        f"convert it: iconv -f UTF-16LE -t UTF-8 {source} > {tmp_path / 'a.utf8.de'}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -206,10 +247,10 @@ def test_forms_that_are_not_known(names: list[str]) -> None:
 
 
 def test_unequal_numbers_of_lines(tmp_path: Path) -> None:
-    source = write(tmp_path / "a.de", "".join(f"{'x' * (7 * n % 41 + 1)}\n" for n in range(60)))
-    target = write(tmp_path / "a.en", "".join(f"{'y' * (7 * n % 41 + 2)}\n" for n in range(60) if n != 30))
+    source = write(tmp_path / "a.de", "".join(f"{'x' * (7 * n % 41 + 1)}\n" for n in range(90)))
+    target = write(tmp_path / "a.en", "".join(f"{'y' * (7 * n % 41 + 2)}\n" for n in range(90) if n != 30))
     message = refused(source, target)
-    assert message.startswith(f"{source} has 60 lines and {target} 59; the length ratio first breaks near line ")
+    assert message.startswith(f"{source} has 90 lines and {target} 89; they stop belonging together near line ")
     assert message.endswith(". Mend the files so that line n of one belongs to line n of the other")
     assert abs(int(message.split("near line ")[1].split()[0]) - 31) <= 2
 
@@ -218,8 +259,8 @@ def test_lines_missing_at_the_end(tmp_path: Path) -> None:
     source = write(tmp_path / "a.de", "eins\nzwei\ndrei\n")
     target = write(tmp_path / "a.en", "one\ntwo\n")
     assert refused(source, target) == (
-        f"{source} has 3 lines and {target} 2; the length ratio holds to the end of {target}; lines may be missing "
-        "there. Mend the files so that line n of one belongs to line n of the other"
+        f"{source} has 3 lines and {target} 2; nothing shows where they stop belonging together; lines may be "
+        f"missing at the end of {target}. Mend the files so that line n of one belongs to line n of the other"
     )
 
 
