@@ -37,9 +37,9 @@ def disk_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def failing_at(number: int, error: Callable[[], BaseException]) -> Iterator[list[str]]:
+def failing_at(number: int, error: Callable[[], BaseException], also: tuple[str, ...] = ()) -> Iterator[list[str]]:
     """Raises at the number-th operation on the disk, from 0, and at every one after it: a dead process does nothing.
-    Gives the names of the operations done, as they are done."""
+    `also` are further functions of `os` that count as operations. Gives the names of those done, as they are done."""
     done: list[str] = []
 
     def watched(name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,5 +51,5 @@ def failing_at(number: int, error: Callable[[], BaseException]) -> Iterator[list
 
         return run
 
-    with mock.patch.multiple(os, **{name: watched(name, getattr(os, name)) for name in OPERATIONS}):
+    with mock.patch.multiple(os, **{name: watched(name, getattr(os, name)) for name in (*OPERATIONS, *also)}):
         yield done

@@ -110,7 +110,7 @@ def regard(*arguments: object, stdin: bytes = b"") -> Outcome:
     """Runs a command by its real entry, in this process."""
     from regard.cli import main
 
-    out, err = _stream(), _stream()
+    out, err = stream(), stream()
     argv = ["regard", *map(str, arguments)]
     given = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
     with (
@@ -122,7 +122,7 @@ def regard(*arguments: object, stdin: bytes = b"") -> Outcome:
     ):
         main()
     code = ended.value.code
-    return Outcome(code if isinstance(code, int) else int(code is not None), _text(out), _text(err))
+    return Outcome(code if isinstance(code, int) else int(code is not None), text_of(out), text_of(err))
 
 
 def regard_alone(*arguments: object, **options: Any) -> subprocess.CompletedProcess[bytes]:
@@ -131,11 +131,11 @@ def regard_alone(*arguments: object, **options: Any) -> subprocess.CompletedProc
     return subprocess.run(command, capture_output=True, timeout=120, env=ALONE, check=False, **options)
 
 
-def _stream() -> io.TextIOWrapper:
+def stream() -> io.TextIOWrapper:
     return io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="", write_through=True)
 
 
-def _text(stream: io.TextIOWrapper) -> str:
+def text_of(stream: io.TextIOWrapper) -> str:
     buffer = stream.buffer
     assert isinstance(buffer, io.BytesIO)
     return buffer.getvalue().decode("utf-8")

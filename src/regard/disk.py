@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from regard.errors import DataError, one_of
+from regard.encodings import convert
+from regard.errors import DataError, EncodingError, one_of
 
 MOST_BYTES = 1 << 24
 """A file with a line longer than this is not considered text."""
@@ -164,7 +165,7 @@ def _text(block: bytes, path: Path, line: int) -> str:
     except UnicodeDecodeError as error:
         lines = block[: error.start].count(LINE_FEED)
         _, problem = decoded(block.split(LINE_FEED)[lines], path, line + lines)
-        raise DataError(f"{problem}: not valid UTF-8; save the text as UTF-8") from None
+        raise EncodingError(problem, to_utf8(path)) from None
     return text.removeprefix("\ufeff") if line == 1 else text
 
 
@@ -173,7 +174,7 @@ def each_line(path: Path) -> Iterator[str]:
     for number, line in enumerate(Lines(path), start=1):
         text, problem = decoded(line, path, number)
         if problem:
-            raise DataError(f"{problem}: not valid UTF-8; save the text as UTF-8")
+            raise EncodingError(problem, to_utf8(path))
         yield text
 
 
@@ -183,9 +184,19 @@ def read_lines(path: Path) -> list[str]:
 
 
 def decoded(line: bytes, path: Path, number: int) -> tuple[str, str]:
-    """The text of a line, with U+FFFD for invalid UTF-8, and a description of the first invalid byte, if any."""
+    """The text of a line, with U+FFFD for invalid UTF-8, and a description of the first invalid byte, if any. Refuses
+    NUL bytes."""
+    if (place := line.find(b"\0")) >= 0:
+        convert_it = to_utf8(path)
+        remedy = convert_it if "iconv" in convert_it else "name a plain text file, packed by gzip or not"
+        raise DataError(f"{path}:{number}: a NUL byte at byte {place + 1} of the line, so this is not text; {remedy}")
     try:
         return line.decode(), ""
     except UnicodeDecodeError as error:
         problem = f"{path}:{number}: byte {line[error.start]:#04x} at byte {error.start + 1} of the line"
         return line.decode(errors="replace"), problem
+
+
+def to_utf8(path: Path) -> str:
+    """What to do about a file that is not UTF-8, with the command that converts it where its encoding can be told."""
+    return convert(str(path), Lines(path))

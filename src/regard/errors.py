@@ -16,8 +16,10 @@ An error says: where; what is wrong, with the value; what is allowed, nearest fi
 Any other exception is a bug in Regard and keeps its traceback.
 """
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 
 class RegardError(Exception):
@@ -33,14 +35,14 @@ class DataError(RegardError):
 
 
 class EncodingError(DataError):
-    """A line that is not valid UTF-8, where a recipe may set how to handle it; elsewhere the advice differs."""
+    """A line that is not valid UTF-8. A recipe may set how to handle it (`otherwise`)."""
 
-    def __init__(self, where: str, advice: str) -> None:
-        super().__init__(where, advice)  # both, so that it can be pickled
-        self.where, self.advice = where, advice
+    def __init__(self, where: str, advice: str, otherwise: str = "") -> None:
+        super().__init__(where, advice, otherwise)  # all three, so that it can be pickled
+        self.where, self.advice, self.otherwise = where, advice, otherwise
 
     def __str__(self) -> str:
-        return f"{self.where}: not valid UTF-8; {self.advice}"
+        return f"{self.where}: not valid UTF-8; {self.advice}{', or ' * bool(self.otherwise)}{self.otherwise}"
 
 
 class ModelError(RegardError):
@@ -70,6 +72,15 @@ class TrainingError(RegardError):
 def counted(count: int, noun: str) -> str:
     """`1 pair`, `2,000 pairs`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def with_short_paths(text: str) -> str:
+    """A message with paths as seen from the current folder, where that is shorter: recipes hold absolute ones."""
+    here = Path.cwd()
+    for folder, short in ((here, ""), (here.parent, "../")):
+        if len(folder.parts) > 1:
+            text = re.sub(rf"(?<![\w./-]){re.escape(str(folder))}/(?=[^\s/])", short, text)
+    return text
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:

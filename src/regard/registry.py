@@ -1,7 +1,7 @@
 """Registries of named objects. Names are known without importing what they stand for, so that recipes, help and checks
 need no torch; the object is imported on first use."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -49,6 +49,19 @@ def locate(target: str) -> Any:
     """Imports `package.module:attribute`."""
     module, _, attribute = target.partition(":")
     return reduce(getattr, attribute.split("."), import_module(module))
+
+
+def found_on_use(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+    """A package's `__getattr__`, which imports names from the modules they are at home in when they are first used. A
+    name that a module has as well is not one of them."""
+
+    def find(name: str) -> Any:
+        for home, names in homes.items():
+            if name in names:
+                return getattr(import_module(f"{package}.{home}"), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return find
 
 
 class Registry(Mapping[str, T]):

@@ -18,6 +18,7 @@ from regard.checkpoint import (
     Checkpoint,
     ModelFolder,
     Progress,
+    cannot_write,
     find_checkpoint,
     load_checkpoint,
     load_weights,
@@ -271,6 +272,14 @@ def test_a_full_disk_costs_the_new_checkpoint_only(tmp_path: Path) -> None:
             "Earlier checkpoints are intact; make room on this disk, then go on with --resume"
         )
     assert number > 5
+
+
+def test_earlier_checkpoints_are_spoken_of_where_there_are_some(folder: ModelFolder) -> None:
+    full = OSError(ENOSPC, os.strerror(ENOSPC))
+    assert str(cannot_write(folder, "metrics.jsonl", full)) == (
+        f"{folder.path}: metrics.jsonl could not be written: No space left on device. "
+        "Make room on this disk, then go on with --resume"
+    )
 
 
 def test_a_real_limit_on_the_size_of_files_is_met_in_the_same_way(folder: ModelFolder) -> None:

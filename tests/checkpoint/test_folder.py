@@ -174,3 +174,12 @@ def test_what_a_killed_run_left_unfinished_is_swept(folder: ModelFolder) -> None
         (folder.checkpoints / name).mkdir()
     folder.sweep()
     assert [path.name for path in folder.checkpoints.iterdir()] == ["step-00000002"]
+
+
+def test_hidden_files_of_others_are_left_alone(folder: ModelFolder) -> None:
+    (folder.checkpoints / ".DS_Store").touch()
+    (folder.checkpoints / ".nfs000000000001").touch()
+    (folder.checkpoints / ".unfinished-notes").mkdir()
+    before = sorted(path.name for path in folder.checkpoints.iterdir())
+    folder.sweep()
+    assert sorted(path.name for path in folder.checkpoints.iterdir()) == before

@@ -46,3 +46,42 @@ def test_what_cannot_be_is_refused_in_words(folder: Path, tmp_path: Path) -> Non
     regard("arpa", folder / "ngram", tmp_path / "good.arpa")
     told = regard("arpa", tmp_path / "good.arpa", folder / "recurrent")
     assert "there is a model here already" in told.err
+
+
+def perplexity(folder: Path, lines: list[str]) -> float:
+    return load_writer(folder, device="cpu").score(lines).scores[0].value
+
+
+def test_the_text_s_own_unknown_word_survives(tmp_path: Path) -> None:
+    """`<unk>` as a word of the text, in a recipe that does not say what it is."""
+    recipe = language_recipe(tmp_path, "ngram")
+    train = Path(recipe.data.train[0])
+    train.write_text(train.read_text() + "the <unk> sees a <unk> .\n" * 5)
+    run(recipe, tmp_path / "model", reporter=lambda event: None)
+    told = regard("arpa", tmp_path / "model", tmp_path / "model.arpa")
+    assert told.code == 0
+    assert told.err.startswith(
+        f"regard: warning: {tmp_path / 'model.arpa'}: '<unk>' is a word of this model's text, not an unknown one, and "
+        "written as '<<unk>>'\n"
+    )
+    assert regard("arpa", tmp_path / "model.arpa", tmp_path / "again").code == 0
+    lines = ["the <unk> sees a dog .", "an unheard <unk> ."]
+    assert perplexity(tmp_path / "again", lines) == pytest.approx(perplexity(tmp_path / "model", lines), rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["characters", "bytes"])
+def test_what_is_not_of_words_is_said_or_known_again(tmp_path: Path, kind: str) -> None:
+    run(language_recipe(tmp_path, "ngram", tokens={"kind": kind}), tmp_path / "model", reporter=lambda event: None)
+    told = regard("arpa", tmp_path / "model", tmp_path / "model.arpa")
+    assert told.code == 0, told.err
+    back = "" if kind == "characters" else ", and read back it is a model of words"
+    assert told.err.startswith(
+        f"regard: warning: {tmp_path / 'model.arpa'}: this model is of {kind}, which an ARPA file does not say{back}; "
+        "other programs must be given text split as this model splits it, white space as ▁\n"
+    )
+    assert regard("arpa", tmp_path / "model.arpa", tmp_path / "again").code == 0
+    again = load_writer(tmp_path / "again", device="cpu")
+    assert again.tokenizer.kind == ("characters" if kind == "characters" else "words")
+    lines = ["the cat sees a dog ."]
+    if kind == "characters":
+        assert perplexity(tmp_path / "again", lines) == pytest.approx(perplexity(tmp_path / "model", lines), rel=1e-5)

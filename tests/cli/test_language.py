@@ -152,7 +152,7 @@ def test_score_of_every_token(model: Path, tmp_path: Path) -> None:
     [
         (b"", [], "new.txt: the file is empty"),
         (b"\n\n", [], "there is no line of text in"),
-        (b"a\0b", [], "new.txt:1: a NUL byte at byte 2 of the line, so this is no text"),
+        (b"a\0b", [], "new.txt:1: a NUL byte at byte 2 of the line, so this is not text"),
         (
             b"\xff",
             [],

@@ -108,6 +108,23 @@ def test_resuming_where_nothing_is_begins(here: Path) -> None:
     assert "begins with new weights" in told.err
 
 
+@pytest.mark.parametrize("saved", [True, False])
+def test_ctrl_c_that_leaves_at_once_leaves_with_a_word(
+    here: Path, monkeypatch: pytest.MonkeyPatch, saved: bool
+) -> None:
+    """The second one, or one before there is anything to stop."""
+
+    def leave(*_: object) -> float:
+        raise KeyboardInterrupt
+
+    where = "TranslationTask.passes" if saved else "prepare"
+    monkeypatch.setattr(f"regard.tasks.translation.{where}", leave)
+    told = regard("train", "my.toml", "--out", "left", *SHORT)
+    word = "--resume goes on from the last checkpoint" if saved else "nothing was saved"
+    assert told.code == 130
+    assert told.err.endswith(f"left at once; {word}\n")
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_training_that_was_stopped_does_not_look_like_one_that_ended(
     here: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, code: int

@@ -109,7 +109,7 @@ def test_sampling_is_a_function_of_its_seed(trained: Trained) -> None:
 def test_what_else_is_translated_changes_nothing(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = b"eins zwei\nHaus\n\nrot und blau\n"
     together = translated(trained, "--scores", stdin=lines)
-    monkeypatch.setattr("regard.cli.translate.LINES_AT_ONCE", 2)
+    monkeypatch.setattr("regard.cli.lines.AT_ONCE", 2)
     in_pieces = translated(trained, "--scores", stdin=lines)
     assert [row[0] for row in in_pieces] == [row[0] for row in together]
 
@@ -148,7 +148,7 @@ def test_why_steps_are_not_captured_is_said_once(trained: Trained, monkeypatch: 
 
     monkeypatch.setattr(Session, "why_eager", on_cuda)
     penalized, stdin = ["--set", "decode.coverage_penalty=0.1"], b"eins\nzwei\n"
-    monkeypatch.setattr("regard.cli.translate.LINES_AT_ONCE", 1)
+    monkeypatch.setattr("regard.cli.lines.AT_ONCE", 1)
     said = "decoding steps are executed eagerly, not as captured CUDA graphs: "
     said += "the coverage penalty reads attention weights\n"
     assert regard("translate", trained.folder, *penalized, stdin=stdin).err == said

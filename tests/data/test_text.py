@@ -62,7 +62,7 @@ def test_empty_lines_may_be_dropped_and_still_part_documents() -> None:
     [
         (b"", "the file is empty"),
         (b"\n \n", "there is no line of text in {path}; name a file with text"),
-        (b"fine\nPK\0\3", "{path}:2: a NUL byte at byte 3 of the line, so this is no text; name a plain text file"),
+        (b"fine\nPK\0\3", "{path}:2: a NUL byte at byte 3 of the line, so this is not text; name a plain text file"),
         (b"fine\nbad \xff", "{path}:2: byte 0xff at byte 5 of the line: not valid UTF-8; save the text as UTF-8"),
     ],
 )
@@ -76,7 +76,7 @@ def test_what_is_no_text_is_refused_with_file_and_line(tmp_path: Path, content: 
 
 
 def test_lines_at_hand_are_checked_too() -> None:
-    with pytest.raises(DataError, match="line 2: a NUL character, so this is no text"):
+    with pytest.raises(DataError, match="line 2: a NUL character, so this is not text"):
         list(given_text(["a", "\0"]))
     with pytest.raises(DataError, match="there is no line of text in what was given; name a file with text"):
         list(given_text([""]))

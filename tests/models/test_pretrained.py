@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from regard import recipe
 from regard.errors import DataError, ModelError, UsageError
-from regard.models import build_language_model, build_model, start_from_vectors
+from regard.models import build_language_model, build_model
 from regard.models.generator import Generator
-from regard.models.pretrained import Coverage, embed_from, embedding_of
+from regard.models.pretrained import Coverage, embed_from, embedding_of, start_from_vectors
 from regard.recipe import PairVectors, RecurrentModel, TextVectors, TransformerModel, WindowModel
 from regard.tokens import TOKENIZERS, Tokenizer
 from regard.vectors import Vectors

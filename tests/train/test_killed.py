@@ -76,12 +76,13 @@ def test_asked_to_stop_it_saves_and_leaves(tmp_path: Path, number: signal.Signal
     assert '"reason": "interrupted"' in (tmp_path / "metrics.jsonl").read_text().splitlines()[-1]
 
 
-def test_the_second_ctrl_c_leaves_at_once_and_handlers_are_given_back() -> None:
+def test_the_second_ctrl_c_leaves_at_once_and_handlers_are_given_back(capfd: pytest.CaptureFixture[str]) -> None:
     before = signal.getsignal(signal.SIGINT)
     with asked_to_stop() as stop:
         assert not stop()
         signal.raise_signal(signal.SIGINT)
         assert stop()
+        assert capfd.readouterr().err == "stopping after this step; again to leave at once\n"
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before

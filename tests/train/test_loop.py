@@ -1,7 +1,10 @@
 """The loop: what it yields, when it ends, and that a run that was interrupted ends in the same bits."""
 
+import json
+import os
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from regard.checkpoint import ModelFolder, load_checkpoint, load_weights
 from regard.data.batches import CorpusPosition
 from regard.errors import ModelError, RecipeError, TrainingError, UsageError
 from regard.train import Averaged, Ended, Event, Saved, Started, Step, Validated, train
+from regard.train.metrics import MetricsFile
 from regard.train.ranks import Ranks
 
 EVERYTHING: dict[str, Any] = {
@@ -127,6 +131,39 @@ def test_a_run_killed_between_any_two_operations_on_the_disk_ends_in_the_same_bi
             load_weights(folder.path)
     assert kills > 3
     assert_same_bits(final(folder.path), uninterrupted)
+
+
+def recorded(folder: ModelFolder) -> list[tuple[str, int]]:
+    """What metrics.jsonl says happened once each, however often the run was killed."""
+    records = map(json.loads, folder.metrics.read_text().splitlines())
+    return [(each["event"], each["step"]) for each in records if each["event"] in ("saved", "noted", "validated")]
+
+
+@pytest.mark.usefixtures("written")
+def test_a_run_killed_between_any_two_operations_on_the_disk_records_the_same_events(tmp_path: Path) -> None:
+    def recording(folder: ModelFolder) -> None:
+        settings = {"steps": 6, "average": {"trigger": 1}, "validation": {"every": 2}, "optimizer": {"rate": 9.0}}
+        folder.path.mkdir(exist_ok=True)
+        metrics = MetricsFile(folder, every=1)
+        with closing(train(Classify(recipe_for(**settings)), folder)) as events:
+            for event in events:
+                os.getppid()  # an operation by itself, so that a kill may come between an event and its record
+                metrics(event)
+
+    whole, kills = ModelFolder(tmp_path / "whole"), 0
+    recording(whole)
+    assert [event for event, _ in recorded(whole)].count("noted") == 1
+    for number in range(200):
+        folder = ModelFolder(tmp_path / str(number))
+        try:
+            with failing_at(number, Killed, also=("getppid",)):
+                recording(folder)
+            break
+        except Killed:
+            kills += 1
+        recording(folder)
+        assert recorded(folder) == recorded(whole), number
+    assert kills > 20
 
 
 @pytest.mark.usefixtures("written")

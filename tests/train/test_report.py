@@ -1,7 +1,9 @@
 """What a person sees of a run."""
 
 import io
+import re
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,8 @@ from rich.console import Console
 from train_tasks import recipe_for
 
 from regard.train import Averaged, Ended, Event, Saved, Started, Step, Validated, WentBack
-from regard.train.report import BarReport, LineReport, TensorBoardReport, duration, in_a_line, reporting
+from regard.train.durations import duration
+from regard.train.report import BarReport, LineReport, TensorBoardReport, in_a_line, reporting
 from regard.train.throughput import share_done
 
 PATH = Path("runs/mine")
@@ -28,9 +31,9 @@ RUN: list[Event] = [
 ]
 
 
-def lines_of(report: type[LineReport] | type[BarReport], *, terminal: bool) -> list[str]:
+def lines_of(report: type[LineReport] | type[BarReport], *, terminal: bool, width: int = 100) -> list[str]:
     out = io.StringIO()
-    console = Console(file=out, force_terminal=terminal, width=100, color_system=None, highlight=False)
+    console = Console(file=out, force_terminal=terminal, width=width, color_system=None, highlight=False)
     reporter = report(recipe_for(steps=8, log_every=2).train, console)
     with reporter if isinstance(reporter, BarReport) else nullcontext(reporter) as tell:
         for event in RUN:
@@ -48,11 +51,47 @@ def test_lines_say_everything_once() -> None:
     ]
 
 
-def test_the_bar_shows_loss_rate_speed_and_time_left() -> None:
+def test_the_bar_shows_loss_rate_speed_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.train.report.SHOWN_APART", 0.0)
     shown = "\n".join(lines_of(BarReport, terminal=True))
-    assert "step 4: loss 2.0000, rate 1.00e-03, 5 tokens/s, 40 s left" in shown
-    assert " 50%" in shown
+    assert "step 4: loss 2.0000, rate 1.00e-03, 5 tokens/s " in shown
+    assert re.search("━ +50% (40|39) s left", shown)
     assert "training ended after 42 s: train.steps = 4 are done" in shown
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+def test_bar_percent_and_time_left_fit_whatever_the_width(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    """The rate is left out first, then the speed, then the loss."""
+    monkeypatch.setattr("regard.train.report.SHOWN_APART", 0.0)
+    monkeypatch.setitem(globals(), "RUN", [RUN[0], *(replace(step(n), step=10_000 + n) for n in (1, 2))])
+    lines = [re.sub("\x1b[^A-Za-z]*[A-Za-z]", "", line) for line in lines_of(BarReport, terminal=True, width=width)]
+    shown = [line for line in lines if "step 10002" in line][-1]
+    assert re.search("━+ 100% 0 s left *$", shown)
+    assert len(shown.rstrip()) <= width
+    assert ("rate" in shown, "tokens/s" in shown, "loss 2.0000" in shown) == (width > 80, width > 60, width > 40)
+
+
+def test_numbers_beside_the_bar_are_renewed_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many steps the recipe logs at a time."""
+    now = 100.0
+    monkeypatch.setattr("regard.train.report.time.monotonic", lambda: now)
+    report = BarReport(recipe_for(steps=800, log_every=1000).train, Console(file=io.StringIO()))
+    said = []
+    for number in range(1, 5):
+        report(step(number))
+        said.append(report.bar.tasks[0].description.partition(":")[0])
+        now += 0.3
+    assert said == ["step 1", "step 1", "step 3", "step 3"]
+
+
+def test_lines_come_each_minute_where_steps_are_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, out = 100.0, io.StringIO()
+    monkeypatch.setattr("regard.train.report.time.monotonic", lambda: now)
+    report = LineReport(recipe_for(steps=800, log_every=1000).train, Console(file=out, width=100))
+    for number in range(1, 5):
+        now += 40.0
+        report(step(number))
+    assert [line.partition(":")[0] for line in out.getvalue().splitlines()] == ["step 2", "step 4"]
 
 
 @pytest.mark.parametrize(

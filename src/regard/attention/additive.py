@@ -4,6 +4,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -41,7 +42,8 @@ def _by_kernel(
     energy: Float[Tensor, " D"],
 ) -> Float[Tensor, "... Q K"]:
     """Applies a kernel for 3-dimensional float32 tensors to tensors of any leading shape and dtype."""
-    leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])  # type: ignore[no-untyped-call]
+    # Not torch.broadcast_shapes, which imports half a second of symbolic algebra.
+    leading = np.broadcast_shapes(query.shape[:-2], key.shape[:-2])
     rows = [each.expand(*leading, -1, -1).reshape(prod(leading), *each.shape[-2:]).float() for each in (query, key)]
     scores = energies(rows[0], rows[1], energy.float())
     return scores.view(*leading, *scores.shape[1:]).to(query.dtype)

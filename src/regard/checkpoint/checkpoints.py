@@ -141,9 +141,10 @@ def _write(folder: ModelFolder, kind: str, step: int, files: dict[str, bytes]) -
 
 def cannot_write(folder: ModelFolder, what: str, error: OSError) -> TrainingError:
     """The error for a failed write, such as on a full disk."""
+    intact = "Earlier checkpoints are intact; make" if folder.names() else "Make"
     return TrainingError(
         f"{folder.path}: {what} could not be written: {reason(error)}. "
-        "Earlier checkpoints are intact; make room on this disk, then go on with --resume"
+        f"{intact} room on this disk, then go on with --resume"
     )
 
 

@@ -16,7 +16,8 @@
     bad-batches/step-117.json        the input of a step whose loss was not finite
 
 `current` and `chosen` are small text files, replaced atomically once the files they name are on disk.
-Other names starting with a dot are temporary and may be deleted while no training runs.
+Names in `checkpoints` that start with `.unfinished-` or `.going-` are temporary and may be deleted while no training
+runs.
 """
 
 import os
@@ -45,6 +46,7 @@ LOCK, OWNER = ".lock", ".owner"
 
 # The suffix distinguishes checkpoints of the same step, which a run that rolled back can reach twice.
 CHECKPOINT = re.compile(r"(step|average)-(\d{8,})(?:\.(\d+))?")
+LEFT_OVER = re.compile(rf"\.(unfinished|going)-{CHECKPOINT.pattern}")
 CHOSEN_WEIGHTS = re.compile(r"((?:step|average)-\d{8,}(?:\.\d+)?)/(model|average)\.safetensors")
 
 
@@ -219,11 +221,11 @@ class ModelFolder:
                 path.rmdir()
 
     def sweep(self) -> None:
-        """Deletes the temporary files of a killed run."""
+        """Deletes the temporary files of a killed run, and nothing else: file managers and network file systems have
+        hidden files of their own."""
         if self.checkpoints.is_dir():
-            for name in os.listdir(self.checkpoints):
-                if name.startswith("."):
-                    shutil.rmtree(self.checkpoints / name)
+            for name in filter(LEFT_OVER.fullmatch, os.listdir(self.checkpoints)):
+                shutil.rmtree(self.checkpoints / name)
 
     def remove(self, name: str) -> None:
         """Deletes a checkpoint; renames it first, so that no reader finds half of one."""

@@ -42,7 +42,7 @@ def align(
 
       regard align runs/de-en test.de test.en --reverse runs/en-de > test.links
     """
-    from regard.cli.corpus import pieces_of
+    from regard.cli.corpus import pieces_of, warn_if_swapped
     from regard.cli.evaluate import check_pairs
     from regard.inspect import Links, pharaoh, read_gold, symmetrize
     from regard.inspect import reverse as turned
@@ -56,7 +56,9 @@ def align(
     forward = load_translator(model, device=device, changes=settings or []).into(to)
     backward = load_translator(reverse, device=device) if reverse is not None else None
     found: list[Links] = []
-    for pairs in pieces_of(files):
+    for number, pairs in enumerate(pieces_of(files)):
+        if not number:
+            warn_if_swapped(forward, pairs)
         sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
         links = forward.align(sources, targets, layer=layer, head=head, threshold=threshold, units=counted_by)
         if backward is not None:

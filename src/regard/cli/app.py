@@ -12,7 +12,9 @@ import typer
 
 from regard.cli.commands import OPTIONS, Commands
 from regard.cli.renamed import refuse_renamed
-from regard.errors import RegardError, RegardWarning
+from regard.cli.streams import standard_streams
+from regard.errors import RegardError, RegardWarning, with_short_paths
+from regard.loops import when_compiling
 
 app = typer.Typer(
     cls=Commands,
@@ -68,11 +70,13 @@ def main() -> None:
         arguments.remove("--debug")
     try:
         refuse_renamed(arguments)
-        with _warnings_in_words():
+        if sys.stderr is not None and sys.stderr.isatty():
+            when_compiling(lambda: print("compiling loops, which is done once …", file=sys.stderr, flush=True))
+        with standard_streams(), _warnings_in_words():
             app(arguments, prog_name="regard")
     except RegardError as error:
         if debug:
             traceback.print_exc()
         else:
-            print(f"regard: {error}", file=sys.stderr)
+            print(with_short_paths(f"regard: {error}"), file=sys.stderr)
         sys.exit(2)

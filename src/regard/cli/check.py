@@ -42,6 +42,7 @@ def check(
       regard check my.toml --set data.longest=100
     """
     from regard.cli.corpus import corpus_of
+    from regard.errors import with_short_paths
     from regard.recipe import TASKS
     from regard.registry import locate
 
@@ -50,5 +51,5 @@ def check(
     refused = {finding.line() for finding in report.refused}
     for line in report.lines():
         if line not in refused:  # those are the message of the error
-            typer.echo(line)
+            typer.echo(with_short_paths(line))
     report.raise_if_refused()

@@ -6,11 +6,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from regard.errors import DataError, EncodingError, UsageError, one_of
 
 if TYPE_CHECKING:
     from regard.data import Pair
     from regard.recipe import AnyRecipe, HeldOut, Recipe, TranslationCorpus
+    from regard.tasks.translator import Translator
 
 PAIRS_AT_ONCE = 1000
 """Pairs that are worked on together: many enough to sort by length, few enough for memory and to see progress."""
@@ -32,6 +35,11 @@ def corpus_of(
         return read_recipe(named[0], [*files, *changes], kind=AnyRecipe)
     others_first = sorted(TASKS, key=lambda name: TASKS.entry(name).package == OWN)
     task = next((name for name in others_first if TASKS[name].takes(named)), None)
+    if task is None and any(name.removesuffix(".gz").endswith(".csv") for name in named):
+        raise UsageError(
+            f"{', '.join(named)}: comma-separated values are not read, because commas stand in text too; save the file "
+            "with tabs between the columns and a name that ends in .tsv"
+        )
     if task is None:
         raise UsageError(f"{', '.join(named)}: no task reads such files; name a recipe that says what they are")
     return parse_corpus(TASKS[task].corpus, {"data": {"train": list(named), **held_out}}, changes)
@@ -88,10 +96,18 @@ def pieces_of(named: Sequence[str | Path]) -> "Iterator[list[Pair]]":
             yield piece
 
 
+def warn_if_swapped(translator: "Translator", pairs: "list[Pair]") -> None:
+    """Says so, on standard error, if files seem to have been given in the wrong order."""
+    from regard.tasks.swapped_files import swapped
+
+    if told := swapped(translator, pairs):
+        typer.echo(told, err=True)
+
+
 @contextmanager
 def read_as_it_is() -> Iterator[None]:
     """Where a command has no setting for lines of invalid UTF-8, the advice is another one than for a recipe."""
     try:
         yield
     except EncodingError as error:
-        raise EncodingError(error.where, CONVERT) from None
+        raise EncodingError(error.where, error.advice) from None

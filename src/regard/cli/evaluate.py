@@ -19,7 +19,7 @@ from regard.cli.arguments import (
     To,
     refuse_less_than_one,
 )
-from regard.cli.corpus import part_of
+from regard.cli.corpus import part_of, warn_if_swapped
 from regard.cli.eager_notice import told_if_eager
 from regard.cli.json_files import write_json
 from regard.cli.translate import one_line
@@ -102,6 +102,8 @@ def evaluate(
     translator = load_translator(*folders, device=device, changes=[*changes, *judged_by, *(settings or [])])
     translator.into(to)  # refuses a tag that it does not know
     pairs = tagged(held_out(translator, part, data or []), to, bool(data))
+    if data:
+        warn_if_swapped(translator, pairs)
     if not any(pair.links for pair in pairs):  # with which the attention is compared
         translator.only_writing()
     others = None if against is None else outputs_of(against, pairs, device, changes)

@@ -7,8 +7,11 @@ from typing import Annotated
 import typer
 
 from regard.cli.arguments import DecodingChanges, Device, ModelFolder, Seed, refuse_less_than_one
-from regard.cli.translate import read_lines
+from regard.cli.lines import read_lines
+from regard.cli.loading import loading
 from regard.errors import RecipeError, UsageError
+
+PROMPT = "the text to go on from; Ctrl-D ends it"
 
 ALLOWED = {
     "temperature": "give 0, which takes the likeliest token, or a finite number above it",
@@ -49,7 +52,6 @@ def generate(
       regard generate runs/lstm --top-p 0.9 --prompt - < beginning.txt
     """
     from regard.recipe import change_section
-    from regard.tasks import load_writer
 
     refuse_less_than_one({"--samples": samples, "--tokens": tokens})
     changes: dict[str, float | str | None] = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
@@ -57,9 +59,12 @@ def generate(
         changes |= {"temperature": None, "method": "greedy"}
     given = {name: value for name, value in changes.items() if value is not None}
     _refuse_impossible(given)
-    writer = load_writer(model, device=device, changes=settings or [])
+    with loading():
+        from regard.tasks import load_writer
+
+        writer = load_writer(model, device=device, changes=settings or [])
     decoding = change_section(writer.recipe.decode, given)
-    text = "\n".join(read_lines(sys.stdin.buffer)) if prompt == "-" else prompt
+    text = "\n".join(read_lines(PROMPT)) if prompt == "-" else prompt
     if unknown := writer.prompt(text).unknown:
         named = ", ".join(map(repr, dict.fromkeys(unknown)))
         typer.echo(f"the model does not know {named}, and reads an unknown word there", err=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.arguments import DecodingChanges, Device, JsonFile, ModelFolder, PairsOrSplit, PerToken, Split, To
-from regard.cli.corpus import part_of
+from regard.cli.corpus import part_of, warn_if_swapped
 from regard.cli.json_files import write_json
 from regard.cli.progress import progress_of
 from regard.errors import UsageError, one_of
@@ -70,7 +70,9 @@ def score_pairs(
     translator = load_translator(model, device=device, changes=settings or [])
     translator.into(to)  # refuses a tag that it does not know
     count, total, rows = 0, 0.0, list[dict[str, object]]()
-    for pairs in pieces_of(files) if files else [held_out(translator, part, [])]:
+    for number, pairs in enumerate(pieces_of(files) if files else [held_out(translator, part, [])]):
+        if files and not number:
+            warn_if_swapped(translator, pairs)
         for row in scored(translator, tagged(pairs, to, bool(files))):
             typer.echo("\t".join(columns_of(row, per_token)))
             count += len(row.tokens)

@@ -1,6 +1,7 @@
 """`regard train`: one recipe, one run."""
 
 from pathlib import Path
+from signal import SIGINT
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -37,9 +38,16 @@ def train(
     folder = out or Path("runs") / Path(recipe).stem
     check_resumes(folder, resume)
     chosen = recipe_with_data(recipe, settings or [])
+    from regard.checkpoint import ModelFolder
     from regard.train import run
 
-    leave_if_stopped(run(chosen, folder, resume=resume))
+    try:
+        leave_if_stopped(run(chosen, folder, resume=resume))
+    except KeyboardInterrupt:
+        # Before there was anything to save, or for the second time.
+        saved = "--resume goes on from the last checkpoint" if ModelFolder(folder).names() else "nothing was saved"
+        typer.echo(f"left at once; {saved}", err=True)
+        raise typer.Exit(128 + SIGINT) from None
 
 
 def leave_if_stopped(ended: "Ended") -> None:

@@ -1,10 +1,9 @@
-"""`regard translate`: standard input to standard output, line for line."""
+"""`regard translate`: files or standard input to standard output, line for line."""
 
 import sys
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,19 +16,25 @@ from regard.cli.arguments import (
     To,
     refuse_less_than_one,
 )
-from regard.cli.corpus import CONVERT
 from regard.cli.eager_notice import told_if_eager
-from regard.errors import DataError, UsageError
+from regard.cli.lines import Line, pieces_of_lines
+from regard.cli.loading import loading
+from regard.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.tasks import Translation, Translator
     from regard.tasks.glossary import GlossaryUse
+    from regard.tasks.markup import MarkedTexts
     from regard.tasks.rescoring import Rescoring
 
-LINES_AT_ONCE = 1000
-"""Lines that are translated together: many enough to sort by length, few enough to see progress."""
+PROMPT = "one sentence a line; Ctrl-D ends"
 
-
+Files = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="FILES", help="Text, a sentence a line; may end in .gz. (default: standard input)", show_default=False
+    ),
+]
 NBest = Annotated[
     int | None,
     typer.Option(
@@ -58,6 +63,7 @@ Markup = Annotated[
 
 def translate(
     model: ModelFolder,
+    files: Files = None,
     beam: Beam = None,
     n_best: NBest = None,
     alignments: Alignments = False,
@@ -72,14 +78,15 @@ def translate(
     to: To = None,
     device: Device = "auto",
 ) -> None:
-    """Translate standard input to standard output, line for line.
+    """Translate files or standard input to standard output, line for line.
 
+    A line that no other follows for a moment is answered at once, so programs and people can wait for their answers.
     Columns are separated by tabs: with --n-best the number of the input line from 0, then the text, then the score
     (--scores), then the alignment (--alignments). An empty line stays empty; a line end inside an output is a space.
 
     [bold]Examples[/bold]
 
-      regard translate runs/mine < new.de > new.en
+      regard translate runs/mine new.de > new.en
 
       echo "3. März 2021" | regard translate runs/dates --beam 5 --n-best 3 --scores
 
@@ -99,43 +106,60 @@ def translate(
 
       regard translate runs/many --to fr < new.en > new.fr
     """
-    from regard.tasks import load_translator
-
     refuse_less_than_one({"--beam": beam, "--n-best": n_best})
     _refuse_contradictions(markup, alignments, rescore, weight)
-    terms = _terms(glossary, ignore_case)
-    translator = load_translator(model, *ensemble or [], device=device, changes=settings or []).into(to)
+    with loading():
+        from regard.tasks import load_translator
+
+        terms = _terms(glossary, ignore_case)
+        translator = load_translator(model, *ensemble or [], device=device, changes=settings or []).into(to)
     if not (alignments or markup):  # which look at the attention
         translator.only_writing()
     rescoring = None if rescore is None else _rescoring(translator, rescore, weight, n_best, device, to)
     with told_if_eager(translator, terms=terms is not None):
-        for piece in _pieces():
-            texts = [line for _, line in piece if line.strip()]
-            found = _translated(translator, texts, markup, terms, rescoring, beam, n_best)
+        number = texts_before = 0
+        for piece in pieces_of_lines(files or [], PROMPT):
+            piece, refusal = _up_to_too_long(translator, piece)
+            lines = [line for line in piece if not line.is_blank]
+            # What is drawn at random goes by the number of a text, wherever its piece begins.
+            numbered = translator.counting_from(texts_before)
+            found = _translated(numbered, [line.text for line in lines], markup, terms, rescoring, beam, n_best)
+            texts_before += len(lines)
             answers = _answers(translator, found, scores, alignments)
-            for number, line in piece:
-                for columns in next(answers) if line.strip() else [[""] * (1 + scores + alignments)]:
+            for line in piece:
+                for columns in [[""] * (1 + scores + alignments)] if line.is_blank else next(answers):
                     print("\t".join([str(number), *columns] if n_best is not None else columns))
+                number += 1
             sys.stdout.flush()
+            if refusal is not None:
+                raise refusal
     if terms is not None:
         typer.echo(terms.line(), err=True)
 
 
-def _pieces() -> Iterator[list[tuple[int, str]]]:
-    """Lines of standard input that are translated together, with their numbers from 0."""
-    # A person at a terminal wants each line answered; a file is faster in large pieces.
-    at_once = 1 if sys.stdin.isatty() else LINES_AT_ONCE
-    lines = enumerate(read_lines(sys.stdin.buffer))
-    while piece := list(islice(lines, at_once)):
-        yield piece
+def _up_to_too_long(translator: "Translator", lines: list[Line]) -> tuple[list[Line], UsageError | None]:
+    """The lines before one that would take hours, or more memory than there is, as no sentence does; and what to say
+    of that one, if there is one."""
+    most = translator.most_tokens
+    for place, line in enumerate(lines):
+        # A character has at most four bytes, and no tokenizer makes more tokens than there are bytes.
+        if len(line.text) * 4 > most and (count := translator.count_tokens(line.text)) > most:
+            return lines[:place], UsageError(
+                f"{line.place}: {count:,} tokens, but at most {most:,} are translated at a time; this model was "
+                f"trained on texts of at most {translator.recipe.data.longest:,} (data.longest): put each sentence on "
+                "a line of its own"
+            )
+    return lines, None
 
 
 def _terms(glossary: Path | None, ignore_case: bool) -> "GlossaryUse | None":
-    from regard.tasks.glossary import Glossary, GlossaryUse
-
     if ignore_case and glossary is None:
         raise UsageError("--ignore-case needs --glossary FILE")
-    return None if glossary is None else GlossaryUse(Glossary.read(glossary, ignore_case=ignore_case))
+    if glossary is None:
+        return None
+    from regard.tasks.glossary import Glossary, GlossaryUse
+
+    return GlossaryUse(Glossary.read(glossary, ignore_case=ignore_case))
 
 
 def _translated(
@@ -148,9 +172,7 @@ def _translated(
     n_best: int | None,
 ) -> "list[Translation]":
     """The translations of texts, with all that was wished for."""
-    from regard.tasks.markup import MarkedTexts
-
-    marked = MarkedTexts(texts) if markup else None
+    marked = _marked(texts) if markup else None
     plain = texts if marked is None else marked.plain
     forced = None if terms is None else [[entry.target for entry in terms.find(text)] for text in plain]
     found = translator.translate(plain, beam=beam, n_best=n_best, terms=forced)
@@ -158,20 +180,10 @@ def _translated(
     return found if marked is None else marked.restored(found)
 
 
-def read_lines(stream: BinaryIO) -> Iterator[str]:
-    """The lines of standard input, without their ends; only a line feed ends a line."""
-    for number, line in enumerate(stream, start=1):
-        if (place := line.find(b"\0")) >= 0:
-            raise DataError(
-                f"standard input, line {number}: contains a NUL byte (byte {place + 1}), so this is not a text file; "
-                f"{CONVERT} (is it UTF-16?)"
-            )
-        try:
-            yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"standard input, line {number}: not valid UTF-8 (byte {error.start + 1} of the line); {CONVERT}"
-            ) from None
+def _marked(texts: list[str]) -> "MarkedTexts":
+    from regard.tasks.markup import MarkedTexts
+
+    return MarkedTexts(texts)
 
 
 def one_line(text: str) -> str:

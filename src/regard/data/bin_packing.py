@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from regard.data.fill_rows import Indices
 from regard.data.packing import PackedRows
+from regard.loops import njit
 
 WIDTH = 128
 """Least tokens of a row; rows for longer sequences are twice as wide, and so on."""

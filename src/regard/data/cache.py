@@ -20,9 +20,9 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from regard.disk import open_file, parse_json
+from regard.loops import njit
 from regard.tokens.rows import Rows
 
 _FLUSH_EVERY = 1 << 16

@@ -7,16 +7,18 @@ bytes a pair while it is read, and for about fifty while it is looked for duplic
 import re
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 
-from regard.data.corpora import SAVE_AS_UTF8, FileExamples, load_corpus, place, records
+from regard.data.corpora import OTHERWISE, FileExamples, load_corpus, place, records
 from regard.data.examples import Corpora, Examples
+from regard.data.faults import Languages, PairFaults
 from regard.data.generated import Generated
 from regard.data.pair_files import Record
 from regard.data.report import Finding, Report, outcome_of
@@ -31,13 +33,15 @@ PLACES = 3
 """Places that a finding names."""
 
 _ADVICE = {
-    "invalid": SAVE_AS_UTF8,
     "empty": 'fill or remove these lines on both sides, or set data.empty to "drop"',
     "control": 'remove these characters, or set data.control to "keep" or "drop"',
     "duplicates": 'remove the repeated pairs, or set data.duplicates to "keep" or "drop"',
     "overlap": 'remove these pairs from the training text, or set data.overlap to "keep" or "drop"',
     "over_long": 'raise data.longest, or set data.over_long to "drop" or "cut"',
 }
+
+_DECIDED = ("invalid", "empty", "identical", "control", "duplicates", "overlap")
+"""Kinds of pairs of which a setting of the same name says what becomes of them."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +69,14 @@ def check_corpora(corpora: Corpora, data: Data, tokens: Tokens | None = None) ->
     named = {"train": corpora.train, "dev": corpora.dev, "test": corpora.test}
     parts = [_Part(name, examples, data, sides) for name, examples in named.items() if examples != ()]
     train, *others = parts
-    for part in parts:
-        part.read()
+    for before, part in enumerate([*others, train]):
+        part.read(others[:before])
     train.find_duplicates()
     for other in others:
         train.find_overlap(other)
     findings = tuple(finding for part in parts for finding in part.findings()) + _unspaced(corpora.train, tokens)
-    return Checked(Report({part.name: part.holds() for part in parts}, findings), train.dropped)
+    read = {part.name: part.holds() for part in parts if part.is_readable}
+    return Checked(Report(read, findings), train.dropped)
 
 
 def _unspaced(train: Examples, tokens: Tokens) -> tuple[Finding, ...]:
@@ -113,10 +118,16 @@ class _Part:
         self._empty, self._dropped = bytearray(), bytearray()
         self._characters = [0, 0]
         self._unreadable = ""
+        self._faults: dict[str, PairFaults] = {}
 
     @property
     def dropped(self) -> npt.NDArray[np.bool_]:
         return np.frombuffer(self._dropped, dtype=np.bool_)
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether any pair of it could be read."""
+        return not self._unreadable or bool(self._pairs)
 
     def holds(self) -> str:
         """How much is in this part."""
@@ -125,13 +136,27 @@ class _Part:
         characters = f"{source:,} source and {counted(target, 'target character')}"
         return f"{counted(len(self._pairs), 'pair')}{files}, {characters}"
 
-    def read(self) -> None:
-        """Looks at each pair by itself."""
+    def read(self, others: Sequence["_Part"]) -> None:
+        """Looks at each pair by itself. Languages are compared with those of the first other part that tells them."""
         try:
             for record in records(self._examples):
                 self._look(record)
+                if self._files:
+                    self._look_for_faults(record, others)
         except DataError as error:
             self._unreadable = str(error)
+
+    def languages(self, tag: str) -> Languages | None:
+        """Those of the pairs with a tag, if it has enough of them."""
+        return self._faults[tag].languages() if tag in self._faults else None
+
+    def _look_for_faults(self, record: Record, others: Sequence["_Part"]) -> None:
+        if record.tag not in self._faults:
+            known = ((other.name, other.languages(record.tag)) for other in others)
+            reference = next(((name, found) for name, found in known if found), None)
+            at = partial(place, self._examples)
+            self._faults[record.tag] = PairFaults(record.line, at, reference)
+        self._faults[record.tag].add(record.source.strip(), record.target.strip())
 
     def find_duplicates(self) -> None:
         """Finds pairs that occurred before."""
@@ -152,6 +177,8 @@ class _Part:
         if self._unreadable:
             yield Finding("unreadable", self.name, 0, self._unreadable, "refused")
         yield from self._found("invalid", "lines of invalid UTF-8")
+        for faults in self._faults.values():
+            yield from faults.findings(self.name, outcome_of(self._remedy("identical")), self._setting("identical"))
         yield from self._found("empty", "pairs with an empty side")
         yield from self._found("control", "pairs with control characters")
         if (count := self._counts["over_long"]) and self.name == "train":
@@ -178,6 +205,8 @@ class _Part:
         self._sources.append(hash(source))
         self._empty.append(not source or not target)
         self._dropped.append(False)
+        if source == target and source and self._remedy("identical") == "drop":
+            self._dropped[line - 1] = True
         if record.invalid:
             self._note("invalid", line, record.invalid)
         if not source or not target:
@@ -207,7 +236,7 @@ class _Part:
     def _remedy(self, kind: str) -> str:
         """What the settings do about it. What a model is judged on stays whole, except for lines that are no text."""
         name = kind.split()[0]
-        if name not in _ADVICE or name == "over_long" or (self.name != "train" and name != "invalid"):
+        if name not in _DECIDED or (self.name != "train" and name != "invalid"):
             return "keep"
         return str(getattr(self._data, name))
 
@@ -215,8 +244,14 @@ class _Part:
         if count := self._counts[kind]:
             name, places = kind.split()[0], tuple(self._places[kind])
             outcome = outcome_of(self._remedy(kind))
-            setting = f"data.{name}" if self.name == "train" or name == "invalid" else ""
-            yield Finding(kind, self.name, count, what, outcome, setting, places, _ADVICE[name])
+            advice = _ADVICE.get(name, "")
+            if name == "invalid" and isinstance(self._examples, FileExamples):
+                advice = f"{self._examples.conversion(places)}, or {OTHERWISE}"
+            yield Finding(kind, self.name, count, what, outcome, self._setting(name), places, advice)
+
+    def _setting(self, name: str) -> str:
+        """The setting that decides what becomes of such pairs here."""
+        return f"data.{name}" if self.name == "train" or name == "invalid" else ""
 
 
 def _units(side: TokenizerSettings) -> str:

@@ -1,16 +1,18 @@
 """The three parts of a corpus that a recipe names: from files, or built in."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from regard.data.combined_files import DividedFiles, RecordFiles, TaggedFiles
 from regard.data.examples import Corpora, Examples, Pair, Split
 from regard.data.pair_files import PairFiles, Record
+from regard.disk import to_utf8
 from regard.errors import EncodingError
 from regard.recipe import Data, names
 
 Loader = Callable[[Data, int], Corpora]
 
-SAVE_AS_UTF8 = 'save the text as UTF-8, or set data.invalid to "replace" or "drop"'
+OTHERWISE = 'set data.invalid to "replace" or "drop"'
+"""What a recipe may say of lines that are not UTF-8."""
 
 
 class FileExamples:
@@ -23,9 +25,14 @@ class FileExamples:
     def __iter__(self) -> Iterator[Pair]:
         for record in self.files:
             if record.invalid and self._invalid == "refuse":
-                raise EncodingError(record.invalid, SAVE_AS_UTF8)
+                raise EncodingError(record.invalid, self.conversion([record.invalid]), OTHERWISE)
             if not record.invalid or self._invalid == "replace":
                 yield Pair(record.source, record.target, tag=record.tag)
+
+    def conversion(self, problems: Sequence[str]) -> str:
+        """What to do about files that are not UTF-8, of which these lines were named."""
+        files = {file.path for file in self.files.files if any(each.startswith(f"{file.path}:") for each in problems)}
+        return "; ".join(dict.fromkeys(map(to_utf8, sorted(files))))
 
 
 def records(examples: Examples) -> Iterator[Record]:

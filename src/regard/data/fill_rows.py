@@ -6,7 +6,8 @@ sequences of each row end in it. Whatever a batch has for each token is one of s
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from regard.loops import njit
 
 Indices = npt.NDArray[np.int64]
 

@@ -10,9 +10,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from regard.data.alignment import unequal_lines
+from regard.data.shifts import unequal_lines
 from regard.disk import Lines, decoded
-from regard.errors import DataError, one_of
+from regard.errors import DataError, counted, one_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +75,36 @@ class PairFiles:
 
     def _tab_separated(self) -> Iterator[Record]:
         (file,) = self.files
+        chosen = self._columns()
         for number, line in enumerate(file, start=1):
             text, problem = decoded(line, file.path, number)
             columns = text.split("\t")
-            if len(columns) != 2:
+            if chosen and len(columns) < max(chosen):
+                has = counted(len(columns), "column")
                 raise DataError(
-                    f"{file.path}:{number}: {len(columns)} column{'s' * (len(columns) > 1)} instead of 2; "
-                    "a line is the source, one tab character and the target"
+                    f"{file.path}:{number}: {has}, but data.source_field or data.target_field names column "
+                    f"{max(chosen)}; give each line as many columns, or name another one"
                 )
-            yield Record(number, columns[0], columns[1], problem)
+            if not chosen and len(columns) != 2:
+                raise DataError(
+                    f"{file.path}:{number}: {counted(len(columns), 'column')} instead of 2; "
+                    "a line is the source, one tab character and the target, or data.source_field and "
+                    'data.target_field name the columns, such as "1" and "3"'
+                )
+            source, target = chosen or (1, 2)
+            yield Record(number, columns[source - 1], columns[target - 1], problem)
+
+    def _columns(self) -> tuple[int, int] | None:
+        """The columns of a .tsv that are named; None if none is."""
+        fields = {"data.source_field": self.source_field, "data.target_field": self.target_field}
+        if list(fields.values()) == ["source", "target"]:
+            return None
+        for setting, field in fields.items():
+            if not field.isdecimal() or int(field) < 1:
+                raise DataError(
+                    f'{self.paths[0]}: {setting} = {field!r} is not a column; give its number, from 1 on, such as "1"'
+                )
+        return int(self.source_field), int(self.target_field)
 
     def _json_lines(self) -> Iterator[Record]:
         (file,) = self.files
@@ -105,12 +126,24 @@ class PairFiles:
     def _string(self, record: Any, name: str, setting: str, where: str) -> str:
         if not isinstance(record, dict):
             raise DataError(f"{where}: a JSON {type(record).__name__} instead of an object such as {{{name!r}: …}}")
-        if name not in record:
-            there = one_of(record, name, most=4) or "none"
+        fields = _fields(record)
+        if name not in fields:
+            there = one_of(fields, name, most=4) or "none"
             raise DataError(f"{where}: no field {name!r}; there are {there}; set {setting} to the right one")
-        if not isinstance(record[name], str):
-            raise DataError(f"{where}: field {name!r} is {_short(record[name])} and not a string; put quotes around it")
-        return str(record[name])
+        if not isinstance(fields[name], str):
+            raise DataError(f"{where}: field {name!r} is {_short(fields[name])} and not a string; put quotes around it")
+        if "\0" in fields[name]:
+            raise DataError(f"{where}: a NUL character in field {name!r}, so this is not text; remove it")
+        return str(fields[name])
+
+
+def _fields(record: dict[str, Any], prefix: str = "", depth: int = 4) -> dict[str, Any]:
+    """The fields of a record by their names; of one that holds others, those, with its name and a dot before theirs."""
+    found: dict[str, Any] = {}
+    for name, value in record.items():
+        is_nested = isinstance(value, dict) and value and depth
+        found |= _fields(value, f"{prefix}{name}.", depth - 1) if is_nested else {f"{prefix}{name}": value}
+    return found
 
 
 def _surrogates(text: str) -> str:

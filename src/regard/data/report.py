@@ -32,6 +32,8 @@ class Finding:
     """The first few, each with file and line."""
     advice: str = ""
     """What to do, if it is refused."""
+    remedy: str = ""
+    """What to do, whatever the outcome."""
 
     def line(self) -> str:
         what = self.what.replace("s ", " ", 1) if self.count == 1 else self.what
@@ -40,9 +42,11 @@ class Finding:
         if self.count or self.outcome != "refused":  # what cannot be read at all speaks for itself
             parts[0] += f": {self.outcome}{f' ({self.setting})' if self.setting else ''}"
         if self.places:
-            parts.append(f"{'first ' if self.count > 1 else ''}{'; '.join(self.places)}")
+            parts.append(f"{'first ' if self.count > 1 and not self.remedy else ''}{'; '.join(self.places)}")
         if self.outcome == "refused" and self.advice:
             parts.append(self.advice)
+        if self.remedy:
+            parts.append(self.remedy)
         return "; ".join(parts)
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from regard.data.corpora import SAVE_AS_UTF8
+from regard.data.corpora import OTHERWISE
 from regard.data.examples import Split
 from regard.data.report import Finding, Report, outcome_of
 from regard.data.topics import topics_text
 from regard.data.unspaced import find_unspaced
-from regard.disk import Lines, decoded
+from regard.disk import Lines, decoded, to_utf8
 from regard.errors import DataError, EncodingError, counted
 from regard.recipe import LanguageData
 from regard.recipe.names import TEXT_CORPORA
@@ -84,7 +84,7 @@ class Text:
     def _at_hand(self) -> Iterator[tuple[str, str]]:
         for number, line in enumerate(self.given or (), start=1):
             if "\0" in line:
-                raise DataError(f"line {number}: a NUL character, so this is no text")
+                raise DataError(f"line {number}: a NUL character, so this is not text")
             yield line, f"line {number}"
 
     def from_topics(self) -> Iterator[tuple[str, str]]:
@@ -95,14 +95,9 @@ class Text:
         """Every line of the files, and where it stands."""
         for file in self.files:
             for number, raw in enumerate(file, start=1):
-                if (place := raw.find(b"\0")) >= 0:
-                    raise DataError(
-                        f"{file.path}:{number}: a NUL byte at byte {place + 1} of the line, so this is no text; name a "
-                        "plain text file, packed by gzip or not (convert UTF-16 to UTF-8 first)"
-                    )
                 line, problem = decoded(raw, file.path, number)
                 if problem and self.data.invalid == "refuse":
-                    raise EncodingError(problem, SAVE_AS_UTF8)
+                    raise EncodingError(problem, to_utf8(file.path), OTHERWISE)
                 if problem:
                     self._note("invalid", problem)
                 if not problem or self.data.invalid == "replace":

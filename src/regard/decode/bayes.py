@@ -11,7 +11,6 @@ from math import exp
 import numpy as np
 
 from regard.decode.ranking import Hypothesis
-from regard.metrics.pairwise import pairwise
 
 
 def least_risk(
@@ -21,6 +20,8 @@ def least_risk(
 
     Of hypotheses with the same text the first is kept, with the probability of all of them.
     """
+    from regard.metrics.pairwise import pairwise  # and sacreBLEU, which few commands need
+
     likeliest = max((one.log_prob for one in hypotheses), default=0.0)
     kept: dict[str, Hypothesis] = {}
     shares: dict[str, float] = {}

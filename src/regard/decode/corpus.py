@@ -14,8 +14,12 @@ from regard.decode.stepping import Stepping
 from regard.decode.workers import each_done
 from regard.device import device_of
 from regard.errors import UsageError
+from regard.kernels.picking import plain_ways
 from regard.models.generator import Generator
 from regard.recipe import Decoding
+
+FEW = 256
+"""Tokens of all sources, ends included, that are translated sooner than kernels for CPUs are loaded."""
 
 Progress = Callable[[int, int], None]
 """Called after each batch with the number of examples done and their total."""
@@ -28,14 +32,16 @@ def decode_all(
     *,
     prefixes: Sequence[Sequence[int]] | None = None,
     words: Sequence[Sequence[int]] | None = None,
+    first: int = 0,
     stepping: Stepping | None = None,
     on_progress: Progress | None = None,
 ) -> list[list[Hypothesis]]:
     """The outputs for each source (tokens without special ones), best first, on the model's device. A session keeps its
     prepared copies and graphs for the next call.
 
-    `words` are the source tokens in the output vocabulary, for models that copy them (`data.batch.Worded`). `stepping`
-    defaults to the fastest one available."""
+    `words` are the source tokens in the output vocabulary, for models that copy them (`data.batch.Worded`). `first` is
+    the number of the first source: samples are a function of a source's number. `stepping` defaults to the fastest one
+    available."""
     if prefixes is not None:
         _check_counts("prefixes", prefixes, sources)
     session, found = Session.of(model), dict[int, list[Hypothesis]]()
@@ -50,7 +56,12 @@ def decode_all(
             batch = padded_sources([sources[example] for example in chosen], copied, widths[chosen[0]]).to(device)
             forced = None if prefixes is None else [prefixes[example] for example in chosen]
             limits = [settings.longest_output(len(sources[example])) for example in chosen]
-            return decode_batch(writer, batch, settings, limits, forced, chosen, steppings[worker])
+            examples = [first + example for example in chosen]
+            with plain_ways(few):
+                return decode_batch(writer, batch, settings, limits, forced, examples, steppings[worker])
+
+        # By the size of the work alone, so that the same call always gives the same bits.
+        few = sum(map(len, sources)) + len(sources) <= FEW
 
         fit = partial(steppings[0].fit, sources=len(sources), workers=len(steppings))
 

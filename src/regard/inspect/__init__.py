@@ -9,23 +9,39 @@
     links = link(fold(choose(weights), target_words, source_words))       # word alignments …
     print(pharaoh(links))                                                 # … in the exchange format
 
-matplotlib is imported when something is drawn, not before.
+matplotlib and rich are imported when something is drawn, not before.
 """
+
+from typing import TYPE_CHECKING
 
 from regard.inspect.alignment import WordWeights, fold, link, reverse, symmetrize
 from regard.inspect.figure import check_picture_name
-from regard.inspect.heatmap import draw, save_pictures
 from regard.inspect.inspection import Array, Inspection, Links
 from regard.inspect.labels import BEGIN_LABEL, END_LABEL
-from regard.inspect.lengths import draw_lengths, save_lengths
 from regard.inspect.page import page, save_page
 from regard.inspect.panel import Panel, choose, panels
 from regard.inspect.pharaoh import GoldLinks, parse_gold, parse_pharaoh, pharaoh, read_gold, read_pharaoh
 from regard.inspect.saving import check_look_name
-from regard.inspect.terminal import print_inspection, terminal_picture
 from regard.inspect.watch import recorded, watch, watch_writing
-from regard.inspect.wordmap import draw_map, save_map
-from regard.inspect.wordmap_page import map_page, save_map_page
+from regard.registry import found_on_use
+
+if TYPE_CHECKING:
+    from regard.inspect.heatmap import draw, save_pictures
+    from regard.inspect.lengths import draw_lengths, save_lengths
+    from regard.inspect.terminal import print_inspection, terminal_picture
+    from regard.inspect.wordmap import draw_map, save_map
+    from regard.inspect.wordmap_page import map_page, save_map_page
+
+__getattr__ = found_on_use(
+    __name__,
+    {
+        "heatmap": ("draw", "save_pictures"),
+        "lengths": ("draw_lengths", "save_lengths"),
+        "terminal": ("print_inspection", "terminal_picture"),
+        "wordmap": ("draw_map", "save_map"),
+        "wordmap_page": ("map_page", "save_map_page"),
+    },
+)
 
 __all__ = [
     "BEGIN_LABEL",

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.inspect.figure import INK, LINE, PALE, check_picture_name, new_figure, save_figure
-from regard.vectors.mapping import WordMap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.transforms import Bbox
+
+    from regard.vectors.mapping import WordMap
 
 COLORS = (
     *("#1f6fb4", "#d9541e", "#2a8c4a", "#8b4fb8", "#c7911b", "#c23b6b", "#1b9aa0", "#7a5a3a"),
@@ -31,13 +32,13 @@ FARTHER = (1, 2.5, 4)
 """How many times as far off a name of a group may stand, where it is crowded."""
 
 
-def save_map(found: WordMap, path: str | Path, *, title: str = "") -> None:
+def save_map(found: "WordMap", path: str | Path, *, title: str = "") -> None:
     """Draws a map into a file; its suffix (.png, .svg or .pdf) decides the format."""
     check_picture_name(path)
     save_figure(draw_map(found, title=title), path)
 
 
-def draw_map(found: WordMap, *, title: str = "") -> "Figure":
+def draw_map(found: "WordMap", *, title: str = "") -> "Figure":
     """A point for each word, groups in colors of their own; names stand where there is room, those of groups first."""
     figure = new_figure(figsize=(INCHES, _height(found)), layout="constrained")
     axes = figure.add_subplot()
@@ -54,18 +55,18 @@ def draw_map(found: WordMap, *, title: str = "") -> "Figure":
     return figure
 
 
-def colors_of(found: WordMap) -> dict[str, str]:
+def colors_of(found: "WordMap") -> dict[str, str]:
     """The color of each group, in the order in which they are named."""
     names = [name for name in dict.fromkeys(found.groups) if name]
     return {name: COLORS[place % len(COLORS)] for place, name in enumerate(names)}
 
 
-def _height(found: WordMap) -> float:
+def _height(found: "WordMap") -> float:
     wide, high = np.maximum(np.ptp(found.places, axis=0), 0.2)
     return min(INCHES * 1.2, max(INCHES * 0.45, float(INCHES * high / wide))) + 0.6
 
 
-def _draw_points(axes: "Axes", found: WordMap) -> None:
+def _draw_points(axes: "Axes", found: "WordMap") -> None:
     groups = np.array(found.groups)
     across, up = found.places.T
     axes.scatter(across[groups == ""], up[groups == ""], s=7, color=LINE, linewidths=0)
@@ -78,7 +79,7 @@ def _draw_points(axes: "Axes", found: WordMap) -> None:
             text.set_parse_math(False)
 
 
-def _write_names(figure: "Figure", axes: "Axes", found: WordMap) -> None:
+def _write_names(figure: "Figure", axes: "Axes", found: "WordMap") -> None:
     from regard.inspect.fonts import families_for, without
 
     families, missing = families_for(found.words)

@@ -8,7 +8,9 @@ Every caller has a fallback in plain torch, which defines the result. Kernels su
 Their modules are imported on first use, because the compilers take seconds to load.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -17,6 +19,7 @@ import torch
 from torch import Tensor
 
 from regard.device import has_kernels, has_loops
+from regard.loops import import_numba
 
 QUERIES, WIDTHS = 16, (16, 32, 64, 128, 256)
 """Maximum number of queries per row; head widths that the CUDA kernel supports."""
@@ -39,8 +42,24 @@ class Kernel:
 
     def load(self) -> Callable[..., Any]:
         module, _, function = self.name.partition(".")
+        if module.startswith("cpu"):
+            import_numba()
         found: Callable[..., Any] = getattr(import_module(f"regard.kernels.{module}"), function)
         return found
+
+
+_PLAIN = ContextVar("plain", default=False)
+
+
+@contextmanager
+def plain_ways(wanted: bool) -> Iterator[None]:
+    """Where it is wanted, no kernel for CPUs is picked while the block runs: for work that takes less time than loading
+    their compiler does."""
+    before = _PLAIN.set(wanted)
+    try:
+        yield
+    finally:
+        _PLAIN.reset(before)
 
 
 def pick(operation: str, *tensors: Tensor, **numbers: int) -> Callable[..., Any] | None:
@@ -49,6 +68,8 @@ def pick(operation: str, *tensors: Tensor, **numbers: int) -> Callable[..., Any]
     if torch.is_grad_enabled() or torch.compiler.is_compiling():
         return None
     kernel = KERNELS[operation].get(tensors[0].device.type)
+    if kernel is not None and _PLAIN.get() and tensors[0].device.type == "cpu":
+        return None
     if kernel is None or not kernel.suits(*tensors, **numbers) or not _can_read(kernel, *tensors):
         return None
     return kernel.load()

@@ -1,10 +1,29 @@
-"""Evaluation metrics, each with its signature."""
+"""Evaluation metrics, each with its signature.
 
-from regard.metrics.alignment import LinkCounts, Links, alignment_error_rate, count_links
-from regard.metrics.comparison import Comparison, compare
-from regard.metrics.lengths import LengthQuality, quality_by_length
-from regard.metrics.score import MetricScore
-from regard.metrics.text import accuracy, bleu, chrf, ter
+Names are found when they are first used: a model that only writes does not wait for sacreBLEU.
+"""
+
+from typing import TYPE_CHECKING
+
+from regard.registry import found_on_use
+
+if TYPE_CHECKING:
+    from regard.metrics.alignment import LinkCounts, Links, alignment_error_rate, count_links
+    from regard.metrics.comparison import Comparison, compare
+    from regard.metrics.lengths import LengthQuality, quality_by_length
+    from regard.metrics.score import MetricScore
+    from regard.metrics.text import accuracy, bleu, chrf, ter
+
+__getattr__ = found_on_use(
+    __name__,
+    {
+        "alignment": ("LinkCounts", "Links", "alignment_error_rate", "count_links"),
+        "comparison": ("Comparison", "compare"),
+        "lengths": ("LengthQuality", "quality_by_length"),
+        "score": ("MetricScore",),
+        "text": ("accuracy", "bleu", "chrf", "ter"),
+    },
+)
 
 __all__ = [
     "Comparison",

@@ -31,10 +31,11 @@ class Data(Corpus):
     model writes several languages; `train`, `dev` and `test` then name one or two files for each."""
     format: Annotated[Literal["auto", "lines", "tsv", "jsonl"], Only(corpus=CORPORA)] = "auto"
     """How files hold pairs; `auto` goes by their names."""
-    source_field: Annotated[str, Only(corpus=CORPORA), Only(format=("auto", "jsonl"))] = "source"
-    """Field of a JSON Lines record that holds the source."""
-    target_field: Annotated[str, Only(corpus=CORPORA), Only(format=("auto", "jsonl"))] = "target"
-    """Field of a JSON Lines record that holds the target."""
+    source_field: Annotated[str, Only(corpus=CORPORA), Only(format=("auto", "tsv", "jsonl"))] = "source"
+    """Where the source stands: a field of a JSON Lines record, with dots where it is nested (`translation.de`), or the
+    number of a column of a `.tsv`, from 1 on (`"1"`; without it, a line has two columns)."""
+    target_field: Annotated[str, Only(corpus=CORPORA), Only(format=("auto", "tsv", "jsonl"))] = "target"
+    """Where the target stands, in the same way."""
     examples: Annotated[Positive, Only(corpus=CORPORA)] = 20_000
     """Training examples a built-in corpus generates; development and test sets have a tenth of it, 1,000 at most."""
     languages: Annotated[list[str], Only(corpus=CORPORA)] = Field(default=[])
@@ -47,10 +48,12 @@ class Data(Corpus):
     """What happens to a training pair with an empty side."""
     duplicates: Remedy = "keep"
     """What happens to a training pair that occurred before."""
+    identical: Remedy = "keep"
+    """What happens to a training pair with the same text on both sides."""
     overlap: Remedy = "keep"
     """What happens to a training pair whose source is in the development or test text as well."""
     control: Remedy = "keep"
-    """What happens to a training pair with NUL or other control characters."""
+    """What happens to a training pair with control characters (a file with NUL bytes is not text and is refused)."""
     invalid: Literal["refuse", "drop", "replace"] = "refuse"
     """What happens to a line that is not valid UTF-8; `replace` puts U+FFFD in place of the bytes."""
     ratio: Annotated[float, Field(gt=1)] = 9.0

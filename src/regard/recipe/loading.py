@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar, get_args, overload
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from regard.errors import RecipeError, UsageError, one_of
 from regard.format_version import FILE as FORMAT_FILE
@@ -19,7 +19,7 @@ from regard.recipe.complaints import blamed, broken_plugins, complaints, locatio
 from regard.recipe.kinds import TASKS, default_task
 from regard.recipe.recipe import AnyRecipe, Recipe
 from regard.recipe.section import Section
-from regard.recipe.settings import Setting, in_order, settings, settings_of
+from regard.recipe.settings import Setting, holds, in_order, is_path, settings, settings_of, tables_of
 
 S = TypeVar("S", bound=Section)
 R = TypeVar("R", bound=AnyRecipe)
@@ -244,13 +244,19 @@ def _anchor_paths(tables: dict[str, Any], folder: Path) -> None:
             return [anchored(each) for each in path]
         return str((folder / path).absolute()) if isinstance(path, str) and path else path
 
-    for setting in settings(str(_task_of(tables))):
-        *path, last = setting.name.split(".")
-        table: Any = tables
-        for name in path:
-            table = table.get(name) if isinstance(table, dict) else None
-        if setting.is_path and isinstance(table, dict) and isinstance(table.get(last), setting.holds):
-            table[last] = anchored(table[last])
+    def anchor(section: type[BaseModel], table: dict[str, Any]) -> None:
+        # Only what is given is looked at: most settings are not.
+        for name, field in section.model_fields.items():
+            value = table.get(name)
+            if isinstance(value, dict):
+                for each in tables_of(field).values():
+                    anchor(each, value)
+            elif value is not None and is_path(field) and isinstance(value, holds(field)):
+                table[name] = anchored(value)
+
+    task = _task_of(tables)
+    if isinstance(task, str) and task in TASKS:
+        anchor(TASKS[task].recipe, tables)
 
 
 def _apply(tables: dict[str, Any], change: str) -> None:

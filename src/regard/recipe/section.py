@@ -94,9 +94,8 @@ class Section(BaseModel):
     """A table of a recipe: strict about types, closed to unknown names and to settings that its other settings leave
     unused, never changed after loading."""
 
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
-    )
+    # Schemas are built when they are needed first, as a command needs few of them.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
 
     def __init__(self, *unnamed: object, **settings: Any) -> None:
         if unnamed:

@@ -4,8 +4,13 @@ Every setting has one name, one default and one sentence, in one place: the tabl
 `regard recipes --settings` prints them all.
 """
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
+from inspect import getsource
+from itertools import pairwise
+from textwrap import dedent
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
@@ -34,8 +39,6 @@ class Setting:
     """The task it belongs to; empty for all."""
     is_path: bool = False
     """Whether it names files or folders."""
-    holds: type = str
-    """Of paths: `str` for one, `list` for several."""
     used_if: str = ""
     """In words, when it is used; empty if it always is."""
 
@@ -79,18 +82,35 @@ def _settings(section: type[BaseModel], prefix: str, only_for: str) -> Iterator[
             yield from _settings(table, f"{prefix}{name}.", variant or only_for)
         if not tables:
             default = None if field.is_required() else field.get_default(call_default_factory=True)
-            sentence = " ".join((field.description or "").split())
             yield Setting(
                 prefix + name,
                 _kind(field),
                 default,
                 field.is_required(),
-                sentence,
+                _sentence(section, name),
                 only_for,
-                is_path=_is_path(field),
-                holds=list if get_origin(field.annotation) is list else str,
+                is_path=is_path(field),
                 used_if="; ".join(_used_if(name, each) for each in field.metadata if isinstance(each, Only)),
             )
+
+
+def _sentence(section: type[BaseModel], name: str) -> str:
+    """What stands in quotes below a setting."""
+    owner = next(each for each in section.__mro__ if name in vars(each).get("__annotations__", {}))
+    return _sentences(owner).get(name, "")
+
+
+@cache
+def _sentences(section: type[BaseModel]) -> dict[str, str]:
+    """Read from the source when they are asked for: pydantic would read them for every command."""
+    (tree,) = ast.parse(dedent(getsource(section))).body
+    assert isinstance(tree, ast.ClassDef)
+    return {
+        setting.target.id: " ".join(below.value.value.split())
+        for setting, below in pairwise(tree.body)
+        if isinstance(setting, ast.AnnAssign) and isinstance(setting.target, ast.Name)
+        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) and isinstance(below.value.value, str)
+    }
 
 
 def tables_of(field: FieldInfo) -> dict[str, type[BaseModel]]:
@@ -124,8 +144,14 @@ def marks_of(field: FieldInfo) -> Iterator[Any]:
         yield from getattr(part, "__metadata__", ())
 
 
-def _is_path(field: FieldInfo) -> bool:
+def is_path(field: FieldInfo) -> bool:
+    """Whether a setting names files or folders."""
     return any(isinstance(each, IsPath) for each in marks_of(field))
+
+
+def holds(field: FieldInfo) -> type:
+    """Of paths: `str` for one, `list` for several."""
+    return list if get_origin(field.annotation) is list else str
 
 
 def _used_if(name: str, only: Only) -> str:

@@ -6,7 +6,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from regard.inspect.figure import GOLD, INK, LINE, PALE, new_figure, save_figure
-from regard.train.report import duration
+from regard.train.durations import duration
 
 if TYPE_CHECKING:
     from regard.study.ladder import Result

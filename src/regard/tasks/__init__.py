@@ -3,8 +3,9 @@
 Names are found when they are first used: what is known of each task (`tasks.kinds`) must not import torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from regard.registry import found_on_use
 
 if TYPE_CHECKING:
     from regard.tasks.language import LanguageTask
@@ -15,21 +16,18 @@ if TYPE_CHECKING:
     from regard.tasks.translator import Scored, Translation, Translator
     from regard.tasks.writer import ScoredText, Writer
 
-_HOMES = {
-    "LanguageTask": "language",
-    "Scored": "translator",
-    "ScoredText": "writer",
-    "Task": "task",
-    "Trained": "trained",
-    "Translation": "translator",
-    "TranslationTask": "translation",
-    "Translator": "translator",
-    "Writer": "writer",
-    "load": "loading",
-    "load_translator": "loading",
-    "load_writer": "loading",
-    "task_of": "loading",
-}
+__getattr__ = found_on_use(
+    __name__,
+    {
+        "language": ("LanguageTask",),
+        "loading": ("load", "load_translator", "load_writer", "task_of"),
+        "task": ("Task",),
+        "trained": ("Trained",),
+        "translation": ("TranslationTask",),
+        "translator": ("Scored", "Translation", "Translator"),
+        "writer": ("ScoredText", "Writer"),
+    },
+)
 
 __all__ = [
     "LanguageTask",
@@ -46,9 +44,3 @@ __all__ = [
     "load_writer",
     "task_of",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'regard.tasks' has no attribute {name!r}")
-    return getattr(import_module(f"regard.tasks.{_HOMES[name]}"), name)

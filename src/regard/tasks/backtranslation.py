@@ -20,7 +20,7 @@ import torch
 from regard.checkpoint import weights_of
 from regard.disk import each_line, parse_json, replace_file, sync_folder
 from regard.errors import DataError, UsageError, counted
-from regard.recipe import Decoding, change_section
+from regard.recipe import Decoding
 from regard.tasks.translator import Translation, Translator
 
 LINES_AT_ONCE = 1000
@@ -118,14 +118,12 @@ class BackTranslation:
     def _add(self, piece: list[str], file: BinaryIO) -> None:
         """Translates some lines, and lets nobody lose them."""
         texts = [line for line in piece if line.strip()]
-        # Sampling is a function of the seed and the place in a piece; equal lines are to become different sources.
-        decoding = self.decoding
-        if decoding.method == "sample":
-            decoding = change_section(decoding, {"seed": (decoding.seed + self.counts.lines) % 2**63})
+        # Equal lines of different pieces are to become different samples too.
+        translator = self.translator.counting_from(self.counts.lines)
         added = Counts(
             lines=len(piece), blank=len(piece) - len(texts), tabs=sum(_one_line(line) != line for line in texts)
         )
-        for target, best in zip(texts, self.translator.translate(texts, decoding=decoding), strict=True):
+        for target, best in zip(texts, translator.translate(texts, decoding=self.decoding), strict=True):
             for output in (best, *best.others):
                 pairs, counted = self._pair(target, output)
                 file.write(pairs)

@@ -14,8 +14,9 @@ from regard.data import CorpusPosition, SegmentBatch
 from regard.data.cache import remove_other_caches
 from regard.data.segments import reading_segments, training_segments
 from regard.data.stream import TokenText, prepare_text
-from regard.errors import ModelError, counted
-from regard.models import LanguageModel, build_language_model, start_from_vectors
+from regard.errors import ModelError, counted, with_short_paths
+from regard.models import LanguageModel, build_language_model
+from regard.models.pretrained import start_from_vectors
 from regard.objectives.language import segment_loss
 from regard.recipe import LanguageRecipe, NgramModel
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
@@ -62,7 +63,7 @@ class LanguageTask(Task):
 
         prepared = prepare_text(recipe, folder / "cache", begun, on_progress)
         for line in prepared.report.lines():
-            say(line)
+            say(with_short_paths(line))
         tokens, batch = len(prepared.parts["train"]), recipe.train.batch_tokens
         if tokens < batch and not isinstance(recipe.model, NgramModel):
             say(

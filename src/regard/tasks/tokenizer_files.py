@@ -35,5 +35,8 @@ def covers(part: str, other: str) -> bool:
 
 def load_tokenizers(folder: Path) -> tuple[Tokenizer, Tokenizer]:
     """The tokenizers of a model, source and target."""
-    source, target = (load_tokenizer(tokenizer_file(folder, side)) for side in SIDES)
-    return source, target
+    files = [tokenizer_file(folder, side) for side in SIDES]
+    source = load_tokenizer(files[0])
+    # Often the same, where they share a vocabulary; to make one takes a while.
+    is_shared = files[1].is_file() and files[1].read_bytes() == files[0].read_bytes()
+    return source, source if is_shared else load_tokenizer(files[1])

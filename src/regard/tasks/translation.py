@@ -14,11 +14,12 @@ from regard.data.copying import Copied, Copying, words_in
 from regard.data.language_tags import encode_tagged
 from regard.data.preparing import GivenTokenizers
 from regard.decode import Session, decode_all
-from regard.errors import DataError, ModelError
+from regard.errors import DataError, ModelError, with_short_paths
 from regard.metrics import accuracy, bleu, chrf
 from regard.metrics.text import bleu_metric, bleu_tokenizer
-from regard.models import build_model, start_from_vectors
+from regard.models import build_model
 from regard.models.generator import Generator
+from regard.models.pretrained import start_from_vectors
 from regard.objectives import cross_entropy, r_drop
 from regard.recipe import TranslationRecipe
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
@@ -89,7 +90,7 @@ class TranslationTask(Task):
 
         prepared = prepare(recipe, folder / "cache", begun, on_progress)
         for line in prepared.report.lines():
-            say(line)
+            say(with_short_paths(line))
         if prepared.recipe.tokens != recipe.tokens:
             other = recipe.train.start_from or recipe.train.start.model
             say(f"tokens: those of {other} are kept; of this recipe's [tokens], only dropout counts")

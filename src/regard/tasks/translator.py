@@ -34,6 +34,7 @@ from regard.metrics import MetricScore
 from regard.misuse import explained
 from regard.models import build_model
 from regard.models.generator import Generator
+from regard.nn.undrawn import Undrawn
 from regard.recipe import Decoding, HeldOut, TranslationRecipe, change_section
 from regard.tasks.decoding import changed_decoding, check_only_decoding
 from regard.tasks.labels import blocks_of, labels_of, token_name, touched, words_of
@@ -47,6 +48,10 @@ from regard.tokens.subwords import Subwords
 
 WATCHED_AT_ONCE = 1000
 """Pairs whose attention is held at a time: many enough to sort by length, few enough for memory."""
+
+
+BEYOND_TRAINING = 16
+"""How many times as long as the longest text in training a text may be."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,6 +119,7 @@ class Translator:
         self.target_tokenizer = target
         self._copying = Copying(source, target) if model.copies else None
         self._tag = ""
+        self._first = 0
 
     @classmethod
     def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Self:
@@ -121,7 +127,8 @@ class Translator:
         check_only_decoding(changes, "evaluation.")
         recipe = ModelFolder(folder).read_recipe(TranslationRecipe, changes)
         source, target = load_tokenizers(folder)
-        model = build_model(recipe.model, source.size, target.size)
+        with Undrawn():
+            model = build_model(recipe.model, source.size, target.size)
         put_weights(model, load_weights(folder), folder)
         model.to(choose_device(device))
         return cls(recipe, model, source, target)
@@ -157,6 +164,23 @@ class Translator:
         told = copy(self)
         told._tag = tag
         return told
+
+    def counting_from(self, first: int) -> Self:
+        """The same translator for texts before which there were others: what it draws at random is a function of the
+        seed and a text's number, and numbers go on from `first`."""
+        told = copy(self)
+        told._first = first
+        return told
+
+    @property
+    def most_tokens(self) -> int:
+        """Tokens of a text beyond which it is not a sentence, by what the model was trained on; time and memory grow
+        with the square of them."""
+        return BEYOND_TRAINING * self.recipe.data.longest
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a source text."""
+        return len(self.source_tokenizer.encode(text))
 
     def only_writing(self) -> Self:
         """This translator, for whoever asks nothing of it but to write, in the recipe's `decode.precision`: a GPU then
@@ -209,7 +233,7 @@ class Translator:
         if terms is not None:
             return self._translate_forced(texts, terms, decoding, prefixes, on_progress)
         read = self._read(texts)
-        search = partial(decode_all, self.session, read.tokens, decoding.search(), words=read.words)
+        search = partial(decode_all, self.session, read.tokens, decoding.search(), words=read.words, first=self._first)
         if prefixes is None:
             return self._translations(texts, read, search(on_progress=on_progress), read.beyond, decoding)
         rows, beyond = self._forced([[prefix] for prefix in prefixes], read)

@@ -40,6 +40,7 @@ from regard.misuse import explained
 from regard.models import ContinuousCache, LanguageModel, build_language_model
 from regard.models.continuous_cache import SHARE, THETA
 from regard.models.ngram.generator import NgramLanguageModel
+from regard.nn.undrawn import Undrawn
 from regard.recipe import HeldOut, LanguageDecoding, LanguageRecipe, NgramModel
 from regard.tasks.decoding import changed_decoding, check_only_decoding
 from regard.tasks.labels import labels_of, token_name, words_of
@@ -115,7 +116,9 @@ class Writer:
         check_only_decoding(changes)
         recipe = ModelFolder(folder).read_recipe(LanguageRecipe, changes)
         tokenizer = load_tokenizer(folder / TOKENIZER)
-        model, weights = build_language_model(recipe.model, tokenizer.size), load_weights(folder)
+        with Undrawn():
+            model = build_language_model(recipe.model, tokenizer.size)
+        weights = load_weights(folder)
         if isinstance(model, NgramLanguageModel):
             model.make_room(weights)
         put_weights(model, weights, folder)
@@ -160,8 +163,8 @@ class Writer:
         for number, line in enumerate((*whole, last), start=1):
             if (place := line.find("\0")) >= 0:
                 raise DataError(
-                    f"prompt, line {number}: a NUL character at character {place + 1} of the line, so this is no text; "
-                    "take it out (convert UTF-16 to UTF-8 first)"
+                    f"prompt, line {number}: a NUL character at character {place + 1} of the line, so this is not "
+                    "text; take it out (convert UTF-16 to UTF-8 first)"
                 )
         end = [END] if self.recipe.data.end_of_line else []
         rows = self.encoder.encode_all([*whole, last])

@@ -26,8 +26,8 @@ class BPE(Subwords):
     ) -> None:
         # Two merges may make the same token; the vocabulary has it once.
         vocabulary = Vocabulary(list(dict.fromkeys([*alphabet, *(left + right for left, right in merges)])))
-        indices = {token: vocabulary.find(token) for token in vocabulary.tokens}
-        if any(left not in vocabulary or right not in vocabulary for left, right in merges):
+        indices = dict(zip(vocabulary.tokens, vocabulary.find_all(vocabulary.tokens), strict=True))
+        if any(left not in indices or right not in indices for left, right in merges):
             raise ValueError("a merge of tokens that are not in the vocabulary")
         indices |= {name: index for index, name in enumerate(UNREACHABLE)}
         model = models.BPE(vocab=indices, merges=list(merges), unk_token=UNREACHABLE[UNKNOWN])

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from regard.loops import njit
 from regard.tokens.rows import Rows
 
 SPACE, WHITE, NUMBER, LETTER = range(-4, 0)

@@ -10,7 +10,8 @@ from itertools import count
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from regard.loops import njit
 
 Numbers = npt.NDArray[np.int64]
 

@@ -211,10 +211,12 @@ class _Run:
             self.progress.setbacks = 0
         if metrics:
             yield Validated(self.progress.step, metrics, improved, self.progress.seconds)
-        yield self.save(improved=improved, regular=True)
         if self.learner.average and self.progress.averaged_since != before:
-            self.learner.average.since = self.progress.averaged_since
+            # Before it is saved: a run that is killed after that and resumed would not note it again.
             yield Noted(self.progress.step, "no improvement for a while: from here on weights are averaged")
+        yield self.save(improved=improved, regular=True)
+        if self.learner.average:
+            self.learner.average.since = self.progress.averaged_since
 
     def save(self, *, improved: bool = False, regular: bool = False) -> Saved:
         with self._aside():

@@ -30,7 +30,10 @@ class MetricsFile:
         else:
             if self.pace.has_steps:
                 self._sum_up()
-            self._append({"event": type(event).__name__.lower(), **asdict(event)})
+            self._record(event)
+
+    def _record(self, event: Event) -> None:
+        self._append({"event": type(event).__name__.lower(), **asdict(event)})
 
     def _sum_up(self) -> None:
         self._append({"event": "step", **asdict(self.pace.sum_up())})
@@ -46,6 +49,9 @@ class MetricsFile:
         """Drops the records of a killed run after the resumed checkpoint: those steps will be repeated."""
         if not self.folder.metrics.exists():
             return
+        current = self.folder.current()
+        if current is None and step == 0:  # killed before the first was there
+            os.truncate(self.folder.metrics, 0)
         lines = self.folder.metrics.read_bytes().splitlines(keepends=True)
         records = [_parse(line) for line in lines]
         saved = [place for place, record in enumerate(records) if _is_save_of(record, step)]
@@ -53,6 +59,8 @@ class MetricsFile:
         while kept and not saved and _step(records[kept - 1]) > step:
             kept -= 1
         os.truncate(self.folder.metrics, sum(map(len, lines[:kept])))
+        if not saved and current is not None:  # killed after the checkpoint was there, before it was recorded
+            self._record(Saved(step, self.folder.checkpoints / current))
 
 
 def _parse(line: bytes) -> Any:

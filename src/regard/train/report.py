@@ -1,6 +1,8 @@
 """What a person sees of a run: a bar on a terminal, plain lines elsewhere, curves in TensorBoard if it is installed."""
 
+import math
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
@@ -8,14 +10,23 @@ from pathlib import Path
 from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TaskProgressColumn, TextColumn
+from rich.progress import Task as ProgressTask
+from rich.text import Text
 
 from regard.recipe import Recipe, Training
+from regard.train.durations import duration
 from regard.train.events import Averaged, Ended, Event, Noted, Prepared, Started, Step, Validated, WentBack
+from regard.train.forecast import Forecast
 from regard.train.throughput import Summary, Throughput, share_done
 
 Reporter = Callable[[Event], None]
 """Is told every event, in order."""
+
+SHOWN_APART, LINES_APART = 0.5, 60.0
+"""Seconds between numbers beside a bar, and most seconds between plain lines."""
+NARROW, WIDE, BESIDE = 10, 40, 22
+"""Least and most width of a bar; the width of percent, time left and the spaces between."""
 
 
 @contextmanager
@@ -32,6 +43,7 @@ def reporting(
             reporters.append(stack.enter_context(BarReport(recipe.train, console)))
         else:
             reporters.append(LineReport(recipe.train, console))
+        reporters.append(Forecast(recipe, lambda line: console.print(line, soft_wrap=True, markup=False)))
         if find_spec("tensorboard") is not None:
             reporters.append(stack.enter_context(TensorBoardReport(recipe.train, out / "tensorboard")))
 
@@ -73,26 +85,20 @@ def in_a_line(event: Event) -> str | None:
             return None
 
 
-def duration(seconds: float) -> str:
-    """`7 s`, `3:05 min` or `2:07 h`."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    return f"{whole // 60}:{whole % 60:02} min" if whole < 3600 else f"{whole // 3600}:{whole % 3600 // 60:02} h"
-
-
 class LineReport:
-    """Plain lines, one for every `train.log_every` steps and one for everything else that matters."""
+    """Plain lines, one for every `train.log_every` steps, or each minute if these take longer, and one for everything
+    else that matters."""
 
     def __init__(self, settings: Training, console: Console) -> None:
         self.settings, self.console, self.pace = settings, console, Throughput()
+        self._told = time.monotonic()
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Step):
             self.pace.add(event)
-            if event.step % self.settings.log_every == 0:
-                summary = self.pace.sum_up()
-                self._print(f"step {event.step}: {_numbers(summary)}, {_left(self.settings, summary)}")
+            if event.step % self.settings.log_every == 0 or time.monotonic() - self._told >= LINES_APART:
+                self._told, summary = time.monotonic(), self.pace.sum_up()
+                self._print(f"step {event.step}: {', '.join(_numbers(summary))}, {_left(self.settings, summary)}")
         elif line := in_a_line(event):
             self._print(line)
 
@@ -101,21 +107,24 @@ class LineReport:
 
 
 class BarReport:
-    """A bar with loss, rate, tokens a second and time left, and lines above it for what matters."""
+    """A bar with loss, rate, tokens a second and time left, as far as there is room for them, and lines above it for
+    what matters."""
 
     def __init__(self, settings: Training, console: Console) -> None:
         self.settings, self.pace = settings, Throughput()
-        columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
+        self._column = BarColumn(bar_width=NARROW)
+        columns = TextColumn("{task.description}"), self._column, TaskProgressColumn(), _TimeLeft()
         self.bar = Progress(*columns, console=console, transient=True)
-        self.task = self.bar.add_task("", total=1.0)
+        self.task = self.bar.add_task("the first step", total=1.0, left="")
+        self._shown = -math.inf
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Step):
             self.pace.add(event)
-            # Summed up a few times each `log_every`, so that the numbers are calm but not old.
-            if event.step % max(1, self.settings.log_every // 5) == 0:
-                self._show(self.pace.sum_up())
-        elif line := in_a_line(event):
+        # By time: steps may take milliseconds or minutes.
+        if self.pace.has_steps and not (isinstance(event, Step) and time.monotonic() - self._shown < SHOWN_APART):
+            self._show(self.pace.sum_up())
+        if line := in_a_line(event):
             self.bar.console.print(line, soft_wrap=True, markup=False)
 
     def __enter__(self) -> Self:
@@ -126,9 +135,22 @@ class BarReport:
         self.bar.stop()
 
     def _show(self, summary: Summary) -> None:
+        self._shown = time.monotonic()
         done = share_done(self.settings, summary.step, summary.epoch, summary.seconds)
-        text = f"step {summary.step}: {_numbers(summary)}, {_left(self.settings, summary)}"
-        self.bar.update(self.task, completed=done, description=text)
+        left = self._shown + summary.seconds * (1 - done) / done if done else "no end in sight yet"
+        numbers, room = _numbers(summary), self.bar.console.width - NARROW - BESIDE
+        while len(text := ": ".join(filter(None, [f"step {summary.step}", ", ".join(numbers)]))) > room and numbers:
+            del numbers[min(1, len(numbers) - 1)]  # the rate first, then the speed; the loss last
+        self._column.bar_width = min(max(NARROW, self.bar.console.width - BESIDE - len(text)), WIDE)
+        self.bar.update(self.task, completed=done, description=text, left=left)
+
+
+class _TimeLeft(ProgressColumn):
+    """Until when it will take, or words; time goes by while no step ends."""
+
+    def render(self, task: ProgressTask) -> Text:
+        left = task.fields["left"]
+        return Text(left if isinstance(left, str) else f"{duration(max(0.0, left - time.monotonic()))} left")
 
 
 class TensorBoardReport:
@@ -171,9 +193,13 @@ def _metrics(metrics: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.4g}" for name, value in metrics.items()) or "no development text"
 
 
-def _numbers(summary: Summary) -> str:
-    skipped = f", {summary.skipped} skipped" if summary.skipped else ""
-    return f"loss {summary.loss:.4f}, rate {summary.rate:.2e}, {summary.targets_per_second:,.0f} tokens/s{skipped}"
+def _numbers(summary: Summary) -> list[str]:
+    return [
+        f"loss {summary.loss:.4f}",
+        f"rate {summary.rate:.2e}",
+        f"{summary.targets_per_second:,.0f} tokens/s",
+        *([f"{summary.skipped} skipped"] if summary.skipped else []),
+    ]
 
 
 def _left(settings: Training, summary: Summary) -> str:

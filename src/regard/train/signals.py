@@ -1,11 +1,15 @@
 """Ctrl-C and SIGTERM: the step is finished, all is saved, and training ends. A second Ctrl-C leaves at once, or as soon
 as a checkpoint that is being written is whole."""
 
+import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
+
+STOPPING = "stopping after this step; again to leave at once"
 
 
 class Asked:
@@ -33,6 +37,9 @@ def asked_to_stop() -> Iterator[Asked]:
     def take_note(number: int, frame: FrameType | None) -> None:
         asked.signal = number
         give_back()
+        # Past Python's stream, in the middle of which this may be; on a line of its own below a progress bar.
+        with suppress(OSError, ValueError, AttributeError):
+            os.write(sys.stderr.fileno(), f"{os.linesep * sys.stderr.isatty()}{STOPPING}{os.linesep}".encode())
 
     for number in before:
         signal.signal(number, take_note)

@@ -20,7 +20,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from regard.checkpoint import ModelFolder, cannot_write
 from regard.misuse import explained
 from regard.recipe import VectorsRecipe, read_recipe
-from regard.train.report import duration
+from regard.train.durations import duration
 from regard.train.signals import asked_to_stop
 from regard.train.starting import check_same_run
 from regard.vectors import Vectors

@@ -45,7 +45,7 @@ def train(
       regard vectors train --text news.txt --set vectors.kind=cbow --set data.phrases=2
     """
     from regard.recipe import VectorsRecipe, read_recipe
-    from regard.train.report import duration
+    from regard.train.durations import duration
     from regard.train.vectors import learn_vectors
 
     changes = [*([] if recipe else _recipe_of(text or [])), *(settings or [])]

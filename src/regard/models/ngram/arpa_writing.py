@@ -13,15 +13,19 @@ from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float32, Int64, UInt8
-from numba import njit
 
 from regard.disk import sync_folder
 from regard.errors import UsageError, counted
+from regard.loops import njit
 from regard.models.ngram.table import NgramTable
 from regard.tokens.vocabulary import PAD, SPECIAL_NAMES
 
 _BLANK = re.compile(r"[ \t\n\v\f\r\0]")
 """Separators of words in an ARPA file."""
+_SPACE = "▁"
+"""What stands for white space inside a word."""
+_RENAMED = {f"<{name}>": name for name in SPECIAL_NAMES}
+"""Names in a file of text that looks like a special token, and that text."""
 _BLOCK = 2**25
 """Bytes of text written at a time."""
 _DECIMALS = 16
@@ -34,7 +38,15 @@ def arpa_words(tokens: Sequence[str]) -> tuple[str, ...]:
     """The tokens of a vocabulary as words of an ARPA file: white space, which separates words there, becomes ▁; and
     text that looks like a special token, such as the `<unk>` of some corpora, gets more brackets: `<<unk>>`."""
     texts = tokens[len(SPECIAL_NAMES) :]
-    return (*SPECIAL_NAMES, *(f"<{text}>" if text in SPECIAL_NAMES else _BLANK.sub("▁", text) for text in texts))
+    own = {text: word for word, text in _RENAMED.items()}
+    return (*SPECIAL_NAMES, *(own[text] if text in own else _BLANK.sub(_SPACE, text) for text in texts))
+
+
+def arpa_tokens(words: Sequence[str]) -> tuple[str, list[str]]:
+    """The other way round: of what kind the text tokens of a file are, and what they stand for."""
+    if _SPACE in words and all(len(word) == 1 for word in words if word not in _RENAMED):
+        return "characters", [" " if word == _SPACE else _RENAMED.get(word, word) for word in words]
+    return "words", [_RENAMED.get(word, word) for word in words]
 
 
 def write_arpa(table: NgramTable, words: Sequence[str], path: Path) -> None:

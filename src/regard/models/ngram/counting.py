@@ -14,9 +14,9 @@ from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Int32, Int64
-from numba import njit
 
 from regard.errors import DataError, UsageError
+from regard.loops import njit
 from regard.models.ngram.table import MOST_NODES
 from regard.tokens.vocabulary import BEGIN, END, SPECIAL_NAMES, UNKNOWN
 

@@ -6,8 +6,8 @@ from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int32, Int64
-from numba import njit
 
+from regard.loops import njit
 from regard.models.ngram.counting import Counts
 from regard.models.ngram.table import LAST_KEY, NEVER, NEVER_WRITTEN, NgramTable
 from regard.recipe import NgramModel

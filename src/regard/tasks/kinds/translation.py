@@ -11,7 +11,8 @@ BOTH_SIDES = (".tsv", ".jsonl")
 
 def are_pairs(files: Sequence[str]) -> bool:
     """Whether files hold pairs, by their number and names: two of them, or one that holds both sides."""
-    return len(files) > 1 or files[0].removesuffix(".gz").endswith(BOTH_SIDES)
+    endings = [file.removesuffix(".gz") for file in files]
+    return not any(each.endswith(".csv") for each in endings) and (len(files) > 1 or endings[0].endswith(BOTH_SIDES))
 
 
 def register() -> None:

@@ -1,0 +1,222 @@
+"""Mistakes that spoil a corpus, or a long stretch of it: the same text on both sides, sides swapped, lines shifted,
+another language, text repeated by a machine. No model is needed to see them."""
+
+from array import array
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from regard.data.characters import Characters
+from regard.data.languages import Language
+from regard.data.repetition import is_loop, repeated_beside_others, repeated_in_order
+from regard.data.report import Finding, Outcome
+from regard.data.shifts import LINES_AT_ONCE, Outline, Shift, find_shifts
+from regard.data.stretches import Stretch, densest
+from regard.errors import counted
+
+SIDES = ("source", "target")
+PROFILED = 5000
+"""First pairs of a text, at most, by which its languages are known."""
+
+_EXAMPLES_EVERY = 20
+_SHOWN = 40
+"""Characters of an example that are shown."""
+_LEAST_CHARACTERS = 20
+"""Shorter texts ("Yes.") stand beside many others without any machine."""
+_UNLIKE = 0.4
+"""Below this share of the usual likeness a text is in another language: other domains of the same language had 0.44 or
+more, 94 % of the pairs of different languages less; not Spanish and Portuguese."""
+_NEARER = 0.3
+"""By how much more a text must be like the other side than like its own to be taken for the other side."""
+_LEAST_EVIDENCE = 10.0
+"""Of a stretch in which every line has about 0.5."""
+_LEAST_PAIRS = 20
+_SHARE = 0.01
+"""Share of pairs up to which the same text on both sides, or a loop, may be an accident."""
+
+Flags = npt.NDArray[np.bool_]
+Languages = tuple[Language, Language]
+"""Profiles of source and target."""
+
+
+class PairFaults:
+    """Pairs of one corpus as they are read, and what is wrong with many of them; about sixty bytes a pair."""
+
+    def __init__(self, first: int, place: Callable[[int, int], str], reference: tuple[str, Languages] | None) -> None:
+        self._first, self._place = first, place
+        self._reference = reference
+        """Name and languages of a text to compare with."""
+        self._texts: list[tuple[str, str]] = []
+        self._waiting: list[tuple[str, str]] = []
+        self._examples: list[tuple[str, str]] = []
+        self._outlines: tuple[list[Outline], list[Outline]] = ([], [])
+        self._likeness: list[npt.NDArray[np.float32]] = []
+        self._identical, self._loops = bytearray(), bytearray()
+        self._hashes = array("q"), array("q")
+
+    def add(self, source: str, target: str) -> None:
+        if len(self._texts) < PROFILED:
+            self._texts.append((source, target))
+        if len(self._identical) % _EXAMPLES_EVERY == 0:
+            self._examples.append((source[: _SHOWN + 1], target[: _SHOWN + 1]))
+        self._identical.append(source == target and bool(source))
+        self._loops.append(is_loop(source) != is_loop(target))
+        for hashes, text in zip(self._hashes, (source, target), strict=True):
+            hashes.append(hash(text if len(text) >= _LEAST_CHARACTERS else (source, target)))
+        self._waiting.append((source, target))
+        if len(self._waiting) == LINES_AT_ONCE:
+            self._look()
+
+    def languages(self) -> Languages | None:
+        """The languages of these pairs, to compare others with; None if there are too few."""
+        source, target = (Language.of([pair[side] for pair in self._texts]) for side in (0, 1))
+        return None if source is None or target is None else (source, target)
+
+    def findings(self, part: str, outcome: Outcome, setting: str) -> Iterator[Finding]:
+        """What is wrong; the outcome and its setting are those of pairs with the same text on both sides."""
+        self._look()
+        pairs = len(self._identical)
+        if not pairs:
+            return
+        found: list[Stretch] = []
+        identical = np.frombuffer(self._identical, dtype=np.bool_)
+        stretch = self._dense(identical)
+        if stretch or (identical.any() and outcome != "kept"):
+            what = f"pairs with the same text on both sides ({self._where(identical, stretch)})"
+            remedy = 'name the right file for each side, or set data.identical to "drop"'
+            places = self._places(np.flatnonzero(identical))
+            count = int(identical.sum())
+            yield Finding("identical", part, count, what, outcome, setting, places, remedy=remedy)
+            found += [stretch] if stretch else []
+        yield from self._repetitions(part, found)
+        if self._reference and self._likeness:
+            yield from self._of_languages(part, self._reference[0], found)
+        for shift in find_shifts(*(Outline.joined(parts) for parts in self._outlines)):
+            if not any(shift.stretch.overlaps(other) for other in found):
+                yield self._shifted(part, shift)
+
+    def _look(self) -> None:
+        if not self._waiting:
+            return
+        sides = [Characters.of([pair[side] for pair in self._waiting]) for side in (0, 1)]
+        self._waiting = []
+        for outlines, side in zip(self._outlines, sides, strict=True):
+            outlines.append(Outline(side.lengths, side.marks()))
+        if self._reference:
+            columns = [language.likeness(side) for side in sides for language in self._reference[1]]
+            weights = [np.minimum(1.0, side.lengths / _SHOWN) for side in sides]
+            self._likeness.append(np.stack([*columns, *weights], axis=1).astype(np.float32))
+
+    def _dense(self, flags: Flags) -> Stretch | None:
+        """Where pairs have a fault, if so many have it that it is no accident."""
+        count = int(flags.sum())
+        stretch = densest(np.where(flags, 1.0, -1.0))
+        if stretch.evidence >= _LEAST_PAIRS or 2 * count >= len(flags):
+            return stretch
+        return Stretch(0, len(flags), float(count)) if count >= max(_LEAST_PAIRS, _SHARE * len(flags)) else None
+
+    def _repetitions(self, part: str, found: list[Stretch]) -> Iterator[Finding]:
+        pairs = len(self._identical)
+        loops = np.frombuffer(self._loops, dtype=np.bool_)
+        if pairs >= _LEAST_PAIRS and (stretch := self._dense(loops)):
+            what = f"pairs in which one side repeats a phrase over and over ({self._where(loops, stretch)})"
+            remedy = "remove them; a machine that got stuck writes like this"
+            yield Finding("loops", part, int(loops.sum()), what, "kept", "", self._places(loops), remedy=remedy)
+            found.append(stretch)
+        hashes = [np.frombuffer(each, dtype=np.int64) for each in self._hashes]
+        for side in (1, 0):
+            again = repeated_beside_others(hashes[side], hashes[1 - side], max(_LEAST_PAIRS, pairs // 1000))
+            stretch = densest(np.where(again, 1.0, -1.0))
+            if not again.any() or any(stretch.overlaps(other) for other in found):
+                continue
+            what = f"pairs whose {SIDES[side]} is the same text for many {SIDES[1 - side]}s"
+            what += f" ({self._where(again, stretch)})"
+            remedy = "remove them; a machine or a template wrote them"
+            yield Finding("repeated text", part, int(again.sum()), what, "kept", "", self._places(again), remedy=remedy)
+            found.append(stretch)
+        before = repeated_in_order(np.asarray(hashes[0] * 31 + hashes[1]))
+        stretch = densest(np.where(before >= 0, 1.0, -1.0))
+        if stretch.evidence >= 5 * _LEAST_PAIRS:
+            earlier = self._at(int(before[stretch.start]))
+            what = f"pairs that repeat, in order, those from {earlier} on ({self._where(before >= 0, stretch)})"
+            remedy = 'remove the copy, or set data.duplicates to "drop"'
+            places = self._places(before >= 0)
+            yield Finding("copied", part, int((before >= 0).sum()), what, "kept", "", places, remedy=remedy)
+
+    def _of_languages(self, part: str, other: str, found: list[Stretch]) -> Iterator[Finding]:
+        own_source, source_as_target, target_as_source, own_target, *weights = np.concatenate(self._likeness).T
+        evidence = (source_as_target - own_source + target_as_source - own_target) / 2 - _NEARER
+        swapped = densest(evidence * np.minimum(*weights))
+        if swapped.evidence >= _LEAST_EVIDENCE:
+            what = f"pairs with source and target swapped against the {other} text ({self._inside(swapped)})"
+            remedy = f"exchange the two files (or columns) of {part}, or those of {other}"
+            yield self._stretched("swapped", part, swapped, what, remedy)
+            found.append(swapped)
+        sides = ((own_source, source_as_target), (own_target, target_as_source))
+        for side, (own, as_other), weight in zip((0, 1), sides, weights, strict=True):
+            stretch = densest(np.maximum(_UNLIKE - own, as_other - own - _NEARER) * weight)
+            if stretch.evidence < _LEAST_EVIDENCE or any(stretch.overlaps(each) for each in found):
+                continue
+            inside = slice(stretch.start, stretch.end)
+            is_other = float((as_other - own)[inside].mean()) > _NEARER
+            what = f"pairs whose {SIDES[side]} is not in the language of the {other} {SIDES[side]}"
+            what += f", but in that of the {other} {SIDES[1 - side]}" if is_other else ""
+            remedy = f"look at these lines, and name files of the right languages in {part} and {other}"
+            found.append(stretch)
+            yield self._stretched(
+                f"language of the {SIDES[side]}", part, stretch, f"{what} ({self._inside(stretch)})", remedy
+            )
+
+    def _shifted(self, part: str, shift: Shift) -> Finding:
+        stretch, distance = shift.stretch, shift.distance
+        line = min(max(stretch.start, -distance), len(self._identical) - 1)
+        belongs = f"{self._at(line)} belongs to {self._at(line + distance, side=1)}"
+        what = f"pairs that are shifted by {counted(abs(distance), 'line')}: {belongs} ({self._inside(stretch)})"
+        missing, extra = SIDES if distance > 0 else reversed(SIDES)
+        lines = "a line is" if abs(distance) == 1 else f"{abs(distance)} lines are"
+        remedy = f"{lines} missing in the {missing}, or too many in the {extra}, just before: mend the files"
+        return self._stretched("shifted", part, stretch, what, remedy)
+
+    def _stretched(self, kind: str, part: str, stretch: Stretch, what: str, remedy: str) -> Finding:
+        """A finding about all pairs of a stretch."""
+        places = self._places(np.arange(stretch.start, stretch.end))[:1]
+        return Finding(kind, part, len(stretch), what, "kept", "", places, remedy=remedy)
+
+    def _where(self, flags: Flags, stretch: Stretch | None) -> str:
+        """Share of the flagged pairs, and where they stand if nearly all of them are in one stretch."""
+        inside = int(flags[stretch.start : stretch.end].sum()) if stretch else 0
+        if stretch and len(stretch) < len(flags) and 10 * inside >= 9 * flags.sum():
+            return self._inside(stretch)
+        return _share(int(flags.sum()), len(flags))
+
+    def _inside(self, stretch: Stretch) -> str:
+        """Share and place of a stretch."""
+        pairs = len(self._identical)
+        near = min(_LEAST_PAIRS, pairs // 10)
+        share = _share(len(stretch), pairs)
+        if stretch.end >= pairs - near:
+            return share if stretch.start <= near else f"{share}, from {self._at(stretch.start)} on"
+        return f"{share}, {self._at(stretch.start)} to {self._at(stretch.end - 1)}"
+
+    def _at(self, index: int, side: int = 0) -> str:
+        return self._place(self._first + index, side)
+
+    def _places(self, which: npt.NDArray[np.generic]) -> tuple[str, ...]:
+        """An example with its text, of pairs by their places or flags."""
+        indices = np.flatnonzero(which) if which.dtype == np.bool_ else np.asarray(which)
+        with_text = indices[indices % _EXAMPLES_EVERY == 0]
+        if not len(with_text):
+            return (self._at(int(indices[0])),)
+        index = int(with_text[0])
+        source, target = map(_quoted, self._examples[index // _EXAMPLES_EVERY])
+        return (f"{self._at(index)} ({source} beside {target})",)
+
+
+def _share(count: int, pairs: int) -> str:
+    return f"{100 * count / pairs:.0f} %" if 100 * count >= pairs else "less than 1 %"
+
+
+def _quoted(text: str) -> str:
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return '"' + "".join(each if each.isprintable() else "\ufffd" for each in shown) + '"'

@@ -1,0 +1,33 @@
+"""Where in a corpus a fault begins and ends, from how much each pair speaks for it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Pairs one after another."""
+
+    start: int
+    end: int
+    evidence: float
+    """Sum of what its pairs have; no other stretch has more."""
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+    def overlaps(self, other: "Stretch") -> bool:
+        """Whether the smaller of the two lies in the other for the most part."""
+        shared = min(self.end, other.end) - max(self.start, other.start)
+        return 2 * shared > min(len(self), len(other))
+
+
+def densest(evidence: npt.NDArray[np.float64]) -> Stretch:
+    """The stretch with the largest sum: it begins and ends where evidence for a fault turns into evidence against."""
+    sums = np.concatenate([[0.0], np.cumsum(evidence)])
+    gains = sums - np.minimum.accumulate(sums)
+    end = int(np.argmax(gains))
+    start = int(np.argmin(sums[: end + 1]))
+    return Stretch(start, end, float(gains[end]))
