@@ -86,7 +86,7 @@ def test_finished_seeds_are_not_repeated_and_more_can_be_added(here: Path, monke
 
 
 def test_seeds_and_test_scores_of_earlier_commands_stay_in_the_results(here: Path) -> None:
-    assert regard("repeat", "my.toml", "--seeds", "1,2", "--out", "out", "--test", *SHORT).code == 0
+    assert regard("repeat", "my.toml", "--seeds", "1,2", "--out", "out", "--on-test", *SHORT).code == 0
     before = results()
     told = regard("repeat", "my.toml", "--seeds", "3,2", "--out", "out", "--resume", *SHORT)
     assert told.code == 0, told.err
