@@ -53,7 +53,7 @@ def test_what_cannot_be_exported_is_refused_and_leaves_nothing(trained: Trained,
     assert (outcome.code, outcome.out) == (2, "")
     assert " ".join(outcome.err.split()) == (
         "regard: model.kind = 'recurrent': CTranslate2 cannot run such a model, only those with 'transformer'; use it "
-        "by `regard translate`"
+        "with `regard translate`"
     )
     assert not (tmp_path / "out").exists()
 

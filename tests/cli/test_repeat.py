@@ -86,7 +86,7 @@ def test_finished_seeds_are_not_repeated_and_more_can_be_added(here: Path, monke
 
 
 def test_seeds_and_test_scores_of_earlier_commands_stay_in_the_results(here: Path) -> None:
-    assert regard("repeat", "my.toml", "--seeds", "1,2", "--out", "out", "--test", *SHORT).code == 0
+    assert regard("repeat", "my.toml", "--seeds", "1,2", "--out", "out", "--on-test", *SHORT).code == 0
     before = results()
     told = regard("repeat", "my.toml", "--seeds", "3,2", "--out", "out", "--resume", *SHORT)
     assert told.code == 0, told.err
@@ -171,7 +171,7 @@ def test_what_repeat_refuses(here: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (["--out", "file"], "file: is a file, but the seeds need a folder; choose another --out"),
         (["--out", "."], ".: there are other files in this folder; choose another --out"),
         (["--out", "file/a"], "file/a: cannot be written: Not a directory; choose another --out"),
-        (no_dev, "the recipe names no development text to evaluate on; set data.dev, or use --on-test"),
+        (no_dev, "the recipe names no development text to evaluate on; set data.dev, or evaluate with --on-test"),
         (["--on-test", "--set", "data.test=[]"], "--on-test: the recipe names no test text; set data.test"),
     ]:
         told = regard("repeat", "my.toml", "--out", "out", *SHORT, *arguments)

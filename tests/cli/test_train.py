@@ -102,7 +102,8 @@ def test_more_steps_later_are_the_same_as_more_steps_at_once(here: Path) -> None
     assert same(here / "once", here / "twice")
 
 
-def test_resuming_where_nothing_is_begins(here: Path) -> None:
+def test_a_run_that_was_killed_before_it_saved_anything_begins(here: Path) -> None:
+    Path("new").mkdir()
     told = regard("train", "my.toml", "--out", "new", "--resume", *SHORT)
     assert told.code == 0
     assert "begins with new weights" in told.err
@@ -214,7 +215,7 @@ def test_a_run_that_was_refused_at_its_start_can_be_begun_again(trained: Trained
     start = ["--set", f"train.start_from={trained.folder}"]
     refused = regard("train", "my.toml", "--out", "m", *SHORT, *start, "--set", "model.hidden=24")
     assert refused.code == 2
-    assert "has shape" in refused.err
+    assert "the weights there are of another shape: hidden = 24, there 16; give this recipe the same" in refused.err
     told = regard("train", "my.toml", "--out", "m", *SHORT, *start)
     assert told.code == 0, told.err
     assert read_recipe("m/recipe.toml").model.hidden == 16  # type: ignore[union-attr]

@@ -118,7 +118,7 @@ def test_convert_from_form_to_form(tmp_path: Path) -> None:
 
 def test_convert_says_what_does_not_fit(royal: Path, tmp_path: Path) -> None:
     told = regard("vectors", "convert", royal, tmp_path, "--form", "text")
-    assert told.err == f"regard: {tmp_path}: this is a folder; name a file in it, or say --to native\n"
+    assert told.err == f"regard: {tmp_path}: this is a folder; name a file in it, or say --form native\n"
     (tmp_path / "file").write_text("")
     told = regard("vectors", "convert", royal, tmp_path / "file")
     assert told.err == (

@@ -210,7 +210,7 @@ def test_vectors_say_it_and_are_checked(tmp_path: Path, monkeypatch: pytest.Monk
     assert (about["format"], about["version"]) == (1, NOW)
     from_before(Path("vectors"))
     told = regard(*train, "--resume")
-    assert (told.code, "this run was begun by an unversioned release of Regard" in told.err) == (0, True)
+    assert (told.code, "this run was started by an unversioned release of Regard" in told.err) == (0, True)
     assert ModelFolder(Path("vectors")).is_begun
     Path("vectors/vectors.json").write_text(json.dumps({**about, "format": 2, "version": "9.0"}))
     told = regard("vectors", "info", "vectors")

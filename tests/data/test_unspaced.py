@@ -38,7 +38,7 @@ steps = 1
 def test_only_words_of_text_without_blanks_are_doubtful() -> None:
     (found,) = find_unspaced(JAPANESE, "words", "tokens.kind")
     assert found.line() == (
-        'train: the text is written without blanks (kana), but tokens.kind = "words" splits at blanks, so that whole '
+        'train: the text is Japanese without blanks, but tokens.kind = "words" splits at blanks, so that whole '
         'sentences are words; set it to "bpe", "unigram" or "characters", or put blanks between the words: kept'
     )
     assert not find_unspaced(JAPANESE, "bpe", "tokens.kind")

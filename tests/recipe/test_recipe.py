@@ -125,8 +125,8 @@ def test_checking_a_recipe_needs_no_torch() -> None:
 
 
 def test_paths_are_relative_to_the_recipe(tmp_path: Path) -> None:
-    recipe = parse_recipe(MINIMAL | {"data": {"corpus": "files", "train": ["a.de", "a.en"]}})
-    (tmp_path / "mine.toml").write_text(write_recipe(recipe))
+    written = write_recipe(parse_recipe(MINIMAL | {"data": {"corpus": "files", "train": ["a.de", "a.en"]}}, folder="/"))
+    (tmp_path / "mine.toml").write_text(written.replace('"/a.', '"a.'))
     assert read_recipe(tmp_path / "mine.toml").data.train == [str(tmp_path / "a.de"), str(tmp_path / "a.en")]
 
 

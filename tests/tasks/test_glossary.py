@@ -129,7 +129,7 @@ def test_what_does_not_go_together_is_refused(translator: Translator) -> None:
     for terms in (None, [["x"], []]):
         with pytest.raises(UsageError, match=r"^1 prefixes for 2 texts: give one for each, empty if need be$"):
             translator.translate(["eins", "zwei"], terms=terms, prefixes=["one"])
-    with pytest.raises(UsageError, match=r"^forced terms are searched for, and decode\.method = 'sample' draws"):
+    with pytest.raises(UsageError, match=r"^forced terms need a search: decode\.method = 'sample' draws"):
         translator.translate(["eins"], terms=[["x"]], decoding=Decoding(method="sample"))
 
 

@@ -57,10 +57,11 @@ class _Lossy(io.FileIO):
 def standard_streams() -> Iterator[None]:
     """Lets commands write to streams that are closed or full; that standard output could not take all is said in the
     end, as an error."""
-    stderr = sys.stderr
+    stderr: Any = sys.stderr
+    own: Any = sys.__stderr__
     if stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    elif stderr is sys.__stderr__ and not stderr.isatty():
+    elif stderr is own and not stderr.isatty():
         lossy = _Lossy(stderr.fileno(), "w", closefd=False)
         sys.stderr = io.TextIOWrapper(lossy, stderr.encoding, "backslashreplace", write_through=True)
     output = _watch_output()
@@ -79,12 +80,13 @@ def standard_streams() -> Iterator[None]:
 
 def _watch_output() -> _Output | None:
     """Watches standard output, unless it is another stream than the process has."""
-    stdout = sys.stdout
+    stdout: Any = sys.stdout
+    own: Any = sys.__stdout__
     if stdout is None:
         output = _Output(None)
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(output), "utf-8")
         return output
-    if stdout is not sys.__stdout__:
+    if stdout is not own:
         return None
     is_plain = not hasattr(stdout.buffer, "raw")  # python -u
     output = _Output(stdout.buffer if is_plain else stdout.buffer.raw)

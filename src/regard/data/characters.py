@@ -63,4 +63,5 @@ class Characters:
     def summed(self, values: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """The sum over each line of something that each n-gram has."""
         sums = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
-        return np.diff(sums[np.append(self.starts, len(values))]).astype(np.float64)
+        counts: npt.NDArray[np.float64] = np.diff(sums[np.append(self.starts, len(values))]).astype(np.float64)
+        return counts

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from math import ceil, log
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -121,7 +122,7 @@ class _Agreement:
         # Clipped, so that a few odd pairs do not pass for a shift.
         return np.asarray(np.clip(ratio, -4.0, 8.0))
 
-    def _beside(self, values: npt.NDArray[np.generic], distance: int) -> npt.NDArray[np.generic]:
+    def _beside(self, values: npt.NDArray[Any], distance: int) -> npt.NDArray[Any]:
         return values[np.clip(np.arange(len(self._source)) + distance, 0, len(values) - 1)]
 
 

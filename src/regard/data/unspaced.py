@@ -16,8 +16,9 @@ def find_unspaced(texts: Iterable[str], kind: str, setting: str) -> tuple[Findin
     script = main_script(some)
     if not script or 2 * sum(map(has_no_blanks, some)) < len(some):
         return ()
+    language = {"kana": "Japanese", "Han": "Chinese"}.get(script, script)
     what = (
-        f'the text is written without blanks ({script}), but {setting} = "words" splits at blanks, so that whole '
+        f'the text is {language} without blanks, but {setting} = "words" splits at blanks, so that whole '
         'sentences are words; set it to "bpe", "unigram" or "characters", or put blanks between the words'
     )
     return (Finding("unspaced", "train", 0, what, "kept"),)
