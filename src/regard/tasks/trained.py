@@ -1,6 +1,6 @@
 """What every trained model can do, whatever its task, and how it shows itself."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Protocol
 
 from torch import nn
@@ -11,6 +11,15 @@ from regard.inspect import Inspection
 from regard.metrics import MetricScore
 from regard.recipe import HeldOut, Recipe
 from regard.tap import Tap
+
+
+class Shown(Protocol):
+    """What a model needs to show itself."""
+
+    @property
+    def recipe(self) -> Recipe: ...
+
+    def named_modules(self) -> Iterator[tuple[str, nn.Module]]: ...
 
 
 class Trained(Protocol):
@@ -32,14 +41,14 @@ class Trained(Protocol):
         ...
 
 
-def line_of(trained: Trained, facts: Mapping[str, str]) -> str:
+def line_of(trained: Shown, facts: dict[str, str]) -> str:
     """A trained model on one line; `facts` are what its task says of it."""
     known = _known(trained) | facts
     kind = known.pop("model")
     return f"<{type(trained).__name__}: {', '.join([kind, *(f'{name} {fact}' for name, fact in known.items())])}>"
 
 
-def cell_of(trained: Trained, facts: Mapping[str, str]) -> str:
+def cell_of(trained: Shown, facts: dict[str, str]) -> str:
     """The same for a notebook, with the places where one may record and intervene."""
     table = html_table([*(_known(trained) | facts).items()], title=type(trained).__name__)
     found = {name: module for name, module in trained.named_modules() if isinstance(module, Tap)}
@@ -51,7 +60,7 @@ def cell_of(trained: Trained, facts: Mapping[str, str]) -> str:
     )
 
 
-def _known(trained: Trained) -> dict[str, str]:
+def _known(trained: Shown) -> dict[str, str]:
     """What is known of every model; one that was counted has no parameters."""
     kind = getattr(getattr(trained.recipe, "model", None), "kind", trained.recipe.task)
     every = {each for _, module in trained.named_modules() for each in module.parameters(recurse=False)}
