@@ -43,7 +43,7 @@ from decode_cpu import (
 from plain_marian import computes_alike, generating, marian_of
 
 from regard.metrics.resampling import RESAMPLES
-from regard.metrics.text import text_metrics
+from regard.metrics.text import bleu_metric, bleu_tokenizer
 from regard.recipe import Decoding, TransformerModel
 from regard.tasks import Translator
 
@@ -92,7 +92,7 @@ def bleu_of_draws(
     texts: Mapping[str, Sequence[str]], references: Sequence[str], drawn: Numbers
 ) -> tuple[dict[str, Numbers], str]:
     """BLEU of each system on each drawn text (R + 1), and its signature."""
-    metric, found = text_metrics()["BLEU"], {}
+    metric, found = bleu_metric(bleu_tokenizer(references)), {}
     for name, each in texts.items():
         # What it counts in each line: the score of a text is a function of the sums over its lines.
         counts = np.array(metric._extract_corpus_statistics(list(each), [list(references)]), dtype=np.float64)

@@ -1,6 +1,6 @@
 """The public surface: it is what docs/python.md says, every name of it is documented, and its examples run.
 
-`python tests/test_public.py` writes the reference of that page anew.
+`python tests/test_public.py` rewrites the reference of that page.
 """
 
 import inspect
@@ -100,7 +100,7 @@ def test_every_public_name_is_documented() -> None:
 
 def test_the_page_has_the_reference() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert reference() in page, "python tests/test_public.py writes it anew"
+    assert reference() in page, "python tests/test_public.py rewrites it"
 
 
 def test_importing_takes_no_torch() -> None:

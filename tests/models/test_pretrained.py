@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard import recipe
-from regard.errors import DataError, ModelError, UsageError
+from regard.errors import DataError, ModelError, RecipeError, UsageError
 from regard.models import build_language_model, build_model
 from regard.models.generator import Generator
 from regard.models.pretrained import Coverage, embed_from, embedding_of, start_from_vectors
@@ -145,5 +145,5 @@ def test_vectors_that_do_not_fit(tmp_path: Path) -> None:
 
 
 def test_freezing_nothing() -> None:
-    with pytest.raises(ValueError, match="freeze = true, but no vectors are named to start from; name some, or set"):
+    with pytest.raises(RecipeError, match="freeze = true, but no vectors are named to start from; name some, or set"):
         PairVectors(freeze=True)
