@@ -2,7 +2,7 @@
 
 Where a model writes the unknown sign, its attention mostly lies on the word that it cannot write, often a name or a
 number (Luong et al. 2015). Subwords and characters have signs for unknown characters: such a sign becomes an unknown
-character of the source, and vanishes where the model looked at something else.
+character of the source, and stays where the model looked at something else.
 """
 
 from collections.abc import Sequence
@@ -68,4 +68,6 @@ def _replaced(
         if isinstance(reader, Words) or piece.token == UNKNOWN:
             tokens.append(writer.size + len(beyond))
             beyond.append(one.source[piece.start : piece.end])
+        else:  # without it, the subwords beside it would become one word
+            tokens.append(token)
     return tuple(tokens), beyond
