@@ -60,7 +60,7 @@ TEXTS = {
     "control characters refused": text(
         "(U+0001)", "data.control", a_de=b"a\1\nb\nc\n", command="check a.de a.en --set data.control=refuse"
     ),
-    "NUL": text("a.de:1: a NUL byte at byte 2 of the line, so this is no text", a_de=b"a\0\nb\nc\n"),
+    "NUL": text("a.de:1: a NUL byte at byte 2 of the line, so this is not text", a_de=b"a\0\nb\nc\n"),
     "empty line refused": text(
         "a.de:2", "data.empty", a_de=b"a\n\nc\n", command="check a.de a.en --set data.empty=refuse"
     ),

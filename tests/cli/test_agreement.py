@@ -118,7 +118,7 @@ def test_score_and_align_take_the_files_that_evaluate_takes(trained: Trained, tm
     refused = regard("align", trained.folder, tmp_path / "one.de")
     assert "one.de: is one side of pairs, by its name; name the file of the target after it, or give" in refused.err
     refused = regard("look", trained.folder, "rot", "--set", "model.cell=lstm")
-    assert "a trained model stays as it is; only decode.* can be changed" in refused.err
+    assert "a trained model stays as it is; only decode.* and evaluation.* can be changed" in refused.err
 
 
 def test_nothing_to_look_at_is_refused(trained: Trained) -> None:

@@ -37,7 +37,7 @@ def test_a_printed_recipe_can_be_given_to_others(tmp_path: Path, monkeypatch: py
     copy.write_text(printed + "\n[train.begin]\n", encoding="utf-8")
     told = regard("recipes", copy)
     assert (told.code, told.out) == (2, "")
-    assert told.err.startswith(f"regard: {copy}: unknown setting 'train.begin'; ")
+    assert told.err.startswith("regard: theirs/copy.toml: unknown setting 'train.begin'; ")
 
 
 def test_every_setting_is_listed_with_its_default_and_a_sentence() -> None:

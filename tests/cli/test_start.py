@@ -8,6 +8,7 @@ import torch
 from command_line import RECIPE, Trained, regard, write_corpus
 
 from regard.checkpoint import load_weights
+from regard.errors import with_short_paths
 from regard.recipe import read_recipe
 from regard.tasks.tokenizer_files import tokenizer_file
 from regard.tokens import load_tokenizer
@@ -157,9 +158,9 @@ def test_what_does_not_fit_is_refused_with_the_setting(trained: Trained, here: P
     given = [each for change in changes for each in ("--set", change)]
     told = regard("train", "my.toml", "--out", "new", *start(trained.folder, *parts), *FROZEN, *given)
     assert told.code == 2
-    assert line.replace("MODEL", str(trained.folder)) in told.err
+    assert with_short_paths(line.replace("MODEL", str(trained.folder))) in told.err
 
 
 def test_a_folder_without_a_model_is_refused(here: Path) -> None:
     told = regard("train", "my.toml", "--out", "new", *start("nowhere", "encoder"), *FROZEN)
-    assert (told.code, told.err.startswith(f"regard: train.start: {here / 'nowhere'}: no such folder")) == (2, True)
+    assert (told.code, told.err.startswith("regard: train.start: nowhere: no such folder")) == (2, True)

@@ -204,17 +204,17 @@ def test_nested_fields_of_json_lines_can_be_named(tmp_path: Path) -> None:
 def test_nul_is_no_text(tmp_path: Path, form: str) -> None:
     if form == "jsonl":
         path = write(tmp_path / "a.jsonl", '{"source": "a\\u0000b", "target": "c"}\n')
-        assert refused(path) == f"{path}:1: a NUL character in field 'source', so this is no text; remove it"
+        assert refused(path) == f"{path}:1: a NUL character in field 'source', so this is not text; remove it"
         return
     paths = two_files(tmp_path, [("a\0b", "c")]) if form == "lines" else [write(tmp_path / "a.tsv", "a\0b\tc\n")]
     remedy = "name a plain text file, packed by gzip or not"
-    assert refused(*paths) == f"{paths[0]}:1: a NUL byte at byte 2 of the line, so this is no text; {remedy}"
+    assert refused(*paths) == f"{paths[0]}:1: a NUL byte at byte 2 of the line, so this is not text; {remedy}"
 
 
 def test_utf_16_is_named_with_the_command_that_converts_it(tmp_path: Path) -> None:
     source, target = write(tmp_path / "a.de", "eins\nzwei\n".encode("utf-16-le")), write(tmp_path / "a.en", b"1\n2\n")
     assert refused(source, target) == (
-        f"{source}:1: a NUL byte at byte 2 of the line, so this is no text; it seems to be UTF-16LE; "
+        f"{source}:1: a NUL byte at byte 2 of the line, so this is not text; it seems to be UTF-16LE; "
         f"convert it: iconv -f UTF-16LE -t UTF-8 {source} > {tmp_path / 'a.utf8.de'}"
     )
 

@@ -21,21 +21,26 @@ from regard.tasks.backtranslation import BackTranslation, Counts
 
 
 class Mirror:
-    """Writes a text backwards, after the seed it was given; breaks off when it has been asked `patience` times."""
+    """Writes a text backwards, if `seen` with the number its piece begins with; breaks off when it has been asked
+    `patience` times."""
 
     def __init__(self, patience: int = 99, seen: bool = False) -> None:
         self.recipe, self.model = SimpleNamespace(decode=Decoding(method="sample")), nn.Linear(1, 1)
         nn.init.ones_(self.model.weight)
         nn.init.zeros_(self.model.bias)
-        self.patience, self.seen = patience, seen
+        self.patience, self.seen, self.first = patience, seen, 0
+
+    def counting_from(self, first: int) -> "Mirror":
+        self.first = first
+        return self
 
     def translate(self, texts: Sequence[str], *, decoding: Decoding) -> list[Translation]:
         self.patience -= 1
         if self.patience < 0:
             raise KeyboardInterrupt
-        return [self._translated(text, decoding.seed) for text in texts]
+        return [self._translated(text) for text in texts]
 
-    def _translated(self, text: str, seed: int) -> Translation:
+    def _translated(self, text: str) -> Translation:
         def output(written: str, finished: bool = True, others: tuple[Translation, ...] = ()) -> Translation:
             return Translation(text, written, 0.0, 0.0, finished, (), others, translator=self)  # type: ignore[arg-type]
 
@@ -45,7 +50,7 @@ class Mirror:
             return output("la la la", finished=False)
         if text.startswith("both"):
             return output("first", others=(output("second"),))
-        return output(text[::-1] + (f" {seed}" if self.seen else ""))
+        return output(text[::-1] + (f" {self.first}" if self.seen else ""))
 
 
 def task(folder: Path, lines: Sequence[str], mirror: Mirror | None = None, **options: Any) -> BackTranslation:
@@ -100,10 +105,10 @@ def test_every_output_worth_learning_from_is_a_pair_that_can_be_read(tmp_path: P
     ]
 
 
-def test_equal_lines_of_different_pieces_are_drawn_anew(tmp_path: Path) -> None:
+def test_equal_lines_of_different_pieces_are_numbered_on(tmp_path: Path) -> None:
     task(tmp_path, ["a"] * 4, Mirror(seen=True)).run()
     sources = [record.source for record in PairFiles([str(tmp_path / "pairs.tsv")])]
-    assert sources == ["a 1", "a 1", "a 3", "a 3"]  # within a piece it is the place that tells them apart
+    assert sources == ["a 0", "a 0", "a 2", "a 2"]  # within a piece it is the place that tells them apart
 
 
 def test_what_a_kill_left_behind_the_last_piece_is_done_again(tmp_path: Path) -> None:
@@ -136,8 +141,8 @@ def test_only_the_same_text_model_and_tag_go_on(tmp_path: Path) -> None:
     nn.init.zeros_(other.model.weight)
     pairs, progress = tmp_path / "pairs.tsv", tmp_path / ".pairs.tsv.progress"
     remedy = f"bring the old back, or delete {progress} to begin anew"
-    drawn_anew = {"decoding": Decoding(method="sample", seed=2)}
-    for mirror, options in ((other, {}), (Mirror(), {"tag": "<bt>"}), (Mirror(), drawn_anew)):
+    numbered_on = {"decoding": Decoding(method="sample", seed=2)}
+    for mirror, options in ((other, {}), (Mirror(), {"tag": "<bt>"}), (Mirror(), numbered_on)):
         with pytest.raises(UsageError) as refusal:
             task(tmp_path, lines, mirror, **options).run(resume=True)
         assert str(refusal.value) == f"{pairs}: was begun with another model, its settings or the tag; {remedy}"

@@ -159,7 +159,7 @@ def test_a_full_disk_is_named_while_company_is_counted(
 
     monkeypatch.setattr("regard.vectors.counting.counting", counting)
     tables = recipe.model_dump() | {"vectors": {"kind": "svd", "dimension": 3}}
-    told = "run: a file of this run could not be written: 8192 requested and 4096 written. Earlier"
+    told = "run: a file of this run could not be written: 8192 requested and 4096 written. Make room"
     with pytest.raises(TrainingError, match=told):
         learn_vectors(parse_recipe(tables, kind=VectorsRecipe), tmp_path / "run", tell=quiet)
 
