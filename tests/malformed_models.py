@@ -230,7 +230,7 @@ MODELS = {
     ),
     "tensors that are not numbers": damaged(
         change_tensors(lambda it: it.update({name: value * torch.nan for name, value in it.items()})),
-        "not a number",
+        "NaN",
     ),
     "weights cut off, resumed": damaged(cut(WEIGHTS), "no checkpoint of this run is intact", command=RESUME),
     "progress not JSON": damaged(sealed(put(PROGRESS, b"{")), "progress.json: ", command=RESUME),

@@ -76,7 +76,7 @@ def test_the_rules_forbid_what_a_loop_forbids_and_nothing_else(
 
 @pytest.mark.parametrize(
     ("factor", "extra", "least", "expected"),
-    [(2.0, 1, 0, [1, 5, 7]), (0.5, 0, 0, [0, 1, 1]), (0.0, 2, 4, [4, 4, 4])],
+    [(2.0, 1, 0, [1, 5, 7]), (0.5, 0, 0, [0, 1, 1]), (1.0, 1, 2, [1, 3, 4])],
 )
 def test_the_limit_counts_source_tokens_without_end(factor: float, extra: int, least: int, expected: list[int]) -> None:
     source = Padded.of([[END], [4, 5, END], [4, 5, 6]])

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.data.batch import Padded
-from regard.decode import decode, decode_all, score_all
+from regard.decode import corpus, decode, decode_all, score_all
 from regard.decode.corpus import batches_by_length
 from regard.errors import UsageError
+from regard.kernels.picking import Kernel
 from regard.recipe import Decoding
 from regard.tokens.vocabulary import END
 
@@ -41,6 +42,17 @@ def test_batches_hold_every_example_once_within_the_budget(lengths: list[int], b
 
 def test_a_batch_is_as_full_as_the_budget_allows() -> None:
     assert [len(batch) for batch in batches_by_length([5] * 10, 20)] == [4, 4, 2]
+
+
+def test_few_tokens_are_decoded_without_loading_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+    load = Kernel.load
+    monkeypatch.setattr(Kernel, "load", lambda kernel: loaded.append(kernel.name) or load(kernel))
+    model, how = SmallGenerator(31), decoding_by("beam", longest_extra=2)
+    for few, loads in ((5, False), (4, True)):
+        monkeypatch.setattr(corpus, "FEW", few)
+        decode_all(model, [[4, 5, 6, 7]], how)
+        assert bool(loaded) == loads
 
 
 def test_progress_is_told() -> None:

@@ -53,8 +53,8 @@ _PLAIN = ContextVar("plain", default=False)
 
 @contextmanager
 def plain_ways(wanted: bool) -> Iterator[None]:
-    """Where it is wanted, no kernel for CPUs is picked while the block runs: for work that takes less time than loading
-    their compiler does."""
+    """Picks no kernel for CPUs while the block runs, if `wanted`: for work that takes less time than loading their
+    compiler."""
     before = _PLAIN.set(wanted)
     try:
         yield
@@ -67,9 +67,8 @@ def pick(operation: str, *tensors: Tensor, **numbers: int) -> Callable[..., Any]
     # First, so that torch.compile does not trace the rest.
     if torch.is_grad_enabled() or torch.compiler.is_compiling():
         return None
-    kernel = KERNELS[operation].get(tensors[0].device.type)
-    if kernel is not None and _PLAIN.get() and tensors[0].device.type == "cpu":
-        return None
+    device = tensors[0].device.type
+    kernel = None if _PLAIN.get() and device == "cpu" else KERNELS[operation].get(device)
     if kernel is None or not kernel.suits(*tensors, **numbers) or not _can_read(kernel, *tensors):
         return None
     return kernel.load()
