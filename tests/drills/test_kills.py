@@ -144,7 +144,7 @@ def undisturbed(place: Path) -> Training:
 
 
 def kill_and_resume(training: Training, kills: int, seed: int) -> None:
-    """Kills a training so many times, each after some more steps and up to a tenth of a second, and finishes it."""
+    """Kills a training `kills` times, each after some more steps and up to a tenth of a second, and finishes it."""
     draw = random.Random(seed)
     for _ in range(kills):
         code = training.stop_after(draw.randint(0, 14), draw.uniform(0, 0.1), signal.SIGKILL)
@@ -163,9 +163,9 @@ def test_the_run_is_one_that_could_go_wrong(undisturbed: Training) -> None:
     assert undisturbed.recorded() == list(range(1, STEPS + 1))
 
 
-def test_five_kills(place: Path, undisturbed: Training) -> None:
+def test_two_kills(place: Path, undisturbed: Training) -> None:
     training = Training(place, "killed", steps=STEPS)
-    kill_and_resume(training, kills=5, seed=1)
+    kill_and_resume(training, kills=2, seed=1)
     assert_same_bits(training, undisturbed)
     assert training.recorded() == list(range(1, STEPS + 1))
 
