@@ -47,8 +47,9 @@ def test_places_are_framed_and_neighbors_are_others(given: Vectors) -> None:
         assert len(set(near)) == len(near) == min(mapping.NEIGHBORS, len(given) - 1)
 
 
-def test_places_that_differ_by_denormal_numbers_are_one() -> None:
-    assert not mapping._framed(np.array([[0.0, 5e-324], [1e-323, 0.0], [0.0, 0.0]])).any()
+@pytest.mark.parametrize("places", [[[0.0, 5e-324], [1e-323, 0.0]], [[1.0, 1e-17], [np.nextafter(1.0, 0.0), 0.0]]])
+def test_places_that_differ_by_rounding_are_one(places: list[list[float]]) -> None:
+    assert not mapping._framed(np.array(places)).any()
 
 
 def test_principal_components_are_scikit_learn_s() -> None:

@@ -114,8 +114,8 @@ METHODS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {"pca": pca, "tsne
 def _framed(places: Float64[np.ndarray, "N 2"]) -> Float64[np.ndarray, "N 2"]:
     """Centered and scaled, both axes alike, into the square from −1 to 1."""
     low, high = places.min(0), places.max(0)
-    half = float((high - low).max()) / 2
-    if half < np.finfo(np.float64).tiny:  # all in one place, or so near that differences are denormal
+    half, rounding = float((high - low).max()) / 2, np.finfo(np.float64)
+    if half <= max(4 * rounding.eps * np.abs(places).max(), rounding.tiny):  # one place, but for rounding
         return np.zeros_like(places)
     framed: np.ndarray = (places - (low + high) / 2) / half
     return framed
