@@ -102,7 +102,9 @@ def tokens_of(found: list[list[Hypothesis]]) -> list[list[tuple[int, ...]]]:
     return [[hypothesis.tokens for hypothesis in hypotheses] for hypotheses in found]
 
 
-@pytest.mark.parametrize("name", [*KINDS, "ensemble"])
+@pytest.mark.parametrize(
+    "name", [KINDS[0], *KINDS[3:], *(pytest.param(name, marks=pytest.mark.long) for name in (*KINDS[1:3], "ensemble"))]
+)
 @pytest.mark.parametrize(("method", "beam", "n_best"), METHODS)
 @pytest.mark.parametrize("parts", [False, True])
 def test_captured_is_uncaptured_bit_for_bit_and_again(

@@ -103,7 +103,7 @@ def check_against_plain(model: Generator, how: Decoding, stepping: Stepping | No
 
 
 @each_kind
-@pytest.mark.parametrize("beam", [1, 2, 5])
+@pytest.mark.parametrize("beam", [1, 2, pytest.param(5, marks=pytest.mark.long)])
 def test_beams_find_what_a_plain_beam_finds_that_shares_and_keeps_nothing(name: str, beam: int) -> None:
     check_against_plain(model_of(name), Decoding(beam=beam, n_best=beam, longest_factor=0.0, longest_extra=6))
 
