@@ -1,7 +1,8 @@
 """Every combination of parts learns to copy and to reverse, through the real trainer and decoder.
 
-One runs every day (the demo's test trains a recurrent model), all of them in `make test-all`. Without positions a Transformer's encoder reads a bag of letters,
-so reversing must fail: if it did not, the task would not test what it is meant to.
+One runs every day (the demo's test trains a recurrent model), all of them in `make test-all`. Without positions a
+Transformer's encoder reads a bag of letters, so reversing must fail: if it did not, the task would not test what it is
+meant to.
 """
 
 from itertools import product
