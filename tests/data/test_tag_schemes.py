@@ -82,3 +82,4 @@ def test_parts_of_speech_and_texts_without_a_span_have_none() -> None:
 def test_a_few_mistakes_do_not_hide_the_scheme() -> None:
     assert detect([["I-PER", "O"], ["I-LOC", "B-LOC"], ["I-LOC"], ["B-PER"]]) == "iob1"
     assert detect([["B-PER", "O"], ["B-LOC", "I-LOC"], ["B-LOC"], ["I-PER"]]) == "iob2"
+    assert detect([["B-PER", "I-PER"]] * 99 + [["B_PER", "O"]]) == "iob2"

@@ -9,7 +9,6 @@ Tags that follow no scheme (parts of speech) have the scheme `none`.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Literal
@@ -19,6 +18,9 @@ Marked = tuple[int, int, str]
 """A span of words start … end − 1, and its type."""
 
 OUTSIDE = "O"
+MISTAKES = 0.01
+"""Share of tags that may be of another form without changing what the scheme is taken to be."""
+_IOB: tuple[Scheme, ...] = ("iob2", "iob1")
 _PREFIXES: dict[Scheme, str] = {"iob1": "BI", "iob2": "BI", "iobes": "BIES"}
 
 
@@ -93,15 +95,12 @@ def _is_of(scheme: Scheme, tag: str) -> bool:
 
 
 def detect(sentences: Iterable[Sequence[str]]) -> Scheme:
-    """The scheme that tags are of: the one that breaks them least, the first of iob2, iob1 and iobes if several do."""
-    counts: Counter[Scheme] = Counter()
-    seen: set[str] = set()
-    for tags in sentences:
-        seen.update(tags)
-        for scheme in _PREFIXES:
-            counts[scheme] += len(breaks(scheme, tags))
-    if seen <= {OUTSIDE} or not all(_is_of("iobes", tag) for tag in seen):
+    """The scheme that tags are of: the one that fewer tags break; a few may break any, which are mistakes then."""
+    sentences = list(sentences)
+    marked = [tag for tags in sentences for tag in tags if tag != OUTSIDE]
+    if not marked or sum(not _is_of("iobes", tag) for tag in marked) > MISTAKES * len(marked):
         return "none"
-    if any(split_tag(tag)[0] in ("E", "S") for tag in seen):
+    if sum(split_tag(tag)[0] in ("E", "S") for tag in marked) > MISTAKES * len(marked):
         return "iobes"
-    return "iob2" if counts["iob2"] <= counts["iob1"] else "iob1"
+    counts = {scheme: sum(len(breaks(scheme, tags)) for tags in sentences) for scheme in _IOB}
+    return min(_IOB, key=lambda scheme: counts[scheme])
