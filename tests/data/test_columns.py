@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from regard.data.columns import split_columns
 from regard.data.dates.tagged import PARTS
-from regard.data.tag_schemes import spans
 from regard.data.tagged import TaggedCorpora, load_tagged
 from regard.errors import EncodingError, RecipeError
 from regard.recipe import TaggingData
+from regard.tokens.tag_schemes import spans
 
 NER = """-DOCSTART- -X- O O
 

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from regard.data.examples import Split
 from regard.data.report import Finding, outcome_of
-from regard.data.tag_schemes import Scheme, breaks, converted, detect
 from regard.data.tagged import Problems, TaggedCorpora, TaggedPart, TaggedSentence
 from regard.disk import Lines, decoded, to_utf8
 from regard.errors import DataError, EncodingError, counted
 from regard.recipe import TaggingData
 from regard.recipe.tagging import CONLLU_COLUMNS
+from regard.tokens.tag_schemes import Scheme, breaks, converted, detect
 
 DOCUMENT = "-DOCSTART-"
 _BLANKS = re.compile(r"[ \t]+")

@@ -6,9 +6,9 @@ from hashlib import sha256
 
 from regard.data.examples import Split
 from regard.data.report import Finding, Outcome
-from regard.data.tag_schemes import Scheme
 from regard.recipe import TaggingData
 from regard.recipe.names import TAGGED_CORPORA
+from regard.tokens.tag_schemes import Scheme
 
 PLACES = 3
 """Places that a finding names."""

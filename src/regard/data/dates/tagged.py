@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from regard.data.dates.corpus import DateExamples, grammar_of
 from regard.data.examples import Pair, Split
 from regard.data.generated import held_out_size
-from regard.data.tag_schemes import OUTSIDE, tags_of
 from regard.data.tagged import TaggedCorpora, TaggedPart, TaggedSentence
 from regard.errors import counted
 from regard.recipe import TaggingData
 from regard.tokens.segmentation import smallest_parts_of
+from regard.tokens.tag_schemes import OUTSIDE, tags_of
 
 PARTS = ("YEAR", "MONTH", "DAY")
 """What the links of a date are, in their order."""

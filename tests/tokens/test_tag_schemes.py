@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.tag_schemes import Marked, Scheme, breaks, converted, detect, may_follow, spans, tags_of
+from regard.tokens.tag_schemes import Marked, Scheme, breaks, converted, detect, may_follow, spans, tags_of
 
 SCHEMES: list[Scheme] = ["iob1", "iob2", "iobes"]
 every_scheme = pytest.mark.parametrize("scheme", SCHEMES)
