@@ -1,10 +1,14 @@
 """A tiny tagger: names of two kinds, which may follow each other, marked by what stands before them."""
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from regard.recipe import Recipe, parse_recipe
+import pytest
+from command_line import Trained, regard, untouched
+
+from regard.recipe import Recipe, parse_recipe, write_recipe
 
 PEOPLE, PLACES = ["Anna", "Emil", "Ida"], ["Rome", "Oslo", "Lima"]
 
@@ -46,3 +50,16 @@ def tagging_recipe(folder: Path, **tables: Any) -> Recipe:
     words = {"width": 12, "characters": {"kind": "cnn", "embedding": 4, "width": 4}} | tables.pop("words", {})
     table = {"task": "tagging", "data": files | data, "words": words, "model": model, "train": train, **tables}
     return parse_recipe(table)
+
+
+@pytest.fixture(scope="session")
+def trained_tagger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trained]:
+    """A tagger that the real command trained."""
+    place = tmp_path_factory.mktemp("tagger")
+    recipe = place / "my.toml"
+    wished = tagging_recipe(place, model={"scheme": "iobes", "forbid": True}, train={"steps": 40})
+    recipe.write_text(write_recipe(wished), encoding="utf-8")
+    outcome = regard("train", recipe, "--out", place / "model")
+    assert outcome.code == 0, outcome.err
+    with untouched(place):
+        yield Trained(place / "model", recipe, outcome.err)

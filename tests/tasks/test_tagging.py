@@ -1,12 +1,11 @@
 """The tagging task: training and its resumption, validation, the trained tagger, and what it refuses."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from command_line import untouched
+from command_line import Trained
 from model_strategies import ENCODERS as TABLES
 from tagging_runs import tagging_recipe, write_columns
 from torch_layers import randomize
@@ -20,7 +19,7 @@ from regard.recipe import Recipe
 from regard.tasks.tagger import Tagged, Tagger
 from regard.tasks.tagging import TaggingTask
 from regard.tokens.tag_set import TagSet
-from regard.train import Ended, Event, Validated, run
+from regard.train import Ended, run
 from regard.vectors import Vectors
 
 
@@ -33,15 +32,9 @@ def prepared(folder: Path, **tables: object) -> TaggingTask:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tagger]:
-    place = tmp_path_factory.mktemp("tagger")
-    seen: list[Event] = []
-    run(tagging_recipe(place, model={"scheme": "iobes", "forbid": True}), place / "model", reporter=seen.append)
-    (last,) = [event for event in seen if isinstance(event, Validated)][-1:]
-    assert last.metrics["f1"] == last.metrics["accuracy"] == 100
-    assert last.metrics["loss"] < 0.05
-    with untouched(place):
-        yield regard.load(place / "model", device="cpu")
+def trained(trained_tagger: Trained) -> Tagger:
+    tagger: Tagger = regard.load(trained_tagger.folder, device="cpu")
+    return tagger
 
 
 def test_it_learns_and_writes_tags_of_the_data(trained: Tagger) -> None:
