@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         write_recipe,
     )
     from regard.tap import intervene, record, taps
-    from regard.tasks import Scored, ScoredText, Translation, Translator, Writer, load
+    from regard.tasks import Scored, ScoredText, Tagged, Tagger, Translation, Translator, Writer, load
     from regard.train import run
     from regard.train.vectors import learn_vectors
     from regard.vectors import Neighbor, Vectors
@@ -63,6 +63,8 @@ _HOMES = {
     "RegardWarning": "regard.errors",
     "Scored": "regard.tasks",
     "ScoredText": "regard.tasks",
+    "Tagged": "regard.tasks",
+    "Tagger": "regard.tasks",
     "TrainingError": "regard.errors",
     "Translation": "regard.tasks",
     "Translator": "regard.tasks",
@@ -98,6 +100,8 @@ __all__ = [
     "RegardWarning",
     "Scored",
     "ScoredText",
+    "Tagged",
+    "Tagger",
     "TrainingError",
     "Translation",
     "Translator",

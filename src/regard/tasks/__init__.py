@@ -10,6 +10,8 @@ from regard.registry import found_on_use
 if TYPE_CHECKING:
     from regard.tasks.language import LanguageTask
     from regard.tasks.loading import load, load_translator, load_writer, task_of
+    from regard.tasks.tagger import Tagged, Tagger
+    from regard.tasks.tagging import TaggingTask
     from regard.tasks.task import Task
     from regard.tasks.trained import Trained
     from regard.tasks.translation import TranslationTask
@@ -21,6 +23,8 @@ __getattr__ = found_on_use(
     {
         "language": ("LanguageTask",),
         "loading": ("load", "load_translator", "load_writer", "task_of"),
+        "tagger": ("Tagged", "Tagger"),
+        "tagging": ("TaggingTask",),
         "task": ("Task",),
         "trained": ("Trained",),
         "translation": ("TranslationTask",),
@@ -33,6 +37,9 @@ __all__ = [
     "LanguageTask",
     "Scored",
     "ScoredText",
+    "Tagged",
+    "Tagger",
+    "TaggingTask",
     "Task",
     "Trained",
     "Translation",
