@@ -43,6 +43,7 @@ def test_it_learns_and_writes_tags_of_the_data(trained: Tagger) -> None:
     assert first.spans == [("Anna Emil", "PER")]
     assert all(share > 0.9 for share in first.probabilities)
     assert (empty.words, empty.tags) == ((), ())
+    assert trained.tag(["Rome ."], probabilities=False) == [Tagged(("Rome", "."), listed.tags, ())]
     assert listed.tags == ("B-LOC", "O")
     assert set(trained.tags.tags) == {"O", *(f"{prefix}-{kind}" for prefix in "BES" for kind in ("PER", "LOC"))}
 
