@@ -1,5 +1,13 @@
 """Recipes: the whole truth of a run, as strict and typed TOML. Never imports torch."""
 
+from regard.recipe.classifying import (
+    POOLINGS,
+    ClassifierModel,
+    ClassifyingCorpus,
+    ClassifyingData,
+    ClassifyingRecipe,
+    PoolingTable,
+)
 from regard.recipe.data import Data, TokenizerSettings, Tokens
 from regard.recipe.decoding import Decoding, Drawing, LanguageDecoding
 from regard.recipe.encoders import (
@@ -59,6 +67,7 @@ from regard.recipe.words import CHARACTER_ENCODERS, CharacterTable, WordTable
 __all__ = [
     "CHARACTER_ENCODERS",
     "ENCODERS",
+    "POOLINGS",
     "TASKS",
     "AnyRecipe",
     "AttentionSettings",
@@ -67,6 +76,10 @@ __all__ = [
     "AveragingEncoding",
     "CbowVectors",
     "CharacterTable",
+    "ClassifierModel",
+    "ClassifyingCorpus",
+    "ClassifyingData",
+    "ClassifyingRecipe",
     "CopyingModel",
     "Corpus",
     "CountingVectors",
@@ -92,6 +105,7 @@ __all__ = [
     "Optimizer",
     "PairVectors",
     "Penalty",
+    "PoolingTable",
     "PredictingVectors",
     "PretrainedVectors",
     "Recipe",

@@ -89,6 +89,19 @@ TAGGED_CORPORA: Registry[Any] = Registry(
         "dates": Entry("regard.data.dates.tagged:tagged_dates", uses=("examples", "languages")),
     },
 )
+LABELLED_CORPORA: Registry[Any] = Registry(
+    "corpus",
+    {
+        "files": Entry(
+            "regard.data.label_files:from_files",
+            uses=(
+                *("format", "text_column", "label_column", "header", "text_field", "label_field"),
+                *("phrases", "rename", "rename_in_trees", "multiple"),
+            ),
+        ),
+        "dates": Entry("regard.data.dates.labelled:labelled_dates", uses=("examples", "languages")),
+    },
+)
 OPTIMIZERS: Registry[Any] = Registry(
     "optimizer",
     {
@@ -119,5 +132,6 @@ TokenizerName = Annotated[str, Named(TOKENIZERS)]
 CorpusName = Annotated[str, Named(CORPORA)]
 TextCorpusName = Annotated[str, Named(TEXT_CORPORA)]
 TaggedCorpusName = Annotated[str, Named(TAGGED_CORPORA)]
+LabelledCorpusName = Annotated[str, Named(LABELLED_CORPORA)]
 OptimizerName = Annotated[str, Named(OPTIMIZERS)]
 ScheduleName = Annotated[str, Named(SCHEDULES)]

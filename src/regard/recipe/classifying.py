@@ -1,0 +1,152 @@
+"""The recipe of a classifier: `[data]` are texts with their labels, `[words]` how words are read."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from regard.recipe.encoders import ENCODERS, Encoding
+from regard.recipe.names import LABELLED_CORPORA, SCORES, LabelledCorpusName, NormalizerName, ScoreName
+from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
+from regard.recipe.section import ChosenBy, FilePath, Named, Only, Positive, Section, Share, Width
+from regard.recipe.training import TokenTraining
+from regard.recipe.words import WordTable
+from regard.registry import Entry, Registry
+
+POOLINGS: Registry[Any] = Registry(
+    "pooling",
+    {
+        "last": "regard.models.pooling:LastPooling",
+        "mean": "regard.models.pooling:MeanPooling",
+        "max": "regard.models.pooling:MaxPooling",
+        "attention": Entry("regard.models.pooling:AttentionPooling", uses=("score", "hidden", "normalizer")),
+    },
+)
+"""Builds what makes one vector of the features of a text, from the table and the encoder."""
+
+LabelFormat = Literal["tsv", "jsonl", "fasttext", "trees"]
+
+
+class ClassifyingData(Corpus):
+    """Where texts with labels come from."""
+
+    corpus: LabelledCorpusName = "files"
+    """`files` reads the user's own; `dates` are built in: which language a date is written in, without download."""
+    train: list[FilePath] = Field(default=[])
+    """Training text: files with a text and its labels on each line; each may end in `.gz`."""
+    dev: list[FilePath] = Field(default=[])
+    """Development text, in the same form; used for validation and for choosing settings."""
+    test: list[FilePath] = Field(default=[])
+    """Test text, in the same form; read by `regard evaluate` and `regard check` alone."""
+    format: Annotated[Literal["auto"] | LabelFormat, Only(corpus=LABELLED_CORPORA)] = "auto"
+    """Form of the files: columns with tabs between, JSON Lines, fastText (`__label__x` before the text) or bracket
+    trees. `auto` goes by the name and the first line of each file."""
+    text_column: Annotated[int, Only(corpus=LABELLED_CORPORA)] = -1
+    """TSV: column of the text, from 1, or from -1 counted from the end."""
+    label_column: Annotated[int, Only(corpus=LABELLED_CORPORA)] = 1
+    """TSV: column of the label, in the same way."""
+    header: Annotated[bool, Only(corpus=LABELLED_CORPORA)] = False
+    """TSV: whether the first line of a file is a heading."""
+    text_field: Annotated[str, Only(corpus=LABELLED_CORPORA)] = "text"
+    """JSON Lines: field of the text."""
+    label_field: Annotated[str, Only(corpus=LABELLED_CORPORA)] = "label"
+    """JSON Lines: field of the label, or of a list of labels."""
+    phrases: Annotated[bool, Only(corpus=LABELLED_CORPORA)] = False
+    """Trees: whether all phrases of the training text are examples, each different one once, or whole sentences
+    alone. Development and test text are whole sentences."""
+    rename: Annotated[list[str], Only(corpus=LABELLED_CORPORA)] = Field(default=[])
+    """New names of labels, such as `1=positive`; texts with a label without a new name, such as `2=`, are left out."""
+    rename_in_trees: Annotated[list[str], Only(corpus=LABELLED_CORPORA)] = Field(default=[])
+    """The same for labels in bracket trees, to which `rename` is not applied."""
+    multiple: Annotated[bool, Only(corpus=LABELLED_CORPORA)] = False
+    """Whether a text may have several labels or none, each of which is decided by itself (sigmoid); otherwise it has
+    exactly one (softmax)."""
+    separator: Annotated[str, Field(min_length=1), Only(multiple=(True,))] = ","
+    """What stands between several labels in a column."""
+    examples: Annotated[Positive, Only(corpus=LABELLED_CORPORA)] = 20_000
+    """Training texts a built-in corpus generates; development and test sets have a tenth of it, 1,000 at most."""
+    languages: Annotated[list[str], Only(corpus=LABELLED_CORPORA)] = Field(default=[])
+    """Languages of the built-in dates, as codes such as `de`; empty means all of them."""
+
+    @property
+    def is_generated(self) -> bool:
+        return self.corpus != "files"
+
+    def has(self, part: HeldOut) -> bool:
+        return self.is_generated or bool(getattr(self, part))
+
+    def new_names(self, trees: bool) -> dict[str, str]:
+        """New names of labels by the old ones; empty for those that are left out."""
+        return {old: new for old, _, new in (pair.rpartition("=") for pair in self._renamed(trees))}
+
+    def _renamed(self, trees: bool) -> list[str]:
+        return self.rename_in_trees if trees else self.rename
+
+    @model_validator(mode="after")
+    def _settings_are_sound(self) -> Self:
+        for name in ("text_column", "label_column"):
+            if getattr(self, name) == 0:
+                raise ValueError(f"{name} = 0: columns are counted from 1, or from -1 at the end")
+        for name, trees in (("rename", False), ("rename_in_trees", True)):
+            for pair in self._renamed(trees):
+                if not pair.rpartition("=")[0]:
+                    raise ValueError(f"{name}: {pair!r} is not a label and its new name, such as '1=positive'")
+        return self
+
+    @model_validator(mode="after")
+    def _files_are_named(self) -> Self:
+        for name in ("train", "dev", "test"):
+            if getattr(self, name) and self.is_generated:
+                raise ValueError(
+                    f"{name} names files, but corpus is {self.corpus!r}; set corpus to 'files' or leave {name} out"
+                )
+        if not self.is_generated and not self.train:
+            raise ValueError(
+                "train is missing: name a file of texts with labels, or choose corpus = 'dates', which is built in"
+            )
+        return self
+
+
+class PoolingTable(Section):
+    """How the features of the words become one vector."""
+
+    kind: Annotated[str, Named(POOLINGS)] = "last"
+    """The encoder's last state (of one without states, its summary of the text), the mean or the largest of each
+    feature, or a mean weighed by attention with a learned query."""
+    score: Annotated[ScoreName, Only(kind=POOLINGS)] = "additive"
+    """Attention: how the learned query is compared with a word."""
+    hidden: Annotated[Width, Only(kind=POOLINGS), Only(score=SCORES)] = 64
+    """Attention: hidden width of the scores that have one."""
+    normalizer: Annotated[NormalizerName, Only(kind=POOLINGS)] = "softmax"
+    """Attention: how scores become weights."""
+
+
+class ClassifierModel(Section):
+    """What reads a text, and how its features are pooled."""
+
+    encoder: Annotated[Encoding, ChosenBy(ENCODERS)]
+    """What reads the vectors of the words."""
+    pooling: PoolingTable = PoolingTable()
+    """How the features of the words become one vector."""
+    dropout: Share = 0.0
+    """Share of the pooled features dropped before a label is chosen."""
+
+
+class ClassifyingCorpus(AnyRecipe):
+    """What reading and checking of texts with labels needs."""
+
+    task: Literal["classifying"]
+    data: ClassifyingData
+    """Where texts with labels come from."""
+
+
+class ClassifyingRecipe(ClassifyingCorpus, Recipe):
+    """A recipe for a classifier."""
+
+    data: ClassifyingData
+    """Where texts with labels come from."""
+    words: WordTable = WordTable()
+    """How words become vectors."""
+    model: ClassifierModel
+    """The model."""
+    train: TokenTraining
+    """The training loop."""
