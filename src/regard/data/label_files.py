@@ -29,7 +29,7 @@ BEGINNINGS: dict[str, LabelFormat] = {PREFIX: "fasttext", "(": "trees", "{": "js
 
 
 @dataclass
-class Problem(Exception):
+class LineError(Exception):
     """What is wrong with a line: a kind of finding, and more about it."""
 
     kind: str
@@ -98,7 +98,7 @@ class LabelFiles:
                         yield found
                         if self._phrases:
                             seen.add(found)
-            except Problem as problem:
+            except LineError as problem:
                 self.problems.note(problem.kind, place + (f" ({problem.detail})" if problem.detail else ""))
 
     def _taken(self, text: str, given: list[str], names: dict[str, str], place: str) -> LabelledText | None:
@@ -107,7 +107,7 @@ class LabelFiles:
             self.problems.note("left out", place)
             return None
         if not self.data.multiple and len(labels) != 1:
-            raise Problem("labels", counted(len(labels), "label"))
+            raise LineError("labels", counted(len(labels), "label"))
         words = tuple(text.split())
         if not words:
             self.problems.note("empty", place)
@@ -124,7 +124,7 @@ class LabelFiles:
             for column in (self.data.text_column, self.data.label_column)
         )
         if text == label or not all(0 <= place < len(row) for place in (text, label)):
-            raise Problem("missing", counted(len(row), "column"))
+            raise LineError("missing", counted(len(row), "column"))
         return [(row[text], self._split(row[label]))]
 
     def _split(self, cell: str) -> list[str]:
@@ -135,23 +135,23 @@ class LabelFiles:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):
-            raise Problem("json") from None
+            raise LineError("json") from None
         if not isinstance(record, dict):
-            raise Problem("json")
+            raise LineError("json")
         for name in (self.data.text_field, self.data.label_field):
             if record.get(name) is None:
-                raise Problem("missing", f"no field {name!r}")
+                raise LineError("missing", f"no field {name!r}")
         text, labels = record[self.data.text_field], record[self.data.label_field]
         labels = labels if isinstance(labels, list) else [labels]
         if not isinstance(text, str) or any(isinstance(each, (dict, list)) or each in ("", None) for each in labels):
-            raise Problem("missing", "the text is not text, or a label is neither text nor a number")
+            raise LineError("missing", "the text is not text, or a label is neither text nor a number")
         return [(text, [each if isinstance(each, str) else json.dumps(each) for each in labels])]
 
     def _tree(self, line: str) -> list[Read]:
         try:
             phrases = phrases_of(line)
         except ValueError as error:
-            raise Problem("tree", str(error)) from None
+            raise LineError("tree", str(error)) from None
         return [(" ".join(each.words), [each.label]) for each in (phrases if self._phrases else phrases[:1])]
 
     def part(self, known: set[str] | None) -> LabelledPart:

@@ -1,0 +1,92 @@
+"""Batches of texts with labels."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from regard.data.fill_rows import Indices
+from regard.data.labelled import LabelledText
+from regard.data.sentence_batches import Lengths, plan_sentences
+from regard.data.sentences import NumberedSentences, Sentences
+from regard.tokens.rows import Rows
+from regard.tokens.tag_set import MISSING, TagSet
+from regard.tokens.word_vocabulary import WordVocabulary
+
+
+@dataclass(frozen=True)
+class LabelledBatch:
+    """Texts with their labels. There may be empty rows after those of the examples, to fill a shape."""
+
+    texts: Sentences
+    labels: Float[Tensor, "B L"]
+    """1 for the labels that a text has, 0 for the others."""
+    known: Bool[Tensor, " B"]
+    """False for texts with a label never seen in training, and for rows that fill a shape."""
+    count: int
+    """Number of known texts: what a summed loss is divided by."""
+    examples: tuple[int, ...]
+    """Index of each row in the corpus; empty rows have none."""
+
+    def rows(self, rank: int, world: int) -> Self:
+        """The share of one of `world` processes: every world-th row. It may have no row at all."""
+        chosen = torch.arange(len(self.labels), device=self.labels.device)[rank::world]
+        known = self.known[chosen]
+        return replace(
+            self,
+            texts=self.texts.select(chosen),
+            labels=self.labels[chosen],
+            known=known,
+            count=int(known.sum()),
+            examples=self.examples[rank::world],
+        )
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> Self:
+        """The same batch with other tensors: what `function` makes of each, in an order that never changes."""
+        return replace(self, texts=self.texts.map(function), labels=function(self.labels), known=function(self.known))
+
+    def to(self, device: torch.device) -> Self:
+        return self.map(lambda tensor: tensor.to(device))
+
+
+@dataclass(frozen=True)
+class NumberedLabelled:
+    """Many texts with labels as numbers, from which batches are picked."""
+
+    texts: NumberedSentences
+    labels: Rows
+    size: int
+    """Number of different labels."""
+
+    @classmethod
+    def of(cls, texts: Sequence[LabelledText], vocabulary: WordVocabulary, labels: TagSet) -> Self:
+        words = NumberedSentences.of([text.words for text in texts], vocabulary)
+        return cls(words, Rows.of(labels.encode(text.labels for text in texts)), len(labels.tags))
+
+    @property
+    def lengths(self) -> Lengths:
+        """Places of each text in a batch: its words, or one of padding."""
+        return np.maximum(self.texts.lengths, 1)
+
+    def pick(self, chosen: Indices, shape: tuple[int, int] | None = None) -> LabelledBatch:
+        """A batch of some texts, filled up with empty ones to a shape of (rows, width) if one is given."""
+        if shape is None and not self.texts.lengths[chosen].any():
+            shape = (len(chosen), 1)  # encoders need a place to read
+        texts = self.texts.pick(chosen, shape)
+        lengths = self.labels.lengths_of(chosen)
+        rows = np.repeat(np.arange(len(chosen)), lengths)
+        numbers = self.labels.picked(chosen, int(lengths.max(initial=0))).values
+        labels, known = np.zeros((len(texts.tokens), self.size), np.float32), np.zeros(len(texts.tokens), np.bool_)
+        known[: len(chosen)] = True
+        known[rows[numbers == MISSING]] = False
+        labels[rows[numbers != MISSING], numbers[numbers != MISSING]] = 1
+        examples = tuple(chosen.tolist())
+        return LabelledBatch(texts, torch.from_numpy(labels), torch.from_numpy(known), int(known.sum()), examples)
+
+    def batches(self, batch_tokens: int) -> Iterator[LabelledBatch]:
+        """All texts once, within a budget, shortest first."""
+        return map(self.pick, plan_sentences(self.lengths, batch_tokens))
