@@ -40,7 +40,18 @@ if TYPE_CHECKING:
         write_recipe,
     )
     from regard.tap import intervene, record, taps
-    from regard.tasks import Scored, ScoredText, Tagged, Tagger, Translation, Translator, Writer, load
+    from regard.tasks import (
+        Classified,
+        Classifier,
+        Scored,
+        ScoredText,
+        Tagged,
+        Tagger,
+        Translation,
+        Translator,
+        Writer,
+        load,
+    )
     from regard.train import run
     from regard.train.vectors import learn_vectors
     from regard.vectors import Neighbor, Vectors
@@ -48,6 +59,8 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
+    "Classified": "regard.tasks",
+    "Classifier": "regard.tasks",
     "DataError": "regard.errors",
     "Decoding": "regard.recipe",
     "EncodingError": "regard.errors",
@@ -85,6 +98,8 @@ _HOMES = {
 }
 
 __all__ = [
+    "Classified",
+    "Classifier",
     "DataError",
     "Decoding",
     "EncodingError",

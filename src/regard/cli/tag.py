@@ -1,6 +1,5 @@
 """`regard tag`: files or standard input to standard output, line for line."""
 
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +10,7 @@ import typer
 from regard.cli.arguments import Device, ModelFolder
 from regard.cli.lines import Line, pieces_of_lines
 from regard.cli.loading import loading
-from regard.errors import UsageError
+from regard.cli.sentences import print_lines, up_to_too_long
 
 if TYPE_CHECKING:
     from regard.tasks.tagger import Tagger
@@ -65,23 +64,15 @@ def tag(
         # Columns may end inside a sentence.
         ends = (place + 1 for place in reversed(range(len(rest))) if rest[place].is_blank)
         whole = next(ends, 0) if columns else len(rest)
-        _print(answer(tagger, rest[:whole], probabilities))
+        print_lines(answer(tagger, rest[:whole], probabilities))
         rest = rest[whole:]
-    _print(answer(tagger, rest, probabilities))
-
-
-def _print(lines: Iterator[str]) -> None:
-    try:
-        for line in lines:
-            print(line)
-    finally:
-        sys.stdout.flush()
+    print_lines(answer(tagger, rest, probabilities))
 
 
 def _in_lines(tagger: "Tagger", lines: list[Line], probabilities: bool) -> Iterator[str]:
     """The tags of each line."""
     sentences = [line.text.split() for line in lines]
-    whole, refusal = _up_to_too_long(tagger, sentences, [line.place for line in lines])
+    whole, refusal = up_to_too_long(tagger, sentences, [line.place for line in lines])
     for found in tagger.tag(sentences[:whole], probabilities=probabilities):
         tags = " ".join(found.tags)
         yield f"{tags}\t{' '.join(f'{share:.4f}' for share in found.probabilities)}" if probabilities else tags
@@ -101,7 +92,7 @@ def _in_columns(tagger: "Tagger", lines: list[Line], probabilities: bool) -> Ite
     parts = [read[start:end] for start, end in bounds]
     sentences = [[line.word for line in part if line.word] for part in parts]
     places = [next((lines[place].place for place in range(*each) if read[place].word), "") for each in bounds]
-    whole, refusal = _up_to_too_long(tagger, sentences, places)
+    whole, refusal = up_to_too_long(tagger, sentences, places)
     answers = tagger.tag(sentences[:whole], probabilities=probabilities)
     for part, found in zip(parts, answers, strict=False):
         tags = iter(found.tags)
@@ -110,13 +101,3 @@ def _in_columns(tagger: "Tagger", lines: list[Line], probabilities: bool) -> Ite
             yield line.tagged(next(tags), data) + next(shares, "") if line.word else line.text
     if refusal is not None:
         raise refusal
-
-
-def _up_to_too_long(tagger: "Tagger", sentences: list[list[str]], places: list[str]) -> tuple[int, UsageError | None]:
-    """The number of sentences before one that is too long for the model, and what to say of that one."""
-    for number, (sentence, place) in enumerate(zip(sentences, places, strict=True)):
-        try:
-            tagger.refuse_long(len(sentence), f"{place}: ")
-        except UsageError as refusal:
-            return number, refusal
-    return len(sentences), None

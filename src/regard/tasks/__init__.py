@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from regard.registry import found_on_use
 
 if TYPE_CHECKING:
+    from regard.tasks.classifier import Classified, Classifier
+    from regard.tasks.classifying import ClassifyingTask
     from regard.tasks.language import LanguageTask
     from regard.tasks.loading import load, load_translator, load_writer, task_of
     from regard.tasks.tagger import Tagged, Tagger
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 __getattr__ = found_on_use(
     __name__,
     {
+        "classifier": ("Classified", "Classifier"),
+        "classifying": ("ClassifyingTask",),
         "language": ("LanguageTask",),
         "loading": ("load", "load_translator", "load_writer", "task_of"),
         "tagger": ("Tagged", "Tagger"),
@@ -34,6 +38,9 @@ __getattr__ = found_on_use(
 )
 
 __all__ = [
+    "Classified",
+    "Classifier",
+    "ClassifyingTask",
     "LanguageTask",
     "Scored",
     "ScoredText",

@@ -21,7 +21,7 @@ from regard.data.sentences import NumberedSentences
 from regard.data.tagged import load_tagged
 from regard.device import choose_device, device_of
 from regard.display import html_table
-from regard.errors import UsageError, counted
+from regard.errors import UsageError
 from regard.inspect import Array, Inspection
 from regard.inspect.watch import CANDIDATES, INSIDE, LONGEST, recorded
 from regard.metrics import MetricScore
@@ -31,9 +31,10 @@ from regard.models.tagger import WordTagger
 from regard.nn.undrawn import Undrawn
 from regard.recipe import HeldOut, TaggingRecipe
 from regard.tasks.loading import refuse_other_task
+from regard.tasks.long_sentences import refuse_long_text
 from regard.tasks.tagging import build_tagger, report_of
 from regard.tasks.trained import cell_of, line_of
-from regard.tasks.validating import check_not_empty, check_texts
+from regard.tasks.validating import check_not_empty, check_texts, words_of
 from regard.tasks.word_files import TAGS, WORDS
 from regard.tokens.tag_schemes import spans
 from regard.tokens.tag_set import TagSet
@@ -101,7 +102,7 @@ class Tagger:
     def tag(self, sentences: Sequence[str] | Sequence[Sequence[str]], *, probabilities: bool = True) -> list[Tagged]:
         """The likeliest tags of sentences, each a text with blanks between its words, or a list of words. Without
         probabilities it is a little faster."""
-        words = [tuple(each.split()) if isinstance(each, str) else tuple(each) for each in _checked(sentences)]
+        words = words_of("sentences", sentences)
         found = [Tagged((), (), ())] * len(words)
         there = [place for place, sentence in enumerate(words) if sentence]
         for place in there:
@@ -179,23 +180,7 @@ class Tagger:
 
     def refuse_long(self, words: int, where: str = "") -> None:
         """Refuses a sentence of more words than the model has learned positions for."""
-        most = self.recipe.model.encoder.learned_positions
-        if most is not None and words > most:
-            raise UsageError(
-                f"{where}a sentence of {counted(words, 'word')}, but this model has learned {most} positions "
-                "(model.encoder.longest); split it"
-            )
-
-
-def _checked(sentences: Sequence[str] | Sequence[Sequence[str]]) -> Sequence[str] | Sequence[Sequence[str]]:
-    what = "a list of sentences, each a text or a list of words,"
-    if isinstance(sentences, str):
-        check_texts("sentences", sentences, what)
-    for place, sentence in enumerate(sentences):
-        check_texts(f"sentences[{place}]", [sentence] if isinstance(sentence, str) else sentence, what)
-        if not isinstance(sentence, str) and (blank := [word for word in sentence if not word]):
-            raise UsageError(f"sentences[{place}] has {counted(len(blank), 'empty word')}; leave them out")
-    return sentences
+        refuse_long_text(self.recipe.model.encoder, words, where)
 
 
 def load_tagger(folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()) -> Tagger:

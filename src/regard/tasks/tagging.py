@@ -20,6 +20,7 @@ from regard.models.tagger import WordTagger
 from regard.recipe import TaggingCorpus, TaggingRecipe
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.loading import refuse_other_task
+from regard.tasks.long_sentences import refuse_long_texts
 from regard.tasks.ranks import gathered
 from regard.tasks.task import Task
 from regard.tasks.word_files import TAGS, WORDS, known_words
@@ -71,7 +72,7 @@ class TaggingTask(Task):
             say(with_short_paths(line))
         report.raise_if_refused()
         refuse_other_text(folder, corpora.fingerprint)
-        refuse_long(recipe, corpora)
+        refuse_long_texts(recipe.model.encoder, {split: corpora.sentences(split) for split in corpora.parts})
         train = corpora.sentences("train")
         vocabulary = known_words(recipe, folder, [sentence.words for sentence in train])
         tags = _known_tags(recipe, folder, corpora)
@@ -137,21 +138,6 @@ class TaggingTask(Task):
 def build_tagger(recipe: TaggingRecipe, vocabulary: WordVocabulary, tags: TagSet) -> WordTagger:
     """A new model on the CPU, in float32, with weights initialized from torch's global generator."""
     return WordTagger(recipe.model, recipe.words, vocabulary, tags.tags, tags.learned)
-
-
-def refuse_long(recipe: TaggingRecipe, corpora: TaggedCorpora) -> None:
-    """A table of learned positions ends somewhere."""
-    most = recipe.model.encoder.learned_positions
-    if most is None:
-        return
-    for split in corpora.parts:
-        sentences = corpora.sentences(split)
-        longest = max(sentences, key=lambda sentence: len(sentence.words))
-        if len(longest.words) > most:
-            raise DataError(
-                f"data.{split}: {longest.places(0)}: a sentence of {counted(len(longest.words), 'word')}, but there "
-                f"are model.encoder.longest = {most} learned positions; shorten it, or raise model.encoder.longest"
-            )
 
 
 def _known_tags(recipe: TaggingRecipe, folder: Path, corpora: TaggedCorpora) -> TagSet:

@@ -1,8 +1,8 @@
 """Texts as they are given in Python: what is none is refused in words, before anything is done with it."""
 
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Sequence, Sized
 
-from regard.errors import UsageError
+from regard.errors import UsageError, counted
 
 
 def check_texts(name: str, given: object, what: str = "a list of texts") -> None:
@@ -30,3 +30,15 @@ def check_not_empty(name: str, text: str) -> None:
     """Refuses a text to look at that has no word."""
     if not text.strip():
         raise UsageError(f"the {name} is empty: there is nothing to look at; give at least one word")
+
+
+def words_of(name: str, sentences: Sequence[str] | Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """The words of sentences, each a text with blanks between its words, or a list of words."""
+    what = f"a list of {name}, each a text or a list of words,"
+    if isinstance(sentences, str):
+        check_texts(name, sentences, what)
+    for place, sentence in enumerate(sentences):
+        check_texts(f"{name}[{place}]", [sentence] if isinstance(sentence, str) else sentence, what)
+        if not isinstance(sentence, str) and (blank := [word for word in sentence if not word]):
+            raise UsageError(f"{name}[{place}] has {counted(len(blank), 'empty word')}; leave them out")
+    return [tuple(each.split()) if isinstance(each, str) else tuple(each) for each in sentences]

@@ -11,7 +11,7 @@ from regard.tasks.loading import task_of
 from regard.tasks.tokenizer_files import covers, tokenizer_of_part
 from regard.tokens.word_vocabulary import WordVocabulary
 
-WORDS, TAGS = "words.json", "tags.json"
+WORDS, TAGS, LABELS = "words.json", "tags.json", "labels.json"
 
 PARTS = ("words.embedding", "words.characters")
 """Parts of a model that know its words."""

@@ -1,0 +1,34 @@
+"""Sentences of words as commands read them, and the lines they answer."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from regard.errors import UsageError
+
+
+class RefusesLong(Protocol):
+    """A model that may have learned positions, which end somewhere."""
+
+    def refuse_long(self, words: int, where: str = "") -> None: ...
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Prints lines one by one, also those before one that fails."""
+    try:
+        for line in lines:
+            print(line)
+    finally:
+        sys.stdout.flush()
+
+
+def up_to_too_long(
+    model: RefusesLong, sentences: Sequence[Sequence[str]], places: Sequence[str]
+) -> tuple[int, UsageError | None]:
+    """The number of sentences before one that is too long for the model, and what to say of that one."""
+    for number, (sentence, place) in enumerate(zip(sentences, places, strict=True)):
+        try:
+            model.refuse_long(len(sentence), f"{place}: ")
+        except UsageError as refusal:
+            return number, refusal
+    return len(sentences), None

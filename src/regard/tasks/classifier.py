@@ -1,0 +1,178 @@
+"""A trained classifier.
+
+classifier = regard.load("runs/mine")
+best = classifier.classify(["a lovely film"])[0]       # best.label, best.labels, best.probabilities
+classifier.inspect("a lovely film")                    # probabilities of labels, weights of words, gates and states
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import torch
+from torch import nn
+
+from regard.checkpoint import ModelFolder, load_weights, put_weights
+from regard.data.labelled import LabelledText, load_labelled
+from regard.data.labelled_batch import NumberedLabelled
+from regard.device import choose_device, device_of
+from regard.display import html_table
+from regard.errors import UsageError
+from regard.inspect import Array, Inspection
+from regard.inspect.watch import CANDIDATES, INSIDE, LONGEST, recorded
+from regard.metrics import MetricScore
+from regard.metrics.classifying import count_labels
+from regard.misuse import explained
+from regard.models.classifier import TextClassifier
+from regard.nn.undrawn import Undrawn
+from regard.recipe import ClassifyingRecipe, HeldOut
+from regard.tasks.classifying import build_classifier, names_of
+from regard.tasks.loading import refuse_other_task
+from regard.tasks.long_sentences import refuse_long_text
+from regard.tasks.trained import cell_of, line_of
+from regard.tasks.validating import check_not_empty, check_texts, words_of
+from regard.tasks.word_files import LABELS, WORDS
+from regard.tokens.tag_set import TagSet
+from regard.tokens.word_vocabulary import WordVocabulary
+
+BATCH_WORDS = 4096
+"""Words that are read together, padding included."""
+
+
+@dataclass(frozen=True, repr=False)
+class Classified:
+    """A text with its labels."""
+
+    words: tuple[str, ...]
+    labels: tuple[str, ...]
+    """One, the likeliest; or where a text may have several, those that are likelier than not, likeliest first."""
+    probabilities: Mapping[str, float]
+    """Of every label, likeliest first."""
+
+    @property
+    def label(self) -> str:
+        """The likeliest label, chosen or not."""
+        return next(iter(self.probabilities))
+
+    def __repr__(self) -> str:
+        return f"<Classified: {', '.join(f'{label} {self.probabilities[label]:.4f}' for label in self.labels)}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(label, f"{share:.4f}") for label, share in self.probabilities.items()]
+        return html_table(rows, title=" ".join(self.words), heading=("label", "probability"))
+
+
+@explained
+class Classifier:
+    """A classifier with its words and labels, ready for use."""
+
+    def __init__(
+        self, recipe: ClassifyingRecipe, model: TextClassifier, vocabulary: WordVocabulary, labels: TagSet
+    ) -> None:
+        self.recipe, self.model, self.vocabulary, self.labels = recipe, model.eval(), vocabulary, labels
+
+    @classmethod
+    def load(cls, folder: Path, *, device: str = "auto") -> Self:
+        """The model in a folder."""
+        recipe = ModelFolder(folder).read_recipe(ClassifyingRecipe)
+        vocabulary, labels = WordVocabulary.load(recipe.words, folder / WORDS), TagSet.load(folder / LABELS)
+        with Undrawn():
+            model = build_classifier(recipe, vocabulary, labels)
+        put_weights(model, load_weights(folder), folder)
+        return cls(recipe, model.to(choose_device(device)), vocabulary, labels)
+
+    def __repr__(self) -> str:
+        return line_of(self, self._facts)
+
+    def _repr_html_(self) -> str:
+        return cell_of(self, self._facts)
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        sizes = {"words": f"{self.vocabulary.size:,}", "labels": f"{len(self.labels.tags)}"}
+        return {**sizes, "on": str(device_of(self.model))}
+
+    def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
+        """The parts of the model by name, so that `regard.record` and `regard.intervene` take a classifier as it is."""
+        yield from self.model.named_modules()
+
+    def classify(self, texts: Sequence[str] | Sequence[Sequence[str]]) -> list[Classified]:
+        """The labels of texts, each with blanks between its words, or a list of words."""
+        words = words_of("texts", texts)
+        for place, text in enumerate(words):
+            self.refuse_long(len(text), f"texts[{place}]: ")
+        found: dict[int, Classified] = {}
+        numbered = self._numbered(words)
+        with torch.inference_mode():
+            for batch in numbered.batches(BATCH_WORDS):
+                scores = self.model(batch.texts.to(device_of(self.model)))
+                shares = self.model.probabilities(scores).tolist()
+                chosen = names_of(self.model.chosen(scores), self.labels)
+                for example, labels, row in zip(batch.examples, chosen, shares, strict=True):
+                    ordered = sorted(zip(self.labels.tags, row, strict=True), key=lambda pair: -pair[1])
+                    best = tuple(sorted(labels, key=[name for name, _ in ordered].index))
+                    found[example] = Classified(words[example], best, dict(ordered))
+        return [found[place] for place in range(len(words))]
+
+    def _numbered(self, words: Sequence[tuple[str, ...]]) -> NumberedLabelled:
+        return NumberedLabelled.of([LabelledText(text, ()) for text in words], self.vocabulary, self.labels)
+
+    def evaluate(self, split: HeldOut) -> tuple[MetricScore, ...]:
+        """How good it is on the development or test text of its recipe: accuracy, macro F1 and micro F1, in percent."""
+        if not self.recipe.data.has(split):
+            raise UsageError(
+                f"the model's recipe names no {split} text (data.{split}); label a file with `regard classify`"
+            )
+        corpora = load_labelled(self.recipe.data, self.recipe.seed, [split])
+        corpora.report.raise_if_refused()
+        texts = corpora.texts(split)
+        outputs = [found.labels for found in self.classify([text.words for text in texts])]
+        return count_labels(outputs, [text.labels for text in texts]).scores(margins=True)
+
+    def inspect(self, *texts: str) -> Inspection:
+        """What happens inside the model while it reads a text: the probabilities of labels, the weight of each word
+        where attention pools them, and attention, gates and states where the encoder has them."""
+        check_texts("texts", texts)
+        if len(texts) != 1:
+            raise UsageError(f"a classifier reads a single text, not {len(texts)}; put it between one pair of quotes")
+        check_not_empty("text", texts[0])
+        words = tuple(texts[0].split())
+        if len(words) > LONGEST:
+            raise UsageError(f"a text of {len(words):,} words is too long to look at; give at most {LONGEST}")
+        self.refuse_long(len(words))
+        batch = self._numbered([words]).pick(np.arange(1)).texts.to(device_of(self.model))
+        patterns = [f"{part}.{pattern}" for part in ("encoder", "pooling") for pattern in INSIDE]
+        with torch.inference_mode():
+            (arrays,), scores = recorded(self.model, patterns, {"source": [len(words)]}, lambda: self.model(batch))
+            shares = self.model.probabilities(scores)[0].cpu()
+        likeliest = shares.topk(min(CANDIDATES, len(shares)))
+        names = np.array([self.labels.tags[each] for each in likeliest.indices.tolist()], dtype=object)
+        arrays |= {
+            "labels": Array(("rank",), likeliest.values.numpy(), names),
+            "probabilities": Array(("label",), shares.numpy()),
+        }
+        weights = tuple(name for name, array in arrays.items() if name.startswith("pooling.") or "head" in array.axes)
+        return Inspection(
+            arrays,
+            {"source": words, "label": self.labels.tags},
+            title=" ".join(words),
+            shown=("labels", *sorted(weights, key=lambda name: not name.startswith("pooling."))),
+        )
+
+    def refuse_long(self, words: int, where: str = "") -> None:
+        """Refuses a text of more words than the model has learned positions for."""
+        refuse_long_text(self.recipe.model.encoder, words, where)
+
+
+def load_classifier(
+    folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()
+) -> Classifier:
+    """The classifier in a folder."""
+    if others:
+        raise UsageError(f"{folder}: is a classifier, which works alone; name one folder")
+    if changes:
+        raise UsageError(f"--set {changes[0]!r}: a trained classifier stays as it is; leave it out")
+    refuse_other_task(Path(folder), "classifying")
+    return Classifier.load(Path(folder), device=device)

@@ -1,0 +1,163 @@
+"""Classifying: texts in, a model that gives each a label, or several."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from regard.checkpoint import ModelFolder
+from regard.data import CorpusPosition
+from regard.data.labelled import LabelledCorpora, LabelledText, load_labelled
+from regard.data.labelled_batch import LabelledBatch, NumberedLabelled
+from regard.data.report import Report
+from regard.data.sentence_batches import SentenceBatches
+from regard.device import device_of
+from regard.errors import DataError, ModelError, counted, one_of, with_short_paths
+from regard.metrics.classifying import count_labels
+from regard.models.classifier import TextClassifier
+from regard.recipe import ClassifyingCorpus, ClassifyingRecipe
+from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
+from regard.tasks.loading import refuse_other_task
+from regard.tasks.long_sentences import refuse_long_texts
+from regard.tasks.ranks import gathered
+from regard.tasks.task import Task
+from regard.tasks.word_files import LABELS, WORDS, known_words
+from regard.tokens.tag_set import TagSet
+from regard.tokens.word_vocabulary import WordVocabulary
+
+SHOWN = 20
+"""Labels that are named before training."""
+
+
+def check(corpus: ClassifyingCorpus) -> Report:
+    """What is wrong with texts and their labels, by file and line."""
+    return load_labelled(corpus.data, corpus.seed).report
+
+
+class ClassifyingTask(Task):
+    """A classifying recipe with its texts, vocabulary and batches at hand."""
+
+    def __init__(
+        self, recipe: ClassifyingRecipe, corpora: LabelledCorpora, vocabulary: WordVocabulary, labels: TagSet
+    ) -> None:
+        self.recipe: ClassifyingRecipe = recipe
+        self.vocabulary, self.labels, self.fingerprint = vocabulary, labels, corpora.fingerprint
+        self._train: list[LabelledText] = list(corpora.texts("train"))
+        self._dev: list[LabelledText] = list(corpora.texts("dev"))
+        train = NumberedLabelled.of(self._train, vocabulary, labels)
+        self._numbered_dev = NumberedLabelled.of(self._dev, vocabulary, labels)
+        settings = recipe.train
+        self._batches = SentenceBatches(
+            train.lengths, train.pick, seed=recipe.seed, batch_tokens=settings.batch_tokens, shapes=settings.shapes
+        )
+
+    @classmethod
+    def prepare(cls, recipe: ClassifyingRecipe, folder: Path, say: Callable[[str], None]) -> Self:
+        """Checks the corpus and says what it found, and learns the words and the labels (or takes those of the model
+        to start from)."""
+        corpora = load_labelled(recipe.data, recipe.seed)
+        report = corpora.report
+        for line in report.lines():
+            say(with_short_paths(line))
+        report.raise_if_refused()
+        refuse_other_text(folder, corpora.fingerprint)
+        refuse_long_texts(recipe.model.encoder, {split: corpora.texts(split) for split in corpora.parts})
+        train = corpora.texts("train")
+        vocabulary = known_words(recipe, folder, [text.words for text in train])
+        labels = _known_labels(recipe, folder, corpora)
+        more = "" if len(labels.tags) <= SHOWN else f" and {len(labels.tags) - SHOWN} more"
+        say(f"{counted(vocabulary.size, 'word')} in the vocabulary, labels {', '.join(labels.tags[:SHOWN])}{more}")
+        return cls(recipe, corpora, vocabulary, labels)
+
+    def save(self, folder: Path) -> None:
+        self.vocabulary.save(folder / WORDS)
+        self.labels.save(folder / LABELS)
+        write_fingerprint(folder, self.fingerprint)
+
+    def build_model(self) -> TextClassifier:
+        return build_classifier(self.recipe, self.vocabulary, self.labels)
+
+    def start(self, model: nn.Module) -> list[str]:
+        assert isinstance(model, TextClassifier)
+        return model.words.start(self.vocabulary)
+
+    def batches(self, position: CorpusPosition) -> Iterator[tuple[LabelledBatch, CorpusPosition]]:
+        return self._batches.from_position(position)
+
+    def passes(self, position: CorpusPosition) -> float:
+        return self._batches.passes(position)
+
+    @property
+    def tokens_in_pass(self) -> int:
+        return self._batches.tokens
+
+    def objective(self, model: nn.Module, batch: LabelledBatch, carry: None) -> tuple[Tensor, None]:
+        assert isinstance(model, TextClassifier)
+        return model.loss(model(batch.texts), batch.labels, batch.known), None
+
+    @torch.no_grad()
+    def validate(self, model: nn.Module, *, decode: bool, rank: int, world: int) -> Mapping[str, float]:
+        """`loss` per text, without texts that have a label never seen in training; `accuracy`, `macro_f1` and
+        `micro_f1`."""
+        assert isinstance(model, TextClassifier)
+        if not self._dev:
+            return {}
+        total, texts, outputs = 0.0, 0, list[tuple[int, list[str]]]()
+        for place, batch in enumerate(self._numbered_dev.batches(self.recipe.train.batch_tokens)):
+            if place % world != rank:
+                continue
+            batch = batch.to(device_of(model))
+            scores = model(batch.texts)
+            total += model.loss(scores, batch.labels, batch.known).item()
+            texts += batch.count
+            outputs += zip(batch.examples, names_of(model.chosen(scores), self.labels), strict=True)
+        parts = gathered((total, texts, outputs), world)
+        ordered = [labels for _, labels in sorted(each for _, _, part in parts for each in part)]
+        counts = count_labels(ordered, [text.labels for text in self._dev])
+        loss = sum(total for total, _, _ in parts) / max(sum(texts for _, texts, _ in parts), 1)
+        accuracy, macro, micro = (score.value for score in counts.scores())
+        return {"loss": loss, "accuracy": accuracy, "macro_f1": macro, "micro_f1": micro}
+
+    def describe_batch(self, batch: LabelledBatch) -> Any:
+        chosen = ((example, self._train[example]) for example in batch.examples)
+        return [{"example": example, "words": each.words, "labels": each.labels} for example, each in chosen]
+
+
+def names_of(chosen: Tensor, labels: TagSet) -> list[list[str]]:
+    """The labels that are True in each row "B L"."""
+    return [[name for name, there in zip(labels.tags, row, strict=True) if there] for row in chosen.tolist()]
+
+
+def build_classifier(recipe: ClassifyingRecipe, vocabulary: WordVocabulary, labels: TagSet) -> TextClassifier:
+    """A new model on the CPU, in float32, with weights initialized from torch's global generator."""
+    return TextClassifier(recipe.model, recipe.words, vocabulary, len(labels.tags), multiple=recipe.data.multiple)
+
+
+def _known_labels(recipe: ClassifyingRecipe, folder: Path, corpora: LabelledCorpora) -> TagSet:
+    """The labels of the training text, or of the model to start from."""
+    ours = TagSet.of((text.labels for text in corpora.texts("train")), "none", "none")
+    least = 1 if recipe.data.multiple else 2
+    if len(ours.tags) < least:
+        raise DataError(
+            f"data.train: there are {counted(len(ours.tags), 'different label')}, and nothing to choose from; give "
+            f"texts with at least {least}"
+        )
+    if ModelFolder(folder).is_begun:
+        return TagSet.load(folder / LABELS)
+    other = recipe.train.start_from
+    if not other:
+        return ours
+    try:
+        refuse_other_task(Path(other), recipe.task)
+        known = TagSet.load(Path(other) / LABELS)
+    except ModelError as error:
+        raise ModelError(f"train.start_from: {error}") from None
+    new = set(ours.tags) - set(known.tags)
+    if new:
+        raise ModelError(
+            f"train.start_from: {other}: this model does not know the labels {one_of(sorted(new))} of the training "
+            "text; take over parts alone (train.start), such as 'words' and 'encoder'"
+        )
+    return known

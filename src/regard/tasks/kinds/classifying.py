@@ -1,0 +1,29 @@
+"""Classifying: texts in, a label for each out, or several."""
+
+from collections.abc import Sequence
+
+from regard.recipe.classifying import ClassifyingCorpus, ClassifyingRecipe
+from regard.recipe.kinds import LOSS, TASKS, Metric, TaskKind, Verb
+
+ENDINGS = (".ft", ".fasttext")
+"""Endings of files that are nothing but texts with labels; TSV and JSON Lines may be pairs too."""
+
+
+def are_labelled(files: Sequence[str]) -> bool:
+    return all(file.removesuffix(".gz").endswith(ENDINGS) for file in files)
+
+
+def register() -> None:
+    better = Metric(more_is_better=True)
+    kind = TaskKind(
+        help="Gives each text a label, or several: sentiment, topic, language.",
+        recipe=ClassifyingRecipe,
+        corpus=ClassifyingCorpus,
+        takes=are_labelled,
+        check="regard.tasks.classifying:check",
+        load="regard.tasks.classifier:load_classifier",
+        prepare="regard.tasks.classifying:ClassifyingTask.prepare",
+        metrics={"loss": LOSS, "accuracy": better, "macro_f1": better, "micro_f1": better},
+        verbs=(Verb("classify", "Label the texts of standard input, line for line.", "regard.cli.classify:classify"),),
+    )
+    TASKS.register("classifying", kind)
