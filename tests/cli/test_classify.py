@@ -76,3 +76,11 @@ def test_files_are_checked_with_and_without_a_recipe(trained_classifier: Trained
     assert told.code == 2
     assert "train: 1 text without exactly one label: refused; " in told.err
     assert "train: 1 text without a word: kept" in told.out + told.err
+
+
+@pytest.mark.long
+def test_the_built_in_recipe_reaches_what_it_promises(tmp_path: Path) -> None:
+    """About a minute on one core."""
+    assert regard("train", "dates-language", "--out", tmp_path / "model").code == 0
+    first = regard("evaluate", tmp_path / "model").out.splitlines()[0]
+    assert float(first.split()[1]) >= 98
