@@ -89,8 +89,10 @@ def test_phrases_of_the_training_text_are_examples_and_labels_are_left_out(tmp_p
     assert corpora.texts("dev") == (LabelledText(("It", "glows"), ("good",)),)
     assert [text.labels for text in corpora.texts("test")] == [("good",), ("bad",)]
     found = lines(corpora, tmp_path)
-    assert found[0].startswith("train: 3 texts with labels that are left out: dropped (data.rename); first train.txt:1")
-    assert found[1] == "dev: 1 text with labels that are left out: dropped (data.rename); dev.txt:2"
+    assert found[0].startswith(
+        "train: 3 texts with labels that are left out: dropped (data.rename_in_trees); first train.txt:1"
+    )
+    assert found[1] == "dev: 1 text with labels that are left out: dropped (data.rename_in_trees); dev.txt:2"
     assert len(taken(read(tmp_path, tree, rename_in_trees=names))) == 3
 
 
@@ -191,3 +193,9 @@ def test_the_fingerprint_is_of_words_and_labels(tmp_path: Path) -> None:
     one = read(tmp_path, "x\ta b\n", "a.tsv").fingerprint
     assert one == read(tmp_path, json.dumps({"text": "a  b", "label": "x"}), "a.jsonl").fingerprint
     assert one != read(tmp_path, "y\ta b\n", "a.tsv").fingerprint
+
+
+def test_labels_of_lines_are_left_out_too(tmp_path: Path) -> None:
+    corpora = read(tmp_path, "2\tso\n1\tfine\n", "a.tsv", rename=["2=", "1=good"])
+    assert taken(corpora) == [("fine", ("good",))]
+    assert lines(corpora, tmp_path) == ["train: 1 text with labels that are left out: dropped (data.rename); a.tsv:1"]

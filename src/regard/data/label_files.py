@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from regard.data.bracket_trees import phrases_of
 from regard.data.examples import Split
@@ -72,6 +71,7 @@ class LabelFiles:
     def __init__(self, data: ClassifyingData, split: Split) -> None:
         self.data, self.split = data, split
         self.problems = Problems(split)
+        self.names = {trees: data.new_names(trees) for trees in (False, True)}
         self.files = [Path(path) for path in getattr(data, split)]
         self.texts = [text for path in self.files for text in self._read(path)]
         if not self.texts and not self.problems.counts:
@@ -84,27 +84,28 @@ class LabelFiles:
         data = self.data
         chosen = format_of(path) if data.format == "auto" else data.format
         read = {"tsv": self._columns, "jsonl": self._json, "fasttext": _fasttext, "trees": self._tree}[chosen]
-        names, heading, seen = data.new_names(chosen == "trees"), chosen == "tsv" and data.header, set[Any]()
-        for number, line in lines_of(path):
-            if heading:
-                heading = False
-                continue
+        trees, seen = chosen == "trees", set[LabelledText]()
+        lines = lines_of(path)
+        if chosen == "tsv" and data.header:
+            next(lines, None)
+        for number, line in lines:
             place = f"{path}:{number}"
             try:
                 for text, labels in read(line):
-                    found = self._taken(text, labels, names, place)
-                    # The same phrase stands in many trees.
-                    if found is not None and not (self._phrases and chosen == "trees" and found in seen):
-                        yield found
-                        if self._phrases:
-                            seen.add(found)
+                    found = self._taken(text, labels, trees, place)
+                    if found is None or found in seen:
+                        continue
+                    if trees and self._phrases:  # the same phrase stands in many trees
+                        seen.add(found)
+                    yield found
             except LineError as problem:
                 self.problems.note(problem.kind, place + (f" ({problem.detail})" if problem.detail else ""))
 
-    def _taken(self, text: str, given: list[str], names: dict[str, str], place: str) -> LabelledText | None:
+    def _taken(self, text: str, given: list[str], trees: bool, place: str) -> LabelledText | None:
+        names = self.names[trees]
         labels = tuple(dict.fromkeys(names.get(label, label) for label in given))
         if "" in labels:
-            self.problems.note("left out", place)
+            self.problems.note("rename_in_trees" if trees else "rename", place)
             return None
         if not self.data.multiple and len(labels) != 1:
             raise LineError("labels", counted(len(labels), "label"))
@@ -165,6 +166,7 @@ class LabelFiles:
             f"see data.text_column = {data.text_column}, data.label_column = {data.label_column} for TSV, "
             f"data.text_field = {data.text_field!r}, data.label_field = {data.label_field!r} for JSON Lines"
         )
+        left_out = "texts with labels that are left out"
         findings = [
             *problems.finding("missing", "lines without a text or a label", "refused", advice=columns),
             *problems.finding("json", "lines that are not JSON objects", "refused", advice="write each on one line"),
@@ -176,7 +178,8 @@ class LabelFiles:
                 advice="give each one, or set data.multiple = true for any number",
             ),
             *problems.finding("empty", "texts without a word", "kept"),
-            *problems.finding("left out", "texts with labels that are left out", "dropped", "data.rename"),
+            *problems.finding("rename", left_out, "dropped", "data.rename"),
+            *problems.finding("rename_in_trees", left_out, "dropped", "data.rename_in_trees"),
             *problems.finding(
                 "unseen", "labels never seen in training, which count as wrong wherever they stand", "kept"
             ),
