@@ -46,6 +46,16 @@ class Padded:
         return self.map(lambda tensor: tensor.to(device))
 
 
+def pad_rows(rows: Rows, chosen: Indices, shape: tuple[int, int] | None = None) -> Padded:
+    """Chosen rows in one matrix, filled up with empty rows to a shape of (rows, width) if one is given."""
+    lengths = rows.lengths_of(chosen)
+    count, width = shape or (len(chosen), int(lengths.max(initial=0)))
+    lengths = np.append(lengths, np.zeros(count - len(chosen), dtype=np.int64))
+    tokens = np.full((count, width), PAD, dtype=np.int64)
+    tokens[np.arange(width) < lengths[:, None]] = rows.picked(chosen, width).values
+    return Padded(torch.from_numpy(tokens), torch.from_numpy(lengths))
+
+
 @dataclass(frozen=True)
 class Worded(Padded):
     """Sources whose words can be copied into the target.

@@ -14,6 +14,7 @@ from regard.recipe import PretrainedVectors
 from regard.tokens import Tokenizer
 from regard.tokens.subwords import Subwords
 from regard.tokens.vocabulary import SPECIAL_NAMES
+from regard.tokens.word_vocabulary import WordVocabulary
 from regard.vectors import Vectors
 
 PARTS = {"source": "encoder", "target": "decoder", "file": ""}
@@ -38,7 +39,7 @@ class Coverage:
 
 
 def embed_from(
-    vectors: Vectors, tokenizer: Tokenizer, new: Float[Tensor, "V E"]
+    vectors: Vectors, tokenizer: Tokenizer | WordVocabulary, new: Float[Tensor, "V E"]
 ) -> tuple[Float[Tensor, "V E"], Coverage]:
     """A copy of the matrix `new` with the vectors of known words in their tokens' rows, and the coverage.
 
@@ -67,16 +68,22 @@ def embed_from(
 
 
 @torch.no_grad()
-def start_from_vectors(model: nn.Module, settings: PretrainedVectors, tokenizers: Mapping[str, Tokenizer]) -> list[str]:
-    """Copies the vectors of the settings' files into a new model; returns a line about each file."""
+def start_from_vectors(
+    model: nn.Module,
+    settings: PretrainedVectors,
+    tokenizers: Mapping[str, Tokenizer] | Mapping[str, WordVocabulary],
+    table: str = "model.vectors",
+) -> list[str]:
+    """Copies the vectors of the settings' files into a new model; returns a line about each file. `table` is what the
+    settings are called."""
     lines = []
     for setting, file in settings.files.items():
         embedding = embedding_of(model, setting)
-        vectors = _load(file, setting, embedding.width)
+        vectors = _load(file, f"{table}.{setting}", embedding.width)
         matrix, coverage = embed_from(vectors, tokenizers[setting], embedding.weight)
         if not coverage.exact + coverage.folded:
             raise ModelError(
-                f"model.vectors.{setting} = {file!r}: not one of {counted(coverage.tokens, 'token')} is among its "
+                f"{table}.{setting} = {file!r}: not one of {counted(coverage.tokens, 'token')} is among its "
                 f"{counted(len(vectors), 'word')}; choose vectors of the language and the kind of tokens of the model"
             )
         embedding.weight.copy_(matrix)
@@ -98,7 +105,7 @@ def embedding_of(model: nn.Module, setting: str) -> TokenEmbedding:
     return next(module for module in part.modules() if isinstance(module, TokenEmbedding))
 
 
-def _word(tokenizer: Tokenizer, index: int) -> str:
+def _word(tokenizer: Tokenizer | WordVocabulary, index: int) -> str:
     """The word that a token stands for, or an empty string."""
     token = tokenizer.vocabulary[index]
     if not isinstance(tokenizer, Subwords):
@@ -111,10 +118,10 @@ def _load(file: str, setting: str, width: int) -> Vectors:
     try:
         vectors = Vectors.load(Path(file))
     except RegardError as error:
-        raise type(error)(f"model.vectors.{setting}: {error}") from None
+        raise type(error)(f"{setting}: {error}") from None
     if vectors.width != width:
         raise UsageError(
-            f"model.vectors.{setting} = {file!r}: its vectors have width {vectors.width}, but the model's embedding "
+            f"{setting} = {file!r}: its vectors have width {vectors.width}, but the model's embedding "
             f"has width {width}; set the width of the embedding to {vectors.width}, or choose other vectors"
         )
     return vectors

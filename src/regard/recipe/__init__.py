@@ -53,8 +53,10 @@ from regard.recipe.vectors import (
     VectorsData,
     VectorsRecipe,
 )
+from regard.recipe.words import CHARACTER_ENCODERS, CharacterTable, WordTable
 
 __all__ = [
+    "CHARACTER_ENCODERS",
     "ENCODERS",
     "TASKS",
     "AnyRecipe",
@@ -63,6 +65,7 @@ __all__ = [
     "Averaging",
     "AveragingEncoding",
     "CbowVectors",
+    "CharacterTable",
     "CopyingModel",
     "Corpus",
     "CountingVectors",
@@ -119,6 +122,7 @@ __all__ = [
     "Verb",
     "WindowEncoding",
     "WindowModel",
+    "WordTable",
     "built_in_recipes",
     "change_section",
     "parse_corpus",

@@ -1,0 +1,58 @@
+"""Words as vectors: an embedding, beside it what is read of the characters, ready for any encoder.
+
+    words = WordInput(recipe.words, vocabulary, encoder.input_width)
+    encoded = encoder.encode(words(sentences), sentences.lengths)
+
+Characters influence the vector of their own word alone.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.data.sentences import Sentences
+from regard.models.characters import CHARACTER_ENCODERS
+from regard.nn.embedding import TokenEmbedding
+from regard.recipe import WordTable
+from regard.tap import Tap
+from regard.tokens import UNKNOWN
+from regard.tokens.word_vocabulary import WordVocabulary
+
+
+class WordInput(nn.Module):
+    """The tap `output` shows the vectors, "B S E". Those of padding are arbitrary."""
+
+    def __init__(self, settings: WordTable, vocabulary: WordVocabulary, width: int | None = None) -> None:
+        super().__init__()
+        self.settings = settings
+        self.width = settings.vector_width if width is None else width
+        # Features of variance one, as encoders expect.
+        self.embedding = TokenEmbedding(vocabulary.size, settings.width, scale=settings.width**0.5)
+        if settings.characters.kind == "none":
+            self.characters = None
+        else:
+            build = CHARACTER_ENCODERS[settings.characters.kind]
+            self.characters = build(settings.characters, len(vocabulary.characters))
+        fits = self.width == settings.vector_width
+        self.join = nn.Identity() if fits else nn.Linear(settings.vector_width, self.width)
+        self.output = Tap("row", "source", "feature")
+        self.embedding.weight.requires_grad_(not settings.vectors.freeze)
+
+    def forward(self, sentences: Sentences) -> Float[Tensor, "B S E"]:
+        tokens = sentences.tokens
+        if self.training and self.settings.dropout:
+            dropped = torch.rand(tokens.shape, device=tokens.device) < self.settings.dropout
+            tokens = tokens.masked_fill(dropped, UNKNOWN)
+        vectors = self.embedding(tokens)
+        if self.characters is not None:
+            assert sentences.forms is not None
+            spelled = nn.functional.embedding(sentences.forms, self.characters(sentences.spellings))
+            vectors = torch.cat([vectors, spelled], -1)
+        output: Tensor = self.output(self.join(vectors))
+        return output
+
+    def start(self, vocabulary: WordVocabulary) -> list[str]:
+        """Copies the word vectors that the settings name into the embedding; returns lines that say so."""
+        from regard.models.pretrained import start_from_vectors  # word vectors take long to import
+
+        return start_from_vectors(self, self.settings.vectors, {"file": vocabulary}, "words.vectors")
