@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from regard.data.conllu import NOTHING, Sentence
 
 TEXT = st.text(st.characters(exclude_characters="\t\n\r\0", exclude_categories=["Cs"]), min_size=1, max_size=4)
-RELATIONS = ("root", "nsubj", "nsubj:pass", "obj", "case", "punct", "det", "conj", "aux:pass")
+RELATIONS = ("root", "nsubj", "nsubj:pass", "obj", "case", "punct", "det", "conj", "aux:pass", "other")
 
 
 def is_tree(heads: tuple[int, ...]) -> bool:
