@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from tree_strategies import all_trees, crosses, is_tree
 
-from regard.decode.trees import best_tree
+from regard.models.parsing.trees import best_tree
 
 SCORES = st.integers(1, 5).flatmap(
     lambda words: arrays.arrays(

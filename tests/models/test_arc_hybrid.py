@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tree_strategies import all_trees, crosses
 
-from regard.decode.arc_hybrid import LEFT, MOVES, RIGHT, SHIFT, Configurations
+from regard.models.parsing.arc_hybrid import LEFT, MOVES, RIGHT, SHIFT, Configurations
 
 WORDS = 5
 PROJECTIVE = {words: [tree for tree in all_trees(words) if not crosses(tree)] for words in range(1, WORDS + 1)}
