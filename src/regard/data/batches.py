@@ -6,9 +6,10 @@ again by computing one shard, and several processes that compute the same batche
 (`PairBatch.rows`).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -65,7 +66,88 @@ class EncodedPairs(Protocol):
         ...
 
 
-class PairBatches:
+S = TypeVar("S")
+B = TypeVar("B")
+
+
+class Batches(ABC, Generic[S, B]):
+    """Training batches, without end: of shards S of the examples of an epoch, batches B."""
+
+    def __init__(self, count: int, seed: int, shard_size: int) -> None:
+        self._count = count
+        self._seed = seed & 0xFFFF_FFFF_FFFF_FFFF
+        self._shard_size = max(1, shard_size)
+        self._planned: dict[tuple[int, int], int] = {}
+        """Batches of the last shards that some were taken from, by epoch and shard."""
+
+    @abstractmethod
+    def _shard(self, epoch: int, chosen: npt.NDArray[np.uint32]) -> S:
+        """Examples that are put into batches together."""
+
+    @abstractmethod
+    def _plan(self, examples: S) -> Sequence[Any]:
+        """Which examples of a shard go together, in any order."""
+
+    @abstractmethod
+    def _batch(self, examples: S, rows: Any) -> B:
+        """The batch of an entry of the plan."""
+
+    @property
+    def shards(self) -> int:
+        """Shards of an epoch."""
+        return -(-self._count // self._shard_size)
+
+    def passes(self, position: CorpusPosition) -> float:
+        """Passes that are over at a position, with the share of the one in progress: in whole shards by their
+        examples, inside a shard that batches were lately taken from by its batches."""
+        first = position.shard * self._shard_size
+        examples = min(self._shard_size, self._count - first)
+        planned = self._planned.get((position.epoch, position.shard))
+        inside = min(1.0, position.batch / planned) if planned else 0.0
+        return position.epoch + (first + inside * examples) / self._count
+
+    def from_position(self, position: CorpusPosition) -> Iterator[tuple[B, CorpusPosition]]:
+        """Batches from a position on, without end, each with the position after it.
+
+        DataError for a position that these data do not have.
+        """
+        if position.shard >= self.shards:
+            raise DataError(no_such(position))
+        epoch, shard, first = position.epoch, position.shard, position.batch
+        while True:
+            order = self._order(epoch)
+            while shard < self.shards:
+                examples = self._shard(epoch, order[shard * self._shard_size :][: self._shard_size])
+                plan = self._plan(examples)
+                rng = np.random.default_rng((self._seed, epoch, shard, 1))
+                plan = [plan[place] for place in rng.permutation(len(plan))]
+                self._note(epoch, shard, len(plan))
+                if first >= len(plan):
+                    raise DataError(no_such(position))
+                for place in range(first, len(plan)):
+                    yield self._batch(examples, plan[place]), self._after(epoch, shard, place, len(plan))
+                shard, first = shard + 1, 0
+            epoch, shard = epoch + 1, 0
+
+    def _note(self, epoch: int, shard: int, batches: int) -> None:
+        # More than one, since batches are made ahead of those that are learned from.
+        kept = list(self._planned.items())[-3:]
+        self._planned = {**dict(kept), (epoch, shard): batches}
+
+    def _after(self, epoch: int, shard: int, place: int, batches: int) -> CorpusPosition:
+        if place + 1 < batches:
+            return CorpusPosition(epoch, shard, place + 1)
+        if shard + 1 < self.shards:
+            return CorpusPosition(epoch, shard + 1, 0)
+        return CorpusPosition(epoch + 1, 0, 0)
+
+    def _order(self, epoch: int) -> npt.NDArray[np.uint32]:
+        # With the lengths, which take eight bytes a pair, this is all that is held of a corpus: four bytes an example,
+        # and twice that while the order is drawn.
+        return np.random.default_rng((self._seed, epoch)).permutation(np.arange(self._count, dtype=np.uint32))
+
+
+class PairBatches(Batches["_Shard", PairBatch]):
     """Training batches of pairs, without end.
 
     A batch has at most `batch_tokens` tokens on its longer side: rows × longest row, padding and END counted. A pair
@@ -96,7 +178,6 @@ class PairBatches:
             raise DataError("there is no training pair; see the report above for those that were dropped")
         self._pairs = pairs
         self._copying = copying
-        self._seed = seed & 0xFFFF_FFFF_FFFF_FFFF
         self._batch_tokens = batch_tokens
         self._source = source if source is not None and source.settings.dropout else None
         self._target = target if target is not None and target.settings.dropout else None
@@ -105,64 +186,10 @@ class PairBatches:
         mean = float(longer.mean()) + 1
         self.tokens = int(longer.sum(dtype=np.int64)) + len(longer)
         """Of the longer side of all pairs, END counted and padding not."""
-        self._shard_size = max(1, int((PACKED_IN_SHARD if packed else BATCHES_IN_SHARD) * batch_tokens / mean))
+        super().__init__(len(pairs), seed, int((PACKED_IN_SHARD if packed else BATCHES_IN_SHARD) * batch_tokens / mean))
         self._shapes = Shapes(longer + 1, shapes, batch_tokens) if shapes and not packed else None
         self.packing = Packing(batch_tokens, longer + 1) if packed else None
         """How pairs are put into rows, if they are packed."""
-        self._planned: dict[tuple[int, int], int] = {}
-        """Batches of the last shards that some were taken from, by epoch and shard."""
-
-    @property
-    def shards(self) -> int:
-        """Shards of an epoch."""
-        return -(-len(self._pairs) // self._shard_size)
-
-    def passes(self, position: CorpusPosition) -> float:
-        """Passes that are over at a position, with the share of the one in progress: in whole shards by their pairs,
-        inside a shard that batches were lately taken from by its batches."""
-        first = position.shard * self._shard_size
-        pairs = min(self._shard_size, len(self._pairs) - first)
-        planned = self._planned.get((position.epoch, position.shard))
-        inside = min(1.0, position.batch / planned) if planned else 0.0
-        return position.epoch + (first + inside * pairs) / len(self._pairs)
-
-    def from_position(self, position: CorpusPosition) -> Iterator[tuple[PairBatch, CorpusPosition]]:
-        """Batches from a position on, without end, each with the position after it.
-
-        DataError for a position that these data do not have.
-        """
-        if position.shard >= self.shards:
-            raise DataError(no_such(position))
-        epoch, shard, first = position.epoch, position.shard, position.batch
-        while True:
-            order = self._order(epoch)
-            while shard < self.shards:
-                pairs = self._shard(epoch, order[shard * self._shard_size :][: self._shard_size])
-                plan = self._plan(epoch, shard, pairs)
-                self._note(epoch, shard, len(plan))
-                if first >= len(plan):
-                    raise DataError(no_such(position))
-                for place in range(first, len(plan)):
-                    yield self._batch(pairs, plan[place]), self._after(epoch, shard, place, len(plan))
-                shard, first = shard + 1, 0
-            epoch, shard = epoch + 1, 0
-
-    def _note(self, epoch: int, shard: int, batches: int) -> None:
-        # More than one, since batches are made ahead of those that are learned from.
-        kept = list(self._planned.items())[-3:]
-        self._planned = {**dict(kept), (epoch, shard): batches}
-
-    def _after(self, epoch: int, shard: int, place: int, batches: int) -> CorpusPosition:
-        if place + 1 < batches:
-            return CorpusPosition(epoch, shard, place + 1)
-        if shard + 1 < self.shards:
-            return CorpusPosition(epoch, shard + 1, 0)
-        return CorpusPosition(epoch + 1, 0, 0)
-
-    def _order(self, epoch: int) -> npt.NDArray[np.uint32]:
-        # With the lengths, which take eight bytes a pair, this is all that is held of a corpus: four bytes a pair, and
-        # twice that while the order is drawn.
-        return np.random.default_rng((self._seed, epoch)).permutation(np.arange(len(self._pairs), dtype=np.uint32))
 
     def _shard(self, epoch: int, chosen: npt.NDArray[np.uint32]) -> "_Shard":
         examples = chosen.astype(np.int64)
@@ -183,25 +210,21 @@ class PairBatches:
         # Odd steps do not collide within 2 ** 64 examples, and the generator decorrelates neighbors.
         return first + examples.astype(np.uint64) * np.uint64(0xD129_0F3F_2D1B_5E05)
 
-    def _plan(self, epoch: int, shard: int, pairs: "_Shard") -> Sequence[Indices | PackedRows]:
-        lengths = pairs.source.lengths, pairs.target.lengths
-        plan: Sequence[Indices | PackedRows]
+    def _plan(self, examples: "_Shard") -> Sequence[Indices | PackedRows]:
+        lengths = examples.source.lengths, examples.target.lengths
         if self.packing is not None:
-            plan = self.packing.plan(*lengths)
-        else:
-            plan = plan_batches(*lengths, self._batch_tokens, self._shapes)
-        rng = np.random.default_rng((self._seed, epoch, shard, 1))
-        return [plan[place] for place in rng.permutation(len(plan))]
+            return self.packing.plan(*lengths)
+        return plan_batches(*lengths, self._batch_tokens, self._shapes)
 
-    def _batch(self, pairs: "_Shard", rows: Indices | PackedRows) -> PairBatch:
+    def _batch(self, examples: "_Shard", rows: Indices | PackedRows) -> PairBatch:
         if isinstance(rows, PackedRows):
-            return PackedBatch.pack(pairs.source, pairs.target, pairs.examples, rows)
+            return PackedBatch.pack(examples.source, examples.target, examples.examples, rows)
         shape = None
         if self._shapes is not None:
-            longest = max(int(side.lengths_of(rows).max()) for side in (pairs.source, pairs.target))
+            longest = max(int(side.lengths_of(rows).max()) for side in (examples.source, examples.target))
             width = int(self._shapes.widths_of(longest + 1))
             shape = self._shapes.rows_of(width), width
-        return PairBatch.pick(pairs.source, pairs.target, rows, pairs.examples, shape, pairs.words)
+        return PairBatch.pick(examples.source, examples.target, rows, examples.examples, shape, examples.words)
 
 
 @dataclass(frozen=True)

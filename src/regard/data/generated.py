@@ -56,5 +56,10 @@ def split_of(key: str) -> Split:
 
 def three_splits(make: Callable[[Split, int], Generated], examples: int) -> Corpora:
     """A corpus with `examples` training examples; dev and test get a tenth of that each, at most 1,000."""
-    held_out = max(1, min(1_000, examples // 10))
+    held_out = held_out_size(examples)
     return Corpora(make("train", examples), make("dev", held_out), make("test", held_out))
+
+
+def held_out_size(examples: int) -> int:
+    """Examples of dev, and as many of test, beside `examples` for training."""
+    return max(1, min(1_000, examples // 10))

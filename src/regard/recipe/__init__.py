@@ -39,6 +39,7 @@ from regard.recipe.model import AttentionSettings, RecurrentModel, TransformerMo
 from regard.recipe.pretrained import PairVectors, PretrainedVectors, TextVectors
 from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
 from regard.recipe.settings import Setting, settings
+from regard.recipe.tagging import TaggerModel, TaggingCorpus, TaggingData, TaggingRecipe
 from regard.recipe.training import Averaging, Optimizer, Schedule, Starting, Training, Validation
 from regard.recipe.translation import TranslationCorpus, TranslationRecipe
 from regard.recipe.vectors import (
@@ -104,6 +105,10 @@ __all__ = [
     "SkipgramVectors",
     "Starting",
     "SvdVectors",
+    "TaggerModel",
+    "TaggingCorpus",
+    "TaggingData",
+    "TaggingRecipe",
     "TaskKind",
     "TextVectors",
     "TokenizerSettings",

@@ -75,6 +75,15 @@ CORPORA: Registry[Any] = Registry(
 TEXT_CORPORA: Registry[Any] = Registry(
     "corpus", {"files": "regard.data.text:Text.from_files", "topics": "regard.data.text:Text.from_topics"}
 )
+TAGGED_CORPORA: Registry[Any] = Registry(
+    "corpus",
+    {
+        "files": Entry(
+            "regard.data.columns:from_files", uses=("word_column", "tag_column", "comments", "scheme", "broken")
+        ),
+        "dates": Entry("regard.data.dates.tagged:tagged_dates", uses=("examples", "languages")),
+    },
+)
 OPTIMIZERS: Registry[Any] = Registry(
     "optimizer",
     {
@@ -104,5 +113,6 @@ ConnectionName = Annotated[str, Named(CONNECTIONS)]
 TokenizerName = Annotated[str, Named(TOKENIZERS)]
 CorpusName = Annotated[str, Named(CORPORA)]
 TextCorpusName = Annotated[str, Named(TEXT_CORPORA)]
+TaggedCorpusName = Annotated[str, Named(TAGGED_CORPORA)]
 OptimizerName = Annotated[str, Named(OPTIMIZERS)]
 ScheduleName = Annotated[str, Named(SCHEDULES)]

@@ -43,7 +43,7 @@ class Setting:
     """In words, when it is used; empty if it always is."""
 
 
-TABLES = ("task", "seed", "data", "tokens", "model", "vectors", "train", "decode")
+TABLES = ("task", "seed", "data", "tokens", "words", "model", "vectors", "train", "decode")
 """The order in which a recipe is written; tables of other packages come after these."""
 
 

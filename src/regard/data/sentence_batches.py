@@ -1,0 +1,63 @@
+"""Batches of sentences of words, within a budget of words, for every task that reads them."""
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from regard.data import batches
+from regard.data.batches import Batches, plan_batches
+from regard.data.fill_rows import Indices
+from regard.data.shapes import Shapes
+from regard.errors import DataError
+
+B = TypeVar("B")
+Lengths = npt.NDArray[np.int64]
+
+
+class SentenceBatches(Batches[Indices, B], Generic[B]):
+    """Training batches without end. `pick` makes one of the numbers of sentences and, with `shapes`, of a shape (rows,
+    width) to fill up to.
+
+    A batch has at most `batch_tokens` words: rows × longest sentence, padding counted. A sentence that is longer than
+    that by itself is a batch of its own.
+    """
+
+    def __init__(
+        self,
+        lengths: Lengths,
+        pick: Callable[[Indices, tuple[int, int] | None], B],
+        *,
+        seed: int,
+        batch_tokens: int,
+        shapes: int = 0,
+    ) -> None:
+        if not len(lengths):
+            raise DataError("there is no training sentence")
+        super().__init__(
+            len(lengths), seed, int(batches.BATCHES_IN_SHARD * batch_tokens / max(float(lengths.mean()), 1))
+        )
+        self._lengths, self._pick, self._batch_tokens = lengths, pick, batch_tokens
+        self._shapes = Shapes(lengths, shapes, batch_tokens) if shapes else None
+        self.tokens = int(lengths.sum())
+        """Words of all sentences."""
+
+    def _shard(self, epoch: int, chosen: npt.NDArray[np.uint32]) -> Indices:
+        return chosen.astype(np.int64)
+
+    def _plan(self, examples: Indices) -> list[Indices]:
+        return plan_sentences(self._lengths[examples], self._batch_tokens, self._shapes)
+
+    def _batch(self, examples: Indices, rows: Indices) -> B:
+        chosen = examples[rows]
+        if self._shapes is None:
+            return self._pick(chosen, None)
+        width = int(self._shapes.widths_of(int(self._lengths[chosen].max())))
+        return self._pick(chosen, (self._shapes.rows_of(width), width))
+
+
+def plan_sentences(lengths: Lengths, batch_tokens: int, shapes: Shapes | None = None) -> list[Indices]:
+    """Which sentences go together, given their lengths: neighbors in length, as many as the budget allows."""
+    # Pairs have an end-of-sentence mark, which sentences of words do not.
+    return plan_batches(lengths - 1, lengths - 1, batch_tokens, shapes)

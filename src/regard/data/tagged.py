@@ -1,0 +1,82 @@
+"""Sentences of words with a tag for each word."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from regard.data.examples import Split
+from regard.data.report import Finding, Outcome
+from regard.recipe import TaggingData
+from regard.recipe.names import TAGGED_CORPORA
+from regard.tokens.tag_schemes import Scheme
+
+PLACES = 3
+"""Places that a finding names."""
+
+
+@dataclass(frozen=True)
+class TaggedSentence:
+    """Words with their tags."""
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+    places: Callable[[int], str] = field(default=lambda place: f"word {place + 1}", compare=False)
+    """Where a word stands, for a message."""
+
+
+@dataclass
+class Problems:
+    """What is doubtful in a part of a corpus, counted, with the first places."""
+
+    split: Split
+    counts: dict[str, int] = field(default_factory=dict)
+    places: dict[str, list[str]] = field(default_factory=dict)
+
+    def note(self, kind: str, place: str) -> None:
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        places = self.places.setdefault(kind, [])
+        if len(places) < PLACES:
+            places.append(place)
+
+    def finding(self, kind: str, what: str, outcome: Outcome, setting: str = "", advice: str = "") -> list[Finding]:
+        """What there is to say of a kind, if anything."""
+        if kind not in self.counts:
+            return []
+        return [Finding(kind, self.split, self.counts[kind], what, outcome, setting, tuple(self.places[kind]), advice)]
+
+
+@dataclass(frozen=True)
+class TaggedPart:
+    """One part of a corpus, and what was found in it."""
+
+    sentences: tuple[TaggedSentence, ...]
+    holds: str
+    """What it holds, in words."""
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class TaggedCorpora:
+    """The parts of a corpus that a recipe names."""
+
+    parts: Mapping[Split, TaggedPart]
+    scheme: Scheme
+    notes: tuple[str, ...] = ()
+
+    def sentences(self, split: Split) -> Sequence[TaggedSentence]:
+        return self.parts[split].sentences if split in self.parts else ()
+
+    @property
+    def fingerprint(self) -> str:
+        """Which text this is."""
+        found = sha256()
+        for split in ("train", "dev"):
+            for sentence in self.sentences(split):
+                found.update("\n".join([split, *sentence.words, "", *sentence.tags, ""]).encode("utf-8", "replace"))
+        return found.hexdigest()
+
+
+def load_tagged(data: TaggingData, seed: int, splits: Iterable[Split] = ("train", "dev", "test")) -> TaggedCorpora:
+    """The parts of the corpus that the settings name; the seed is for those that are generated."""
+    found: TaggedCorpora = TAGGED_CORPORA[data.corpus](data, seed, splits)
+    return found
