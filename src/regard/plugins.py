@@ -24,7 +24,12 @@ from regard.errors import RegardError, RegardWarning
 from regard.registry import Package, locate, registering
 
 GROUP = "regard.plugins"
-BUILT_IN = ("regard.tasks.kinds.translation", "regard.tasks.kinds.language", "regard.tasks.kinds.vectors")
+BUILT_IN = (
+    "regard.tasks.kinds.translation",
+    "regard.tasks.kinds.language",
+    "regard.tasks.kinds.vectors",
+    "regard.tasks.kinds.parsing",
+)
 """Built-in modules that register tasks through a function `register`, as plugins do."""
 
 

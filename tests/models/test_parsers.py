@@ -12,7 +12,7 @@ from tree_strategies import all_trees, crosses
 
 from regard.data.sentences import NumberedSentences, Sentences
 from regard.data.trees import UNSEEN, TreeBatch
-from regard.models.parsing import PARSERS, Parser, ParserParts, build_parser
+from regard.models.parsing import PARSERS, DependencyParser, ParserParts, build_parser
 from regard.models.parsing.graph import GraphParser
 from regard.models.parsing.transition import TransitionParser
 from regard.recipe import CharacterTable, WordTable
@@ -34,7 +34,7 @@ few = settings(max_examples=5)
 some = st.lists(st.lists(st.sampled_from("abcdef"), max_size=4), min_size=1, max_size=3).filter(any)
 
 
-def built(kind: str, encoder: str = "recurrent", **changes: Any) -> Parser:
+def built(kind: str, encoder: str = "recurrent", **changes: Any) -> DependencyParser:
     torch.manual_seed(5)
     table = {"kind": encoder, **ENCODERS[encoder]}
     common = {"kind": kind, "encoder": table, "relation_width": 4, **changes}

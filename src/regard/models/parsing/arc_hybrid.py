@@ -19,7 +19,8 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 SHIFT, LEFT, RIGHT = 0, 1, 2
-MOVES = 3
+MOVE_NAMES = ("shift", "left", "right")
+MOVES = len(MOVE_NAMES)
 
 
 @dataclass(frozen=True)

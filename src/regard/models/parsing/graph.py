@@ -7,20 +7,20 @@ from torch.nn import functional as F
 
 from regard.data.sentences import Sentences
 from regard.data.trees import TreeBatch
-from regard.models.parsing.parser import Parser, ParserParts, Trees
+from regard.models.parsing.parser import DependencyParser, ParserParts, Trees
 from regard.models.parsing.trees import best_tree
 from regard.nn.biaffine import ArcScores
 from regard.recipe.parsing import GraphParserModel
 from regard.tap import Tap
 
 
-class GraphParser(Parser):
+class GraphParser(DependencyParser):
     """The tap `arcs` shows how likely each head is for each word, "B S P", the root first among the heads."""
 
     def __init__(self, settings: GraphParserModel, parts: ParserParts) -> None:
         super().__init__(settings, parts)
         self.scores = ArcScores(self.encoder.width, settings.arc_width, settings.dropout)
-        self.arcs = Tap("row", "source", "root+source")
+        self.arcs = Tap("row", "word", "source")
 
     def arc_log_probs(self, features: Float[Tensor, "B P E"], sentences: Sentences) -> Float[Tensor, "B S P"]:
         """How likely each head is for each word: the root, or another word of the sentence."""

@@ -23,7 +23,7 @@ from regard.models.words import WordInput
 from regard.nn.biaffine import LabelScores
 from regard.recipe import WordTable
 from regard.recipe.parsing import ParserTable
-from regard.tap import Tap
+from regard.tap import Tap, name_axes
 from regard.tokens.word_vocabulary import WordVocabulary
 
 
@@ -47,8 +47,9 @@ class Trees:
     """Log-probabilities of the relations of each word with its head."""
 
 
-class Parser(nn.Module, ABC):
-    """The tap `relations` shows the probabilities of relations, "B S relations"."""
+class DependencyParser(nn.Module, ABC):
+    """The tap `relations` shows the probabilities of relations, "B S relations". Along the axis `source` of taps are
+    all places, along `word` the words alone."""
 
     def __init__(self, settings: ParserTable, parts: ParserParts) -> None:
         super().__init__()
@@ -56,7 +57,9 @@ class Parser(nn.Module, ABC):
         self.words = WordInput(parts.words, parts.vocabulary, self.encoder.input_width)
         self.root = nn.Parameter(torch.randn(self.encoder.input_width))
         self.labels = LabelScores(self.encoder.width, settings.relation_width, parts.relations, settings.dropout)
-        self.relations = Tap("row", "source", "relation")
+        self.relations = Tap("row", "word", "relation")
+        name_axes(self.encoder, step="source", query="source", key="source")
+        name_axes(self.words, source="word", step="word")
 
     def read(self, sentences: Sentences) -> Float[Tensor, "B P E"]:
         """A vector for the root, which the encoder reads before the words, and for each word."""

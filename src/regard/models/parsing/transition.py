@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from regard.data.sentences import Sentences
 from regard.data.trees import TreeBatch
 from regard.models.parsing.arc_hybrid import MOVES, Configurations
-from regard.models.parsing.parser import Parser, ParserParts, Trees
+from regard.models.parsing.parser import DependencyParser, ParserParts, Trees
 from regard.nn.dropout import FeatureDropout
 from regard.recipe.parsing import TransitionParserModel
 from regard.tap import Tap
@@ -22,8 +22,8 @@ DEPTH = 3
 """Words of the stack that moves are scored by; the first of the buffer comes after them."""
 
 
-class TransitionParser(Parser):
-    """The tap `moves` shows the probabilities of the moves, "B moves", once for each step."""
+class TransitionParser(DependencyParser):
+    """The tap `moves` shows the probabilities of the moves, "B 1 moves", once for each move."""
 
     def __init__(self, settings: TransitionParserModel, parts: ParserParts) -> None:
         super().__init__(settings, parts)
@@ -33,7 +33,7 @@ class TransitionParser(Parser):
         self.nothing = nn.Parameter(torch.zeros(DEPTH, settings.hidden))
         """Stands for words that a stack does not have."""
         self.outward = nn.Linear(settings.hidden, MOVES)
-        self.moves = Tap("row", "move")
+        self.moves = Tap("row", "target", "move")
         for linear in (self.inward, self.outward):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
@@ -61,7 +61,8 @@ class TransitionParser(Parser):
         for _ in range(2 * sentences.tokens.shape[1]):
             log_probs = self._log_probs(hidden, now)
             if self.moves.watched:
-                log_probs = self.moves(log_probs.exp()).log().masked_fill(~now.allowed, -torch.inf)
+                probabilities = self.moves(log_probs.exp().unsqueeze(1)).squeeze(1)
+                log_probs = probabilities.log().masked_fill(~now.allowed, -torch.inf)
             now = now.make(log_probs.argmax(1))
         return Trees(now.heads, self.relation_log_probs(features, now.heads))
 
