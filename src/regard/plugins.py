@@ -28,6 +28,7 @@ BUILT_IN = (
     "regard.tasks.kinds.translation",
     "regard.tasks.kinds.language",
     "regard.tasks.kinds.vectors",
+    "regard.tasks.kinds.tagging",
     "regard.tasks.kinds.parsing",
 )
 """Built-in modules that register tasks through a function `register`, as plugins do."""

@@ -25,16 +25,14 @@ def corpus_of(
     named: Sequence[str], dev: Sequence[str] = (), test: Sequence[str] = (), changes: Sequence[str] = ()
 ) -> "AnyRecipe":
     """The recipe that was named, or what reading the files needs that were named; by their number and names a task
-    knows its own, those of other packages first."""
+    knows its own. The task that was registered last is asked first: the first ones take almost any files."""
     from regard.recipe import TASKS, AnyRecipe, built_in_recipes, parse_corpus, read_recipe, toml
-    from regard.registry import OWN
 
     held_out = {part: list(paths) for part, paths in {"dev": dev, "test": test}.items() if paths}
     if len(named) == 1 and (named[0].endswith(".toml") or named[0] in built_in_recipes()):
         files = (f"data.{part}={toml(paths)}" for part, paths in held_out.items())
         return read_recipe(named[0], [*files, *changes], kind=AnyRecipe)
-    others_first = sorted(TASKS, key=lambda name: TASKS.entry(name).package == OWN)
-    task = next((name for name in others_first if TASKS[name].takes(named)), None)
+    task = next((name for name in reversed(list(TASKS)) if TASKS[name].takes(named)), None)
     if task is None and any(name.removesuffix(".gz").endswith(".csv") for name in named):
         raise UsageError(
             f"{', '.join(named)}: comma-separated values are not read, because commas stand in text too; save the file "

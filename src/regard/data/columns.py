@@ -8,7 +8,7 @@ word. In CoNLL-U files (Universal Dependencies), lines of word ranges (1-2) and 
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from regard.recipe.tagging import CONLLU_COLUMNS
 from regard.tokens.tag_schemes import Scheme, breaks, converted, detect
 
 DOCUMENT = "-DOCSTART-"
+TAB = "\t"
 _BLANKS = re.compile(r"[ \t]+")
 
 
@@ -59,7 +60,64 @@ def blocks(path: Path, comments: str = "") -> Iterator[Block]:
 
 def split_columns(line: str) -> list[str]:
     """The columns of a line."""
-    return [column.strip() for column in line.split("\t")] if "\t" in line.strip() else _BLANKS.split(line.strip(" \t"))
+    return [column.strip() for column in line.split(TAB)] if TAB in line.strip() else _BLANKS.split(line.strip(" \t"))
+
+
+def is_word(row: list[str], data: TaggingData) -> bool:
+    """Whether a row of columns is a word: not the beginning of a document nor, in CoNLL-U, a range or an empty node."""
+    return DOCUMENT not in row and not (data.is_conllu and re.fullmatch(r"\d+[-.]\d+", row[0]))
+
+
+def column_of(row: list[str], column: int | str) -> str:
+    """What stands in a column, by number or by name; empty if there is none."""
+    place = _place_of(row, column)
+    return row[place] if 0 <= place < len(row) else ""
+
+
+def _place_of(row: list[str], column: int | str) -> int:
+    if isinstance(column, str):
+        return CONLLU_COLUMNS.index(column)
+    return column - 1 if column > 0 else len(row) + column
+
+
+@dataclass(frozen=True)
+class WordLine:
+    """A line of columns that is to be tagged."""
+
+    text: str
+    row: list[str]
+    word: str
+    """Empty if it is none."""
+
+    @property
+    def is_blank(self) -> bool:
+        return not self.text.strip()
+
+    def tagged(self, tag: str, data: TaggingData) -> str:
+        """The line with a tag: in its own column of CoNLL-U, or else in one more."""
+        if not data.is_conllu:
+            return f"{self.text.rstrip()}{TAB if TAB in self.text else ' '}{tag}"
+        row = [*self.row, *[""] * (len(CONLLU_COLUMNS) - len(self.row))]
+        row[_place_of(row, data.tag_column)] = tag
+        return TAB.join(row)
+
+
+def word_lines(data: TaggingData, lines: Sequence[tuple[str, str]]) -> list[WordLine]:
+    """Lines, each with where it stands, as words to be tagged."""
+    comments, found = data.comment_mark, list[WordLine]()
+    for text, place in lines:
+        row = split_columns(text)
+        if not text.strip() or (comments and text.startswith(comments)) or not is_word(row, data):
+            found.append(WordLine(text, row, ""))
+            continue
+        word = column_of(row, data.word_column)
+        if not word:
+            raise DataError(
+                f"{place}: there is no word in column {data.word_column!r} (data.word_column) of "
+                f"{counted(len(row), 'column')}; give the columns that the training text has"
+            )
+        found.append(WordLine(text, row, word))
+    return found
 
 
 class ColumnFiles:
@@ -76,36 +134,25 @@ class ColumnFiles:
 
     def _read(self, path: Path) -> Iterator[TaggedSentence]:
         columns = 0
-        for block in blocks(path, "#" if self.data.is_conllu else self.data.comments):
+        for block in blocks(path, self.data.comment_mark):
             taken: list[tuple[str, str, int]] = []
             for place, row in enumerate(block.rows):
-                if self.data.is_conllu and not row[0].isdigit() and re.fullmatch(r"\d+[-.]\d+", row[0]):
-                    continue
-                if DOCUMENT in row:
-                    self.documents += 1
+                if not is_word(row, self.data):
+                    self.documents += DOCUMENT in row
                     continue
                 columns = columns or len(row)
+                word, tag = column_of(row, self.data.word_column), column_of(row, self.data.tag_column)
                 if len(row) != columns:
                     self.problems.note(
                         "columns", f"{block.place(place)} ({counted(len(row), 'column')}, not {columns})"
                     )
-                elif (word := self._column(row, self.data.word_column)) and (
-                    tag := self._column(row, self.data.tag_column)
-                ):
+                elif word and tag:
                     taken.append((word, tag, place))
                 else:
                     self.problems.note("missing", block.place(place))
             if taken:
                 words, tags, places = zip(*taken, strict=True)
                 yield TaggedSentence(words, tags, partial(_place, block, places))
-
-    def _column(self, row: list[str], column: int | str) -> str:
-        """What stands in a column; empty if there is none."""
-        if isinstance(column, str):
-            place = CONLLU_COLUMNS.index(column)
-        else:
-            place = column - 1 if column > 0 else len(row) + column
-        return row[place] if 0 <= place < len(row) else ""
 
     def part(self, scheme: Scheme, known: set[str] | None) -> TaggedPart:
         """The sentences, with tags that follow the scheme; `known` are the tags of the training text, if it was

@@ -70,4 +70,11 @@ class NumberedSentences:
         # Zero, which stands for padding, is always among them: a batch without padding has the same layout.
         used, places = np.unique(np.append(0, forms), return_inverse=True)
         numbers = torch.from_numpy(places[1:].reshape(forms.shape))
-        return Sentences(words.tokens, words.lengths, numbers, pad_rows(self.spellings, used))
+        filled = None if shape is None else self._filled(len(used), forms.size)
+        return Sentences(words.tokens, words.lengths, numbers, pad_rows(self.spellings, used, filled))
+
+    def _filled(self, forms: int, most: int) -> tuple[int, int]:
+        """A shape for the spellings, one of four for each shape of sentences."""
+        assert self.spellings is not None
+        quarter = -(-(most + 1) // 4)
+        return -(-forms // quarter) * quarter, int(self.spellings.lengths.max())

@@ -78,7 +78,7 @@ def allowed_transitions(tags: Sequence[str], scheme: Scheme) -> Bool[Tensor, "D 
     return torch.tensor([[may_follow(scheme, before, after) for after in ends] for before in ends])
 
 
-class Tagger(nn.Module):
+class WordTagger(nn.Module):
     """Gives each word a score for each tag, which the tap `scores` shows; `output` makes tags of them."""
 
     def __init__(

@@ -52,6 +52,11 @@ class TaggingData(Corpus):
         """Whether the files are CoNLL-U."""
         return isinstance(self.word_column, str)
 
+    @property
+    def comment_mark(self) -> str:
+        """What comment lines begin with."""
+        return "#" if self.is_conllu else self.comments
+
     def has(self, part: HeldOut) -> bool:
         return self.is_generated or bool(getattr(self, part))
 

@@ -8,7 +8,7 @@ from regard.recipe.language import LanguageCorpus, LanguageRecipe
 
 def is_text(files: Sequence[str]) -> bool:
     """Whether files are running text: any single file may be, but a table."""
-    return len(files) == 1 and not files[0].removesuffix(".gz").endswith(".csv")
+    return len(files) == 1 and not files[0].removesuffix(".gz").endswith((".csv", ".tsv", ".jsonl"))
 
 
 def register() -> None:

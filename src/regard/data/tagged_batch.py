@@ -1,0 +1,70 @@
+"""Batches of tagged sentences."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from regard.data.batch import pad_rows
+from regard.data.fill_rows import Indices
+from regard.data.sentence_batches import plan_sentences
+from regard.data.sentences import NumberedSentences, Sentences
+from regard.data.tagged import TaggedSentence
+from regard.tokens.rows import Rows
+from regard.tokens.tag_set import TagSet
+from regard.tokens.word_vocabulary import WordVocabulary
+
+
+@dataclass(frozen=True)
+class TaggedBatch:
+    """Sentences with the tags of their words. There may be empty rows after those of the examples, to fill a shape."""
+
+    sentences: Sentences
+    tags: Int[Tensor, "B S"]
+    """By number; anything at padding."""
+    count: int
+    """Number of words: what a summed loss is divided by."""
+    examples: tuple[int, ...]
+    """Index of each row in the corpus; empty rows have none."""
+
+    def rows(self, rank: int, world: int) -> Self:
+        """The share of one of `world` processes: every world-th row. It may have no row at all."""
+        chosen = torch.arange(len(self.tags), device=self.tags.device)[rank::world]
+        sentences = self.sentences.select(chosen)
+        count = int(sentences.lengths.sum())
+        return replace(
+            self, sentences=sentences, tags=self.tags[chosen], count=count, examples=self.examples[rank::world]
+        )
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> Self:
+        """The same batch with other tensors: what `function` makes of each, in an order that never changes."""
+        return replace(self, sentences=self.sentences.map(function), tags=function(self.tags))
+
+    def to(self, device: torch.device) -> Self:
+        return self.map(lambda tensor: tensor.to(device))
+
+
+@dataclass(frozen=True)
+class NumberedTagged:
+    """Many tagged sentences as numbers, from which batches are picked."""
+
+    sentences: NumberedSentences
+    tags: Rows
+
+    @classmethod
+    def of(cls, sentences: Sequence[TaggedSentence], vocabulary: WordVocabulary, tags: TagSet) -> Self:
+        words = NumberedSentences.of([sentence.words for sentence in sentences], vocabulary)
+        return cls(words, Rows.of(tags.encode(sentence.tags for sentence in sentences)))
+
+    def pick(self, chosen: Indices, shape: tuple[int, int] | None = None) -> TaggedBatch:
+        """A batch of some sentences, filled up with empty ones to a shape of (rows, width) if one is given."""
+        sentences = self.sentences.pick(chosen, shape)
+        tags = pad_rows(self.tags, chosen, shape).tokens
+        return TaggedBatch(sentences, tags, int(sentences.lengths.sum()), tuple(chosen.tolist()))
+
+    def batches(self, batch_tokens: int) -> Iterator[TaggedBatch]:
+        """All sentences once, within a budget, shortest first."""
+        return map(self.pick, plan_sentences(self.sentences.lengths, batch_tokens))

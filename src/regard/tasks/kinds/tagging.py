@@ -1,0 +1,28 @@
+"""Tagging: sentences of words in, a tag for each word out."""
+
+from collections.abc import Sequence
+
+from regard.recipe.kinds import LOSS, TASKS, Metric, TaskKind, Verb
+from regard.recipe.tagging import TaggingCorpus, TaggingRecipe
+
+ENDINGS = (".conll", ".iob", ".bio")
+"""Endings of files of tagged words in columns."""
+
+
+def are_columns(files: Sequence[str]) -> bool:
+    return all(file.removesuffix(".gz").endswith(ENDINGS) for file in files)
+
+
+def register() -> None:
+    kind = TaskKind(
+        help="Gives each word of a sentence a tag: named entities, parts of speech, chunks.",
+        recipe=TaggingRecipe,
+        corpus=TaggingCorpus,
+        takes=are_columns,
+        check="regard.tasks.tagging:check",
+        load="regard.tasks.tagger:load_tagger",
+        prepare="regard.tasks.tagging:TaggingTask.prepare",
+        metrics={"loss": LOSS, "accuracy": Metric(more_is_better=True), "f1": Metric(more_is_better=True)},
+        verbs=(Verb("tag", "Tag the words of standard input, line for line.", "regard.cli.tag:tag"),),
+    )
+    TASKS.register("tagging", kind)

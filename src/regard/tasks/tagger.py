@@ -1,0 +1,202 @@
+"""A trained tagger.
+
+tagger = regard.load("runs/mine")
+best = tagger.tag(["EU rejects German call"])[0]       # best.tags, best.spans, best.probabilities
+tagger.inspect("EU rejects German call")               # tags with their probabilities, attention, gates and states
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import torch
+from torch import nn
+
+from regard.checkpoint import ModelFolder, load_weights, put_weights
+from regard.data.sentence_batches import plan_sentences
+from regard.data.sentences import NumberedSentences
+from regard.data.tagged import load_tagged
+from regard.device import choose_device, device_of
+from regard.display import html_table
+from regard.errors import UsageError, counted
+from regard.inspect import Array, Inspection
+from regard.inspect.watch import CANDIDATES, INSIDE, LONGEST, recorded
+from regard.metrics import MetricScore
+from regard.metrics.tagging import count_tags
+from regard.misuse import explained
+from regard.models.tagger import WordTagger
+from regard.nn.undrawn import Undrawn
+from regard.recipe import HeldOut, TaggingRecipe
+from regard.tasks.loading import refuse_other_task
+from regard.tasks.tagging import build_tagger, report_of
+from regard.tasks.trained import cell_of, line_of
+from regard.tasks.validating import check_not_empty, check_texts
+from regard.tasks.word_files import TAGS, WORDS
+from regard.tokens.tag_schemes import spans
+from regard.tokens.tag_set import TagSet
+from regard.tokens.word_vocabulary import WordVocabulary
+
+BATCH_WORDS = 4096
+"""Words that are tagged together, padding included."""
+
+
+@dataclass(frozen=True, repr=False)
+class Tagged:
+    """A sentence with its tags."""
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    """Of each tag, given the sentence. A tag of a span is written in the scheme of the data, and has the probability of
+    the one that the model chose for the word."""
+
+    @property
+    def spans(self) -> list[tuple[str, str]]:
+        """The spans as text, each with its type: `("New York", "LOC")`."""
+        return [(" ".join(self.words[start:end]), kind) for start, end, kind in spans(self.tags)]
+
+    def __repr__(self) -> str:
+        return f"<Tagged: {' '.join(f'{word}/{tag}' for word, tag in zip(self.words, self.tags, strict=True))}>"
+
+    def _repr_html_(self) -> str:
+        rows = zip(self.words, self.tags, (f"{share:.4f}" for share in self.probabilities), strict=True)
+        return html_table(rows, heading=("word", "tag", "probability"))
+
+
+@explained
+class Tagger:
+    """A tagger with its words and tags, ready for use."""
+
+    def __init__(self, recipe: TaggingRecipe, model: WordTagger, vocabulary: WordVocabulary, tags: TagSet) -> None:
+        self.recipe, self.model, self.vocabulary, self.tags = recipe, model.eval(), vocabulary, tags
+
+    @classmethod
+    def load(cls, folder: Path, *, device: str = "auto") -> Self:
+        """The model in a folder."""
+        recipe = ModelFolder(folder).read_recipe(TaggingRecipe)
+        vocabulary, tags = WordVocabulary.load(recipe.words, folder / WORDS), TagSet.load(folder / TAGS)
+        with Undrawn():
+            model = build_tagger(recipe, vocabulary, tags)
+        put_weights(model, load_weights(folder), folder)
+        return cls(recipe, model.to(choose_device(device)), vocabulary, tags)
+
+    def __repr__(self) -> str:
+        return line_of(self, self._facts)
+
+    def _repr_html_(self) -> str:
+        return cell_of(self, self._facts)
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        sizes = {"words": f"{self.vocabulary.size:,}", "tags": f"{len(self.tags.tags)}"}
+        return {**sizes, "on": str(device_of(self.model))}
+
+    def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
+        """The parts of the model by name, so that `regard.record` and `regard.intervene` take a tagger as it is."""
+        yield from self.model.named_modules()
+
+    def tag(self, sentences: Sequence[str] | Sequence[Sequence[str]]) -> list[Tagged]:
+        """The likeliest tags of sentences, each a text with blanks between its words, or a list of words."""
+        words = [tuple(each.split()) if isinstance(each, str) else tuple(each) for each in _checked(sentences)]
+        found = [Tagged((), (), ())] * len(words)
+        there = [place for place, sentence in enumerate(words) if sentence]
+        for sentence in (words[place] for place in there):
+            self._refuse_long(len(sentence))
+        numbered = NumberedSentences.of([words[place] for place in there], self.vocabulary)
+        with torch.inference_mode():
+            for chosen in plan_sentences(numbered.lengths, BATCH_WORDS):
+                for row, (tags, shares) in zip(chosen.tolist(), self._best(numbered, chosen), strict=True):
+                    found[there[row]] = Tagged(words[there[row]], tags, shares)
+        return found
+
+    def _best(
+        self, numbered: NumberedSentences, chosen: np.ndarray
+    ) -> Iterator[tuple[tuple[str, ...], tuple[float, ...]]]:
+        """Tags and their probabilities of some sentences."""
+        batch = numbered.pick(chosen).to(device_of(self.model))
+        scores = self.model(batch)
+        best = self.model.output.best(scores, batch.lengths)
+        shares = self.model.output.marginals(scores, batch.lengths).gather(2, best.unsqueeze(2)).squeeze(2)
+        for row, share, length in zip(best.tolist(), shares.tolist(), batch.lengths.tolist(), strict=True):
+            yield tuple(self.tags.decode(row[:length])), tuple(share[:length])
+
+    def evaluate(self, split: HeldOut) -> tuple[MetricScore, ...]:
+        """How good it is on the development or test text of its recipe: F1, precision and recall of spans, and accuracy
+        of words, in percent."""
+        if not self.recipe.data.has(split):
+            raise UsageError(
+                f"the model's recipe names no {split} text (data.{split}); tag a file with `regard tag --columns`"
+            )
+        data = self.recipe.data
+        known = data if data.is_generated else data.model_copy(update={"scheme": self.tags.scheme})
+        corpora = load_tagged(known, self.recipe.seed, [split])
+        report_of(corpora).raise_if_refused()
+        sentences = corpora.sentences(split)
+        outputs = [found.tags for found in self.tag([sentence.words for sentence in sentences])]
+        counts = count_tags(outputs, [sentence.tags for sentence in sentences])
+        return counts.scores(spans=self.tags.scheme != "none", margins=True)
+
+    def inspect(self, *texts: str) -> Inspection:
+        """What happens inside the model while it tags a sentence: the tags and the candidates of each word with their
+        probabilities, and attention, gates and states where the encoder has them."""
+        check_texts("texts", texts)
+        if len(texts) != 1:
+            raise UsageError(f"a tagger reads a single sentence, not {len(texts)}; put it between one pair of quotes")
+        check_not_empty("sentence", texts[0])
+        words = tuple(texts[0].split())
+        if len(words) > LONGEST:
+            raise UsageError(f"a sentence of {len(words):,} words is too long to look at; give at most {LONGEST}")
+        self._refuse_long(len(words))
+        batch = NumberedSentences.of([words], self.vocabulary).pick(np.arange(1)).to(device_of(self.model))
+        patterns = [f"encoder.{pattern}" for pattern in INSIDE]
+        lengths = {axis: [len(words)] for axis in ("source", "target", "past", "step")}
+        with torch.inference_mode():
+            (arrays,), scores = recorded(self.model, patterns, lengths, lambda: self.model(batch))
+            best = self.model.output.best(scores, batch.lengths)[0].cpu()
+            shares = self.model.output.marginals(scores, batch.lengths)[0].cpu()
+        chosen = np.array([self.tags.tags[number] for number in best.tolist()], dtype=object)
+        likeliest = shares.topk(min(CANDIDATES, len(self.tags.tags)))
+        names = np.array([[self.tags.tags[each] for each in row] for row in likeliest.indices.tolist()], dtype=object)
+        arrays |= {
+            "tags": Array(("source",), shares.gather(1, best[:, None]).squeeze(1).numpy(), chosen),
+            "candidates": Array(("source", "rank"), likeliest.values.numpy(), names),
+            "marginals": Array(("source", "tag"), shares.numpy()),
+        }
+        attention = tuple(name for name, array in arrays.items() if "head" in array.axes)
+        return Inspection(
+            arrays,
+            {"source": words, "tag": self.tags.tags},
+            title=" ".join(words),
+            shown=("tags", "candidates", *attention),
+        )
+
+    def _refuse_long(self, words: int) -> None:
+        most = self.recipe.model.encoder.learned_positions
+        if most is not None and words > most:
+            raise UsageError(
+                f"a sentence of {counted(words, 'word')}, but this model has learned {most} positions "
+                "(model.encoder.longest); split it"
+            )
+
+
+def _checked(sentences: Sequence[str] | Sequence[Sequence[str]]) -> Sequence[str] | Sequence[Sequence[str]]:
+    what = "a list of sentences, each a text or a list of words,"
+    if isinstance(sentences, str):
+        check_texts("sentences", sentences, what)
+    for place, sentence in enumerate(sentences):
+        check_texts(f"sentences[{place}]", [sentence] if isinstance(sentence, str) else sentence, what)
+        if not isinstance(sentence, str) and (blank := [word for word in sentence if not word]):
+            raise UsageError(f"sentences[{place}] has {counted(len(blank), 'empty word')}; leave them out")
+    return sentences
+
+
+def load_tagger(folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()) -> Tagger:
+    """The tagger in a folder."""
+    if others:
+        raise UsageError(f"{folder}: is a tagger, which works alone; name one folder")
+    if changes:
+        raise UsageError(f"--set {changes[0]!r}: a trained tagger stays as it is; leave it out")
+    refuse_other_task(Path(folder), "tagging")
+    return Tagger.load(Path(folder), device=device)

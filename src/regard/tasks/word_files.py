@@ -1,0 +1,52 @@
+"""Where models that read sentences of words keep what they know, and where it comes from."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from regard.checkpoint import ModelFolder
+from regard.errors import ModelError
+from regard.recipe import Training, WordTable
+from regard.tasks.loading import task_of
+from regard.tasks.tokenizer_files import covers
+from regard.tokens.word_vocabulary import WordVocabulary
+
+WORDS, TAGS = "words.json", "tags.json"
+
+PARTS = ("words.embedding", "words.characters")
+"""Parts of a model that know its words."""
+
+
+class ReadsWords(Protocol):
+    """A recipe whose model reads words."""
+
+    @property
+    def words(self) -> WordTable: ...
+
+    @property
+    def train(self) -> Training: ...
+
+
+def known_words(recipe: ReadsWords, folder: Path, sentences: Sequence[Sequence[str]]) -> WordVocabulary:
+    """The words of the training text and of the vector file; or those of the model to start from, or of the run that
+    goes on."""
+    if ModelFolder(folder).is_begun:
+        return WordVocabulary.load(recipe.words, folder / WORDS)
+    start = recipe.train.start
+    of_words = any(covers(part, each) for part, _ in start.pairs for each in PARTS)
+    other = recipe.train.start_from or (start.model if of_words else "")
+    if not other:
+        return WordVocabulary.learn(recipe.words, sentences, _words_of_vectors(recipe.words))
+    try:
+        task_of(other)  # says in words if there is no model
+        return WordVocabulary.load(recipe.words, Path(other) / WORDS)
+    except ModelError as error:
+        raise ModelError(f"train.{'start_from' if recipe.train.start_from else 'start'}: {error}") from None
+
+
+def _words_of_vectors(settings: WordTable) -> Sequence[str]:
+    if not settings.vectors.file:
+        return ()
+    from regard.vectors import Vectors  # takes long to import
+
+    return Vectors.load(settings.vectors.file).words
