@@ -55,7 +55,7 @@ def test_sentences_are_parsed_in_python(parser: Parser) -> None:
     assert tree == listed
     assert (nothing.words, nothing.heads, nothing.conllu) == ((), (), "\n")
     assert tree.conllu.startswith("1\tthe\t_\t_\t_\t_\t2\tdet\t_\t_\n2\tdog\t_\t_\t_\t_\t3\tnsubj\t_\t_\n")
-    assert repr(tree).startswith("<Parse: the det← dog, dog nsubj← sees, sees root← <root>, ")
+    assert repr(tree).startswith("<Parse: the det←dog, dog nsubj←sees, sees root←<root>, ")
     assert ">nsubj</td>" in tree._repr_html_()
     assert repr(parser).startswith("<Parser: graph, parameters ")
 
@@ -131,13 +131,13 @@ def test_arcs_and_the_tree_can_be_looked_at(model: Path, parser: Parser, tmp_pat
     np.testing.assert_allclose(seen["arcs"].values.sum(1), 1, rtol=1e-5)
     assert seen["arcs"].values.argmax(1).tolist() == list(HEADS)
     assert seen.labels_of("source") == ("<root>", *TEXT.split())
-    assert np.asarray(seen["tree"].texts)[:3].tolist() == ["det ← dog", "nsubj ← sees", "root ← <root>"]
+    assert np.asarray(seen["tree"].texts)[:3].tolist() == ["det←dog", "nsubj←sees", "root←<root>"]
     assert seen["heads"].values.tolist() == list(HEADS)
     assert seen["relations"].values.shape == (6, 3)
     assert any(".gates." in name for name in seen)
     shown = regard("look", model, TEXT)
     assert shown.code == 0, shown.err
-    assert "nsubj ← sees" in shown.out
+    assert "nsubj←sees" in shown.out
     assert regard("look", model, TEXT, "-o", tmp_path / "look.html").code == 0
     regard("look", model, TEXT, "-o", tmp_path / "look.json")
     assert json.loads((tmp_path / "look.json").read_text())["shown"] == ["tree", "arcs"]

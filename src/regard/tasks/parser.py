@@ -63,7 +63,7 @@ class Parse:
 
     def __repr__(self) -> str:
         arcs = zip(self.words, self.relations, self.head_words, strict=True)
-        return f"<Parse: {', '.join(f'{word} {relation}← {head}' for word, relation, head in arcs)}>"
+        return f"<Parse: {', '.join(f'{word} {relation}←{head}' for word, relation, head in arcs)}>"
 
     def _repr_html_(self) -> str:
         rows = zip(map(str, range(1, len(self.words) + 1)), self.words, self.relations, self.head_words, strict=True)
@@ -147,7 +147,7 @@ class Parser:
         relations = np.array([[self.names.relations[each] for each in row] for row in likeliest.indices.tolist()])
         found = Parse(tuple(words), tuple(trees.heads[0].tolist()), tuple(relations[:, 0]))
         probabilities = likeliest.values.cpu().numpy()
-        arcs = [f"{relation} ← {head}" for relation, head in zip(found.relations, found.head_words, strict=True)]
+        arcs = [f"{relation}←{head}" for relation, head in zip(found.relations, found.head_words, strict=True)]
         arrays |= {
             "tree": Array(("word",), probabilities[:, 0], np.array(arcs, dtype=object)),
             "heads": Array(("word",), np.array(found.heads, dtype=np.float32)),
