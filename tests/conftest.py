@@ -16,7 +16,7 @@ if not torch.cuda.is_available():
     # Kernels written in Triton are interpreted (`triton_device.py`), which it must know when it is first imported.
     os.environ["TRITON_INTERPRET"] = "1"
 
-pytest_plugins = ["command_line"]
+pytest_plugins = ["command_line", "tagging_runs"]
 
 settings.register_profile("everyday", deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("long", deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])

@@ -45,8 +45,8 @@ def test_every_setting_is_listed_with_its_default_and_a_sentence() -> None:
     named, sentences = lines[::2], lines[1::2]
     assert [line.split()[0] for line in named] == [setting.name for setting in settings()]
     assert "train.clip = 1.0" in named
-    assert "model.width = 256  [transformer only]" in named
-    assert "model.kind (must be given)  [recurrent only]" in named
+    assert "model.width = 256  [translation or language, transformer only]" in named
+    assert "model.kind (must be given)  [translation or language, recurrent only]" in named
     assert "train.validation.target (not set)" in named
     assert [line for line in sentences if not re.fullmatch(r"    .+[.…] \([a-z].*\)", line)] == []
 

@@ -137,7 +137,7 @@ def test_paths_are_relative_to_the_recipe(tmp_path: Path) -> None:
         ("train.steps", "expected key=value, for example train.steps=1000"),
         ("=1", "expected key=value"),
         ("task=langage", "--set 'task=langage': task = 'langage' is not known; known are 'language', "),
-        ("task=vectors", "--set 'task=vectors': task = 'vectors', but a recipe with task = 'translation' or "),
+        ("task=vectors", "--set 'task=vectors': task = 'vectors', but a recipe with task = 'translation', "),
         ("model.kind=transformr", "--set 'model.kind=transformr': model.kind = 'transformr' is not allowed; allowed "),
         ("train.steps=-1", "--set 'train.steps=-1': train.steps = -1: must be greater than or equal to 0"),
         ("data.train=[1, 2]", "--set 'data.train=[1, 2]': data.train.0 = 1: must be text in quotes"),

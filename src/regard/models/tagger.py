@@ -13,7 +13,7 @@ from regard.models.encoders import build_encoder
 from regard.models.words import WordInput
 from regard.nn.dropout import Dropout
 from regard.recipe import TaggerModel, WordTable
-from regard.tap import Tap
+from regard.tap import Tap, name_axes
 from regard.tokens.tag_schemes import OUTSIDE, Scheme, may_follow
 from regard.tokens.word_vocabulary import WordVocabulary
 
@@ -91,6 +91,7 @@ class WordTagger(nn.Module):
     ) -> None:
         super().__init__()
         self.encoder = build_encoder(settings.encoder)
+        name_axes(self.encoder, step="source", query="source", key="source")
         self.words = WordInput(words, vocabulary, self.encoder.input_width)
         self.dropout = Dropout(settings.dropout)
         self.project = nn.Linear(self.encoder.width, len(tags))

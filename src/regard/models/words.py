@@ -14,7 +14,7 @@ from regard.data.sentences import Sentences
 from regard.models.characters import CHARACTER_ENCODERS
 from regard.nn.embedding import TokenEmbedding
 from regard.recipe import WordTable
-from regard.tap import Tap
+from regard.tap import Tap, name_axes
 from regard.tokens import UNKNOWN
 from regard.tokens.word_vocabulary import WordVocabulary
 
@@ -28,6 +28,7 @@ class WordInput(nn.Module):
         self.width = settings.vector_width if width is None else width
         # Features of variance one, as encoders expect.
         self.embedding = TokenEmbedding(vocabulary.size, settings.width, scale=settings.width**0.5)
+        name_axes(self.embedding, step="source")
         if settings.characters.kind == "none":
             self.characters = None
         else:

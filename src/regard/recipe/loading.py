@@ -29,9 +29,8 @@ BUILT_IN = resources.files("regard.recipe") / "builtin"
 
 def built_in_recipes() -> dict[str, str]:
     """Names of the recipes that come with Regard, each with the first comment line of its file."""
-    files = sorted((path for path in BUILT_IN.iterdir() if path.name.endswith(".toml")), key=lambda path: path.name)
-    first_lines = (path.read_text(encoding="utf-8").split("\n", 1)[0].lstrip("# ") for path in files)
-    return dict(zip((path.name.removesuffix(".toml") for path in files), first_lines, strict=True))
+    files = {path.name.removesuffix(".toml"): path for path in BUILT_IN.iterdir() if path.name.endswith(".toml")}
+    return {name: files[name].read_text(encoding="utf-8").split("\n", 1)[0].lstrip("# ") for name in sorted(files)}
 
 
 @overload

@@ -36,7 +36,7 @@ class Setting:
     only_for: str
     """The kind of its table that it belongs to; empty for all."""
     task: str = ""
-    """The task it belongs to; empty for all."""
+    """The tasks it belongs to; empty for all that have its table."""
     is_path: bool = False
     """Whether it names files or folders."""
     used_if: str = ""
@@ -60,12 +60,14 @@ def settings(task: str = "") -> list[Setting]:
     first = next(setting for setting in settings_of(AnyRecipe) if setting.name == "task")
     every = {"": replace(first, kind=", ".join(TASKS))}
     known = {name: set(map(repr, those)) for name, those in found.items()}
-    for name, those in found.items():
+    for those in found.values():
         for setting in (each for each in those if each.name != "task"):
             table = setting.name.split(".")[0]
             # A task without such a table (vectors have no [train]) does not make the table another.
-            if not all(repr(setting) in known[other] for other in found if table in recipes[other].model_fields):
-                setting = replace(setting, task=name)
+            tasks = [other for other in found if table in recipes[other].model_fields]
+            having = [other for other in tasks if repr(setting) in known[other]]
+            if having != tasks:
+                setting = replace(setting, task=" or ".join(having))
             every.setdefault(repr(setting), setting)
     return sorted(every.values(), key=lambda setting: in_order(setting.name.split(".")[0]))
 

@@ -151,9 +151,8 @@ class Tagger:
         self._refuse_long(len(words))
         batch = NumberedSentences.of([words], self.vocabulary).pick(np.arange(1)).to(device_of(self.model))
         patterns = [f"encoder.{pattern}" for pattern in INSIDE]
-        lengths = {axis: [len(words)] for axis in ("source", "target", "past", "step")}
         with torch.inference_mode():
-            (arrays,), scores = recorded(self.model, patterns, lengths, lambda: self.model(batch))
+            (arrays,), scores = recorded(self.model, patterns, {"source": [len(words)]}, lambda: self.model(batch))
             best = self.model.output.best(scores, batch.lengths)[0].cpu()
             shares = self.model.output.marginals(scores, batch.lengths)[0].cpu()
         chosen = np.array([self.tags.tags[number] for number in best.tolist()], dtype=object)

@@ -27,6 +27,9 @@ from regard.tokens.tag_schemes import Scheme
 from regard.tokens.tag_set import MISSING, TagSet
 from regard.tokens.word_vocabulary import WordVocabulary
 
+SHOWN = 20
+"""Tags that are named before training."""
+
 
 def check(corpus: TaggingCorpus) -> Report:
     """What is wrong with tagged sentences, by file and line."""
@@ -72,7 +75,8 @@ class TaggingTask(Task):
         train = corpora.sentences("train")
         vocabulary = known_words(recipe, folder, [sentence.words for sentence in train])
         tags = _known_tags(recipe, folder, corpora)
-        say(f"words: {vocabulary.size:,} in the vocabulary; tags: {one_of(tags.tags, most=20)}")
+        more = "" if len(tags.tags) <= SHOWN else f" and {len(tags.tags) - SHOWN} more"
+        say(f"{counted(vocabulary.size, 'word')} in the vocabulary, tags {', '.join(tags.tags[:SHOWN])}{more}")
         return cls(recipe, corpora, vocabulary, tags)
 
     def save(self, folder: Path) -> None:

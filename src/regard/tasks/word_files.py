@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from regard.checkpoint import ModelFolder
-from regard.errors import ModelError
+from regard.errors import ModelError, RegardError
 from regard.recipe import Training, WordTable
 from regard.tasks.loading import task_of
 from regard.tasks.tokenizer_files import covers
@@ -49,4 +49,7 @@ def _words_of_vectors(settings: WordTable) -> Sequence[str]:
         return ()
     from regard.vectors import Vectors  # takes long to import
 
-    return Vectors.load(settings.vectors.file).words
+    try:
+        return Vectors.load(settings.vectors.file).words
+    except RegardError as error:
+        raise type(error)(f"words.vectors.file: {error}") from None
