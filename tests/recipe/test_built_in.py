@@ -25,6 +25,7 @@ PTB = ["attentive", "awd-lstm", "copying", "lstm", "ngram", "rnn", "transformer"
 WIKITEXT2 = ["awd-lstm", "copying", "lstm"]
 LANGUAGE = [*(f"ptb-{rung}" for rung in PTB), *(f"wikitext2-{rung}" for rung in WIKITEXT2)]
 TAGGING = ["conll2003-tagger"]
+PARSING = ["ewt-graph-parser", "ewt-transition-parser"]
 EVERY_DAY = [pytest.param(name, marks=pytest.mark.long if "recurrent" in name else ()) for name in NEED_FILES]
 TINY = {
     "transformer": ["model.width=16", "model.heads=2", "model.feedforward=16"],
@@ -39,7 +40,9 @@ def tiny(name: str) -> list[str]:
 
 
 def test_the_list() -> None:
-    assert list(built_in_recipes()) == sorted(["dates", "dates-tagging", *NEED_FILES, *TATOEBA, *LANGUAGE, *TAGGING])
+    assert list(built_in_recipes()) == sorted(
+        ["dates", "dates-tagging", *NEED_FILES, *TATOEBA, *LANGUAGE, *TAGGING, *PARSING]
+    )
 
 
 @pytest.mark.parametrize("name", NEED_FILES)
@@ -66,7 +69,7 @@ def measured() -> set[str]:
     return {figure["recipe"] for figure in language["figures"]} | {row["recipe"] for row in plain} | beside_a_peer
 
 
-@pytest.mark.parametrize("name", [*NEED_FILES, *TATOEBA, *LANGUAGE, *TAGGING])
+@pytest.mark.parametrize("name", [*NEED_FILES, *TATOEBA, *LANGUAGE, *TAGGING, *PARSING])
 def test_it_says_whether_it_was_measured(name: str) -> None:
     head = (BUILT_IN / f"{name}.toml").read_text(encoding="utf-8").split("\nseed")[0]
     said = "\n# Measured as it stood at the commit that benchmarks/results/"
