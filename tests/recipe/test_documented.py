@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from regard.recipe import LanguageRecipe, Recipe, VectorsRecipe, parse_recipe
+from regard.recipe import TASKS, parse_recipe
 
 ROOT = Path(__file__).parents[2]
 GUIDES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
@@ -16,7 +16,6 @@ BLOCKS = [
     for guide in GUIDES
     for number, block in enumerate(re.findall(r"^```toml\n(.*?)^```", guide.read_text(encoding="utf-8"), re.M | re.S))
 ]
-KINDS = {"translation": Recipe, "language": LanguageRecipe, "vectors": VectorsRecipe}
 REST: dict[str, Any] = {
     "data": {"train": ["a.de", "a.en"]},
     "tokens": {"source": {"kind": "words"}, "target": {"kind": "words"}},
@@ -33,4 +32,4 @@ def test_what_the_guides_show_is_a_recipe_or_part_of_one(block: str) -> None:
     tables = shown if is_whole else {name: REST[name] | shown.get(name, {}) for name in REST}
     if tables.get("train", {}).get("pack"):
         tables["model"] = {"kind": "transformer"}
-    parse_recipe(tables, kind=KINDS[shown.get("task", "translation")])
+    parse_recipe(tables, kind=TASKS[shown.get("task", "translation")].recipe)

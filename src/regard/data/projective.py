@@ -26,7 +26,7 @@ def made_projective(heads: Int[np.ndarray, " W"] | Sequence[int]) -> tuple[list[
 
 
 def _plain(heads: Int[np.ndarray, " W"] | Sequence[int]) -> list[int]:
-    return heads.tolist() if isinstance(heads, np.ndarray) else list(heads)
+    return [int(head) for head in heads]
 
 
 def _shortest_crossed(heads: Sequence[int]) -> int:

@@ -116,7 +116,8 @@ class Treebank:
     def fingerprint(self) -> str:
         """Which text this is, for training and validation."""
         found = sha256()
-        for split in ("train", "dev"):
+        learned_from: tuple[Split, ...] = ("train", "dev")
+        for split in learned_from:
             found.update(f"{split}\n".encode())
             for sentence in self.sentences(split):
                 found.update(sentence.text.encode("utf-8", "surrogateescape"))

@@ -35,7 +35,8 @@ class ArcScores(nn.Module):
 
     def forward(self, dependents: Float[Tensor, "B S E"], heads: Float[Tensor, "B K E"]) -> Float[Tensor, "B S K"]:
         asked = self.dependent(dependents) @ self.product + self.prior
-        return asked @ self.head(heads).transpose(1, 2)
+        scores: Tensor = asked @ self.head(heads).transpose(1, 2)
+        return scores
 
 
 class LabelScores(nn.Module):

@@ -68,7 +68,8 @@ class TransitionParser(DependencyParser):
 
     def _hidden(self, features: Float[Tensor, "B P E"]) -> Float[Tensor, "B P roles F"]:
         """What the root and each word add to the hidden layer in each role."""
-        return self.inward(self.dropout(features)).unflatten(2, (DEPTH + 1, -1))
+        hidden: Tensor = self.inward(self.dropout(features)).unflatten(2, (DEPTH + 1, -1))
+        return hidden
 
     def _log_probs(self, hidden: Float[Tensor, "B P roles F"], now: Configurations) -> Float[Tensor, "B moves"]:
         """Of the allowed moves; all count as allowed where a sentence is parsed."""

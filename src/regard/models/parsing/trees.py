@@ -92,7 +92,7 @@ class _Graph:
         self.words = count = len(arcs) + 1
         self.scores = np.vstack([np.full(count, -np.inf), arcs])
         """Of the best arc into a slot (row) from another (column)."""
-        self.above = np.tile(np.arange(count), (count, 1))
+        self.above = np.tile(np.arange(count, dtype=np.int32), (count, 1))
         self.below = self.above.T.copy()
         """Which words that arc joins."""
         self.is_slot = np.ones(count, np.bool_)
