@@ -163,17 +163,15 @@ def test_what_is_recorded_are_the_probabilities_and_arcs_can_be_replaced() -> No
 
 
 def test_the_transition_parser_follows_its_own_moves_in_training_if_it_explores() -> None:
-    model = built("transition", explore=0.9)
+    model = built("transition", dropout=0.0)
     assert isinstance(model, TransitionParser)
-    trees = TreeBatch(batch([["a", "b", "c", "d"]]), torch.tensor([[2, 0, 4, 2]]), torch.zeros(1, 4).long(), 4)
+    gold = [tree for tree in all_trees(3) if not crosses(tree)]
+    trees = TreeBatch(batch([["a", "b", "c"]] * len(gold)), torch.tensor(gold), torch.zeros(len(gold), 3).long(), 9)
     steady = model.loss(trees)
-    assert model.loss(trees) == steady
-    model.train()
-    for module in model.modules():
-        if hasattr(module, "rate"):
-            module.rate = 0.0
-    losses = {model.loss(trees).item() for _ in range(8)}
-    assert len(losses) > 1
+    for explore in (0.0, 1.0):
+        model.explore = explore
+        assert model.eval().loss(trees) == steady
+        assert (model.train().loss(trees) == steady) == (explore == 0)
     with record(model.eval(), "moves") as seen:
         model.trees(trees.sentences)
-    assert len(seen["moves"]) == 8
+    assert [tuple(each.shape) for each in seen["moves"]] == [(len(gold), 1, 3)] * 6
