@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         write_recipe,
     )
     from regard.tap import intervene, record, taps
-    from regard.tasks import Scored, ScoredText, Translation, Translator, Writer, load
+    from regard.tasks import Parse, Parser, Scored, ScoredText, Tagged, Tagger, Translation, Translator, Writer, load
     from regard.train import run
     from regard.train.vectors import learn_vectors
     from regard.vectors import Neighbor, Vectors
@@ -56,6 +56,8 @@ _HOMES = {
     "ModelError": "regard.errors",
     "ModelWarning": "regard.errors",
     "Neighbor": "regard.vectors",
+    "Parse": "regard.tasks",
+    "Parser": "regard.tasks",
     "PictureWarning": "regard.errors",
     "Recipe": "regard.recipe",
     "RecipeError": "regard.errors",
@@ -63,6 +65,8 @@ _HOMES = {
     "RegardWarning": "regard.errors",
     "Scored": "regard.tasks",
     "ScoredText": "regard.tasks",
+    "Tagged": "regard.tasks",
+    "Tagger": "regard.tasks",
     "TrainingError": "regard.errors",
     "Translation": "regard.tasks",
     "Translator": "regard.tasks",
@@ -91,6 +95,8 @@ __all__ = [
     "ModelError",
     "ModelWarning",
     "Neighbor",
+    "Parse",
+    "Parser",
     "PictureWarning",
     "Recipe",
     "RecipeError",
@@ -98,6 +104,8 @@ __all__ = [
     "RegardWarning",
     "Scored",
     "ScoredText",
+    "Tagged",
+    "Tagger",
     "TrainingError",
     "Translation",
     "Translator",

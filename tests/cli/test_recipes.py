@@ -13,7 +13,7 @@ from regard.recipe import AnyRecipe, built_in_recipes, read_recipe, settings
 def test_the_list_tells_what_to_do_next() -> None:
     told = regard("recipes")
     assert told.code == 0
-    assert re.match("dates +Reads dates in many languages into ISO 8601", told.out)
+    assert re.search("^dates +Reads dates in many languages into ISO 8601", told.out, re.M)
     assert "regard train NAME" in told.out
 
 

@@ -10,6 +10,10 @@ from regard.registry import found_on_use
 if TYPE_CHECKING:
     from regard.tasks.language import LanguageTask
     from regard.tasks.loading import load, load_translator, load_writer, task_of
+    from regard.tasks.parser import Parse, Parser
+    from regard.tasks.parsing import ParsingTask
+    from regard.tasks.tagger import Tagged, Tagger
+    from regard.tasks.tagging import TaggingTask
     from regard.tasks.task import Task
     from regard.tasks.trained import Trained
     from regard.tasks.translation import TranslationTask
@@ -21,6 +25,10 @@ __getattr__ = found_on_use(
     {
         "language": ("LanguageTask",),
         "loading": ("load", "load_translator", "load_writer", "task_of"),
+        "parser": ("Parse", "Parser"),
+        "parsing": ("ParsingTask",),
+        "tagger": ("Tagged", "Tagger"),
+        "tagging": ("TaggingTask",),
         "task": ("Task",),
         "trained": ("Trained",),
         "translation": ("TranslationTask",),
@@ -31,8 +39,14 @@ __getattr__ = found_on_use(
 
 __all__ = [
     "LanguageTask",
+    "Parse",
+    "Parser",
+    "ParsingTask",
     "Scored",
     "ScoredText",
+    "Tagged",
+    "Tagger",
+    "TaggingTask",
     "Task",
     "Trained",
     "Translation",
