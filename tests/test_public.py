@@ -22,9 +22,9 @@ BEGIN, END = "<!-- reference: tests/test_public.py -->", "<!-- end of the refere
 
 PUBLIC = """
     DataError Decoding EncodingError Inspection LanguageDecoding ModelError ModelWarning Neighbor Parse Parser
-    PictureWarning Recipe RecipeError RegardError RegardWarning Scored ScoredText Tagged Tagger TrainingError Translation
-    Translator UsageError Vectors Writer __version__ attend attention built_in_recipes intervene learn_vectors load parse_recipe
-    read_recipe record run taps write_recipe
+    PictureWarning Recipe RecipeError RegardError RegardWarning Scored ScoredText Tagged Tagger TrainingError
+    Translation Translator UsageError Vectors Writer __version__ attend attention built_in_recipes intervene
+    learn_vectors load parse_recipe read_recipe record run taps write_recipe
 """
 ATTENTION = """
     Additive Alibi Attention Concatenation Cosine Dot Gaussian Heads InverseDistance Learned Multiplicative Relative
