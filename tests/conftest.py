@@ -1,10 +1,17 @@
-"""Shapes in signatures are checked here, and only here; each test runs on one thread, from the same seed."""
+"""How tests run: on one thread, from the same seed, with shapes in signatures checked, and every day a part of them.
+
+Every day, a law is tried with a few examples, which are always the same, so that a change fails by its own fault alone;
+a test of many kinds that is marked `spread` is run for some of them; and shapes are checked in the first case of each
+test. `make test-all` tries more examples, new ones each time, in all cases, and checks shapes in all of them.
+"""
 
 import os
 import signal
+from collections import defaultdict
 
 import pytest
 from hypothesis import HealthCheck, settings
+from jaxtyping import config as shape_checks
 from jaxtyping import install_import_hook
 
 CHECKED = ["kernels", "attention", "nn", "models", "objectives", "decode", "data.batch"]
@@ -18,15 +25,38 @@ if not torch.cuda.is_available():
 
 pytest_plugins = ["command_line", "tagging_runs"]
 
-settings.register_profile("everyday", deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("long", deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "everyday"))
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "everyday")
+slow = [HealthCheck.too_slow]
+settings.register_profile("everyday", deadline=None, max_examples=15, derandomize=True, suppress_health_check=slow)
+settings.register_profile("long", deadline=None, max_examples=300, suppress_health_check=slow)
+settings.load_profile(PROFILE)
 
 # A program started in the background ignores Ctrl-C; the tests of it need what a terminal gives.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of the cases of a test that is marked `spread`, takes that many every day, evenly chosen."""
+    cases = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("spread") and not item.get_closest_marker("long"):
+            cases[item.path, item.originalname].append(item)
+    left_out = set()
+    for some in cases.values() if PROFILE == "everyday" else ():
+        (most,) = some[0].get_closest_marker("spread").args
+        left_out |= set(some) - {some[round(place * (len(some) - 1) / max(1, most - 1))] for place in range(most)}
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
+
+
+_checked = set()
+
+
 @pytest.fixture(autouse=True)
-def _one_seed() -> None:
+def _reproducible(request: pytest.FixtureRequest) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
+    # Checking shapes doubles the time of what calls many small functions.
+    test = request.node.path, request.node.originalname
+    shape_checks.update("jaxtyping_disable", PROFILE == "everyday" and test in _checked)
+    _checked.add(test)

@@ -147,6 +147,7 @@ def test_a_task_of_another_package_does_all_that_ours_do(place: Place) -> None:
     assert "model.width = 8  [moods only]" in settings.out
 
 
+@pytest.mark.long
 def test_a_killed_run_of_another_package_s_task_ends_in_the_same_bits(place: Place) -> None:
     command = [sys.executable, "-m", "regard", "train", "my.toml", "--out", "killed"]
     with subprocess.Popen(

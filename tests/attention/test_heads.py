@@ -111,6 +111,7 @@ def decoded(heads: Heads, x: Tensor, cuts: list[int], capacity: int, size: int |
     return torch.cat(outputs, dim=1)
 
 
+@pytest.mark.spread(2)
 @each_position
 @given(
     score=st.sampled_from(list(SCORES)),

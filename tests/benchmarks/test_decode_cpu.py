@@ -131,6 +131,7 @@ def test_no_size_is_faster_than_the_one_that_counts(
         assert row["times_marian"] == pytest.approx(fastest[row["system"]] / fastest[decode_cpu.MARIAN], abs=0.0051)
 
 
+@pytest.mark.long
 def test_with_a_model_all_systems_have_its_vocabulary(
     decode_cpu: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

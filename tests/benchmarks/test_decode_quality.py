@@ -105,6 +105,7 @@ def test_differences_are_those_of_sacrebleu(quality: ModuleType) -> None:
     assert row["low"] < row["mean_difference"] < row["high"] < 0
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=10)
 @given(st.integers(2, 9), st.integers(2, 9), st.integers(0, 99))
 def test_with_one_model_the_interval_is_that_of_a_comparison(

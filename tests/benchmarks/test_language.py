@@ -40,6 +40,7 @@ def results(
     return called
 
 
+@pytest.mark.long
 def test_models_are_compared_here_and_from_elsewhere(
     results: Callable[..., list[dict[str, Any]]],
     language: ModuleType,

@@ -35,6 +35,7 @@ def test_help_names_every_command() -> None:
     assert told.code == 0
     assert [command for command in COMMANDS if f" {command} " not in told.out] == []
     assert "regard train --help" in told.out
+    assert "<bool>" not in told.out
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -13,6 +13,7 @@ SMALL = {
 }
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("kind", SMALL)
 def test_it_trains_goes_on_and_translates(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -19,6 +19,7 @@ def transformer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return trained_transformer(tmp_path_factory.mktemp("transformer"))
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("position", ["sinusoidal", "rotary"])
 def test_ctranslate2_writes_the_same(position: str, tmp_path: Path) -> None:
     runtime = pytest.importorskip("ctranslate2")

@@ -298,6 +298,7 @@ def test_a_model_without_attention_has_no_alignments(here: Path) -> None:
     assert regard("evaluate", "bare").code == 0
 
 
+@pytest.mark.long
 def test_two_processes_train_as_one(here: Path) -> None:
     """Through the real torchrun: the losses of one process, up to the order in which floats are added."""
     settings = [*SHORT, "--set", "train.steps=6", "--set", "train.log_every=1"]

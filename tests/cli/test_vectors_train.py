@@ -80,7 +80,7 @@ def test_without_recipe_and_text_pythons_own_help_is_read(tmp_path: Path) -> Non
         ("vectors.longest=2", "n-grams of at least 3 and at most 2 characters: there are none; raise longest"),
         ("vectors.last_rate=0.5", "last_rate = 0.5 is above rate = 0.025; lower it: the rate falls"),
         ("data.corpus=topics", "train names files, but corpus is 'topics'; set corpus to 'files' or leave train out"),
-        ("data.train=[]", "train is missing: name a text file, or choose corpus = 'topics', which is built in"),
+        ("data.train=[]", "train is missing: name a text file, or choose corpus = 'library', which is built in"),
         ("data.least=1000", "0 words occur 1000 times or more; that is too little to learn from"),
     ],
 )

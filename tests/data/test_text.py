@@ -1,6 +1,8 @@
 """Running text: what is read, what is refused with file and line, and where documents begin."""
 
 import gzip
+import platform
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regard.data.built_in_text import HELD_OUT, built_in_text
 from regard.data.text import Text, check_text
-from regard.data.topics import HELD_OUT, topics_text
 from regard.errors import DataError
 from regard.recipe import LanguageData
 
@@ -107,8 +109,11 @@ def test_doubtful_lines_are_reported_with_their_places(tmp_path: Path) -> None:
     assert not any("<unk>" in line for line in check_text(found.data, "<unk>").lines())
 
 
-def test_the_help_of_python_in_three_splits_by_topic() -> None:
-    splits = {split: topics_text(split) for split in ("train", "dev", "test")}
+@pytest.mark.parametrize("corpus", ["topics", "library"])
+def test_built_in_text_in_three_splits_by_document(corpus: str) -> None:
+    splits = {split: built_in_text(corpus, split) for split in ("train", "dev", "test")}
+    paragraphs = [line for lines in splits.values() for line in lines if not line.startswith(" = ")]
+    assert len(paragraphs) == len(set(paragraphs))
     headings = {split: {line for line in lines if line.startswith(" = ")} for split, lines in splits.items()}
     assert not headings["train"] & headings["dev"]
     assert not headings["dev"] & headings["test"]
@@ -117,5 +122,11 @@ def test_the_help_of_python_in_three_splits_by_topic() -> None:
     assert 0.5 * HELD_OUT < sizes["dev"] / sum(sizes.values()) < 1.5 * HELD_OUT
     assert 0.5 * HELD_OUT < sizes["test"] / sum(sizes.values()) < 1.5 * HELD_OUT
     assert all(line.strip() for lines in splits.values() for line in lines)
-    found = Text("dev", LanguageData(corpus="topics", documents="headings"))
+    found = Text("dev", LanguageData(corpus=corpus, documents="headings"))
     assert sum(starts for _, starts in found.lines()) == len(headings["dev"])
+
+
+def test_figures_on_built_in_text_name_what_they_depend_on() -> None:
+    built_in = Text("test", LanguageData(corpus="topics"))
+    assert re.fullmatch(rf"topics of Python {platform.python_version()}, [0-9a-f]{{8}}", built_in.origin)
+    assert given_text(["a line"]).origin == ""

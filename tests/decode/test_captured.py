@@ -102,6 +102,7 @@ def tokens_of(found: list[list[Hypothesis]]) -> list[list[tuple[int, ...]]]:
     return [[hypothesis.tokens for hypothesis in hypotheses] for hypotheses in found]
 
 
+@pytest.mark.spread(4)
 @pytest.mark.parametrize(
     "name", [KINDS[0], *KINDS[3:], *(pytest.param(name, marks=pytest.mark.long) for name in (*KINDS[1:3], "ensemble"))]
 )
@@ -122,6 +123,7 @@ def test_captured_is_uncaptured_bit_for_bit_and_again(
     assert captured.count == graphs
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize(("method", "beam", "n_best"), METHODS)
 @few
 @given(seed=st.integers(0, 999), every=st.integers(1, 5), least=st.integers(0, 3), no_repeat=st.integers(0, 2))
@@ -224,6 +226,7 @@ def test_where_capturing_fails_steps_are_done_one_by_one() -> None:
     assert stepping.reason == "operation not permitted when stream is capturing"
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize(("method", "beam", "n_best"), METHODS)
 @pytest.mark.parametrize("early", [False, True])
 def test_after_a_capture_that_failed_what_follows_is_captured_as_if_it_had_not(

@@ -193,6 +193,7 @@ def assert_alike(found: list[list[Hypothesis]], expected: list[list[Hypothesis]]
     assert [row[0].score for row in found] == pytest.approx([row[0].score for row in expected], abs=off)
 
 
+@pytest.mark.spread(9)
 @every_generator
 def test_every_kind_of_model_writes_the_same_laid_out_and_not(name: str) -> None:
     model = model_of(name)
@@ -203,6 +204,7 @@ def test_every_kind_of_model_writes_the_same_laid_out_and_not(name: str) -> None
     assert_alike(decode_all(model, SOURCES, how, words=words), expected, 1e-3)
 
 
+@pytest.mark.spread(16)
 @every_model
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_the_numbers_are_the_same_in_one_piece_and_in_several(name: str, dtype: torch.dtype) -> None:

@@ -64,11 +64,12 @@ def test_searches_find_the_same(
     least: int,
     penalty: float,
 ) -> None:
-    limits = {"longest_factor": 0.5, "longest_extra": longest, "least": least, "length_penalty": penalty}
+    limits = {"longest_factor": 0.5, "longest_extra": longest, "least": min(least, longest), "length_penalty": penalty}
     how = Decoding.model_validate({"beam": beam, "n_best": min(rank, beam), **limits})
     equal(*both(monkeypatch, TableGenerator(random_table(seed, size)), how))
 
 
+@pytest.mark.long
 @few
 @given(seed=st.integers(0, 10_000), beam=st.sampled_from(fewer([3], [1, 4])))
 def test_what_is_longer_than_a_piece_of_it_moves_too(monkeypatch: pytest.MonkeyPatch, seed: int, beam: int) -> None:
@@ -106,6 +107,7 @@ def test_what_is_no_number_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         assert str(fused.value) == str(plain.value)
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("size", fewer([3, 1030], [3, 5, 1000, 1024, 2500]))
 @pytest.mark.parametrize("count", fewer([3], [1, 3, COUNT]))
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

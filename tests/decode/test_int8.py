@@ -152,6 +152,7 @@ def test_every_kind_of_model_computes_nearly_the_same(name: str) -> None:
     torch.testing.assert_close(found[1], found[0].gather(-1, wanted[..., None])[..., 0], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.spread(4)
 @needs_exact
 @pytest.mark.parametrize("name", [*list(TINY)[::5], "copying-transformer", "ensemble"])
 def test_outputs_are_scored_as_the_model_does_nearly(name: str) -> None:

@@ -200,7 +200,7 @@ def test_the_copy_follows_the_weights_and_has_the_same_taps() -> None:
     copy = held._in_bfloat16()
     assert {tensor.dtype for tensor in weights_of(copy) if tensor.is_floating_point()} == {torch.bfloat16}
     with torch.no_grad():
-        model.start(Padded.of([[5] * 3000]), 1)  # more positions than there is a table for
+        model.start(Padded.of([[5] * 1100]), 1)  # more positions than there is a table for
         for parameter in model.parameters():
             parameter.add_(1.0)
     assert held._in_bfloat16() is copy

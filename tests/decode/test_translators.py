@@ -21,6 +21,7 @@ def model_of(name: str) -> Generator:
     return model
 
 
+@pytest.mark.spread(8)
 @every_model
 def test_outputs_are_scored_alike_and_do_not_depend_on_the_batch(name: str) -> None:
     model = model_of(name)

@@ -153,6 +153,7 @@ def kill_and_resume(training: Training, kills: int, seed: int) -> None:
     training.finish()
 
 
+@pytest.mark.long
 def test_the_run_is_one_that_could_go_wrong(undisturbed: Training) -> None:
     """Several passes, sampled subwords, accumulation and averages: what is to be restored is all there."""
     progress = undisturbed.end().progress
@@ -163,6 +164,7 @@ def test_the_run_is_one_that_could_go_wrong(undisturbed: Training) -> None:
     assert undisturbed.recorded() == list(range(1, STEPS + 1))
 
 
+@pytest.mark.long
 def test_two_kills(place: Path, undisturbed: Training) -> None:
     training = Training(place, "killed", steps=STEPS)
     kill_and_resume(training, kills=2, seed=1)

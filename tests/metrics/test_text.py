@@ -90,6 +90,7 @@ def test_margins_of_samples_in_which_nothing_matches(metric):
         assert found.value == metric(outputs, references).value
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize(
     ("tokenizer", "references"),
     [
@@ -134,4 +135,5 @@ def test_lengths_are_of_characters_and_every_bucket_has_the_tokenizer_of_all():
     references = ["abc def"] * 20 + ["東京に行くのです"] * 20
     buckets = quality_by_length(sources, references, references)
     assert [bucket.label for bucket in buckets] == ["2–3", "4–40"]
+    assert {bucket.unit for bucket in buckets} == {"characters"}
     assert all("tok:char" in bucket.bleu.signature for bucket in buckets)

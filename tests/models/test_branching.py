@@ -21,6 +21,7 @@ def log_probs(model: Generator, tokens: torch.Tensor, state: object) -> torch.Te
     return model.readout_of(state).logits(features).log_softmax(-1).clamp(min=-50.0)
 
 
+@pytest.mark.spread(9)
 @every_model
 @few
 @given(case=cases(), data=st.data())
@@ -47,6 +48,7 @@ def test_branching_is_selecting(name: str, case: Case, data: st.DataObject) -> N
             apart, target, count = apart.select(rows.flatten()), target[rows.flatten()], len(stay)
 
 
+@pytest.mark.spread(9)
 @every_model
 @few
 @given(case=cases(), places=st.integers(2, 3), data=st.data())
@@ -84,6 +86,7 @@ def test_a_source_is_in_memory_once_however_many_places_it_has(name: str) -> Non
         assert [part.data_ptr() for part in memories(state)] == before
 
 
+@pytest.mark.spread(9)
 @every_model
 def test_gradients_reach_a_shared_source(name: str) -> None:
     model = tiny_model(name)

@@ -76,6 +76,7 @@ def in_float32(name: str) -> Generator:
     return model
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("method", ["greedy", "beam", "sample"])
 def test_every_search_works_and_what_is_written_is_what_is_scored(method: str) -> None:
     model = Ensemble([in_float32(RECURRENT), in_float32(TRANSFORMER)])

@@ -44,6 +44,7 @@ def test_every_kind_of_model_is_held_to_the_laws() -> None:
     assert {model.kind for model in TINY.values()} == set(MODELS)
 
 
+@pytest.mark.spread(18)
 @every_generator
 @few
 @given(case=cases(), data=st.data())
@@ -58,6 +59,7 @@ def test_however_a_sequence_is_cut_its_log_probs_are_the_same(name: str, case: C
     torch.testing.assert_close(torch.cat(pieces, 1), at_once(model, case))
 
 
+@pytest.mark.spread(12)
 @every_generator
 @few
 @given(case=cases(), data=st.data())
@@ -74,6 +76,7 @@ def test_selected_rows_of_a_copy_go_on_as_if_nothing_else_had_been(name: str, ca
     torch.testing.assert_close(selected, at_once(model, case)[rows, cut:])
 
 
+@pytest.mark.spread(12)
 @every_generator
 @few
 @given(case=cases())
@@ -88,6 +91,7 @@ def test_neither_padding_nor_other_rows_change_a_row(name: str, case: Case) -> N
         assert (wide[..., alone.shape[-1] :] == -torch.inf).all()
 
 
+@pytest.mark.spread(18)
 @every_generator
 @few
 @given(case=cases())
@@ -142,6 +146,7 @@ def test_a_share_of_a_batch_without_rows_gives_no_features(name: str) -> None:
     assert features.shape[:2] == (0, 3)
 
 
+@pytest.mark.spread(9)
 @every_generator
 def test_no_step_waits_for_a_number_from_the_device(name: str) -> None:
     """Tensors on `meta` have no numbers: whoever asks for one fails. Steps that ask could not be captured as graphs."""

@@ -64,6 +64,7 @@ def test_weights_of_a_transformer_begin_as_large_as_the_recipe_says(name: str) -
     assert all(torch.equal(large[each], usual[each] * (1 if each.endswith(alone) else 4)) for each in usual)
 
 
+@pytest.mark.spread(12)
 @every_language_generator
 @few
 @given(data=st.data())
@@ -193,6 +194,7 @@ def test_mixed_precision_stays_near_and_carries_in_float32(name: str) -> None:
     assert all(weight.grad is None or weight.grad.dtype == torch.float32 for weight in model.parameters())
 
 
+@pytest.mark.spread(5)
 @every_language_model
 def test_no_step_waits_for_a_number_from_the_device(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fake tensors have no numbers: whoever asks for one fails. Steps that ask could not be captured as graphs."""

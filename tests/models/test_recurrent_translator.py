@@ -169,6 +169,7 @@ def test_a_sequence_that_ends_early_has_the_gradients_of_a_shorter_one(placement
     torch.testing.assert_close(*glanced)
 
 
+@pytest.mark.spread(25)
 @every_combination
 def test_laws_hold_for_every_cell_score_and_placement(cell: str, score: str, placement: str) -> None:
     model = translator(cell, score, placement, encoder_layers=2, decoder_layers=2, connection="residual")

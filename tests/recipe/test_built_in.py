@@ -100,6 +100,7 @@ def written(folder: Path, name: str) -> None:
             (folder / Path(file).name).write_bytes(gzip.compress(lines) if file.endswith(".gz") else lines)
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("name", EVERY_DAY)
 def test_they_train_on_files_of_those_names(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -122,14 +122,14 @@ def test_the_table_in_words() -> None:
         (["--minutes", 0], "--minutes 0: a rung needs some time, and an end; give a number above 0\n"),
         (["--minutes", "nan"], "--minutes nan: a rung needs some time, and an end; give a number above 0\n"),
         (["--minutes", "inf"], "--minutes inf: a rung needs some time, and an end; give a number above 0\n"),
-        (["."], "regard: .: this is a folder; name a text file, a recipe of a language model, or 'topics'\n"),
-        (["none.txt"], "none.txt: no such file; name a text file, a recipe of a language model, or 'topics'"),
+        (["."], "regard: .: this is a folder; name a text file, a recipe of a language model, or 'library'\n"),
+        (["none.txt"], "none.txt: no such file; name a text file, a recipe of a language model, or 'library'"),
         (["train.txt"], "a ladder needs development and test text; name it with --dev FILE and --test FILE\n"),
         (["train.txt", "--dev", "none.txt"], "regard: none.txt: no such file; name a text file\n"),
         (["train.txt", "--dev", "."], "regard: .: this is a folder; name a text file\n"),
         (["train.txt", "--dev", "dev.txt"], "a ladder needs development and test text; name it with --test FILE"),
         (["topics", "--dev", "dev.txt"], "topics: has development and test text of its own; leave --dev and --test"),
-        (["--test", "test.txt"], "topics: has development and test text of its own; leave --dev and --test out"),
+        (["--test", "test.txt"], "library: has development and test text of its own; leave --dev and --test out"),
     ],
 )
 def test_the_command_refuses_in_words(

@@ -82,12 +82,12 @@ def test_stopped_and_resumed_it_ends_in_the_same_bytes(lines: list[str], stops: 
             begun = task(Path(other), lines, Mirror(patience, seen=True), tag=tag)
             if not begun.out.exists():
                 try:
-                    begun.run(resume=True)
+                    begun.run(resume=bool(names(Path(other))))
                 except KeyboardInterrupt:
                     assert not begun.out.exists()
         ended = task(Path(other), lines, Mirror(seen=True), tag=tag)
         if not ended.out.exists():
-            assert ended.run(resume=True) == counts
+            assert ended.run(resume=bool(names(Path(other)))) == counts
         assert ended.out.read_bytes() == through.out.read_bytes()
         assert names(Path(other)) == names(Path(one)) == {"pairs.tsv"}
 
@@ -159,6 +159,12 @@ def test_it_goes_on_where_weights_are_held_in_another_format_meanwhile(tmp_path:
     with pytest.raises(UsageError, match="another model"):
         task(tmp_path, lines, mirror).run(resume=True)
     assert going_on.run(resume=True).lines == len(lines)
+
+
+def test_nothing_was_begun(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"pairs\.tsv: nothing was begun here, so --resume has nothing to go on with"):
+        task(tmp_path, ["one"]).run(resume=True)
+    assert not names(tmp_path)
 
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:

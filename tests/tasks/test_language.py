@@ -173,7 +173,7 @@ def test_a_model_to_start_from_brings_its_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("tables", "words"),
     [
-        ({"data": {"train": []}}, "train is missing: name a text file, or choose corpus = 'topics'"),
+        ({"data": {"train": []}}, "train is missing: name a text file, or choose corpus = 'library'"),
         ({"data": {"corpus": "topics"}}, "train names files, but corpus is 'topics'"),
         ({"data": {"context": "documents", "documents": "none"}}, "context = 'documents' must know where documents"),
         ({"data": {"context": "lines", "end_of_line": False}}, "context = 'lines' must know where lines end"),

@@ -31,6 +31,7 @@ def untrained(kind: str, *, attention: str = "additive", copying: bool = False) 
 SAMPLED = Decoding(method="sample", n_best=20, temperature=2.0)
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("copying", [False, True])
 @pytest.mark.parametrize("kind", ["words", "bpe"])
 def test_no_unknown_sign_is_left_unless_it_is_kept(kind: str, copying: bool) -> None:
@@ -53,6 +54,7 @@ def test_no_unknown_sign_is_left_unless_it_is_kept(kind: str, copying: bool) -> 
             assert all(new in " ".join(sources).split() if old == UNKNOWN_TEXT else new == old for old, new in both)
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("method", ["greedy", "beam", "sample"])
 @pytest.mark.parametrize("least", [0, 3])
 def test_what_is_forbidden_is_never_written(method: str, least: int) -> None:

@@ -41,6 +41,7 @@ def test_by_itself_nothing_changes(translator: Translator, weight: float) -> Non
         assert [score for _, score in ours] == pytest.approx([score for _, score in before], abs=1e-4)
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("weight", [0.0, 0.4, 1.0])
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
 def test_it_is_the_mean_of_both_scores(

@@ -133,6 +133,7 @@ def test_the_signature_has_the_rows_that_were_read(writers: dict[str, Writer], l
     assert by_line.scores == writer.score_text(text, context="lines").scores
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("kind", MODELS)
 def test_writing_is_a_function_of_seed_and_sample(writers: dict[str, Writer], kind: str) -> None:
     writer = writers[kind]

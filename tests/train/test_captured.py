@@ -52,6 +52,7 @@ def test_every_kind_of_translator_is_among_them() -> None:
     assert {table.get("kind", name) for name, table in MODELS.items()} == set(models.MODELS)
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("accumulate", [1, 2])
 def test_captured_equals_eager(kind: str, accumulate: int) -> None:

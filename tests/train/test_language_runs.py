@@ -21,6 +21,7 @@ def run_to(folder: Path, recipe: Any, **options: bool) -> None:
     run(recipe, folder, reporter=lambda event: None, **options)
 
 
+@pytest.mark.spread(6)
 @pytest.mark.parametrize("kind", TRAINED)
 @pytest.mark.parametrize("context", ["stream", "documents", "lines"])
 def test_stopped_and_resumed_equals_never_stopped(tmp_path: Path, kind: str, context: str) -> None:

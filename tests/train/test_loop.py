@@ -103,6 +103,7 @@ def test_a_run_interrupted_after_every_step_ends_in_the_same_bits(
     assert_same_bits(final(tmp_path / "pieces"), uninterrupted)
 
 
+@pytest.mark.spread(8)
 @pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("step", range(1, 12))
 def test_a_run_abandoned_at_any_step_ends_in_the_same_bits(

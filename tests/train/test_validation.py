@@ -35,6 +35,7 @@ RECIPE = [
 NEEDS_GPU = [pytest.mark.gpu, pytest.mark.skipif(not cuda.is_available(), reason="needs a CUDA device")]
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("decay", [0.0, 0.9])
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_GPU)])
 def test_a_validation_prints_what_evaluate_says_of_its_checkpoint(tmp_path: Path, device: str, decay: float) -> None:

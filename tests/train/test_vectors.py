@@ -104,6 +104,7 @@ def test_another_text_is_refused(recipe: VectorsRecipe, tmp_path: Path) -> None:
         learn_vectors(recipe, tmp_path / "run", resume=True, tell=quiet)
 
 
+@pytest.mark.long
 def test_killed_it_goes_on_and_ends_in_the_same_bits(recipe: VectorsRecipe, tmp_path: Path) -> None:
     """A process of its own is killed amid learning, with a state saved after every span."""
     long = changed(recipe, epochs=300)

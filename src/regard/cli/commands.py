@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
-from regard.cli.help import PlainHelp
+from regard.cli.help import PlainGroup, PlainHelp
 from regard.errors import UsageError
 from regard.recipe.kinds import TASKS, Verb, default_task
 from regard.registry import locate
@@ -56,7 +56,7 @@ def commands() -> dict[str, Command]:
     return found
 
 
-class Commands(TyperGroup):
+class Commands(PlainGroup):
     """`regard` with all its commands."""
 
     # The types of click are typer's own in some of its releases, so that none of them can be named here.

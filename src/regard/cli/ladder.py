@@ -24,9 +24,10 @@ def ladder(
         str,
         typer.Argument(
             metavar="DATA",
-            help="Training text; or a language model's recipe, whose text is taken; or topics, which is built in.",
+            help="Training text; or a language model's recipe, whose text is taken; or library or topics, "
+            "which are built in.",
         ),
-    ] = "topics",
+    ] = "library",
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the models, the table and the picture.")] = Path(
         "runs/ladder"
     ),
@@ -73,21 +74,22 @@ def ladder(
 
 def _text(data: str, dev: list[str], test: list[str]) -> "Mapping[str, Any]":
     """The settings of the text that was named."""
+    from regard.data.built_in_text import DOCUMENTS
     from regard.recipe import LanguageRecipe, built_in_recipes, read_recipe
 
-    named = data == "topics" or data.endswith(".toml") or data in built_in_recipes()
+    named = data in DOCUMENTS or data.endswith(".toml") or data in built_in_recipes()
     if named and (dev or test):
         raise UsageError(f"{data}: has development and test text of its own; leave --dev and --test out")
     # Words that occur once teach the model what an unknown word is like.
-    if data == "topics":
-        return {"data.corpus": "topics", "data.documents": "headings", "tokens.least": 2}
+    if data in DOCUMENTS:
+        return {"data.corpus": data, "data.documents": "headings", "tokens.least": 2}
     if named:
         recipe = read_recipe(data, kind=LanguageRecipe)
         text = recipe.data.model_dump(exclude={"segment", "context", "vary", "rotate"})
         parts = {"data": text, "tokens": recipe.tokens.model_dump()}
         return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
     for path in (data, *dev, *test):
-        wanted = "a text file, a recipe of a language model, or 'topics'" if path == data else "a text file"
+        wanted = "a text file, a recipe of a language model, or 'library'" if path == data else "a text file"
         if not Path(path).exists():
             raise UsageError(f"{path}: no such file; name {wanted}")
         if Path(path).is_dir():

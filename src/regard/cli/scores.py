@@ -90,7 +90,7 @@ class Told:
 def length_table(ours: "Sequence[LengthQuality]", theirs: "Sequence[LengthQuality] | None" = None) -> list[str]:
     """Quality by length; that of another system on the same text, if there is one, beside it."""
     names = [ours[0].bleu.name, ours[0].chrf.name]
-    rows = [["words of the source", "lines", *names, *(f"other's {name}" for name in names if theirs)]]
+    rows = [[f"{ours[0].unit} of the source", "lines", *names, *(f"other's {name}" for name in names if theirs)]]
     for place, quality in enumerate(ours):
         scores = [quality.bleu, quality.chrf, *([theirs[place].bleu, theirs[place].chrf] if theirs else [])]
         rows.append([quality.label, f"{quality.lines:,}", *map(_short, scores)])

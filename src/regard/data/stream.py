@@ -27,7 +27,6 @@ from regard.data.examples import Split
 from regard.data.report import Report
 from regard.data.slots import Slots, slotted
 from regard.data.text import Text, check_text, load_text
-from regard.data.topics import topics_text
 from regard.disk import parse_json
 from regard.errors import DataError, counted
 from regard.recipe import CopyingModel, LanguageRecipe
@@ -146,7 +145,7 @@ def _fingerprint(recipe: LanguageRecipe, parts: dict[Split, Text], tokenizer: To
     facts: list[Any] = [_FORMAT, recipe.data.model_dump(exclude=_FILES | _UNITS), recipe.tokens.model_dump(), learned]
     facts += [recipe.model.slots] if isinstance(recipe.model, CopyingModel) and recipe.model.slots else []
     for split, text in parts.items():
-        built_in = [] if text.files else [digest_of(list(topics_text(split)))]
+        built_in = [] if text.files else [digest_of(list(text))]
         facts.append([split, *built_in, *(digest_of_file(file.path) for file in text.files)])
     return digest_of(facts)
 

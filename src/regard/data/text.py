@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from regard.data.built_in_text import DOCUMENTS, built_in_text, origin
 from regard.data.corpora import OTHERWISE
 from regard.data.examples import Split
 from regard.data.report import Finding, Report, outcome_of
-from regard.data.topics import topics_text
 from regard.data.unspaced import find_unspaced
 from regard.disk import Lines, decoded, to_utf8
 from regard.errors import DataError, EncodingError, counted
@@ -46,6 +46,11 @@ class Text:
     def is_there(self) -> bool:
         """Whether the recipe names such text."""
         return self.split == "train" or self.data.has(self.split)
+
+    @property
+    def origin(self) -> str:
+        """What a built-in text depends on; empty for a text of the user's."""
+        return "" if self.given is not None or self.data.corpus not in DOCUMENTS else origin(self.data.corpus)
 
     def __iter__(self) -> Iterator[str]:
         return (line for line, _ in self.lines())
@@ -87,9 +92,10 @@ class Text:
                 raise DataError(f"line {number}: a NUL character, so this is not text")
             yield line, f"line {number}"
 
-    def from_topics(self) -> Iterator[tuple[str, str]]:
-        """Every line of Python's help, and where it stands."""
-        return ((line, f"line {number}") for number, line in enumerate(topics_text(self.split), start=1))
+    def from_python(self) -> Iterator[tuple[str, str]]:
+        """Every line of a built-in text, and where it stands."""
+        lines = built_in_text(self.data.corpus, self.split)
+        return ((line, f"line {number}") for number, line in enumerate(lines, start=1))
 
     def from_files(self) -> Iterator[tuple[str, str]]:
         """Every line of the files, and where it stands."""

@@ -77,7 +77,7 @@ def _draw_counts(panel: "Axes", buckets: Sequence[LengthQuality]) -> None:
     panel.set_ylabel("lines", color=INK, fontsize=9.5)
     panel.set_xticks(range(len(buckets)), [bucket.label for bucket in buckets])
     panel.set_xlim(-0.6, len(buckets) - 0.4)
-    panel.set_xlabel("words of the source", color=INK, fontsize=9.5)
+    panel.set_xlabel(f"{buckets[0].unit} of the source", color=INK, fontsize=9.5)
 
 
 def _tidy(panel: "Axes") -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from regard.errors import UsageError
 from regard.metrics.score import MetricScore
 from regard.metrics.text import bleu, bleu_tokenizer, chrf
-from regard.tokens.segmentation import spans_of
+from regard.tokens.segmentation import has_no_blanks, spans_of
 
 EDGES = (3, 6, 9, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100)
 """Upper bound, in words, of each bucket but the last, which takes all longer sources."""
@@ -34,6 +34,8 @@ class LengthQuality:
     """Number of lines."""
     bleu: MetricScore
     chrf: MetricScore
+    unit: str = "words"
+    """What lengths are counted in."""
 
     @property
     def label(self) -> str:
@@ -72,10 +74,11 @@ def quality_by_length(
         )
 
     tokenizer = bleu_tokenizer(references, tokenizer)
+    unit = "characters" if 2 * sum(map(has_no_blanks, sources)) > len(sources) else "words"
 
     def quality(bucket: Bucket) -> LengthQuality:
         ours, theirs = ([texts[line] for line in bucket.lines] for texts in (outputs, references))
         scores = bleu(ours, theirs, resamples, tokenizer), chrf(ours, theirs, resamples)
-        return LengthQuality(bucket.shortest, bucket.longest, len(bucket.lines), *scores)
+        return LengthQuality(bucket.shortest, bucket.longest, len(bucket.lines), *scores, unit)
 
     return tuple(map(quality, length_buckets([len(spans_of(source)) for source in sources])))

@@ -17,7 +17,8 @@ class LanguageData(Corpus):
     """Where text comes from, and what of it belongs together."""
 
     corpus: TextCorpusName = "files"
-    """`files` reads the user's own text; `topics` is the text of Python's own help, which needs no download."""
+    """`files` reads the user's own text. Two texts need no download: `topics` is Python's own help, and `library` has the
+    documentation of Python's standard library besides, five times as much."""
     train: list[FilePath] = Field(default=[])
     """Training text: one file or several, read one after the other; each may end in `.gz`."""
     dev: list[FilePath] = Field(default=[])
@@ -59,7 +60,7 @@ class LanguageData(Corpus):
                     f"{name} names files, but corpus is {self.corpus!r}; set corpus to 'files' or leave {name} out"
                 )
         if self.corpus == "files" and not self.train:
-            raise ValueError("train is missing: name a text file, or choose corpus = 'topics', which is built in")
+            raise ValueError("train is missing: name a text file, or choose corpus = 'library', which is built in")
         if self.context == "documents" and self.documents == "none":
             raise ValueError(
                 "context = 'documents' must know where documents begin; set documents to 'blank' or 'headings'"

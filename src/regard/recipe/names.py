@@ -73,7 +73,12 @@ CORPORA: Registry[Any] = Registry(
     },
 )
 TEXT_CORPORA: Registry[Any] = Registry(
-    "corpus", {"files": "regard.data.text:Text.from_files", "topics": "regard.data.text:Text.from_topics"}
+    "corpus",
+    {
+        "files": "regard.data.text:Text.from_files",
+        "topics": "regard.data.text:Text.from_python",
+        "library": "regard.data.text:Text.from_python",
+    },
 )
 TAGGED_CORPORA: Registry[Any] = Registry(
     "corpus",

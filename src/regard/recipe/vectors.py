@@ -16,7 +16,8 @@ class VectorsData(Section):
     """Where text comes from, and what in it is a word."""
 
     corpus: TextCorpusName = "files"
-    """`files` reads the user's own text; `topics` is the text of Python's own help, which needs no download."""
+    """`files` reads the user's own text. Two texts need no download: `topics` is Python's own help, and `library` has the
+    documentation of Python's standard library besides, five times as much."""
     train: list[FilePath] = Field(default=[])
     """Running text, one file or several, read one after the other; each may end in `.gz`."""
     lowercase: bool = True
@@ -39,7 +40,7 @@ class VectorsData(Section):
                 f"train names files, but corpus is {self.corpus!r}; set corpus to 'files' or leave train out"
             )
         if self.corpus == "files" and not self.train:
-            raise ValueError("train is missing: name a text file, or choose corpus = 'topics', which is built in")
+            raise ValueError("train is missing: name a text file, or choose corpus = 'library', which is built in")
         return self
 
 

@@ -97,6 +97,8 @@ class BackTranslation:
             raise UsageError(
                 f"{self.out}: was begun before and is not finished; go on by --resume, or delete {self._progress}"
             )
+        if resume and not self._unfinished.exists():
+            raise UsageError(f"{self.out}: nothing was begun here, so --resume has nothing to go on with; leave it out")
 
     def _go_on(self, lines: Iterator[str]) -> int:
         """Skips the lines that are done; gives how many bytes of pairs they became."""

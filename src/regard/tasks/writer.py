@@ -255,7 +255,7 @@ class Writer:
             unknown=int(((tokens.stream == UNKNOWN) | (tokens.stream >= self.tokenizer.size)).sum()),
             ends=data.end_of_line,
             # Only a stream is cut into rows: lines and documents have no past of which rows could take something.
-            conditions=self._conditions(context, rows_cut(len(tokens), rows) if context == "stream" else 1),
+            conditions=self._conditions(context, rows_cut(len(tokens), rows) if context == "stream" else 1, text.origin),
         )
         return ScoredText(likelihood, found, tokens, self.tokenizer, self.beyond)
 
@@ -318,8 +318,8 @@ class Writer:
             yield stream.add(token)
         yield stream.rest()
 
-    def _conditions(self, context: str, rows: int) -> str:
-        """What scores depend on besides the text, for their signature."""
+    def _conditions(self, context: str, rows: int, origin: str) -> str:
+        """What scores depend on besides the text of a user, for their signature."""
         data, tokenizer = self.recipe.data, self.tokenizer
         seen = "" if context == "lines" else ", carried"
         if context != "lines" and not self.model.blank(1):
@@ -333,4 +333,6 @@ class Writer:
             parts.append(f"cache:{cache.size} words, theta {cache.theta:g}, share {cache.share:g}")
         if isinstance(self.model, NgramLanguageModel) and not self.model.sums_to_one:
             parts.append("scores:divided by their sum")
+        if origin:
+            parts.append(f"text:{origin}")
         return "|".join([*parts, f"regard:{version('regard')}"])

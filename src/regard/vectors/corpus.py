@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int32, Int64
 
+from regard.data.built_in_text import DOCUMENTS
 from regard.data.cache import is_whole, new_folder, remove_other_caches, seal, sweep
 from regard.disk import each_block
 from regard.errors import DataError, counted
@@ -109,11 +110,9 @@ class Met:
 
 def blocks_of(data: VectorsData) -> Iterator[tuple[str, float]]:
     """The text of the settings in blocks that end at white space, each with the share read so far."""
-    if data.corpus == "topics":
-        # The text of Python's own help, which is always installed.
-        from pydoc_data.topics import topics
-
-        yield from ((f"{text}\n", number / len(topics)) for number, text in enumerate(topics.values(), start=1))
+    if data.corpus in DOCUMENTS:
+        documents = DOCUMENTS[data.corpus]()
+        yield from ((f"{text}\n", number / len(documents)) for number, text in enumerate(documents.values(), start=1))
         return
     before, total = 0, sum(os.path.getsize(path) for path in data.train if os.path.exists(path))
     for path in data.train:

@@ -2,7 +2,7 @@
 
 import typer
 
-from regard.cli.help import PlainHelp
+from regard.cli.help import PlainGroup, PlainHelp
 from regard.cli.vectors.convert import convert, info
 from regard.cli.vectors.evaluate import evaluate
 from regard.cli.vectors.map import draw_map
@@ -10,6 +10,7 @@ from regard.cli.vectors.neighbors import analogy, odd_one_out, similar
 from regard.cli.vectors.train import train
 
 vectors = typer.Typer(
+    cls=PlainGroup,
     no_args_is_help=True,
     rich_markup_mode="rich",
     help="Learn word vectors, compare, measure, draw and convert them.",
