@@ -64,15 +64,26 @@ def pairs(draw: st.DrawFn) -> tuple[Sentence, Sentence]:
 def test_scores_are_those_of_the_script(trees: list[tuple[Sentence, Sentence]]) -> None:
     found, gold = zip(*trees, strict=True)
     expected = by_script("".join(tree.text for tree in found), "".join(tree.text for tree in gold))
-    scores = count_attachments(found, gold).scores
+    counts = count_attachments(found, gold)
+    scores = counts.scores()
     assert {score.name: score.value for score in scores} == pytest.approx(expected)
     words = sum(map(len, gold))
     assert {score.signature for score in scores} == {
-        f"sentences:{len(gold)}|words:{words}|subtypes:ignored|punctuation:counted|conll18"
+        f"conll18|sentences:{len(gold)}|words:{words}|subtypes:ignored|punctuation:counted"
     }
+
+
+def test_intervals_are_by_bootstrap_over_sentences() -> None:
+    right, wrong = (Sentence.of(["a", "b"]).with_tree(heads, ["root", "dep"]) for heads in ((0, 1), (2, 0)))
+    las, *_ = count_attachments([right, wrong] * 50, [right] * 100).scores(margins=True)
+    assert las.value == 50
+    assert las.margin == pytest.approx(100 * 1.96 * 0.5 / 10, rel=0.15)
+    assert las.signature.endswith("|bootstrap:1000")
 
 
 def test_trees_over_other_words_are_refused() -> None:
     one, two = (Sentence.of(["w"] * count).with_tree(range(count), ["dep"] * count) for count in (1, 2))
-    with pytest.raises(UsageError, match="trees of 1 sentences cannot be compared with 1 true ones; give one for each"):
+    with pytest.raises(
+        UsageError, match="trees of 1 sentences cannot be compared with 1 true ones; give at least one, and one "
+    ):
         count_attachments([one], [two])

@@ -131,6 +131,6 @@ def _crossing(part: Part) -> str:
         return ""
     trees, words = len(part.sentences), part.words
     return (
-        f"{part.split}: arcs cross in {len(moved):,} of {trees:,} trees ({len(moved) / trees:.1%}); to make them "
-        f"projective, {sum(moved):,} of {words:,} words ({sum(moved) / words:.2%}) get another head"
+        f"{part.split}: arcs cross in {len(moved):,} of {trees:,} trees ({100 * len(moved) / trees:.1f} %); to make "
+        f"them projective, {sum(moved):,} of {words:,} words ({100 * sum(moved) / words:.2f} %) get another head"
     )

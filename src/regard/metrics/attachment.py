@@ -12,7 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from regard.errors import UsageError
+from regard.metrics.resampling import RESAMPLES, interval_of_mean
 from regard.metrics.score import MetricScore
 
 # fmt: off
@@ -23,6 +27,9 @@ CONTENT = frozenset({
 })
 # fmt: on
 """Relations of content words: those of Universal Dependencies, without those of function words and `punct`."""
+
+
+Counts = npt.NDArray[np.int64]
 
 
 class Tree(Protocol):
@@ -37,56 +44,56 @@ class Tree(Protocol):
 
 @dataclass(frozen=True)
 class AttachmentCounts:
-    """The counts behind the scores."""
+    """What is counted of each sentence."""
 
-    sentences: int
-    words: int
-    heads: int
+    words: Counts
+    heads: Counts
     """Words with the right head."""
-    arcs: int
+    arcs: Counts
     """Words with the right head and relation."""
-    content: int
+    content: Counts
     """Content words, by the true relation."""
-    found_content: int
+    found_content: Counts
     """Content words, by the relation found."""
-    content_arcs: int
+    content_arcs: Counts
     """Content words, by the true relation, with the right head and relation."""
 
-    @property
-    def scores(self) -> tuple[MetricScore, MetricScore, MetricScore]:
+    def scores(self, *, margins: bool = False) -> tuple[MetricScore, MetricScore, MetricScore]:
         """LAS, UAS and CLAS."""
-        either = self.content + self.found_content
         return (
-            self._score("LAS", self.arcs, self.words),
-            self._score("UAS", self.heads, self.words),
-            self._score("CLAS", 2 * self.content_arcs, either),
+            self._score("LAS", self.arcs, self.words, margins),
+            self._score("UAS", self.heads, self.words, margins),
+            self._score("CLAS", 2 * self.content_arcs, self.content + self.found_content, margins),
         )
 
-    def _score(self, name: str, part: int, whole: int) -> MetricScore:
-        signature = f"sentences:{self.sentences}|words:{self.words}|subtypes:ignored|punctuation:counted|conll18"
-        return MetricScore(name, 100 * part / whole if whole else 0.0, signature)
+    def _score(self, name: str, parts: Counts, wholes: Counts, margins: bool) -> MetricScore:
+        value = 100 * float(parts.sum()) / max(int(wholes.sum()), 1)
+        sizes = f"sentences:{len(self.words)}|words:{self.words.sum()}"
+        signature = f"conll18|{sizes}|subtypes:ignored|punctuation:counted"
+        if not margins:
+            return MetricScore(name, value, signature)
+        low, high = interval_of_mean(parts, wholes)
+        return MetricScore(name, value, f"{signature}|bootstrap:{RESAMPLES}", 50 * (high - low))
 
 
 def count_attachments(found: Sequence[Tree], gold: Sequence[Tree]) -> AttachmentCounts:
-    """Counts over all sentences."""
-    if [len(tree.heads) for tree in found] != [len(tree.heads) for tree in gold]:
+    """Counts of each sentence."""
+    if not gold or [len(tree.heads) for tree in found] != [len(tree.heads) for tree in gold]:
         raise UsageError(
-            f"trees of {len(found)} sentences cannot be compared with {len(gold)} true ones; give one for each "
-            "sentence, over the same words"
+            f"trees of {len(found)} sentences cannot be compared with {len(gold)} true ones; give at least one, and "
+            "one for each sentence, over the same words"
         )
-    words = heads = arcs = content = found_content = content_arcs = 0
-    for tree, true in zip(found, gold, strict=True):
-        for head, relation, true_head, true_relation in zip(
-            tree.heads, map(universal, tree.relations), true.heads, map(universal, true.relations), strict=True
-        ):
-            is_right = head == true_head and relation == true_relation
-            words += 1
-            heads += head == true_head
-            arcs += is_right
-            content += true_relation in CONTENT
-            found_content += relation in CONTENT
-            content_arcs += is_right and true_relation in CONTENT
-    return AttachmentCounts(len(gold), words, heads, arcs, content, found_content, content_arcs)
+    return AttachmentCounts(*np.array(list(map(_counts, found, gold)), dtype=np.int64).T)
+
+
+def _counts(found: Tree, gold: Tree) -> tuple[int, ...]:
+    """Of one sentence, in the order of `AttachmentCounts`."""
+    heads = [one == other for one, other in zip(found.heads, gold.heads, strict=True)]
+    relations, wanted = (list(map(universal, tree.relations)) for tree in (found, gold))
+    arcs = [same and one == other for same, one, other in zip(heads, relations, wanted, strict=True)]
+    content, found_content = ([relation in CONTENT for relation in each] for each in (wanted, relations))
+    content_arcs = sum(right for right, counts in zip(arcs, content, strict=True) if counts)
+    return len(heads), sum(heads), sum(arcs), sum(content), sum(found_content), content_arcs
 
 
 def universal(relation: str) -> str:

@@ -111,14 +111,14 @@ class Parser:
         return [Parse(tuple(each), tree.heads, tree.relations) for each, tree in zip(words, trees, strict=True)]
 
     def evaluate(self, split: HeldOut) -> tuple[MetricScore, ...]:
-        """LAS, UAS and CLAS on the development or test trees of its recipe."""
+        """LAS, UAS and CLAS on the development or test trees of its recipe, in percent."""
         if not self.recipe.data.has(split):
             raise UsageError(f"the model's recipe names no {split} trees (data.{split}); set it in the recipe")
         treebank = Treebank.read(self.recipe.data, [split])
         treebank.report.raise_if_refused()
         gold = treebank.sentences(split)
         trees = find_trees(self.model, self.names, [sentence.forms for sentence in gold], self.recipe)
-        return count_attachments(trees, gold).scores
+        return count_attachments(trees, gold).scores(margins=True)
 
     @torch.inference_mode()
     def inspect(self, *texts: str) -> Inspection:

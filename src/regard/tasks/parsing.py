@@ -192,7 +192,7 @@ class ParsingTask(Task):
                     one.with_tree(tree.heads, tree.relations)
                     for one, tree in zip(judged[place::world], part, strict=True)
                 ]
-            scores = count_attachments(trees, judged).scores
+            scores = count_attachments(trees, judged).scores()
             found |= {score.name.lower(): score.value for score in scores}
         return found
 
