@@ -255,9 +255,7 @@ class Writer:
             unknown=int(((tokens.stream == UNKNOWN) | (tokens.stream >= self.tokenizer.size)).sum()),
             ends=data.end_of_line,
             # Only a stream is cut into rows: lines and documents have no past of which rows could take something.
-            conditions=self._conditions(
-                context, rows_cut(len(tokens), rows) if context == "stream" else 1, text.origin
-            ),
+            conditions=self._conditions(context, rows_cut(len(tokens), rows) if context == "stream" else 1, text.origin),
         )
         return ScoredText(likelihood, found, tokens, self.tokenizer, self.beyond)
 
