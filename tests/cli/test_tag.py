@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 from command_line import Trained, regard
-from tagging_runs import write_columns
+from tagging_runs import tagging_recipe, write_columns
 
 from regard.inspect import Inspection
+from regard.recipe import write_recipe
 
 
 def test_training_says_what_it_found(trained_tagger: Trained) -> None:
@@ -68,6 +69,24 @@ def test_of_conllu_the_tag_stands_in_its_own_column(tmp_path: Path) -> None:
     told = regard("evaluate", tmp_path / "model")
     assert told.code == 2
     assert "the model's recipe names no test text (data.test)" in told.err
+
+
+def test_a_sentence_that_is_too_long_is_named_after_those_before_it_were_tagged(tmp_path: Path) -> None:
+    encoder = {"kind": "transformer", "width": 4, "heads": 1, "feedforward": 4, "layers": 1, "position": "learned"}
+    recipe = tagging_recipe(tmp_path, model={"encoder": encoder | {"longest": 20}}, train={"steps": 1})
+    (tmp_path / "my.toml").write_text(write_recipe(recipe), encoding="utf-8")
+    assert regard("train", tmp_path / "my.toml", "--out", tmp_path / "model").code == 0
+    told = regard("tag", tmp_path / "model", stdin=b"Anna .\n" + b"the " * 21)
+    assert told.code == 2
+    assert len(told.out.splitlines()) == 1
+    assert told.err == (
+        "regard: standard input, line 2: a sentence of 21 words, but this model has learned 20 positions "
+        "(model.encoder.longest); split it\n"
+    )
+    told = regard("tag", tmp_path / "model", "--columns", stdin=b"Anna\n\n" + b"the\n" * 21 + b"\nAnna\n")
+    assert told.code == 2
+    assert len(told.out.splitlines()) == 1
+    assert "standard input, line 3: a sentence of 21 words" in told.err
 
 
 def test_evaluating_prints_scores_with_signatures(trained_tagger: Trained, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Words with characters as input: laws of batches and vectors, for every kind of character encoder."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,14 +88,14 @@ def test_gradients_reach_everything(kind: str, width: int | None) -> None:
 
 def reference_cnn(model: WordInput, word: str) -> Tensor:
     """Ma and Hovy 2016, figure 1, by torch's own convolution."""
-    reader = model.characters
-    assert reader is not None
+    reader: Any = model.characters
     numbers = torch.tensor(known(model.settings).characters.find_all(word))
     embedding = reader.input.embedding
     vectors = (embedding.weight[numbers] * embedding.scale).T.unsqueeze(0)
     weight = reader.filters.weight.view(4, 3, 3).transpose(1, 2)
     convolved = torch.nn.functional.conv1d(vectors, weight, reader.filters.bias, padding=2)
-    return convolved.tanh().amax(2)[0]
+    largest: Tensor = convolved.tanh().amax(2)[0]
+    return largest
 
 
 @pytest.mark.parametrize("word", ["E", "call", "Peter"])
@@ -105,8 +106,7 @@ def test_the_cnn_is_a_convolution_with_the_largest_value(word: str) -> None:
 
 def test_the_lstm_ends_at_both_ends_of_a_word() -> None:
     model = built("lstm")
-    reader = model.characters
-    assert reader is not None
+    reader: Any = model.characters
     numbers = torch.tensor(known(model.settings).characters.find_all("call"))
     vectors = reader.input.embedding(numbers).unsqueeze(0)
     outputs, _ = reader.stack(vectors)

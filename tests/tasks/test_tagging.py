@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from command_line import Trained
+from language_runs import language_recipe
 from model_strategies import ENCODERS as TABLES
 from tagging_runs import tagging_recipe, write_columns
 from torch_layers import randomize
@@ -18,6 +19,7 @@ from regard.errors import DataError, ModelError, RecipeError, UsageError
 from regard.recipe import Recipe
 from regard.tasks.tagger import Tagged, Tagger
 from regard.tasks.tagging import TaggingTask
+from regard.tokens import UNKNOWN
 from regard.tokens.tag_set import TagSet
 from regard.train import Ended, run
 from regard.vectors import Vectors
@@ -43,6 +45,7 @@ def test_it_learns_and_writes_tags_of_the_data(trained: Tagger) -> None:
     assert first.spans == [("Anna Emil", "PER")]
     assert all(share > 0.9 for share in first.probabilities)
     assert (empty.words, empty.tags) == ((), ())
+    assert trained.tag(["Rome ."], probabilities=False) == [Tagged(("Rome", "."), listed.tags, ())]
     assert listed.tags == ("B-LOC", "O")
     assert set(trained.tags.tags) == {"O", *(f"{prefix}-{kind}" for prefix in "BES" for kind in ("PER", "LOC"))}
 
@@ -222,6 +225,27 @@ def test_parts_of_another_tagger_start_one_with_its_words(trained: Tagger, tmp_p
     start["start"] = {"model": str(tmp_path / "nowhere"), "parts": ["words"]}
     with pytest.raises(ModelError, match=r"train\.start: .*nowhere"):
         silent(tagging_recipe(tmp_path, data=files, train=start), tmp_path / "fourth")
+
+
+def test_words_and_layers_of_a_language_model_start_a_tagger(tmp_path: Path) -> None:
+    for kind in ("words", "characters"):
+        silent(language_recipe(tmp_path, tokens={"kind": kind}, train={"steps": 1}), tmp_path / kind)
+    encoder = {"kind": "recurrent", "embedding": 6, "hidden": 7, "bidirectional": False}
+    start = {"model": str(tmp_path / "words"), "parts": ["words.embedding=input.embedding", "encoder.stack=stack"]}
+    tables = {"model": {"encoder": encoder}, "words": {"width": 6}}
+    train = {"steps": 1, "optimizer": {"rate": 1e-9}}
+    silent(tagging_recipe(tmp_path, train=train | {"start": start}, **tables), tmp_path / "tagger")
+    ours, theirs = load_weights(tmp_path / "tagger"), load_weights(tmp_path / "words")
+    torch.testing.assert_close(ours["words.embedding.vectors"], theirs["input.embedding.vectors"])
+    assert [key for key in ours if key.startswith("encoder.stack")]
+    for key in (key for key in theirs if key.startswith("stack.")):
+        torch.testing.assert_close(ours[f"encoder.{key}"], theirs[key])
+    assert regard.load(tmp_path / "tagger").vocabulary.find("hears") != UNKNOWN
+    start["model"] = str(tmp_path / "characters")
+    with pytest.raises(
+        ModelError, match="of kind 'characters', and words are needed here; leave the part out"
+    ):
+        silent(tagging_recipe(tmp_path, train=train | {"start": start}, **tables), tmp_path / "other")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,9 +11,10 @@ import typer
 from regard.cli.arguments import Device, ModelFolder
 from regard.cli.lines import Line, pieces_of_lines
 from regard.cli.loading import loading
+from regard.errors import UsageError
 
 if TYPE_CHECKING:
-    from regard.tasks.tagger import Tagged, Tagger
+    from regard.tasks.tagger import Tagger
 
 Files = Annotated[
     list[Path] | None,
@@ -57,46 +59,64 @@ def tag(
 
         tagger = load_tagger(model, device=device)
     prompt = "a word and its columns a line" if columns else "one sentence a line"
-    rest: list[Line] = []
+    answer, rest = (_in_columns if columns else _in_lines), list[Line]()
     for piece in pieces_of_lines(files or [], f"{prompt}; Ctrl-D ends"):
-        if not columns:
-            _print(_line(found, probabilities) for found in tagger.tag([line.text for line in piece]))
-            continue
-        # A piece may end inside a sentence.
         rest += piece
-        whole = next((place + 1 for place in reversed(range(len(rest))) if rest[place].is_blank), 0)
-        _print(_in_columns(tagger, rest[:whole], probabilities))
+        # Columns may end inside a sentence.
+        ends = (place + 1 for place in reversed(range(len(rest))) if rest[place].is_blank)
+        whole = next(ends, 0) if columns else len(rest)
+        _print(answer(tagger, rest[:whole], probabilities))
         rest = rest[whole:]
-    _print(_in_columns(tagger, rest, probabilities))
+    _print(answer(tagger, rest, probabilities))
 
 
 def _print(lines: Iterator[str]) -> None:
-    for line in lines:
-        print(line)
-    sys.stdout.flush()
+    try:
+        for line in lines:
+            print(line)
+    finally:
+        sys.stdout.flush()
 
 
-def _line(found: "Tagged", probabilities: bool) -> str:
-    tags = " ".join(found.tags)
-    return f"{tags}\t{' '.join(f'{share:.4f}' for share in found.probabilities)}" if probabilities else tags
+def _in_lines(tagger: "Tagger", lines: list[Line], probabilities: bool) -> Iterator[str]:
+    """The tags of each line."""
+    sentences = [line.text.split() for line in lines]
+    whole, refusal = _up_to_too_long(tagger, sentences, [line.place for line in lines])
+    for found in tagger.tag(sentences[:whole], probabilities=probabilities):
+        tags = " ".join(found.tags)
+        yield f"{tags}\t{' '.join(f'{share:.4f}' for share in found.probabilities)}" if probabilities else tags
+    if refusal is not None:
+        raise refusal
 
 
 def _in_columns(tagger: "Tagger", lines: list[Line], probabilities: bool) -> Iterator[str]:
     """Lines of columns with the tags of their words."""
-    from regard.data.columns import WordLine, word_lines
+    from regard.data.columns import word_lines
 
-    read = word_lines(tagger.recipe.data, [(line.text, line.place) for line in lines])
-    sentences: list[list[WordLine]] = [[]]
-    for each in read:
-        if each.is_blank:
-            sentences.append([])
-        elif each.word:
-            sentences[-1].append(each)
-    found = iter(tagger.tag([[each.word for each in sentence] for sentence in sentences if sentence]))
-    answers = (answer for each in found for answer in zip(each.tags, each.probabilities, strict=True))
-    for each in read:
-        if not each.word:
-            yield each.text
-        else:
-            name, share = next(answers)
-            yield each.tagged(name, tagger.recipe.data) + (f"\t{share:.4f}" if probabilities else "")
+    data = tagger.recipe.data
+    read = word_lines(data, [(line.text, line.place) for line in lines])
+    # A blank line is the first of a part, so that every line belongs to one.
+    ends = [place for place, line in enumerate(lines) if line.is_blank] + [len(lines)]
+    bounds = list(pairwise([0, *ends]))
+    parts = [read[start:end] for start, end in bounds]
+    sentences = [[line.word for line in part if line.word] for part in parts]
+    places = [next((lines[place].place for place in range(*each) if read[place].word), "") for each in bounds]
+    whole, refusal = _up_to_too_long(tagger, sentences, places)
+    answers = tagger.tag(sentences[:whole], probabilities=probabilities)
+    for part, found in zip(parts, answers, strict=False):
+        tags = iter(found.tags)
+        shares = (f"\t{share:.4f}" for share in found.probabilities)
+        for line in part:
+            yield line.tagged(next(tags), data) + next(shares, "") if line.word else line.text
+    if refusal is not None:
+        raise refusal
+
+
+def _up_to_too_long(tagger: "Tagger", sentences: list[list[str]], places: list[str]) -> tuple[int, UsageError | None]:
+    """The number of sentences before one that is too long for the model, and what to say of that one."""
+    for number, (sentence, place) in enumerate(zip(sentences, places, strict=True)):
+        try:
+            tagger.refuse_long(len(sentence), f"{place}: ")
+        except UsageError as refusal:
+            return number, refusal
+    return len(sentences), None

@@ -14,6 +14,10 @@ PLACES = 3
 """Places that a finding names."""
 
 
+TRAINED_ON: tuple[Split, ...] = ("train", "dev")
+"""Parts that decide about the weights."""
+
+
 @dataclass(frozen=True)
 class TaggedSentence:
     """Words with their tags."""
@@ -70,7 +74,7 @@ class TaggedCorpora:
     def fingerprint(self) -> str:
         """Which text this is."""
         found = sha256()
-        for split in ("train", "dev"):
+        for split in TRAINED_ON:
             for sentence in self.sentences(split):
                 found.update("\n".join([split, *sentence.words, "", *sentence.tags, ""]).encode("utf-8", "replace"))
         return found.hexdigest()

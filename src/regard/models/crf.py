@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 FORBIDDEN = -1e4
 """Score of an impossible transition: its exponential is exactly 0 in float32, and differences of it are not NaN."""
@@ -115,7 +116,7 @@ class _LogPartition(torch.autograd.Function):
     """log Z of each sentence. Its gradients are expected counts: autograd would go back through every step instead."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any,
         emissions: Float[Tensor, "B S C"],
         start: Float[Tensor, " C"],
@@ -128,7 +129,9 @@ class _LogPartition(torch.autograd.Function):
         return log_z
 
     @staticmethod
-    def backward(ctx: Any, gradient: Float[Tensor, " B"]) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Float[Tensor, " B"]) -> tuple[Tensor | None, ...]:
+        (gradient,) = gradients
         emissions, transitions, lengths, ahead, back, log_z = ctx.saved_tensors
         places = torch.arange(emissions.shape[1], device=lengths.device)
         keep = places < lengths[:, None]

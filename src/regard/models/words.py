@@ -29,9 +29,8 @@ class WordInput(nn.Module):
         # Features of variance one, as encoders expect.
         self.embedding = TokenEmbedding(vocabulary.size, settings.width, scale=settings.width**0.5)
         name_axes(self.embedding, step="source")
-        if settings.characters.kind == "none":
-            self.characters = None
-        else:
+        self.characters: nn.Module | None = None
+        if settings.characters.kind != "none":
             build = CHARACTER_ENCODERS[settings.characters.kind]
             self.characters = build(settings.characters, len(vocabulary.characters))
         fits = self.width == settings.vector_width

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from regard.checkpoint import ModelFolder, load_weights, put_weights
+from regard.data.fill_rows import Indices
 from regard.data.sentence_batches import plan_sentences
 from regard.data.sentences import NumberedSentences
 from regard.data.tagged import load_tagged
@@ -49,8 +50,8 @@ class Tagged:
     words: tuple[str, ...]
     tags: tuple[str, ...]
     probabilities: tuple[float, ...]
-    """Of each tag, given the sentence. A tag of a span is written in the scheme of the data, and has the probability of
-    the one that the model chose for the word."""
+    """Of each tag, given the sentence; none if they were not asked for. A tag of a span is written in the scheme of the
+    data, and has the probability of the one that the model chose for the word."""
 
     @property
     def spans(self) -> list[tuple[str, str]]:
@@ -61,8 +62,8 @@ class Tagged:
         return f"<Tagged: {' '.join(f'{word}/{tag}' for word, tag in zip(self.words, self.tags, strict=True))}>"
 
     def _repr_html_(self) -> str:
-        rows = zip(self.words, self.tags, (f"{share:.4f}" for share in self.probabilities), strict=True)
-        return html_table(rows, heading=("word", "tag", "probability"))
+        shares = [f"{share:.4f}" for share in self.probabilities] or [""] * len(self.words)
+        return html_table(zip(self.words, self.tags, shares, strict=True), heading=("word", "tag", "probability"))
 
 
 @explained
@@ -97,28 +98,33 @@ class Tagger:
         """The parts of the model by name, so that `regard.record` and `regard.intervene` take a tagger as it is."""
         yield from self.model.named_modules()
 
-    def tag(self, sentences: Sequence[str] | Sequence[Sequence[str]]) -> list[Tagged]:
-        """The likeliest tags of sentences, each a text with blanks between its words, or a list of words."""
+    def tag(self, sentences: Sequence[str] | Sequence[Sequence[str]], *, probabilities: bool = True) -> list[Tagged]:
+        """The likeliest tags of sentences, each a text with blanks between its words, or a list of words. Without
+        probabilities it is a little faster."""
         words = [tuple(each.split()) if isinstance(each, str) else tuple(each) for each in _checked(sentences)]
         found = [Tagged((), (), ())] * len(words)
         there = [place for place, sentence in enumerate(words) if sentence]
-        for sentence in (words[place] for place in there):
-            self._refuse_long(len(sentence))
+        for place in there:
+            self.refuse_long(len(words[place]), f"sentences[{place}]: ")
         numbered = NumberedSentences.of([words[place] for place in there], self.vocabulary)
         with torch.inference_mode():
             for chosen in plan_sentences(numbered.lengths, BATCH_WORDS):
-                for row, (tags, shares) in zip(chosen.tolist(), self._best(numbered, chosen), strict=True):
+                for row, (tags, shares) in zip(
+                    chosen.tolist(), self._best(numbered, chosen, probabilities), strict=True
+                ):
                     found[there[row]] = Tagged(words[there[row]], tags, shares)
         return found
 
     def _best(
-        self, numbered: NumberedSentences, chosen: np.ndarray
+        self, numbered: NumberedSentences, chosen: Indices, probabilities: bool
     ) -> Iterator[tuple[tuple[str, ...], tuple[float, ...]]]:
         """Tags and their probabilities of some sentences."""
         batch = numbered.pick(chosen).to(device_of(self.model))
-        scores = self.model(batch)
-        best = self.model.output.best(scores, batch.lengths)
-        shares = self.model.output.marginals(scores, batch.lengths).gather(2, best.unsqueeze(2)).squeeze(2)
+        scores, output = self.model(batch), self.model.output
+        best = output.best(scores, batch.lengths)
+        shares = torch.empty(len(chosen), 0)
+        if probabilities:
+            shares = output.marginals(scores, batch.lengths).gather(2, best.unsqueeze(2)).squeeze(2)
         for row, share, length in zip(best.tolist(), shares.tolist(), batch.lengths.tolist(), strict=True):
             yield tuple(self.tags.decode(row[:length])), tuple(share[:length])
 
@@ -134,7 +140,7 @@ class Tagger:
         corpora = load_tagged(known, self.recipe.seed, [split])
         report_of(corpora).raise_if_refused()
         sentences = corpora.sentences(split)
-        outputs = [found.tags for found in self.tag([sentence.words for sentence in sentences])]
+        outputs = [found.tags for found in self.tag([sentence.words for sentence in sentences], probabilities=False)]
         counts = count_tags(outputs, [sentence.tags for sentence in sentences])
         return counts.scores(spans=self.tags.scheme != "none", margins=True)
 
@@ -148,7 +154,7 @@ class Tagger:
         words = tuple(texts[0].split())
         if len(words) > LONGEST:
             raise UsageError(f"a sentence of {len(words):,} words is too long to look at; give at most {LONGEST}")
-        self._refuse_long(len(words))
+        self.refuse_long(len(words))
         batch = NumberedSentences.of([words], self.vocabulary).pick(np.arange(1)).to(device_of(self.model))
         patterns = [f"encoder.{pattern}" for pattern in INSIDE]
         with torch.inference_mode():
@@ -171,11 +177,12 @@ class Tagger:
             shown=("tags", "candidates", *attention),
         )
 
-    def _refuse_long(self, words: int) -> None:
+    def refuse_long(self, words: int, where: str = "") -> None:
+        """Refuses a sentence of more words than the model has learned positions for."""
         most = self.recipe.model.encoder.learned_positions
         if most is not None and words > most:
             raise UsageError(
-                f"a sentence of {counted(words, 'word')}, but this model has learned {most} positions "
+                f"{where}a sentence of {counted(words, 'word')}, but this model has learned {most} positions "
                 "(model.encoder.longest); split it"
             )
 

@@ -142,7 +142,9 @@ def build_tagger(recipe: TaggingRecipe, vocabulary: WordVocabulary, tags: TagSet
 def refuse_long(recipe: TaggingRecipe, corpora: TaggedCorpora) -> None:
     """A table of learned positions ends somewhere."""
     most = recipe.model.encoder.learned_positions
-    for split in corpora.parts if most is not None else ():
+    if most is None:
+        return
+    for split in corpora.parts:
         sentences = corpora.sentences(split)
         longest = max(sentences, key=lambda sentence: len(sentence.words))
         if len(longest.words) > most:

@@ -8,7 +8,7 @@ from regard.checkpoint import ModelFolder
 from regard.errors import ModelError, RegardError
 from regard.recipe import Training, WordTable
 from regard.tasks.loading import task_of
-from regard.tasks.tokenizer_files import covers
+from regard.tasks.tokenizer_files import covers, tokenizer_of_part
 from regard.tokens.word_vocabulary import WordVocabulary
 
 WORDS, TAGS = "words.json", "tags.json"
@@ -32,16 +32,25 @@ def known_words(recipe: ReadsWords, folder: Path, sentences: Sequence[Sequence[s
     goes on."""
     if ModelFolder(folder).is_begun:
         return WordVocabulary.load(recipe.words, folder / WORDS)
-    start = recipe.train.start
-    of_words = any(covers(part, each) for part, _ in start.pairs for each in PARTS)
-    other = recipe.train.start_from or (start.model if of_words else "")
-    if not other:
+    start, whole = recipe.train.start, recipe.train.start_from
+    theirs = [part for ours, part in start.pairs if any(covers(ours, each) for each in PARTS)]
+    if not (whole or theirs):
         return WordVocabulary.learn(recipe.words, sentences, _words_of_vectors(recipe.words))
+    other = Path(whole or start.model)
     try:
         task_of(other)  # says in words if there is no model
-        return WordVocabulary.load(recipe.words, Path(other) / WORDS)
+        if whole or (other / WORDS).exists():
+            return WordVocabulary.load(recipe.words, other / WORDS)
     except ModelError as error:
-        raise ModelError(f"train.{'start_from' if recipe.train.start_from else 'start'}: {error}") from None
+        raise ModelError(f"train.{'start_from' if whole else 'start'}: {error}") from None
+    tokenizer = tokenizer_of_part(start.model, theirs[0])
+    if tokenizer.kind != "words":
+        raise ModelError(
+            f"train.start: {other}: the part {theirs[0]!r} reads tokens of kind {tokenizer.kind!r}, and words are "
+            "needed here; leave the part out, or name a model with tokens.kind = 'words'"
+        )
+    characters = WordVocabulary.learn(recipe.words, sentences).characters.tokens
+    return WordVocabulary(recipe.words, tokenizer.vocabulary.tokens, characters)
 
 
 def _words_of_vectors(settings: WordTable) -> Sequence[str]:
