@@ -264,13 +264,21 @@ def test_another_model_may_be_started_from_whole_or_by_part(model: Path, tmp_pat
 
 def test_a_table_of_positions_ends_somewhere(tmp_path: Path) -> None:
     write_treebank(tmp_path)
-    encoder = (
-        '[model.encoder]\nkind = "transformer"\nposition = "learned"\nlongest = 6\nwidth = 8\nheads = 2\nlayers = 1\n'
-    )
-    before, _, after = RECIPE.partition("[model.encoder]\n")
-    (tmp_path / "my.toml").write_text(before + encoder + "\n[train]" + after.partition("[train]")[2])
-    outcome = regard("train", tmp_path / "my.toml", "--out", tmp_path / "model")
-    assert "a sentence of 7 words and the root, but there are model.encoder.longest = 6 learned" in outcome.err
+    table = 'kind = "transformer"\nposition = "learned"\nlongest = 6\nwidth = 8\nheads = 2\nlayers = 1'
+    before, _, after = RECIPE.replace("steps = 50", "steps = 1").partition("[model.encoder]\n")
+    (tmp_path / "my.toml").write_text(f"{before}[model.encoder]\n{table}\n\n[train]{after.partition('[train]')[2]}")
+    refused = regard("train", tmp_path / "my.toml", "--out", tmp_path / "refused").err
+    assert "a sentence of 7 words and the root, but there are model.encoder.longest = 6 learned" in refused
+    model = tmp_path / "model"
+    outcome = regard("train", tmp_path / "my.toml", "--out", model, "--set", "model.encoder.longest=8")
+    assert outcome.code == 0, outcome.err
+    says = "a sentence of 8 words, but this model has learned 8 positions (model.encoder.longest), one of them for"
+    outcome = regard("parse", model, stdin=b"a b\n" + b"a " * 8 + b"\na b\n")
+    assert outcome.out.count("# text") == 1
+    assert f"standard input, line 2: {says} the root; split it" in outcome.err
+    with pytest.raises(UsageError) as error:
+        package.load(model).parse(["a b", "a " * 8])
+    assert str(error.value).startswith(f"sentences[1]: {says}")
 
 
 def test_a_damaged_folder_is_named(model: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,10 +12,11 @@ import typer
 from regard.cli.arguments import DecodingChanges, Device, ModelFolder
 from regard.cli.lines import STANDARD_INPUT, Line, pieces_of_lines
 from regard.cli.loading import loading
-from regard.errors import DataError, UsageError, one_of
+from regard.errors import DataError, RegardError, UsageError, one_of
 
 if TYPE_CHECKING:
     from regard.data.conllu import Sentence
+    from regard.tasks.parser import Parser
 
 PROMPT = "Type sentences, a blank between words and punctuation; Ctrl-D ends."
 FORMATS = ("auto", "conllu", "lines")
@@ -64,51 +66,71 @@ def parse(
         parser = load_parser(model, device=device, changes=settings or [])
     for file in files or [Path(STANDARD_INPUT)]:
         for piece in _sentences(file, form):
-            trees = parser.parse([sentence.forms for sentence in piece])
-            for sentence, tree in zip(piece, trees, strict=True):
-                print(sentence.with_tree(tree.heads, tree.relations).text, end="")
-            sys.stdout.flush()
+            _print(parser, file, piece)
+
+
+def _print(parser: "Parser", file: Path, sentences: "list[Sentence]") -> None:
+    """Parses sentences and prints them, up to one that cannot be parsed, which is then named."""
+    whole, refusal = _up_to_refused(parser, file, sentences)
+    trees = parser.parse([sentence.forms for sentence in sentences[:whole]])
+    for sentence, tree in zip(sentences, trees, strict=False):
+        print(sentence.with_tree(tree.heads, tree.relations).text, end="")
+    sys.stdout.flush()
+    if refusal is not None:
+        raise refusal
+
+
+def _up_to_refused(parser: "Parser", file: Path, sentences: "list[Sentence]") -> tuple[int, RegardError | None]:
+    """The number of sentences before one that cannot be read, or is too long for the model; and what to say of it."""
+    where = "standard input, " if str(file) == STANDARD_INPUT else ""
+    for number, sentence in enumerate(sentences):
+        if problem := next(sentence.layout_problems(), None):
+            return number, DataError(f"{where}{problem}")
+        try:
+            parser.refuse_long(len(sentence), f"{where}{sentence.place()}: ")
+        except UsageError as refusal:
+            return number, refusal
+    return len(sentences), None
 
 
 def _sentences(file: Path, form: str) -> "Iterator[list[Sentence]]":
     """The sentences of a file, in pieces to be parsed together."""
-    from regard.data.conllu import Sentence
-
     pieces = pieces_of_lines([file], PROMPT)
     first = next(pieces, [])
+    name = "" if str(file) == STANDARD_INPUT else str(file)
     if form == "auto":
-        form = "conllu" if _is_conllu(file, first) else "lines"
-    if form == "conllu":
-        yield from _conllu(file, first, pieces)
-        return
-    while first:
-        yield [Sentence((f"# text = {line.text.strip()}", *Sentence.of(line.text.split()).lines)) for line in first]
-        first = next(pieces, [])
+        form = "conllu" if _is_conllu(name, first) else "lines"
+    return (_in_conllu if form == "conllu" else _in_lines)(name, chain([first], pieces))
 
 
-def _is_conllu(file: Path, lines: list[Line]) -> bool:
+def _is_conllu(name: str, lines: list[Line]) -> bool:
     """By the name of a file, or by the first line: ten columns, or a comment such as `# sent_id = 1`."""
-    if str(file) != STANDARD_INPUT and file.name.removesuffix(".gz").endswith(".conllu"):
+    if name.removesuffix(".gz").endswith(".conllu"):
         return True
     text = next((line.text for line in lines if not line.is_blank), "")
     return text.count("\t") == 9 or re.match(r"#\s*(newdoc|newpar|\w+\s*=)", text) is not None
 
 
-def _conllu(file: Path, first: list[Line], pieces: Iterator[list[Line]]) -> "Iterator[list[Sentence]]":
-    """Sentences as soon as their blank line has come. One that cannot be read is named after those before it."""
+def _in_lines(name: str, pieces: Iterator[list[Line]]) -> "Iterator[list[Sentence]]":
+    """A sentence for each line."""
+    from regard.data.conllu import Sentence
+
+    number = 1
+    for piece in pieces:
+        rows = ((line.text.strip(), Sentence.of(line.text.split()).lines) for line in piece)
+        yield [Sentence((f"# text = {text}", *words), name, number + place) for place, (text, words) in enumerate(rows)]
+        number += len(piece)
+
+
+def _in_conllu(name: str, pieces: Iterator[list[Line]]) -> "Iterator[list[Sentence]]":
+    """Sentences as soon as their blank line has come."""
     from regard.data.conllu import each_sentence
 
-    name, waiting, number = "" if str(file) == STANDARD_INPUT else str(file), list[str](), 1
-    while first or waiting:
-        waiting += [line.text for line in first]
-        # The last sentence may go on in the next piece, unless there is none.
-        ends = [place for place, line in enumerate(waiting, start=1) if not line.strip()]
-        cut = (ends[-1] if ends else 0) if first else len(waiting)
-        sound = []
-        for sentence in each_sentence(waiting[:cut], name, number):
-            if problem := next(sentence.layout_problems(), None):
-                yield sound
-                raise DataError(str(problem) if name else f"standard input, {problem}")
-            sound.append(sentence)
-        yield sound
-        waiting, number, first = waiting[cut:], number + cut, next(pieces, [])
+    waiting, number = list[str](), 1
+    for piece in pieces:
+        waiting += [line.text for line in piece]
+        # The last sentence may go on in the next piece.
+        whole = next((end for end in range(len(waiting), 0, -1) if not waiting[end - 1].strip()), 0)
+        yield list(each_sentence(waiting[:whole], name, number))
+        waiting, number = waiting[whole:], number + whole
+    yield list(each_sentence(waiting, name, number))

@@ -106,7 +106,8 @@ class Parser:
     def parse(self, sentences: Sequence[str] | Sequence[Sequence[str]]) -> list[Parse]:
         """The tree of each sentence: a list of words, or a text with blanks between its words, punctuation included."""
         words = [_words(place, given) for place, given in enumerate(_listed(sentences))]
-        self._refuse_long(words)
+        for place, sentence in enumerate(words):
+            self.refuse_long(len(sentence), f"sentences[{place}]: ")
         trees = find_trees(self.model, self.names, words, self.recipe)
         return [Parse(tuple(each), tree.heads, tree.relations) for each, tree in zip(words, trees, strict=True)]
 
@@ -133,7 +134,7 @@ class Parser:
             raise UsageError(
                 f"a sentence of {len(words):,} words is too long to look at; give one of at most {LONGEST}"
             )
-        self._refuse_long([words])
+        self.refuse_long(len(words))
         batch = NumberedSentences.of([words], self.names.words).pick(np.arange(1))
         sentences = batch.map(lambda tensor: tensor.to(device_of(self.model)))
         lengths = {"word": [len(words)], "source": [len(words) + 1], "target": [2 * len(words)]}
@@ -157,14 +158,14 @@ class Parser:
         shown = tuple(name for name in ("tree", "arcs", "moves") if name in arrays)
         return Inspection(arrays, labels, title=texts[0], shown=shown)
 
-    def _refuse_long(self, sentences: Sequence[Sequence[str]]) -> None:
+    def refuse_long(self, words: int, where: str = "") -> None:
+        """Refuses a sentence that is too long for the model; `where` says which one."""
         most = self.recipe.model.encoder.learned_positions
-        for number, words in enumerate(sentences, start=1):
-            if most is not None and len(words) + 1 > most:
-                raise UsageError(
-                    f"sentence {number} has {counted(len(words), 'word')}, but this model has learned {most} positions "
-                    "(model.encoder.longest), one of them for the root; give shorter sentences"
-                )
+        if most is not None and words + 1 > most:
+            raise UsageError(
+                f"{where}a sentence of {counted(words, 'word')}, but this model has learned {most} positions "
+                "(model.encoder.longest), one of them for the root; split it"
+            )
 
 
 def _listed(given: object) -> Sequence[object]:
