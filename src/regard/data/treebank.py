@@ -9,7 +9,7 @@ from pathlib import Path
 from regard.data.conllu import PLACES, Problem, Sentence, findings, read_conllu
 from regard.data.examples import Split
 from regard.data.projective import made_projective
-from regard.data.report import Finding, Report, outcome_of
+from regard.data.report import Finding, Outcome, Report, outcome_of
 from regard.data.text import SPLITS
 from regard.errors import DataError, counted
 from regard.recipe.parsing import ParsingData
@@ -68,7 +68,7 @@ class Part:
         if self.unreadable:
             yield Finding("unreadable", self.split, 0, self.unreadable, "refused")
         is_train = self.split == "train"
-        outcome = outcome_of(malformed) if is_train else "refused"
+        outcome: Outcome = outcome_of(malformed) if is_train else "refused"
         yield from findings(self.split, self.problems, outcome, "data.malformed" if is_train else "")
         if self.without_words:
             what, places = "sentences without words", self.without_words[:PLACES]

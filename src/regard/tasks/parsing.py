@@ -209,7 +209,9 @@ class ParsingTask(Task):
 def refuse_long(recipe: ParsingRecipe, treebank: Treebank) -> None:
     """A table of learned positions ends somewhere."""
     most = recipe.model.encoder.learned_positions
-    for part in treebank.parts.values() if most is not None else ():
+    if most is None:
+        return
+    for part in treebank.parts.values():
         longest = max(part.sentences, key=len)
         if len(longest) + 1 > most:
             raise DataError(
