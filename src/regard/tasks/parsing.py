@@ -211,11 +211,10 @@ def refuse_long(recipe: ParsingRecipe, treebank: Treebank) -> None:
     most = recipe.model.encoder.learned_positions
     if most is None:
         return
-    for part in treebank.parts.values():
-        longest = max(part.sentences, key=len)
-        if len(longest) + 1 > most:
+    for sentence in (each for part in treebank.parts.values() for each in part.sentences):
+        if len(sentence) + 1 > most:
             raise DataError(
-                f"{longest.place()}: a sentence of {len(longest):,} words and the root, but there are "
+                f"{sentence.place()}: a sentence of {len(sentence):,} words and the root, but there are "
                 f"model.encoder.longest = {most} learned positions; shorten it, or raise model.encoder.longest"
             )
 
