@@ -337,6 +337,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], Table]]] = {
     "guide-europarl": ("guide-europarl.json", guide),
     "ladder": ("ladder.json", ladder),
     "language": ("language.json", language),
+    "laptop": ("laptop.json", recipes),
     "multi30k": ("multi30k.json", recipes),
     "multi30k-ablation": ("multi30k-ablation.json", ablation),
     "multi30k-recurrent": ("multi30k-recurrent.json", ablation),

@@ -108,6 +108,7 @@ def test_they_train_on_files_of_those_names(name: str, tmp_path: Path, monkeypat
     assert (tmp_path / "model" / "chosen").read_text().startswith("average-")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not MULTI30K.is_dir(), reason="needs the text of Multi30k")
 @pytest.mark.parametrize("name", [pytest.param("multi30k-transformer", marks=pytest.mark.long), "multi30k-recurrent"])
 def test_they_train_on_some_lines_of_multi30k(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
