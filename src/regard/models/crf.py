@@ -41,7 +41,8 @@ class CRF(nn.Module):
     ) -> Float[Tensor, " B"]:
         """log p of the given tags; those of padding may be anything."""
         start, transitions, end = self._scores()
-        log_z: Tensor = _LogPartition.apply(emissions.float(), start, transitions, end, lengths)
+        given = emissions.float(), start, transitions, end, lengths
+        log_z: Tensor = _LogPartition.apply(*given)  # type: ignore[no-untyped-call]
         keep = torch.arange(tags.shape[1], device=tags.device) < lengths[:, None]
         tags = tags.masked_fill(~keep, 0)
         emitted = emissions.float().gather(2, tags.unsqueeze(2)).squeeze(2)
