@@ -84,6 +84,8 @@ def test_loss_is_a_sum_over_sentences_and_padding_changes_nothing(
             )
             parts += model.loss(alone)
     torch.testing.assert_close(model.loss(whole).double(), parts, rtol=1e-4, atol=1e-4)
+    assert sum(whole.rows(rank, 3).count for rank in range(3)) == whole.count
+    assert whole.rows(6, 7).count == 0
     shares = [model.loss(whole.rows(rank, 2)) for rank in range(2)]
     torch.testing.assert_close(sum(shares).double(), parts, rtol=1e-4, atol=1e-4)  # type: ignore[union-attr]
 
@@ -154,7 +156,9 @@ def test_what_is_recorded_are_the_probabilities_and_arcs_can_be_replaced() -> No
     model, sentences = built("graph"), batch([["a", "b", "c"]])
     with record(model, "arcs", "relations") as seen:
         watched = model.trees(sentences)
-    assert torch.equal(watched.heads, model.trees(sentences).heads)
+    alone = model.trees(sentences)
+    assert torch.equal(watched.heads, alone.heads)
+    assert torch.equal(watched.relations, alone.relations)
     torch.testing.assert_close(seen.last("arcs").sum(-1), torch.ones(1, 3))
     assert seen.last("relations").shape == (1, 3, RELATIONS)
     chain = torch.tensor([[[0.8, 0, 0.1, 0.1], [0.1, 0.8, 0, 0.1], [0.1, 0.1, 0.8, 0]]])

@@ -31,8 +31,8 @@ class TreeBatch:
         return self.sentences.keep
 
     def rows(self, rank: int, world: int) -> Self:
-        """The share of one of `world` processes."""
-        chosen = torch.arange(rank, len(self.heads), world, device=self.heads.device)
+        """The share of one of `world` processes: every world-th row. It may have no row at all."""
+        chosen = torch.arange(len(self.heads), device=self.heads.device)[rank::world]
         sentences = self.sentences.select(chosen)
         count = int(sentences.lengths.sum())
         return replace(

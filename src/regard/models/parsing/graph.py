@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from regard.data.sentences import Sentences
 from regard.data.trees import TreeBatch
-from regard.models.parsing.parser import DependencyParser, ParserParts, Trees
+from regard.models.parsing.parser import DependencyParser, ParserParts, Trees, watched
 from regard.models.parsing.trees import best_tree
 from regard.nn.biaffine import ArcScores
 from regard.recipe.parsing import GraphParserModel
@@ -28,10 +28,7 @@ class GraphParser(DependencyParser):
         words = scores.shape[1]
         is_head = F.pad(sentences.keep, (1, 0), value=True)
         is_own = torch.eye(words, words + 1, dtype=torch.bool, device=scores.device).roll(1, 1)
-        found = F.log_softmax(scores.masked_fill(~is_head.unsqueeze(1) | is_own, -torch.inf), -1)
-        if self.arcs.watched:
-            found = self.arcs(found.exp()).log()
-        return found
+        return watched(self.arcs, F.log_softmax(scores.masked_fill(~is_head.unsqueeze(1) | is_own, -torch.inf), -1))
 
     def loss(self, batch: TreeBatch) -> Float[Tensor, ""]:
         features = self.read(batch.sentences)

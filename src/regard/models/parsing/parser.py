@@ -27,6 +27,16 @@ from regard.tap import Tap, name_axes
 from regard.tokens.word_vocabulary import WordVocabulary
 
 
+def watched(tap: Tap, log_probs: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """Log-probabilities after a tap that shows probabilities: as they were, unless the caller intervenes."""
+    if tap.intervened:
+        changed: Tensor = tap(log_probs.exp()).log()
+        return changed
+    if tap.recorded:
+        tap.show(log_probs.exp())
+    return log_probs
+
+
 @dataclass(frozen=True)
 class ParserParts:
     """What a parser is built from besides its own table."""
@@ -74,9 +84,7 @@ class DependencyParser(nn.Module, ABC):
         places = heads.unsqueeze(2).expand(-1, -1, features.shape[2])
         scores = self.labels(features[:, 1:], features.gather(1, places))
         found = F.log_softmax(scores.float(), -1)
-        if self.relations.watched:
-            found = self.relations(found.exp()).log()
-        return found
+        return watched(self.relations, found)
 
     def relation_loss(self, features: Float[Tensor, "B P E"], batch: TreeBatch) -> Float[Tensor, ""]:
         """Summed over the words whose relation is known."""

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from regard.data.sentences import Sentences
 from regard.data.trees import TreeBatch
 from regard.models.parsing.arc_hybrid import MOVES, Configurations
-from regard.models.parsing.parser import DependencyParser, ParserParts, Trees
+from regard.models.parsing.parser import DependencyParser, ParserParts, Trees, watched
 from regard.nn.dropout import FeatureDropout
 from regard.recipe.parsing import TransitionParserModel
 from regard.tap import Tap
@@ -59,11 +59,9 @@ class TransitionParser(DependencyParser):
         hidden = self._hidden(features)
         now = Configurations.start(sentences.lengths, sentences.tokens.shape[1])
         for _ in range(2 * sentences.tokens.shape[1]):
-            log_probs = self._log_probs(hidden, now)
-            if self.moves.watched:
-                probabilities = self.moves(log_probs.exp().unsqueeze(1)).squeeze(1)
-                log_probs = probabilities.log().masked_fill(~now.allowed, -torch.inf)
-            now = now.make(log_probs.argmax(1))
+            log_probs = watched(self.moves, self._log_probs(hidden, now).unsqueeze(1)).squeeze(1)
+            # An intervention may prefer what cannot be done.
+            now = now.make(log_probs.masked_fill(~now.allowed, -torch.inf).argmax(1))
         return Trees(now.heads, self.relation_log_probs(features, now.heads))
 
     def _hidden(self, features: Float[Tensor, "B P E"]) -> Float[Tensor, "B P roles F"]:
