@@ -113,6 +113,5 @@ def _documentation(path: Path) -> Iterator[str]:
         warnings.simplefilter("ignore")
         tree = ast.parse(path.read_bytes())
     for node in ast.walk(tree):
-        has_one = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        if has_one and (text := ast.get_docstring(node)):
-            yield text
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from filter(None, [ast.get_docstring(node)])

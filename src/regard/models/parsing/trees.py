@@ -34,7 +34,7 @@ def best_tree(
     arcs = np.nan_to_num(scores.astype(np.float64), nan=-1e9, posinf=1e9, neginf=-1e9)
     rows = np.arange(len(arcs))
     arcs[rows, rows + 1] = -np.inf
-    heads = arcs.argmax(1)
+    heads: Int[np.ndarray, " W"] = arcs.argmax(1)
     if not _is_tree(heads.tolist()) or (single_root and (heads == 0).sum() != 1):
         heads = _arborescence(_one_root(arcs) if single_root else arcs)
     if projective and not is_projective(heads):
