@@ -19,6 +19,7 @@ from regard.train import Ended, run
 MULTI30K = Path(os.environ.get("MULTI30K", Path(__file__).parents[3] / "shared" / "data" / "multi30k"))
 """Where the text may lie, as its README has it: data/task1/raw, unpacked."""
 NEED_FILES = ["europarl-recurrent", "europarl-transformer", "multi30k-recurrent", "multi30k-transformer"]
+LAPTOP = ["multi30k-laptop"]
 TATOEBA = [f"tatoeba-{pair}-{model}" for pair in ("ende", "enfr") for model in ("recurrent", "transformer")]
 TATOEBA_TEXT = Path(os.environ.get("TATOEBA", Path(__file__).parents[3] / "shared" / "data" / "tatoeba"))
 PTB = ["attentive", "awd-lstm", "copying", "lstm", "ngram", "rnn", "transformer", "window"]
@@ -41,11 +42,11 @@ def tiny(name: str) -> list[str]:
 
 def test_the_list() -> None:
     assert list(built_in_recipes()) == sorted(
-        ["dates", "dates-tagging", *NEED_FILES, *TATOEBA, *LANGUAGE, *TAGGING, *PARSING]
+        ["dates", "dates-tagging", *NEED_FILES, *LAPTOP, *TATOEBA, *LANGUAGE, *TAGGING, *PARSING]
     )
 
 
-@pytest.mark.parametrize("name", NEED_FILES)
+@pytest.mark.parametrize("name", [*NEED_FILES, *LAPTOP])
 def test_a_recipe_that_needs_files_says_where_they_come_from(name: str) -> None:
     assert "github.com/" in built_in_recipes()[name]
     recipe = read_recipe(name)
@@ -69,7 +70,7 @@ def measured() -> set[str]:
     return {figure["recipe"] for figure in language["figures"]} | {row["recipe"] for row in plain} | beside_a_peer
 
 
-@pytest.mark.parametrize("name", [*NEED_FILES, *TATOEBA, *LANGUAGE, *TAGGING, *PARSING])
+@pytest.mark.parametrize("name", [*NEED_FILES, *LAPTOP, *TATOEBA, *LANGUAGE, *TAGGING, *PARSING])
 def test_it_says_whether_it_was_measured(name: str) -> None:
     head = (BUILT_IN / f"{name}.toml").read_text(encoding="utf-8").split("\nseed")[0]
     said = "\n# Measured as it stood at the commit that benchmarks/results/"
