@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         write_recipe,
     )
     from regard.tap import intervene, record, taps
-    from regard.tasks import Scored, ScoredText, Tagged, Tagger, Translation, Translator, Writer, load
+    from regard.tasks import Parse, Parser, Scored, ScoredText, Tagged, Tagger, Translation, Translator, Writer, load
     from regard.train import run
     from regard.train.vectors import learn_vectors
     from regard.vectors import Neighbor, Vectors
@@ -56,6 +56,8 @@ _HOMES = {
     "ModelError": "regard.errors",
     "ModelWarning": "regard.errors",
     "Neighbor": "regard.vectors",
+    "Parse": "regard.tasks",
+    "Parser": "regard.tasks",
     "PictureWarning": "regard.errors",
     "Recipe": "regard.recipe",
     "RecipeError": "regard.errors",
@@ -93,6 +95,8 @@ __all__ = [
     "ModelError",
     "ModelWarning",
     "Neighbor",
+    "Parse",
+    "Parser",
     "PictureWarning",
     "Recipe",
     "RecipeError",

@@ -19,12 +19,14 @@ from regard.train import Ended, run
 MULTI30K = Path(os.environ.get("MULTI30K", Path(__file__).parents[3] / "shared" / "data" / "multi30k"))
 """Where the text may lie, as its README has it: data/task1/raw, unpacked."""
 NEED_FILES = ["europarl-recurrent", "europarl-transformer", "multi30k-recurrent", "multi30k-transformer"]
+LAPTOP = ["multi30k-laptop"]
 TATOEBA = [f"tatoeba-{pair}-{model}" for pair in ("ende", "enfr") for model in ("recurrent", "transformer")]
 TATOEBA_TEXT = Path(os.environ.get("TATOEBA", Path(__file__).parents[3] / "shared" / "data" / "tatoeba"))
 PTB = ["attentive", "awd-lstm", "copying", "lstm", "ngram", "rnn", "transformer", "window"]
 WIKITEXT2 = ["awd-lstm", "copying", "lstm"]
 LANGUAGE = [*(f"ptb-{rung}" for rung in PTB), *(f"wikitext2-{rung}" for rung in WIKITEXT2)]
 TAGGING = ["conll2003-tagger"]
+PARSING = ["ewt-graph-parser", "ewt-transition-parser"]
 EVERY_DAY = [pytest.param(name, marks=pytest.mark.long if "recurrent" in name else ()) for name in NEED_FILES]
 TINY = {
     "transformer": ["model.width=16", "model.heads=2", "model.feedforward=16"],
@@ -39,10 +41,12 @@ def tiny(name: str) -> list[str]:
 
 
 def test_the_list() -> None:
-    assert list(built_in_recipes()) == sorted(["dates", "dates-tagging", *NEED_FILES, *TATOEBA, *LANGUAGE, *TAGGING])
+    assert list(built_in_recipes()) == sorted(
+        ["dates", "dates-tagging", *NEED_FILES, *LAPTOP, *TATOEBA, *LANGUAGE, *TAGGING, *PARSING]
+    )
 
 
-@pytest.mark.parametrize("name", NEED_FILES)
+@pytest.mark.parametrize("name", [*NEED_FILES, *LAPTOP])
 def test_a_recipe_that_needs_files_says_where_they_come_from(name: str) -> None:
     assert "github.com/" in built_in_recipes()[name]
     recipe = read_recipe(name)
@@ -66,7 +70,7 @@ def measured() -> set[str]:
     return {figure["recipe"] for figure in language["figures"]} | {row["recipe"] for row in plain} | beside_a_peer
 
 
-@pytest.mark.parametrize("name", [*NEED_FILES, *TATOEBA, *LANGUAGE, *TAGGING])
+@pytest.mark.parametrize("name", [*NEED_FILES, *LAPTOP, *TATOEBA, *LANGUAGE, *TAGGING, *PARSING])
 def test_it_says_whether_it_was_measured(name: str) -> None:
     head = (BUILT_IN / f"{name}.toml").read_text(encoding="utf-8").split("\nseed")[0]
     said = "\n# Measured as it stood at the commit that benchmarks/results/"

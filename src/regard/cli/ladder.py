@@ -80,7 +80,7 @@ def _text(data: str, dev: list[str], test: list[str]) -> "Mapping[str, Any]":
     named = data in DOCUMENTS or data.endswith(".toml") or data in built_in_recipes()
     if named and (dev or test):
         raise UsageError(f"{data}: has development and test text of its own; leave --dev and --test out")
-    # Words that are left out of the vocabulary teach the model what an unknown word is like. A small vocabulary is fast.
+    # Words that are left out of the vocabulary teach the model what an unknown word is like. Small ones are fast.
     if data in DOCUMENTS:
         return {"data.corpus": data, "data.documents": "headings", "tokens.least": 5 if data == "library" else 2}
     if named:

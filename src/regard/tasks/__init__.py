@@ -10,6 +10,8 @@ from regard.registry import found_on_use
 if TYPE_CHECKING:
     from regard.tasks.language import LanguageTask
     from regard.tasks.loading import load, load_translator, load_writer, task_of
+    from regard.tasks.parser import Parse, Parser
+    from regard.tasks.parsing import ParsingTask
     from regard.tasks.tagger import Tagged, Tagger
     from regard.tasks.tagging import TaggingTask
     from regard.tasks.task import Task
@@ -23,6 +25,8 @@ __getattr__ = found_on_use(
     {
         "language": ("LanguageTask",),
         "loading": ("load", "load_translator", "load_writer", "task_of"),
+        "parser": ("Parse", "Parser"),
+        "parsing": ("ParsingTask",),
         "tagger": ("Tagged", "Tagger"),
         "tagging": ("TaggingTask",),
         "task": ("Task",),
@@ -35,6 +39,9 @@ __getattr__ = found_on_use(
 
 __all__ = [
     "LanguageTask",
+    "Parse",
+    "Parser",
+    "ParsingTask",
     "Scored",
     "ScoredText",
     "Tagged",
