@@ -164,7 +164,7 @@ def _signed(row: Record) -> str:
 
 
 def ladder(record: Record) -> Table:
-    """What `regard ladder` found."""
+    """What `regard ladder` found, and what more seeds say of some rungs."""
     titles = ["rung", "parameters", "seconds", "tokens/s", "perplexity", "added", "against"]
     rows = [
         [
@@ -172,7 +172,7 @@ def ladder(record: Record) -> Table:
             f"{row['parameters']:,}",
             f"{row['seconds']:.0f}" if row["seconds"] else "–",  # the cache is not trained
             f"{row['tokens_per_second']:,.0f}" if row["seconds"] else "–",
-            f"{row['perplexity']:.2f}",
+            spread(row.get("perplexities", [row["perplexity"]]), 2),
             "" if row["added"] is None else f"{row['added']:+.1f} %",
             row["against"],
         ]
@@ -180,8 +180,12 @@ def ladder(record: Record) -> Table:
     ]
     last = record["rungs"][-1]
     caption = (
-        f"Test perplexity; `added` is its change from that of the rung in the last column. On {machine(record)}.[^]"
+        "Test perplexity, of some rungs with its deviation over seeds; `added` is its change from that of the rung in "
+        f"the last column, with the first seed. On {machine(record)}.[^]"
     )
+    for claim in record.get("claims", []):
+        between = f"[{claim['low']:+.2f}, {claim['high']:+.2f}]".replace("-", "−")
+        caption += f" {claim['rung']} against {claim['against']}: {claim['change']:+.2f} {between}.".replace("-", "−")
     note = f"{last['rung']}: {last['signature']}. {conditions(record)}"
     return Table(markdown(titles, rows), caption, {"": note})
 
@@ -337,6 +341,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], Table]]] = {
     "guide-europarl": ("guide-europarl.json", guide),
     "ladder": ("ladder.json", ladder),
     "language": ("language.json", language),
+    "laptop": ("laptop.json", recipes),
     "multi30k": ("multi30k.json", recipes),
     "multi30k-ablation": ("multi30k-ablation.json", ablation),
     "multi30k-recurrent": ("multi30k-recurrent.json", ablation),

@@ -10,6 +10,9 @@ from command_line import Trained, regard, untouched
 
 from regard.recipe import Recipe, parse_recipe, write_recipe
 
+FEW = {"train": 30, "dev": 8, "test": 8}
+ENOUGH = {"train": 150, "dev": 30, "test": 30}
+"""Sentences to learn from."""
 PEOPLE, PLACES = ["Anna", "Emil", "Ida"], ["Rome", "Oslo", "Lima"]
 
 
@@ -27,10 +30,10 @@ def sentence(draw: random.Random) -> list[tuple[str, str]]:
 def write_columns(folder: Path, sizes: dict[str, int] | None = None) -> dict[str, list[str]]:
     """A file for each part; the settings that name them."""
     draw = random.Random(0)
-    for part, size in (sizes or {"train": 150, "dev": 30, "test": 30}).items():
+    for part, size in (sizes or FEW).items():
         blocks = ("\n".join(f"{word} x {tag}" for word, tag in sentence(draw)) for _ in range(size))
         (folder / f"{part}.conll").write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
-    return {part: [str(folder / f"{part}.conll")] for part in sizes or ("train", "dev", "test")}
+    return {part: [str(folder / f"{part}.conll")] for part in sizes or FEW}
 
 
 def tagging_recipe(folder: Path, **tables: Any) -> Recipe:
@@ -57,7 +60,9 @@ def trained_tagger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trained
     """A tagger that the real command trained."""
     place = tmp_path_factory.mktemp("tagger")
     recipe = place / "my.toml"
-    wished = tagging_recipe(place, model={"scheme": "iobes", "forbid": True}, train={"steps": 40})
+    quick = {"steps": 40, "validation": {"every": 40}}
+    model = {"scheme": "iobes", "forbid": True}
+    wished = tagging_recipe(place, data=write_columns(place, ENOUGH), model=model, train=quick)
     recipe.write_text(write_recipe(wished), encoding="utf-8")
     outcome = regard("train", recipe, "--out", place / "model")
     assert outcome.code == 0, outcome.err

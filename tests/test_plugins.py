@@ -169,6 +169,7 @@ def test_a_killed_run_of_another_package_s_task_ends_in_the_same_bits(place: Pla
     assert all((weights[name] == others[name]).all() for name in others)
 
 
+@pytest.mark.long
 def test_a_score_and_an_encoder_of_another_package_in_a_translator(place: Place, tmp_path: Path) -> None:
     changes = [part for change in TRANSLATOR for part in ("--set", change)]
     (tmp_path / "translator.toml").write_text("")
@@ -230,6 +231,7 @@ def faulty(folder: Path, body: str) -> Place:
     return Place(folder, packages)
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

@@ -30,6 +30,7 @@ BUILT_IN = (
     "regard.tasks.kinds.vectors",
     "regard.tasks.kinds.tagging",
     "regard.tasks.kinds.classifying",
+    "regard.tasks.kinds.parsing",
 )
 """Built-in modules that register tasks through a function `register`, as plugins do."""
 

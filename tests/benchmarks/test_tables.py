@@ -140,6 +140,11 @@ def test_tables_of_language_models(tables: ModuleType, tmp_path: Path) -> None:
     made = block(tables, tmp_path, "ladder", {"rungs": [rung], "note": "In a minute.", **conditions})
     assert "| lstm | 10 | 30 | 1,000 | 50.00 | -5.2 % | rnn |" in made
     assert any(line.startswith("[^ladder]: lstm: x:1. P (2 processors)") and "In a minute." in line for line in made)
+    claim = {"rung": "lstm", "against": "ngram", "change": -2.5, "low": -3.0, "high": -2.0}
+    seeds = {"rungs": [rung | {"perplexities": [50.0, 52.0]}], "claims": [claim], "note": "", **conditions}
+    made = block(tables, tmp_path, "ladder", seeds)
+    assert "| lstm | 10 | 30 | 1,000 | 51.00 ± 1.41 | -5.2 % | rnn |" in made
+    assert any(line.endswith("lstm against ngram: −2.50 [−3.00, −2.00].") for line in made)
     speed = {"processor": "p", "threads": 2, "tokens": 9, "date": "2026-01-01", "commit": "0123456789abc"}
     speed |= {"command": "c", "figures": [{"rung": "rnn", "first": 12.0, "last": 11.0}], "uncommitted_changes": False}
     made = block(tables, tmp_path, "generating", speed)

@@ -60,10 +60,10 @@ def test_of_conllu_the_tag_stands_in_its_own_column(tmp_path: Path) -> None:
     assert "tags are of single words; there are 1 different tag" in told.err
     blank = rows.replace("VERB", "_")
     assert regard("tag", tmp_path / "model", "--columns", stdin=blank.encode()).out == rows
-    told = regard("tag", tmp_path / "model", "--columns", stdin=b"1\n")
-    assert (told.code, told.out) == (2, "")
+    told = regard("tag", tmp_path / "model", "--columns", stdin=f"{blank}\n1\n\n{blank}".encode())
+    assert (told.code, told.out) == (2, rows)
     assert told.err == (
-        "regard: standard input, line 1: there is no word in column 'FORM' (data.word_column) of 1 column; give the "
+        "regard: standard input, line 5: there is no word in column 'FORM' (data.word_column) of 1 column; give the "
         "columns that the training text has\n"
     )
     told = regard("evaluate", tmp_path / "model")
@@ -110,7 +110,7 @@ def test_files_are_checked_by_their_names_without_a_recipe(tmp_path: Path) -> No
     write_columns(tmp_path)
     told = regard("check", tmp_path / "train.conll", "--dev", tmp_path / "dev.conll")
     assert told.code == 0
-    assert "dev: 30 sentences in " in told.out
+    assert "dev: 8 sentences in " in told.out
     with (tmp_path / "dev.conll").open("a", encoding="utf-8") as file:
         file.write("\nAnna I-PER\n")
     told = regard("check", tmp_path / "train.conll", "--dev", tmp_path / "dev.conll")

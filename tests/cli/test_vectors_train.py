@@ -28,6 +28,7 @@ def text(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_every_way_to_learn_learns(text: Path, tmp_path: Path, kind: str) -> None:
     changes = OPTIONS if kind in ("skipgram", "cbow") else ["--set", "vectors.dimension=6"]

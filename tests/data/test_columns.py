@@ -158,9 +158,11 @@ def test_columns_are_split_at_what_separates_them(columns: list[str], separator:
 
 
 def test_every_built_in_date_has_its_three_parts() -> None:
-    found = load_tagged(TaggingData(corpus="dates", examples=100), 1)
+    few = ["de", "he", "ko", "zh"]
+    found = load_tagged(TaggingData(corpus="dates", examples=100, languages=few), 1)
     assert [len(part.sentences) for part in found.parts.values()] == [100, 10, 10]
     for sentence in found.sentences("train"):
         assert sorted(kind for _, _, kind in spans(sentence.tags)) == sorted(PARTS)
         assert all(word and not word.isspace() for word in sentence.words)
-    assert load_tagged(TaggingData(corpus="dates", examples=50), 1).sentences("train") == found.sentences("train")[:50]
+    fewer = load_tagged(TaggingData(corpus="dates", examples=50, languages=few), 1)
+    assert fewer.sentences("train") == found.sentences("train")[:50]

@@ -74,6 +74,7 @@ def test_a_larger_corpus_begins_with_the_smaller_one():
     assert list(examples(split="dev", size=30)) != list(examples(split="train", size=30))
 
 
+@pytest.mark.long
 def test_the_same_examples_come_out_of_another_process():
     script = (
         "from regard.data.dates import DateExamples, grammar_of\n"

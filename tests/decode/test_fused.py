@@ -79,6 +79,7 @@ def test_what_is_longer_than_a_piece_of_it_moves_too(monkeypatch: pytest.MonkeyP
     equal(*both(monkeypatch, SmallGenerator(31), how))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_best", fewer([3], [1, 3]))
 def test_a_search_ends_when_as_many_have_finished_as_the_beam_has_places(
     monkeypatch: pytest.MonkeyPatch, n_best: int

@@ -232,6 +232,7 @@ def test_a_processor_that_cannot_is_told_of_once(missing: str, monkeypatch: pyte
             each.cache_clear()
 
 
+@pytest.mark.long
 @needs_exact
 def test_two_workers_write_what_one_does() -> None:
     model = model_of("transformer-scaled_dot-sinusoidal")

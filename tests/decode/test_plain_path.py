@@ -102,14 +102,14 @@ def check_against_plain(model: Generator, how: Decoding, stepping: Stepping | No
         assert [one.score for one in found] == pytest.approx([score(tokens, finished) for tokens in expected], abs=1e-4)
 
 
-@pytest.mark.spread(4)
+@pytest.mark.spread(3)
 @each_kind
 @pytest.mark.parametrize("beam", [1, 2, pytest.param(5, marks=pytest.mark.long)])
 def test_beams_find_what_a_plain_beam_finds_that_shares_and_keeps_nothing(name: str, beam: int) -> None:
     check_against_plain(model_of(name), Decoding(beam=beam, n_best=beam, longest_factor=0.0, longest_extra=6))
 
 
-@pytest.mark.spread(5)
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("name", [KINDS[0], "recurrent-dot-feed", *COPYING, "ensemble", "copying-ensemble"])
 @pytest.mark.parametrize("longest", [0, 1, 4])
 @pytest.mark.parametrize("coverage_penalty", [0.0, 0.3])
@@ -121,7 +121,7 @@ def test_so_they_do_with_limits_attention_copies_and_ensembles(
     check_against_plain(model_of(name), how)
 
 
-@pytest.mark.spread(2)
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("name", [KINDS[0], "recurrent-dot-feed", "copying-transformer", "ensemble"])
 @pytest.mark.parametrize("longest", [0, 4])
 def test_so_they_do_in_shapes_that_are_filled_up(name: str, longest: int) -> None:
@@ -129,6 +129,7 @@ def test_so_they_do_in_shapes_that_are_filled_up(name: str, longest: int) -> Non
     check_against_plain(model_of(name), how, CapturedStepping(CPU, None, every=2))
 
 
+@pytest.mark.spread(3)
 @each_kind
 def test_looking_shows_a_row_for_each_hypothesis_and_changes_nothing(name: str) -> None:
     model, how = model_of(name), Decoding(beam=3, n_best=3, longest_factor=1.0, longest_extra=2)
@@ -142,6 +143,7 @@ def test_looking_shows_a_row_for_each_hypothesis_and_changes_nothing(name: str) 
         assert [len(weights) for weights in seen[tap][:2]] == [len(SOURCES), 3 * len(SOURCES)]
 
 
+@pytest.mark.spread(3)
 @each_kind
 def test_prefixes_read_at_once_are_those_read_token_by_token(name: str) -> None:
     model = model_of(name)

@@ -19,6 +19,7 @@ from regard.train import Ended, run
 MULTI30K = Path(os.environ.get("MULTI30K", Path(__file__).parents[3] / "shared" / "data" / "multi30k"))
 """Where the text may lie, as its README has it: data/task1/raw, unpacked."""
 NEED_FILES = ["europarl-recurrent", "europarl-transformer", "multi30k-recurrent", "multi30k-transformer"]
+LAPTOP = ["multi30k-laptop"]
 TATOEBA = [f"tatoeba-{pair}-{model}" for pair in ("ende", "enfr") for model in ("recurrent", "transformer")]
 TATOEBA_TEXT = Path(os.environ.get("TATOEBA", Path(__file__).parents[3] / "shared" / "data" / "tatoeba"))
 PTB = ["attentive", "awd-lstm", "copying", "lstm", "ngram", "rnn", "transformer", "window"]
@@ -26,6 +27,7 @@ WIKITEXT2 = ["awd-lstm", "copying", "lstm"]
 LANGUAGE = [*(f"ptb-{rung}" for rung in PTB), *(f"wikitext2-{rung}" for rung in WIKITEXT2)]
 TAGGING = ["conll2003-tagger"]
 CLASSIFYING = ["sst2-classifier"]
+PARSING = ["ewt-graph-parser", "ewt-transition-parser"]
 EVERY_DAY = [pytest.param(name, marks=pytest.mark.long if "recurrent" in name else ()) for name in NEED_FILES]
 TINY = {
     "transformer": ["model.width=16", "model.heads=2", "model.feedforward=16"],
@@ -41,10 +43,11 @@ def tiny(name: str) -> list[str]:
 
 def test_the_list() -> None:
     dates = ["dates", "dates-tagging", "dates-language"]
-    assert list(built_in_recipes()) == sorted([*dates, *NEED_FILES, *TATOEBA, *LANGUAGE, *TAGGING, *CLASSIFYING])
+    words = [*TAGGING, *CLASSIFYING, *PARSING]
+    assert list(built_in_recipes()) == sorted([*dates, *NEED_FILES, *LAPTOP, *TATOEBA, *LANGUAGE, *words])
 
 
-@pytest.mark.parametrize("name", NEED_FILES)
+@pytest.mark.parametrize("name", [*NEED_FILES, *LAPTOP])
 def test_a_recipe_that_needs_files_says_where_they_come_from(name: str) -> None:
     assert "github.com/" in built_in_recipes()[name]
     recipe = read_recipe(name)
@@ -68,7 +71,7 @@ def measured() -> set[str]:
     return {figure["recipe"] for figure in language["figures"]} | {row["recipe"] for row in plain} | beside_a_peer
 
 
-@pytest.mark.parametrize("name", [*NEED_FILES, *TATOEBA, *LANGUAGE, *TAGGING, *CLASSIFYING])
+@pytest.mark.parametrize("name", [*NEED_FILES, *LAPTOP, *TATOEBA, *LANGUAGE, *TAGGING, *CLASSIFYING, *PARSING])
 def test_it_says_whether_it_was_measured(name: str) -> None:
     head = (BUILT_IN / f"{name}.toml").read_text(encoding="utf-8").split("\nseed")[0]
     said = "\n# Measured as it stood at the commit that benchmarks/results/"
@@ -110,6 +113,7 @@ def test_they_train_on_files_of_those_names(name: str, tmp_path: Path, monkeypat
     assert (tmp_path / "model" / "chosen").read_text().startswith("average-")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not MULTI30K.is_dir(), reason="needs the text of Multi30k")
 @pytest.mark.parametrize("name", [pytest.param("multi30k-transformer", marks=pytest.mark.long), "multi30k-recurrent"])
 def test_they_train_on_some_lines_of_multi30k(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

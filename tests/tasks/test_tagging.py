@@ -136,6 +136,10 @@ def test_every_encoder_and_output_trains(kind: str, output: str, tmp_path: Path)
     loss, _ = task.objective(model, batch, None)
     gradients = torch.autograd.grad(loss, [*model.parameters()], allow_unused=True)
     assert all(each is None or each.isfinite().all() for each in gradients)
+    # Looking inside works whatever the encoder is.
+    seen = Tagger(task.recipe, model, task.vocabulary, task.tags).inspect("Anna sees Rome .")
+    assert seen["marginals"].values.shape == (4, len(task.tags.tags))
+    assert any("head" in array.axes for array in seen.values()) == (kind == "transformer")
     # Shares of several processes sum to the whole, whatever fills a shape.
     shares = [batch.rows(rank, 3) for rank in range(3)]
     assert sum(share.count for share in shares) == batch.count == int(batch.sentences.lengths.sum())
@@ -242,9 +246,7 @@ def test_words_and_layers_of_a_language_model_start_a_tagger(tmp_path: Path) -> 
         torch.testing.assert_close(ours[f"encoder.{key}"], theirs[key])
     assert regard.load(tmp_path / "tagger").vocabulary.find("hears") != UNKNOWN
     start["model"] = str(tmp_path / "characters")
-    with pytest.raises(
-        ModelError, match="of kind 'characters', and words are needed here; leave the part out"
-    ):
+    with pytest.raises(ModelError, match="of kind 'characters', and words are needed here; leave the part out"):
         silent(tagging_recipe(tmp_path, train=train | {"start": start}, **tables), tmp_path / "other")
 
 

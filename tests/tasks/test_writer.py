@@ -53,6 +53,7 @@ def token_by_token(model: LanguageModel, tokens: list[int], first: int) -> list[
     return found
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("kind", CARRYING)
 def test_a_score_is_that_of_one_token_after_another(writers: dict[str, Writer], kind: str) -> None:
     writer = writers[kind]

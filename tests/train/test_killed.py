@@ -38,6 +38,7 @@ def train_to_the_end(folder: Path) -> None:
     assert process.exitcode == 0
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("beside", [False, True], ids=["between steps", "beside them"])
 @pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.long)])
 def test_killed_at_random_moments_it_ends_in_the_same_bits(

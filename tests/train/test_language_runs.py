@@ -36,6 +36,7 @@ def test_stopped_and_resumed_equals_never_stopped(tmp_path: Path, kind: str, con
     assert all(torch.equal(whole[name], pieces[name]) for name in whole)
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("kind", TRAINED)
 def test_what_is_carried_is_saved(tmp_path: Path, kind: str) -> None:
     recipe = language_recipe(tmp_path, kind, train={"steps": 3})
@@ -76,6 +77,7 @@ def test_a_step_that_was_killed_after_is_done_again(tmp_path: Path) -> None:
     assert all(torch.equal(whole[name], pieces[name]) for name in whole)
 
 
+@pytest.mark.spread(1)
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("context", ["stream", "lines"])
 def test_two_processes_train_the_model_that_one_trains(tmp_path: Path, context: str) -> None:

@@ -88,6 +88,7 @@ def test_nothing_happens_before_the_first_event_is_asked_for(tmp_path: Path) -> 
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.spread(1)
 @pytest.mark.usefixtures("written")
 def test_a_run_interrupted_after_every_step_ends_in_the_same_bits(
     tmp_path: Path, uninterrupted: dict[str, Tensor]
@@ -140,6 +141,7 @@ def recorded(folder: ModelFolder) -> list[tuple[str, int]]:
     return [(each["event"], each["step"]) for each in records if each["event"] in ("saved", "noted", "validated")]
 
 
+@pytest.mark.spread(1)
 @pytest.mark.usefixtures("written")
 def test_a_run_killed_between_any_two_operations_on_the_disk_records_the_same_events(tmp_path: Path) -> None:
     def recording(folder: ModelFolder) -> None:

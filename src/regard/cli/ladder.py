@@ -34,7 +34,7 @@ def ladder(
     dev: Dev = None,
     test: Test = None,
     rungs: Annotated[str, typer.Option(help=f"Rungs, with commas between them: {NAMES}. (default: all)")] = "",
-    minutes: Annotated[float, typer.Option(help="Minutes of training for each rung, at most.")] = 0.5,
+    minutes: Annotated[float, typer.Option(help="Minutes of training for each rung, at most.")] = 2.0,
     resume: Resume = False,
     settings: Changes = None,
 ) -> None:
@@ -80,9 +80,9 @@ def _text(data: str, dev: list[str], test: list[str]) -> "Mapping[str, Any]":
     named = data in DOCUMENTS or data.endswith(".toml") or data in built_in_recipes()
     if named and (dev or test):
         raise UsageError(f"{data}: has development and test text of its own; leave --dev and --test out")
-    # Words that occur once teach the model what an unknown word is like.
+    # Words that are left out of the vocabulary teach the model what an unknown word is like. Small ones are fast.
     if data in DOCUMENTS:
-        return {"data.corpus": data, "data.documents": "headings", "tokens.least": 2}
+        return {"data.corpus": data, "data.documents": "headings", "tokens.least": 5 if data == "library" else 2}
     if named:
         recipe = read_recipe(data, kind=LanguageRecipe)
         text = recipe.data.model_dump(exclude={"segment", "context", "vary", "rotate"})

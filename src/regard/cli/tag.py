@@ -11,6 +11,7 @@ from regard.cli.arguments import Device, ModelFolder
 from regard.cli.lines import Line, pieces_of_lines
 from regard.cli.loading import loading
 from regard.cli.sentences import print_lines, up_to_too_long
+from regard.errors import DataError, RegardError
 
 if TYPE_CHECKING:
     from regard.tasks.tagger import Tagger
@@ -82,10 +83,17 @@ def _in_lines(tagger: "Tagger", lines: list[Line], probabilities: bool) -> Itera
 
 def _in_columns(tagger: "Tagger", lines: list[Line], probabilities: bool) -> Iterator[str]:
     """Lines of columns with the tags of their words."""
-    from regard.data.columns import word_lines
+    from regard.data.columns import WordLine, word_lines
 
-    data = tagger.recipe.data
-    read = word_lines(data, [(line.text, line.place) for line in lines])
+    data, read = tagger.recipe.data, list[WordLine]()
+    problem: RegardError | None = None
+    try:
+        for line in word_lines(data, [(line.text, line.place) for line in lines]):
+            read.append(line)
+    except DataError as error:
+        # The sentences before that line are tagged.
+        blank = (place for place in reversed(range(len(read))) if read[place].is_blank)
+        problem, lines = error, lines[: next(blank, 0)]
     # A blank line is the first of a part, so that every line belongs to one.
     ends = [place for place, line in enumerate(lines) if line.is_blank] + [len(lines)]
     bounds = list(pairwise([0, *ends]))
@@ -99,5 +107,5 @@ def _in_columns(tagger: "Tagger", lines: list[Line], probabilities: bool) -> Ite
         shares = (f"\t{share:.4f}" for share in found.probabilities)
         for line in part:
             yield line.tagged(next(tags), data) + next(shares, "") if line.word else line.text
-    if refusal is not None:
-        raise refusal
+    if problem := refusal or problem:
+        raise problem

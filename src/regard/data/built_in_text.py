@@ -114,5 +114,4 @@ def _documentation(path: Path) -> Iterator[str]:
         tree = ast.parse(path.read_bytes())
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            if text := ast.get_docstring(node):
-                yield text
+            yield from filter(None, [ast.get_docstring(node)])

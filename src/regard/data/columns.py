@@ -102,13 +102,13 @@ class WordLine:
         return TAB.join(row)
 
 
-def word_lines(data: TaggingData, lines: Sequence[tuple[str, str]]) -> list[WordLine]:
+def word_lines(data: TaggingData, lines: Sequence[tuple[str, str]]) -> Iterator[WordLine]:
     """Lines, each with where it stands, as words to be tagged."""
-    comments, found = data.comment_mark, list[WordLine]()
+    comments = data.comment_mark
     for text, place in lines:
         row = split_columns(text)
         if not text.strip() or (comments and text.startswith(comments)) or not is_word(row, data):
-            found.append(WordLine(text, row, ""))
+            yield WordLine(text, row, "")
             continue
         word = column_of(row, data.word_column)
         if not word:
@@ -116,8 +116,7 @@ def word_lines(data: TaggingData, lines: Sequence[tuple[str, str]]) -> list[Word
                 f"{place}: there is no word in column {data.word_column!r} (data.word_column) of "
                 f"{counted(len(row), 'column')}; give the columns that the training text has"
             )
-        found.append(WordLine(text, row, word))
-    return found
+        yield WordLine(text, row, word)
 
 
 class ColumnFiles:
@@ -157,7 +156,8 @@ class ColumnFiles:
     def part(self, scheme: Scheme, known: set[str] | None) -> TaggedPart:
         """The sentences, with tags that follow the scheme; `known` are the tags of the training text, if it was
         read."""
-        data, problems, kept = self.data, self.problems, []
+        data, problems = self.data, self.problems
+        kept: list[TaggedSentence] = []
         for sentence in self.sentences:
             for place in breaks(scheme, sentence.tags):
                 problems.note("scheme", f"{sentence.places(place)} ({sentence.tags[place]})")

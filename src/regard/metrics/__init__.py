@@ -9,6 +9,7 @@ from regard.registry import found_on_use
 
 if TYPE_CHECKING:
     from regard.metrics.alignment import LinkCounts, Links, alignment_error_rate, count_links
+    from regard.metrics.attachment import AttachmentCounts, count_attachments
     from regard.metrics.comparison import Comparison, compare
     from regard.metrics.lengths import LengthQuality, quality_by_length
     from regard.metrics.score import MetricScore
@@ -18,6 +19,7 @@ __getattr__ = found_on_use(
     __name__,
     {
         "alignment": ("LinkCounts", "Links", "alignment_error_rate", "count_links"),
+        "attachment": ("AttachmentCounts", "count_attachments"),
         "comparison": ("Comparison", "compare"),
         "lengths": ("LengthQuality", "quality_by_length"),
         "score": ("MetricScore",),
@@ -26,6 +28,7 @@ __getattr__ = found_on_use(
 )
 
 __all__ = [
+    "AttachmentCounts",
     "Comparison",
     "LengthQuality",
     "LinkCounts",
@@ -36,6 +39,7 @@ __all__ = [
     "bleu",
     "chrf",
     "compare",
+    "count_attachments",
     "count_links",
     "quality_by_length",
     "ter",

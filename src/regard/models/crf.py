@@ -41,7 +41,8 @@ class CRF(nn.Module):
     ) -> Float[Tensor, " B"]:
         """log p of the given tags; those of padding may be anything."""
         start, transitions, end = self._scores()
-        log_z: Tensor = _LogPartition.apply(emissions.float(), start, transitions, end, lengths)
+        given = emissions.float(), start, transitions, end, lengths
+        log_z: Tensor = _LogPartition.apply(*given)  # type: ignore[no-untyped-call]
         keep = torch.arange(tags.shape[1], device=tags.device) < lengths[:, None]
         tags = tags.masked_fill(~keep, 0)
         emitted = emissions.float().gather(2, tags.unsqueeze(2)).squeeze(2)
@@ -164,7 +165,7 @@ def _expected_pairs(
     second = back[:, 1:].masked_fill(~inside, 0.0).reshape(-1, tags)
     weights = gradient[:, None].expand_as(keep)[:, 1:].reshape(-1)
     total, rows = torch.zeros_like(transitions), max(1, AT_ONCE // tags**2)
-    for one, other, weight in zip(first.split(rows), second.split(rows), weights.split(rows), strict=True):
+    for one, other, weight in zip(*(torch.split(each, rows) for each in (first, second, weights)), strict=True):
         pairs = (one.unsqueeze(2) + transitions + other.unsqueeze(1)).exp()
         total += torch.einsum("n,nij->ij", weight, pairs)
     return total

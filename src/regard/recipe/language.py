@@ -17,8 +17,8 @@ class LanguageData(Corpus):
     """Where text comes from, and what of it belongs together."""
 
     corpus: TextCorpusName = "files"
-    """`files` reads the user's own text. Two texts need no download: `topics` is Python's own help, and `library` has the
-    documentation of Python's standard library besides, five times as much."""
+    """`files` reads the user's own text. Two texts need no download: `topics` is Python's own help, and `library` has
+    the documentation of Python's standard library besides, five times as much."""
     train: list[FilePath] = Field(default=[])
     """Training text: one file or several, read one after the other; each may end in `.gz`."""
     dev: list[FilePath] = Field(default=[])

@@ -16,8 +16,8 @@ class VectorsData(Section):
     """Where text comes from, and what in it is a word."""
 
     corpus: TextCorpusName = "files"
-    """`files` reads the user's own text. Two texts need no download: `topics` is Python's own help, and `library` has the
-    documentation of Python's standard library besides, five times as much."""
+    """`files` reads the user's own text. Two texts need no download: `topics` is Python's own help, and `library` has
+    the documentation of Python's standard library besides, five times as much."""
     train: list[FilePath] = Field(default=[])
     """Running text, one file or several, read one after the other; each may end in `.gz`."""
     lowercase: bool = True

@@ -75,8 +75,10 @@ TRAINING: Settings = {
     "train.schedule.kind": "plateau",
     "train.schedule.warmup": 30,
     "train.schedule.patience": 1,
-    "train.validation.every": 50,
+    "train.validation.every": 200,
     "train.validation.patience": 5,
+    # A rung has no time to lower its rate by and by; the average of the last weights is nearly as good.
+    "train.average.decay": 0.995,
     "train.log_every": 25,
     "train.keep": 1,
 }

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from regard.tasks.classifying import ClassifyingTask
     from regard.tasks.language import LanguageTask
     from regard.tasks.loading import load, load_translator, load_writer, task_of
+    from regard.tasks.parser import Parse, Parser
+    from regard.tasks.parsing import ParsingTask
     from regard.tasks.tagger import Tagged, Tagger
     from regard.tasks.tagging import TaggingTask
     from regard.tasks.task import Task
@@ -27,6 +29,8 @@ __getattr__ = found_on_use(
         "classifying": ("ClassifyingTask",),
         "language": ("LanguageTask",),
         "loading": ("load", "load_translator", "load_writer", "task_of"),
+        "parser": ("Parse", "Parser"),
+        "parsing": ("ParsingTask",),
         "tagger": ("Tagged", "Tagger"),
         "tagging": ("TaggingTask",),
         "task": ("Task",),
@@ -42,6 +46,9 @@ __all__ = [
     "Classifier",
     "ClassifyingTask",
     "LanguageTask",
+    "Parse",
+    "Parser",
+    "ParsingTask",
     "Scored",
     "ScoredText",
     "Tagged",

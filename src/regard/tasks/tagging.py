@@ -39,8 +39,8 @@ def check(corpus: TaggingCorpus) -> Report:
 
 def report_of(corpora: TaggedCorpora) -> Report:
     """What was found in the parts of a corpus."""
-    holds = {name: part.holds for name, part in corpora.parts.items() if part.holds}
-    return Report(dict(holds), tuple(each for part in corpora.parts.values() for each in part.findings), corpora.notes)
+    holds: dict[str, str] = {name: part.holds for name, part in corpora.parts.items() if part.holds}
+    return Report(holds, tuple(each for part in corpora.parts.values() for each in part.findings), corpora.notes)
 
 
 class TaggingTask(Task):

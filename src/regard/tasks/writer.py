@@ -246,6 +246,8 @@ class Writer:
             )
         tokens = self.tokens_of(text)
         found = log_probs_of(self.model, tokens, context, segment=self.segment, rows=rows, on_progress=on_progress)
+        # Only a stream is cut into rows: lines and documents have no past of which rows could take something.
+        read = rows_cut(len(tokens), rows) if context == "stream" else 1
         likelihood = Likelihood(
             log_prob=float(found.sum(dtype=np.float64)),
             tokens=len(tokens),
@@ -254,8 +256,7 @@ class Writer:
             lines=len(tokens.lines),
             unknown=int(((tokens.stream == UNKNOWN) | (tokens.stream >= self.tokenizer.size)).sum()),
             ends=data.end_of_line,
-            # Only a stream is cut into rows: lines and documents have no past of which rows could take something.
-            conditions=self._conditions(context, rows_cut(len(tokens), rows) if context == "stream" else 1, text.origin),
+            conditions=self._conditions(context, read, text.origin),
         )
         return ScoredText(likelihood, found, tokens, self.tokenizer, self.beyond)
 

@@ -16,7 +16,7 @@ from regard.data.tagged import TaggedCorpora, TaggedPart, TaggedSentence
 from regard.errors import counted
 from regard.recipe import TaggingData
 from regard.tokens.segmentation import smallest_parts_of
-from regard.tokens.tag_schemes import OUTSIDE, tags_of
+from regard.tokens.tag_schemes import OUTSIDE, Marked, tags_of
 
 PARTS = ("YEAR", "MONTH", "DAY")
 """What the links of a date are, in their order."""
@@ -39,7 +39,8 @@ def tagged(pair: Pair) -> TaggedSentence:
     words = smallest_parts_of(pair.source)
     parts = [_part(pair, start, end) for start, end in words]
     # Neighbors of one part are one span: characters of a script without blanks, or "3." with its dot.
-    marked, begun = [], 0
+    marked: list[Marked] = []
+    begun = 0
     for place, part in enumerate(parts):
         if place + 1 == len(parts) or parts[place + 1] != part:
             marked += [] if part == OUTSIDE else [(begun, place + 1, part)]

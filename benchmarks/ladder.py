@@ -1,0 +1,82 @@
+"""`regard ladder` on its built-in text: all rungs with the first seed, and some of them with more.
+
+    python benchmarks/ladder.py --seeds 1,2,3 --out benchmarks/results/ladder.json
+
+Each rung has the time that the command gives it, so nothing else may run meanwhile. What is finished is not repeated.
+The JSON has the perplexities of all seeds, and for each of CLAIMS the difference of means with its 95 % interval
+(Welch's t; an n-gram model is the same for all seeds).
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from conditions import conditions
+from scipy.stats import ttest_1samp, ttest_ind
+
+from regard.disk import replace_file
+
+HERE = Path(__file__).parent
+CLAIMS = (("lstm", "ngram"), ("lstm", "window"), ("copying", "lstm"))
+"""Rungs of which the first should have the lower perplexity."""
+
+
+def difference(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float, float]:
+    """The difference of means, and its 95 % interval."""
+    if len(set(theirs)) == 1:
+        low, high = ttest_1samp(ours, theirs[0]).confidence_interval()
+        return mean(ours) - theirs[0], low - theirs[0], high - theirs[0]
+    low, high = ttest_ind(ours, theirs, equal_var=False).confidence_interval()
+    return mean(ours) - mean(theirs), low, high
+
+
+def claims(perplexities: dict[str, list[float]]) -> list[dict[str, Any]]:
+    """How much lower the perplexity of one rung is than that of another."""
+    found = []
+    for rung, other in CLAIMS:
+        ours, theirs = perplexities.get(rung, []), perplexities.get(other, [])
+        if len(ours) > 1 and theirs:
+            change, low, high = difference(ours, theirs)
+            found.append({"rung": rung, "against": other, "change": change, "low": float(low), "high": float(high)})
+    return found
+
+
+def climb(out: Path, seed: int, rungs: str, options: Sequence[str]) -> dict[str, Any]:
+    """Runs the command; returns what its ladder.json says."""
+    command = [sys.executable, "-m", "regard", "ladder", "--out", str(out), "--set", f"seed={seed}", *options]
+    command += ["--rungs", rungs] if rungs else []
+    subprocess.run([*command, *(["--resume"] if out.exists() else [])], check=True)
+    found: dict[str, Any] = json.loads((out / "ladder.json").read_text(encoding="utf-8"))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", default="1,2,3")
+    parser.add_argument("--repeated", default="window,lstm,copying", help="rungs that all seeds have")
+    parser.add_argument("--options", nargs=argparse.REMAINDER, default=[], help="more options of `regard ladder`, last")
+    parser.add_argument("--work", type=Path, default=Path("runs/ladder-seeds"), help="folder for the models")
+    parser.add_argument("--out", type=Path, default=HERE / "results" / "ladder.json")
+    given = parser.parse_args()
+    told = conditions(["regard", "torch", "numpy"])
+    seeds = [int(seed) for seed in given.seeds.split(",")]
+    begun = time.monotonic()
+    first = climb(given.work / f"seed-{seeds[0]}", seeds[0], "", given.options)
+    told["note"] = f"All rungs together took {(time.monotonic() - begun) / 60:.1f} minutes with one seed."
+    perplexities = {row["rung"]: [row["perplexity"]] for row in first["rungs"]}
+    for seed in seeds[1:]:
+        for row in climb(given.work / f"seed-{seed}", seed, given.repeated, given.options)["rungs"]:
+            perplexities[row["rung"]].append(row["perplexity"])
+        rungs = [row | {"perplexities": perplexities[row["rung"]]} for row in first["rungs"]]
+        content = {**told, "seeds": seeds, "rungs": rungs, "claims": claims(perplexities), "recipes": first["recipes"]}
+        replace_file(given.out, json.dumps(content, ensure_ascii=False, indent=1).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""A trained dependency parser.
+
+parser = regard.load("runs/mine")
+tree = parser.parse(["The dog barks ."])[0]       # tree.heads, tree.relations
+print(tree.conllu, end="")
+parser.inspect("The dog barks .").save("look.html")
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import torch
+from torch import nn
+
+from regard.checkpoint import ModelFolder, load_weights, put_weights
+from regard.data.conllu import Sentence
+from regard.data.sentences import NumberedSentences
+from regard.data.treebank import Treebank
+from regard.device import choose_device, device_of
+from regard.display import html_table
+from regard.errors import UsageError, counted
+from regard.inspect import Array, Inspection
+from regard.inspect.watch import INSIDE, LONGEST, recorded
+from regard.metrics import MetricScore, count_attachments
+from regard.misuse import explained
+from regard.models.parsing import DependencyParser
+from regard.models.parsing.arc_hybrid import MOVE_NAMES
+from regard.nn.undrawn import Undrawn
+from regard.recipe import HeldOut
+from regard.recipe.parsing import ParsingRecipe
+from regard.tasks.decoding import check_only_decoding
+from regard.tasks.loading import refuse_other_task
+from regard.tasks.parsing import ParserNames, find_trees
+from regard.tasks.trained import cell_of, line_of
+from regard.tasks.validating import check_not_empty, check_texts
+
+ROOT = "<root>"
+RANKS = 3
+"""Likeliest relations of a word that are shown."""
+
+
+@dataclass(frozen=True, repr=False)
+class Parse:
+    """The tree of a sentence."""
+
+    words: tuple[str, ...]
+    heads: tuple[int, ...]
+    """The number of each word's head, from 1; 0 for the root."""
+    relations: tuple[str, ...]
+
+    @property
+    def conllu(self) -> str:
+        """In CoNLL-U, with the blank line that ends a sentence."""
+        return Sentence.of(self.words).with_tree(self.heads, self.relations).text
+
+    @property
+    def head_words(self) -> tuple[str, ...]:
+        """The head of each word as text."""
+        return tuple(self.words[head - 1] if head else ROOT for head in self.heads)
+
+    def __repr__(self) -> str:
+        arcs = zip(self.words, self.relations, self.head_words, strict=True)
+        return f"<Parse: {', '.join(f'{word} {relation}←{head}' for word, relation, head in arcs)}>"
+
+    def _repr_html_(self) -> str:
+        rows = zip(map(str, range(1, len(self.words) + 1)), self.words, self.relations, self.head_words, strict=True)
+        return html_table(rows, heading=("", "word", "relation", "head"))
+
+
+@explained
+class Parser:
+    """A parser with its words and relations, ready for use."""
+
+    def __init__(self, recipe: ParsingRecipe, model: DependencyParser, names: ParserNames) -> None:
+        self.recipe, self.model, self.names = recipe, model.eval(), names
+
+    @classmethod
+    def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Self:
+        """The parser in a folder, with `key=value` changes to how it finds trees."""
+        check_only_decoding(changes)
+        recipe = ModelFolder(folder).read_recipe(ParsingRecipe, changes)
+        names = ParserNames.load(recipe, folder)
+        with Undrawn():
+            model = names.build(recipe)
+        put_weights(model, load_weights(folder), folder)
+        return cls(recipe, model.to(choose_device(device)), names)
+
+    def __repr__(self) -> str:
+        return line_of(self, self._facts)
+
+    def _repr_html_(self) -> str:
+        return cell_of(self, self._facts)
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        sizes = {"words": f"{self.names.words.size:,}", "relations": f"{len(self.names.relations)}"}
+        return {**sizes, "on": str(device_of(self.model))}
+
+    def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
+        """The parts of the model by name, so that `regard.record` and `regard.intervene` take a parser as it is."""
+        yield from self.model.named_modules()
+
+    def parse(self, sentences: Sequence[str] | Sequence[Sequence[str]]) -> list[Parse]:
+        """The tree of each sentence: a list of words, or a text with blanks between its words, punctuation included."""
+        words = [_words(place, given) for place, given in enumerate(_listed(sentences))]
+        for place, sentence in enumerate(words):
+            self.refuse_long(len(sentence), f"sentences[{place}]: ")
+        trees = find_trees(self.model, self.names, words, self.recipe)
+        return [Parse(tuple(each), tree.heads, tree.relations) for each, tree in zip(words, trees, strict=True)]
+
+    def evaluate(self, split: HeldOut) -> tuple[MetricScore, ...]:
+        """LAS, UAS and CLAS on the development or test trees of its recipe, in percent."""
+        if not self.recipe.data.has(split):
+            raise UsageError(f"the model's recipe names no {split} trees (data.{split}); set it in the recipe")
+        treebank = Treebank.read(self.recipe.data, [split])
+        treebank.report.raise_if_refused()
+        gold = treebank.sentences(split)
+        trees = find_trees(self.model, self.names, [sentence.forms for sentence in gold], self.recipe)
+        return count_attachments(trees, gold).scores(margins=True)
+
+    @torch.inference_mode()
+    def inspect(self, *texts: str) -> Inspection:
+        """What happens inside while it reads a sentence: how likely each arc, each move and each relation is, the tree,
+        and attention, gates and states of the encoder."""
+        check_texts("texts", texts)
+        if len(texts) != 1:
+            raise UsageError(f"a parser reads one sentence, not {len(texts)}; put it between one pair of quotes")
+        check_not_empty("sentence", texts[0])
+        words = texts[0].split()
+        if len(words) > LONGEST:
+            raise UsageError(
+                f"a sentence of {len(words):,} words is too long to look at; give one of at most {LONGEST}"
+            )
+        self.refuse_long(len(words))
+        batch = NumberedSentences.of([words], self.names.words).pick(np.arange(1))
+        sentences = batch.map(lambda tensor: tensor.to(device_of(self.model)))
+        lengths = {"word": [len(words)], "source": [len(words) + 1], "target": [2 * len(words)]}
+        (arrays,), trees = recorded(
+            self.model,
+            ("arcs", "moves", *INSIDE),
+            lengths,
+            lambda: self.model.trees(sentences, projective=self.recipe.decode.projective),
+        )
+        likeliest = trees.relations[0].exp().topk(min(RANKS, len(self.names.relations)))
+        relations = np.array([[self.names.relations[each] for each in row] for row in likeliest.indices.tolist()])
+        found = Parse(tuple(words), tuple(trees.heads[0].tolist()), tuple(relations[:, 0]))
+        probabilities = likeliest.values.cpu().numpy()
+        arcs = [f"{relation}←{head}" for relation, head in zip(found.relations, found.head_words, strict=True)]
+        arrays |= {
+            "tree": Array(("word",), probabilities[:, 0], np.array(arcs, dtype=object)),
+            "heads": Array(("word",), np.array(found.heads, dtype=np.float32)),
+            "relations": Array(("word", "rank"), probabilities, relations.astype(object)),
+        }
+        labels = {"word": found.words, "source": (ROOT, *found.words), "move": MOVE_NAMES}
+        shown = tuple(name for name in ("tree", "arcs", "moves") if name in arrays)
+        return Inspection(arrays, labels, title=texts[0], shown=shown)
+
+    def refuse_long(self, words: int, where: str = "") -> None:
+        """Refuses a sentence that is too long for the model; `where` says which one."""
+        most = self.recipe.model.encoder.learned_positions
+        if most is not None and words + 1 > most:
+            raise UsageError(
+                f"{where}a sentence of {counted(words, 'word')}, but this model has learned {most} positions "
+                "(model.encoder.longest), one of them for the root; split it"
+            )
+
+
+def _listed(given: object) -> Sequence[object]:
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise UsageError(
+            f"sentences = {given!r:.60}, but a list of sentences is needed; put brackets around a single one"
+        )
+    return given
+
+
+def _words(place: int, given: object) -> list[str]:
+    """The words of a sentence as it was given."""
+    if isinstance(given, str):
+        return given.split()
+    check_texts(f"sentences[{place}]", given, "a text or a list of words")
+    assert isinstance(given, Sequence)
+    for word in given:
+        if not word or any(sign in word for sign in "\t\n\r"):
+            raise UsageError(f"sentences[{place}]: {word!r} is no word; a word has no tab or line end and is not empty")
+    return list(given)
+
+
+def load_parser(folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()) -> Parser:
+    """The parser in a folder."""
+    if others:
+        raise UsageError(f"{folder}: is a parser, which works alone; name one folder")
+    refuse_other_task(Path(folder), "parsing")
+    return Parser.load(Path(folder), device=device, changes=changes)
