@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor, nn
 
 from regard.checkpoint import ModelFolder
@@ -125,8 +126,8 @@ class ClassifyingTask(Task):
         return [{"example": example, "words": each.words, "labels": each.labels} for example, each in chosen]
 
 
-def names_of(chosen: Tensor, labels: TagSet) -> list[list[str]]:
-    """The labels that are True in each row "B L"."""
+def names_of(chosen: Bool[Tensor, "B L"], labels: TagSet) -> list[list[str]]:
+    """The labels that are True in each row."""
     return [[name for name, there in zip(labels.tags, row, strict=True) if there] for row in chosen.tolist()]
 
 
