@@ -27,8 +27,8 @@ _RECURRENT: Settings = {
     "model.embedding": 160,
     "model.hidden": 160,
     "model.tie": True,
-    "model.dropout.input": 0.2,
-    "model.dropout.output": 0.4,
+    "model.dropout.input": 0.1,
+    "model.dropout.output": 0.2,
 }
 
 RUNGS: dict[str, Rung] = {
@@ -40,7 +40,7 @@ RUNGS: dict[str, Rung] = {
     "window": Rung(
         "words have vectors; a network sees the last four",
         "ngram",
-        {"model.kind": "window", "model.embedding": 160, "model.hidden": 160, "model.tie": True, "model.dropout": 0.3},
+        {"model.kind": "window", "model.embedding": 160, "model.hidden": 160, "model.tie": True, "model.dropout": 0.1},
     ),
     "rnn": Rung(
         "a state goes on from word to word (tanh)",
@@ -62,7 +62,7 @@ RUNGS: dict[str, Rung] = {
             "model.layers": 3,
             "model.position": "relative",
             "model.memory": 32,
-            "model.dropout": 0.3,
+            "model.dropout": 0.1,
         },
     ),
 }
