@@ -48,9 +48,9 @@ class LabelledCorpora:
     @property
     def report(self) -> Report:
         """What was found in the parts."""
-        holds = {name: part.holds for name, part in self.parts.items() if part.holds}
+        holds: dict[str, str] = {name: part.holds for name, part in self.parts.items() if part.holds}
         findings = tuple(each for part in self.parts.values() for each in part.findings)
-        return Report(dict(holds), findings, self.notes)
+        return Report(holds, findings, self.notes)
 
     @property
     def fingerprint(self) -> str:
