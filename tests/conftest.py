@@ -27,7 +27,7 @@ pytest_plugins = ["command_line", "tagging_runs", "classifying_runs"]
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "everyday")
 slow = [HealthCheck.too_slow]
-settings.register_profile("everyday", deadline=None, max_examples=15, derandomize=True, suppress_health_check=slow)
+settings.register_profile("everyday", deadline=None, max_examples=10, derandomize=True, suppress_health_check=slow)
 settings.register_profile("long", deadline=None, max_examples=300, suppress_health_check=slow)
 settings.load_profile(PROFILE)
 

@@ -195,6 +195,7 @@ def test_a_score_and_an_encoder_of_another_package_in_a_translator(place: Place,
     assert "model.attention.score = 'taxicab' is not allowed; allowed are " in again.err
 
 
+@pytest.mark.long
 def test_a_model_a_tokenizer_and_a_corpus_of_another_package(place: Place, tmp_path: Path) -> None:
     changes = [part for change in STRANGE for part in ("--set", change)]
     (tmp_path / "strange.toml").write_text("")

@@ -159,6 +159,7 @@ def run(module: ModuleType, monkeypatch: pytest.MonkeyPatch, *arguments: object)
     module.main()
 
 
+@pytest.mark.long
 def test_the_command(
     quality: ModuleType,
     decoding_tables: ModuleType,

@@ -222,7 +222,8 @@ def test_a_language_model_is_judged_by_what_score_says(tmp_path: Path, monkeypat
 def test_vectors_are_not_repeated(tmp_path: Path) -> None:
     (tmp_path / "vectors.toml").write_text('task = "vectors"\n', encoding="utf-8")
     told = regard("repeat", str(tmp_path / "vectors.toml"), "--out", str(tmp_path / "out"))
-    needed = "task = 'vectors', but a recipe with task = 'translation' or 'language' is needed here\n"
+    others = "'translation', 'language', 'tagging', 'classifying' or 'parsing'"
+    needed = f"task = 'vectors', but a recipe with task = {others} is needed here\n"
     assert (told.code, told.err) == (2, f"regard: {tmp_path}/vectors.toml: {needed}")
 
 

@@ -109,7 +109,7 @@ def test_doubtful_lines_are_reported_with_their_places(tmp_path: Path) -> None:
     assert not any("<unk>" in line for line in check_text(found.data, "<unk>").lines())
 
 
-@pytest.mark.parametrize("corpus", ["topics", "library"])
+@pytest.mark.parametrize("corpus", ["topics", pytest.param("library", marks=pytest.mark.long)])
 def test_built_in_text_in_three_splits_by_document(corpus: str) -> None:
     splits = {split: built_in_text(corpus, split) for split in ("train", "dev", "test")}
     paragraphs = [line for lines in splits.values() for line in lines if not line.startswith(" = ")]

@@ -102,7 +102,7 @@ def tokens_of(found: list[list[Hypothesis]]) -> list[list[tuple[int, ...]]]:
     return [[hypothesis.tokens for hypothesis in hypotheses] for hypotheses in found]
 
 
-@pytest.mark.spread(4)
+@pytest.mark.spread(2)
 @pytest.mark.parametrize(
     "name", [KINDS[0], *KINDS[3:], *(pytest.param(name, marks=pytest.mark.long) for name in (*KINDS[1:3], "ensemble"))]
 )

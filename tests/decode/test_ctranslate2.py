@@ -126,7 +126,7 @@ def test_an_exported_model_gives_the_same_log_probs(kind: str, tmp_path: Path) -
         assert theirs.log_probs == pytest.approx(ours, abs=1e-3)
 
 
-@pytest.mark.spread(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "changes"),
     [

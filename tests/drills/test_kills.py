@@ -181,6 +181,7 @@ def test_fifty_kills(place: Path) -> None:
     assert training.recorded() == list(range(1, 421))
 
 
+@pytest.mark.long
 def test_a_signal_saves_and_leaves(place: Path, undisturbed: Training) -> None:
     training, done = Training(place, "asked", steps=STEPS), 0
     for number in (signal.SIGTERM, signal.SIGINT):

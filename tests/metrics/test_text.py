@@ -90,7 +90,7 @@ def test_margins_of_samples_in_which_nothing_matches(metric):
         assert found.value == metric(outputs, references).value
 
 
-@pytest.mark.spread(2)
+@pytest.mark.spread(1)
 @pytest.mark.parametrize(
     ("tokenizer", "references"),
     [

@@ -75,7 +75,7 @@ def test_recipes_that_are_nested_without_end_are_refused(text: str, tmp_path: Pa
         read_recipe(tmp_path / "my.toml")
 
 
-@pytest.mark.spread(1)
+@pytest.mark.long
 @pytest.mark.parametrize("file", ["tokenizer.source.json", "format.json", "recipe.toml"])
 def test_model_folders_that_are_nested_without_end_are_refused(file: str, trained: Trained, tmp_path: Path) -> None:
     for path in trained.folder.iterdir():

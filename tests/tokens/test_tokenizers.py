@@ -143,6 +143,7 @@ def test_saved_and_loaded_equals_original(kind: str, text: str, tmp_path_factory
     assert [file.name for file in path.parent.iterdir()] == ["tokenizer.json"]
 
 
+@pytest.mark.long
 def test_training_is_the_same_in_every_process() -> None:
     script = (
         "import json, sys; from regard import recipe; from regard.tokens import TOKENIZERS, train_tokenizer\n"

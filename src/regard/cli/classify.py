@@ -9,7 +9,7 @@ import typer
 from regard.cli.arguments import Device, ModelFolder
 from regard.cli.lines import Line, pieces_of_lines
 from regard.cli.loading import loading
-from regard.cli.sentences import print_lines, up_to_too_long
+from regard.cli.sentences import Probabilities, print_lines, up_to_too_long
 
 if TYPE_CHECKING:
     from regard.tasks.classifier import Classifier
@@ -21,9 +21,6 @@ Files = Annotated[
         help="Texts, one a line with blanks between words; may end in .gz. (default: standard input)",
         show_default=False,
     ),
-]
-Probabilities = Annotated[
-    bool, typer.Option("--probabilities", help="Add every label with its probability, likeliest first.")
 ]
 
 

@@ -2,9 +2,13 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Annotated, Protocol
+
+import typer
 
 from regard.errors import UsageError
+
+Probabilities = Annotated[bool, typer.Option("--probabilities", help="Write how likely the labels are, too.")]
 
 
 class RefusesLong(Protocol):

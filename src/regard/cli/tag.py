@@ -10,7 +10,7 @@ import typer
 from regard.cli.arguments import Device, ModelFolder
 from regard.cli.lines import Line, pieces_of_lines
 from regard.cli.loading import loading
-from regard.cli.sentences import print_lines, up_to_too_long
+from regard.cli.sentences import Probabilities, print_lines, up_to_too_long
 from regard.errors import DataError, RegardError
 
 if TYPE_CHECKING:
@@ -26,9 +26,6 @@ Files = Annotated[
 ]
 Columns = Annotated[
     bool, typer.Option("--columns", help="Read columns, a word a line, and add a column with the tags.")
-]
-Probabilities = Annotated[
-    bool, typer.Option("--probabilities", help="Add a column with the probabilities of the tags.")
 ]
 
 
