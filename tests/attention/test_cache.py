@@ -245,6 +245,7 @@ def test_parts_grow_a_little_at_a_time_and_stay_where_they_are(capacity: int, ex
         parts.place(parts.room)
 
 
+@pytest.mark.spread(1)
 @in_parts
 @given(
     places=st.integers(2, 4),

@@ -107,6 +107,7 @@ def test_settings_of_one_table() -> None:
     assert "model.transfomer: neither a setting nor a table; tables are 'model.transformer', " in refused.err
 
 
+@pytest.mark.long
 def test_score_and_align_take_the_files_that_evaluate_takes(trained: Trained, tmp_path: Path) -> None:
     pairs = tmp_path / "both.tsv"
     pairs.write_text("rot\tred\nblau\tblue\n", encoding="utf-8")

@@ -115,7 +115,7 @@ def repeat_and_tell(*arguments: str) -> None:
     sys.exit(told.code)
 
 
-@pytest.mark.spread(1)
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT])
 def test_killed_or_stopped_it_goes_on_where_it_was(here: Path, by: signal.Signals) -> None:

@@ -130,6 +130,7 @@ def test_ngrams_are_not_for_a_gpu(text: Path, tmp_path: Path) -> None:
     assert "n-grams (longest = 5) are learned on the CPU; set device to 'cpu'" in told.err
 
 
+@pytest.mark.long
 def test_ctrl_c_saves_and_leaves_with_its_exit_code(text: Path, tmp_path: Path) -> None:
     text.write_text(text.read_text() * 100)
     command = ["vectors", "train", "--text", str(text), "--out", str(tmp_path / "run"), *OPTIONS]

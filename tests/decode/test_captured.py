@@ -123,7 +123,7 @@ def test_captured_is_uncaptured_bit_for_bit_and_again(
     assert captured.count == graphs
 
 
-@pytest.mark.spread(1)
+@pytest.mark.long
 @pytest.mark.parametrize(("method", "beam", "n_best"), METHODS)
 @few
 @given(seed=st.integers(0, 999), every=st.integers(1, 5), least=st.integers(0, 3), no_repeat=st.integers(0, 2))
@@ -226,7 +226,7 @@ def test_where_capturing_fails_steps_are_done_one_by_one() -> None:
     assert stepping.reason == "operation not permitted when stream is capturing"
 
 
-@pytest.mark.spread(1)
+@pytest.mark.long
 @pytest.mark.parametrize(("method", "beam", "n_best"), METHODS)
 @pytest.mark.parametrize("early", [False, True])
 def test_after_a_capture_that_failed_what_follows_is_captured_as_if_it_had_not(

@@ -42,6 +42,7 @@ def test_recipe(case: Malformed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert list(tmp_path.glob("*/recipe.toml")) == []
 
 
+@pytest.mark.spread(24)
 @pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in MODELS.items()])
 def test_model(case: Damaged, trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "MODEL"

@@ -132,6 +132,7 @@ SMALL = {
 TINY_TEXT = ["data.segment=8", "train.batch_tokens=64", "train.epochs=1", "train.device=cpu"]
 
 
+@pytest.mark.spread(4)
 @pytest.mark.parametrize("name", LANGUAGE)
 def test_recipes_of_language_models_train_on_files_of_those_names(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

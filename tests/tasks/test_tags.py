@@ -87,6 +87,7 @@ def translator(folder: Path) -> Translator:
     return library.load(folder)
 
 
+@pytest.mark.long
 def test_one_model_writes_what_it_is_told(translator: Translator) -> None:
     assert translator.tags == ("de", "fr")
     for tag, table in (("de", GERMAN), ("fr", FRENCH)):

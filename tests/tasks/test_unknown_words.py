@@ -48,6 +48,7 @@ def writer(tmp_path_factory: pytest.TempPathFactory) -> Writer:
     return load_writer(folder / "run", device="cpu")
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("name", ["Zacharias", "q-17", "Über"])
 def test_an_unknown_word_of_the_prompt_is_written_again(writer: Writer, name: str) -> None:
     assert name not in writer.tokenizer.vocabulary

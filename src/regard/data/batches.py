@@ -73,6 +73,9 @@ B = TypeVar("B")
 class Batches(ABC, Generic[S, B]):
     """Training batches, without end: of shards S of the examples of an epoch, batches B."""
 
+    tokens: int
+    """Tokens of all examples, without padding."""
+
     def __init__(self, count: int, seed: int, shard_size: int) -> None:
         self._count = count
         self._seed = seed & 0xFFFF_FFFF_FFFF_FFFF

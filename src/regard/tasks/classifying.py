@@ -1,6 +1,6 @@
 """Classifying: texts in, a model that gives each a label, or several."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -9,7 +9,6 @@ from jaxtyping import Bool
 from torch import Tensor, nn
 
 from regard.checkpoint import ModelFolder
-from regard.data import CorpusPosition
 from regard.data.labelled import LabelledCorpora, LabelledText, load_labelled
 from regard.data.labelled_batch import LabelledBatch, NumberedLabelled
 from regard.data.report import Report
@@ -23,7 +22,7 @@ from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.loading import refuse_other_task
 from regard.tasks.long_sentences import refuse_long_texts
 from regard.tasks.ranks import gathered
-from regard.tasks.task import Task
+from regard.tasks.task import BatchedTask
 from regard.tasks.word_files import LABELS, WORDS, known_words
 from regard.tokens.tag_set import TagSet
 from regard.tokens.word_vocabulary import WordVocabulary
@@ -37,7 +36,7 @@ def check(corpus: ClassifyingCorpus) -> Report:
     return load_labelled(corpus.data, corpus.seed).report
 
 
-class ClassifyingTask(Task):
+class ClassifyingTask(BatchedTask):
     """A classifying recipe with its texts, vocabulary and batches at hand."""
 
     def __init__(
@@ -83,16 +82,6 @@ class ClassifyingTask(Task):
     def start(self, model: nn.Module) -> list[str]:
         assert isinstance(model, TextClassifier)
         return model.words.start(self.vocabulary)
-
-    def batches(self, position: CorpusPosition) -> Iterator[tuple[LabelledBatch, CorpusPosition]]:
-        return self._batches.from_position(position)
-
-    def passes(self, position: CorpusPosition) -> float:
-        return self._batches.passes(position)
-
-    @property
-    def tokens_in_pass(self) -> int:
-        return self._batches.tokens
 
     def objective(self, model: nn.Module, batch: LabelledBatch, carry: None) -> tuple[Tensor, None]:
         assert isinstance(model, TextClassifier)

@@ -1,7 +1,7 @@
 """Training a dependency parser: trees in, a model that finds the tree of a sentence."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from regard.checkpoint import ModelFolder
 from regard.data.batch import pad_rows
-from regard.data.batches import CorpusPosition
 from regard.data.conllu import Sentence
 from regard.data.fill_rows import Indices
 from regard.data.projective import made_projective
@@ -29,7 +28,7 @@ from regard.models.parsing import DependencyParser, ParserParts, build_parser
 from regard.recipe.parsing import ParsingCorpus, ParsingRecipe
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.ranks import gathered
-from regard.tasks.task import Task
+from regard.tasks.task import BatchedTask
 from regard.tasks.word_files import WORDS, known_words
 from regard.tokens.rows import Rows
 from regard.tokens.word_vocabulary import WordVocabulary
@@ -111,7 +110,7 @@ class NumberedTrees:
         return TreeBatch(self.sentences.pick(chosen, shape), heads, relations + UNSEEN, count)
 
 
-class ParsingTask(Task):
+class ParsingTask(BatchedTask):
     """A parsing recipe with its trees, names and batches at hand."""
 
     def __init__(self, recipe: ParsingRecipe, names: ParserNames, treebank: Treebank) -> None:
@@ -153,16 +152,6 @@ class ParsingTask(Task):
     def start(self, model: nn.Module) -> list[str]:
         assert isinstance(model, DependencyParser)
         return model.words.start(self.names.words)
-
-    def batches(self, position: CorpusPosition) -> Iterator[tuple[TreeBatch, CorpusPosition]]:
-        return self._batches.from_position(position)
-
-    def passes(self, position: CorpusPosition) -> float:
-        return self._batches.passes(position)
-
-    @property
-    def tokens_in_pass(self) -> int:
-        return self._batches.tokens
 
     def sizes(self, *, decode: bool) -> Mapping[str, int]:
         found = super().sizes(decode=decode)

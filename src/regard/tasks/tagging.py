@@ -1,6 +1,6 @@
 """Tagging: sentences of words in, a model that gives each word a tag."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from regard.checkpoint import ModelFolder
-from regard.data import CorpusPosition
 from regard.data.report import Report
 from regard.data.sentence_batches import SentenceBatches
 from regard.data.tagged import TaggedCorpora, TaggedSentence, load_tagged
@@ -22,7 +21,7 @@ from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.loading import refuse_other_task
 from regard.tasks.long_sentences import refuse_long_texts
 from regard.tasks.ranks import gathered
-from regard.tasks.task import Task
+from regard.tasks.task import BatchedTask
 from regard.tasks.word_files import TAGS, WORDS, known_words
 from regard.tokens.tag_schemes import Scheme
 from regard.tokens.tag_set import MISSING, TagSet
@@ -43,7 +42,7 @@ def report_of(corpora: TaggedCorpora) -> Report:
     return Report(holds, tuple(each for part in corpora.parts.values() for each in part.findings), corpora.notes)
 
 
-class TaggingTask(Task):
+class TaggingTask(BatchedTask):
     """A tagging recipe with its sentences, vocabulary and batches at hand."""
 
     def __init__(self, recipe: TaggingRecipe, corpora: TaggedCorpora, vocabulary: WordVocabulary, tags: TagSet) -> None:
@@ -91,16 +90,6 @@ class TaggingTask(Task):
     def start(self, model: nn.Module) -> list[str]:
         assert isinstance(model, WordTagger)
         return model.words.start(self.vocabulary)
-
-    def batches(self, position: CorpusPosition) -> Iterator[tuple[TaggedBatch, CorpusPosition]]:
-        return self._batches.from_position(position)
-
-    def passes(self, position: CorpusPosition) -> float:
-        return self._batches.passes(position)
-
-    @property
-    def tokens_in_pass(self) -> int:
-        return self._batches.tokens
 
     def objective(self, model: nn.Module, batch: TaggedBatch, carry: None) -> tuple[Tensor, None]:
         assert isinstance(model, WordTagger)

@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 
 from torch import Tensor, nn
 
-from regard.data.batches import CorpusPosition
+from regard.data.batches import Batches, CorpusPosition
 from regard.recipe import Recipe
 
 
@@ -83,6 +83,22 @@ class Task(ABC):
     @abstractmethod
     def describe_batch(self, batch: Any) -> Any:
         """A batch as plain JSON-able data that a person can read, for the record of a bad step."""
+
+
+class BatchedTask(Task):
+    """A task whose training examples are shuffled and made into batches by `Batches`."""
+
+    _batches: Batches[Any, Any]
+
+    def batches(self, position: CorpusPosition) -> Iterator[tuple[Any, CorpusPosition]]:
+        return self._batches.from_position(position)
+
+    def passes(self, position: CorpusPosition) -> float:
+        return self._batches.passes(position)
+
+    @property
+    def tokens_in_pass(self) -> int:
+        return self._batches.tokens
 
 
 class CountingTask(Task):

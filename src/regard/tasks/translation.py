@@ -1,6 +1,6 @@
 """Translation: pairs of texts in, a model that writes the second given the first."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.checkpoint import ModelFolder
-from regard.data import CorpusPosition, EncodedPairs, Pair, PairBatch, PairBatches, evaluation_batches, prepare
+from regard.data import EncodedPairs, Pair, PairBatch, PairBatches, evaluation_batches, prepare
 from regard.data.cache import remove_other_caches
 from regard.data.copying import Copied, Copying, words_in
 from regard.data.language_tags import encode_tagged
@@ -26,7 +26,7 @@ from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.loading import refuse_other_task
 from regard.tasks.ranks import gathered
 from regard.tasks.starting_model import refuse_other_shape
-from regard.tasks.task import Task
+from regard.tasks.task import BatchedTask
 from regard.tasks.tokenizer_files import SIDES, covers, load_tokenizers, tokenizer_file, tokenizer_of_part
 from regard.tasks.unknown_words import Written, texts_of
 from regard.tokens import UNKNOWN, Tokenizer, load_tokenizer, save_tokenizer
@@ -35,7 +35,7 @@ SAY_EVERY = 100_000
 """Texts between two lines that say how far a long preparation has come."""
 
 
-class TranslationTask(Task):
+class TranslationTask(BatchedTask):
     """A translation recipe with its corpus, tokenizers and batches at hand."""
 
     def __init__(
@@ -66,7 +66,7 @@ class TranslationTask(Task):
             self._dev_copied = self._copying.copied_all(self._dev_sources, texts)
             rows = zip(self._dev_targets, dev, self._dev_copied, strict=True)
             self._dev_targets = [self._copying.target(row, pair.target, found.beyond) for row, pair, found in rows]
-        self._batches = PairBatches(
+        self._batches: PairBatches = PairBatches(
             train,
             seed=recipe.seed,
             batch_tokens=recipe.train.batch_tokens,
@@ -134,16 +134,6 @@ class TranslationTask(Task):
     def start(self, model: nn.Module) -> list[str]:
         tokenizers = {"source": self.source, "target": self.target}
         return start_from_vectors(model, self.recipe.model.pretrained, tokenizers)
-
-    def batches(self, position: CorpusPosition) -> Iterator[tuple[PairBatch, CorpusPosition]]:
-        return self._batches.from_position(position)
-
-    def passes(self, position: CorpusPosition) -> float:
-        return self._batches.passes(position)
-
-    @property
-    def tokens_in_pass(self) -> int:
-        return self._batches.tokens
 
     def sizes(self, *, decode: bool) -> Mapping[str, int]:
         found = super().sizes(decode=decode)
