@@ -8,6 +8,7 @@ test. `make test-all` tries more examples, new ones each time, in all cases, and
 import os
 import signal
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -33,6 +34,11 @@ settings.load_profile(PROFILE)
 
 # A program started in the background ignores Ctrl-C; the tests of it need what a terminal gives.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Messages name files as seen from here: not from a folder that may have the temporary ones beside it."""
+    os.chdir(Path(__file__).parent)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
