@@ -5,14 +5,13 @@ best = classifier.classify(["a lovely film"])[0]       # best.label, best.labels
 classifier.inspect("a lovely film")                    # probabilities of labels, weights of words, gates and states
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 import torch
-from torch import nn
 
 from regard.checkpoint import ModelFolder, load_weights, put_weights
 from regard.data.labelled import LabelledText, load_labelled
@@ -31,7 +30,7 @@ from regard.recipe import ClassifyingRecipe, HeldOut
 from regard.tasks.classifying import build_classifier, names_of
 from regard.tasks.loading import refuse_other_task
 from regard.tasks.long_sentences import refuse_long_text
-from regard.tasks.trained import cell_of, line_of
+from regard.tasks.trained import LoadedModel
 from regard.tasks.validating import check_not_empty, check_texts, words_of
 from regard.tasks.word_files import LABELS, WORDS
 from regard.tokens.tag_set import TagSet
@@ -65,7 +64,7 @@ class Classified:
 
 
 @explained
-class Classifier:
+class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
     """A classifier with its words and labels, ready for use."""
 
     def __init__(
@@ -83,20 +82,10 @@ class Classifier:
         put_weights(model, load_weights(folder), folder)
         return cls(recipe, model.to(choose_device(device)), vocabulary, labels)
 
-    def __repr__(self) -> str:
-        return line_of(self, self._facts)
-
-    def _repr_html_(self) -> str:
-        return cell_of(self, self._facts)
-
     @property
     def _facts(self) -> dict[str, str]:
         sizes = {"words": f"{self.vocabulary.size:,}", "labels": f"{len(self.labels.tags)}"}
         return {**sizes, "on": str(device_of(self.model))}
-
-    def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
-        """The parts of the model by name, so that `regard.record` and `regard.intervene` take a classifier as it is."""
-        yield from self.model.named_modules()
 
     def classify(self, texts: Sequence[str] | Sequence[Sequence[str]]) -> list[Classified]:
         """The labels of texts, each with blanks between its words, or a list of words."""

@@ -6,14 +6,13 @@ print(tree.conllu, end="")
 parser.inspect("The dog barks .").save("look.html")
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 import torch
-from torch import nn
 
 from regard.checkpoint import ModelFolder, load_weights, put_weights
 from regard.data.conllu import Sentence
@@ -34,7 +33,7 @@ from regard.recipe.parsing import ParsingRecipe
 from regard.tasks.decoding import check_only_decoding
 from regard.tasks.loading import refuse_other_task
 from regard.tasks.parsing import ParserNames, find_trees
-from regard.tasks.trained import cell_of, line_of
+from regard.tasks.trained import LoadedModel
 from regard.tasks.validating import check_not_empty, check_texts
 
 ROOT = "<root>"
@@ -71,7 +70,7 @@ class Parse:
 
 
 @explained
-class Parser:
+class Parser(LoadedModel[ParsingRecipe, DependencyParser]):
     """A parser with its words and relations, ready for use."""
 
     def __init__(self, recipe: ParsingRecipe, model: DependencyParser, names: ParserNames) -> None:
@@ -88,20 +87,10 @@ class Parser:
         put_weights(model, load_weights(folder), folder)
         return cls(recipe, model.to(choose_device(device)), names)
 
-    def __repr__(self) -> str:
-        return line_of(self, self._facts)
-
-    def _repr_html_(self) -> str:
-        return cell_of(self, self._facts)
-
     @property
     def _facts(self) -> dict[str, str]:
         sizes = {"words": f"{self.names.words.size:,}", "relations": f"{len(self.names.relations)}"}
         return {**sizes, "on": str(device_of(self.model))}
-
-    def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
-        """The parts of the model by name, so that `regard.record` and `regard.intervene` take a parser as it is."""
-        yield from self.model.named_modules()
 
     def parse(self, sentences: Sequence[str] | Sequence[Sequence[str]]) -> list[Parse]:
         """The tree of each sentence: a list of words, or a text with blanks between its words, punctuation included."""

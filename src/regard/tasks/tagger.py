@@ -12,7 +12,6 @@ from typing import Self
 
 import numpy as np
 import torch
-from torch import nn
 
 from regard.checkpoint import ModelFolder, load_weights, put_weights
 from regard.data.fill_rows import Indices
@@ -33,7 +32,7 @@ from regard.recipe import HeldOut, TaggingRecipe
 from regard.tasks.loading import refuse_other_task
 from regard.tasks.long_sentences import refuse_long_text
 from regard.tasks.tagging import build_tagger, report_of
-from regard.tasks.trained import cell_of, line_of
+from regard.tasks.trained import LoadedModel
 from regard.tasks.validating import check_not_empty, check_texts, words_of
 from regard.tasks.word_files import TAGS, WORDS
 from regard.tokens.tag_schemes import spans
@@ -68,7 +67,7 @@ class Tagged:
 
 
 @explained
-class Tagger:
+class Tagger(LoadedModel[TaggingRecipe, WordTagger]):
     """A tagger with its words and tags, ready for use."""
 
     def __init__(self, recipe: TaggingRecipe, model: WordTagger, vocabulary: WordVocabulary, tags: TagSet) -> None:
@@ -84,20 +83,10 @@ class Tagger:
         put_weights(model, load_weights(folder), folder)
         return cls(recipe, model.to(choose_device(device)), vocabulary, tags)
 
-    def __repr__(self) -> str:
-        return line_of(self, self._facts)
-
-    def _repr_html_(self) -> str:
-        return cell_of(self, self._facts)
-
     @property
     def _facts(self) -> dict[str, str]:
         sizes = {"words": f"{self.vocabulary.size:,}", "tags": f"{len(self.tags.tags)}"}
         return {**sizes, "on": str(device_of(self.model))}
-
-    def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
-        """The parts of the model by name, so that `regard.record` and `regard.intervene` take a tagger as it is."""
-        yield from self.model.named_modules()
 
     def tag(self, sentences: Sequence[str] | Sequence[Sequence[str]], *, probabilities: bool = True) -> list[Tagged]:
         """The likeliest tags of sentences, each a text with blanks between its words, or a list of words. Without

@@ -1,7 +1,8 @@
 """What every trained model can do, whatever its task, and how it shows itself."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from torch import nn
 
@@ -9,17 +10,9 @@ from regard.display import html_table
 from regard.errors import counted
 from regard.inspect import Inspection
 from regard.metrics import MetricScore
+from regard.misuse import explained
 from regard.recipe import HeldOut, Recipe
 from regard.tap import Tap
-
-
-class Shown(Protocol):
-    """What a model needs to show itself."""
-
-    @property
-    def recipe(self) -> Recipe: ...
-
-    def named_modules(self) -> Iterator[tuple[str, nn.Module]]: ...
 
 
 class Trained(Protocol):
@@ -41,27 +34,43 @@ class Trained(Protocol):
         ...
 
 
-def line_of(trained: Shown, facts: dict[str, str]) -> str:
-    """A trained model on one line; `facts` are what its task says of it."""
-    known = _known(trained) | facts
-    kind = known.pop("model")
-    return f"<{type(trained).__name__}: {', '.join([kind, *(f'{name} {fact}' for name, fact in known.items())])}>"
+R = TypeVar("R", bound=Recipe)
+M = TypeVar("M", bound=nn.Module)
 
 
-def cell_of(trained: Shown, facts: dict[str, str]) -> str:
-    """The same for a notebook, with the places where one may record and intervene."""
-    table = html_table([*(_known(trained) | facts).items()], title=type(trained).__name__)
-    found = {name: module for name, module in trained.named_modules() if isinstance(module, Tap)}
-    if not found:
-        return table
-    places = html_table([(name, " × ".join(tap.axes)) for name, tap in found.items()], heading=("place", "axes"))
-    return (
-        f"{table}<details><summary>{counted(len(found), 'place')} to record and intervene</summary>{places}</details>"
-    )
+@explained
+class LoadedModel(ABC, Generic[R, M]):
+    """A torch model with its recipe, which shows itself in a terminal and in a notebook."""
 
+    recipe: R
+    model: M
 
-def _known(trained: Shown) -> dict[str, str]:
-    """What is known of every model; one that was counted has no parameters."""
-    kind = getattr(getattr(trained.recipe, "model", None), "kind", trained.recipe.task)
-    every = {each for _, module in trained.named_modules() for each in module.parameters(recurse=False)}
-    return {"model": kind} | ({"parameters": f"{sum(each.numel() for each in every):,}"} if every else {})
+    @property
+    @abstractmethod
+    def _facts(self) -> dict[str, str]:
+        """What its task says of it."""
+
+    def __repr__(self) -> str:
+        known = self._known() | self._facts
+        kind = known.pop("model")
+        return f"<{type(self).__name__}: {', '.join([kind, *(f'{name} {fact}' for name, fact in known.items())])}>"
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook, with the places where one may record and intervene."""
+        table = html_table([*(self._known() | self._facts).items()], title=type(self).__name__)
+        found = {name: module for name, module in self.named_modules() if isinstance(module, Tap)}
+        if not found:
+            return table
+        places = html_table([(name, " × ".join(tap.axes)) for name, tap in found.items()], heading=("place", "axes"))
+        told = f"{counted(len(found), 'place')} to record and intervene"
+        return f"{table}<details><summary>{told}</summary>{places}</details>"
+
+    def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
+        """The parts of the model by name, so that `regard.record` and `regard.intervene` take it as it is."""
+        yield from self.model.named_modules()
+
+    def _known(self) -> dict[str, str]:
+        """What is known of every model; one that was counted has no parameters."""
+        kind = getattr(getattr(self.recipe, "model", None), "kind", self.recipe.task)
+        every = {each for _, module in self.named_modules() for each in module.parameters(recurse=False)}
+        return {"model": kind} | ({"parameters": f"{sum(each.numel() for each in every):,}"} if every else {})

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from torch import nn
 
 from regard.checkpoint import ModelFolder, load_weights, put_weights
 from regard.data import Span
@@ -39,7 +38,7 @@ from regard.recipe import Decoding, HeldOut, TranslationRecipe, change_section
 from regard.tasks.decoding import changed_decoding, check_only_decoding
 from regard.tasks.labels import blocks_of, labels_of, token_name, touched, words_of
 from regard.tasks.tokenizer_files import load_tokenizers
-from regard.tasks.trained import cell_of, line_of
+from regard.tasks.trained import LoadedModel
 from regard.tasks.unknown_words import Written, texts_of
 from regard.tasks.validating import check_not_empty, check_terms, check_texts
 from regard.tokens import END, UNKNOWN, Tokenizer
@@ -108,7 +107,7 @@ class Scored:
 
 
 @explained
-class Translator:
+class Translator(LoadedModel[TranslationRecipe, Generator]):
     """A model with its tokenizers, ready for use."""
 
     def __init__(self, recipe: TranslationRecipe, model: Generator, source: Tokenizer, target: Tokenizer) -> None:
@@ -132,12 +131,6 @@ class Translator:
         put_weights(model, load_weights(folder), folder)
         model.to(choose_device(device))
         return cls(recipe, model, source, target)
-
-    def __repr__(self) -> str:
-        return line_of(self, self._facts)
-
-    def _repr_html_(self) -> str:
-        return cell_of(self, self._facts)
 
     @property
     def _facts(self) -> dict[str, str]:
@@ -195,10 +188,6 @@ class Translator:
 
         found = evaluate(self, split_of(self.recipe, split))
         return (*found.scores, *([found.alignment] if found.alignment else []))
-
-    def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
-        """The parts of the model by name, so that `regard.record` and `regard.intervene` take a translator as it is."""
-        yield from self.model.named_modules()
 
     def translate(
         self,

@@ -20,7 +20,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import nn
 
 from regard.checkpoint import ModelFolder, load_weights, put_weights
 from regard.data.batch import Padded
@@ -46,7 +45,7 @@ from regard.tasks.decoding import changed_decoding, check_only_decoding
 from regard.tasks.labels import labels_of, token_name, words_of
 from regard.tasks.scoring_text import log_probs_of
 from regard.tasks.tokenizer_files import TOKENIZER
-from regard.tasks.trained import cell_of, line_of
+from regard.tasks.trained import LoadedModel
 from regard.tasks.validating import check_not_empty, check_texts
 from regard.tokens import BEGIN, END, PAD, UNKNOWN, Tokenizer, load_tokenizer
 from regard.tokens.segmentation import spans_of
@@ -102,7 +101,7 @@ class Prompt:
 
 
 @explained
-class Writer:
+class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
     """A language model with its tokenizer, ready for use."""
 
     def __init__(self, recipe: LanguageRecipe, model: LanguageModel, tokenizer: Tokenizer) -> None:
@@ -124,12 +123,6 @@ class Writer:
         put_weights(model, weights, folder)
         return cls(recipe, model.to(choose_device(device)), tokenizer)
 
-    def __repr__(self) -> str:
-        return line_of(self, self._facts)
-
-    def _repr_html_(self) -> str:
-        return cell_of(self, self._facts)
-
     @property
     def _facts(self) -> dict[str, str]:
         cache = {"cache": f"{self.model.size:,} words"} if isinstance(self.model, ContinuousCache) else {}
@@ -142,10 +135,6 @@ class Writer:
             remedy = "score files with `regard score`"
             raise UsageError(f"the model's recipe names no {split} text (data.{split}); {remedy}")
         return self.score_text(Text(split, self.recipe.data)).scores
-
-    def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
-        """The parts of the model by name, so that `regard.record` and `regard.intervene` take a writer as it is."""
-        yield from self.model.named_modules()
 
     def with_cache(self, size: int, theta: float = THETA, share: float = SHARE) -> "Writer":
         """The same model with a cache of its last `size` words, which get `share` of the probability (Grave et al.
