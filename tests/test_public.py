@@ -44,9 +44,9 @@ INTERNAL = {"why_eager", "segment", "tokens_of", "refuse_long"}
 
 
 def members(thing: type) -> Iterator[tuple[str, Any]]:
-    """The public methods and properties of a class, those that it has from our own classes last."""
+    """The public methods and properties of a class, its own last: they replace those of the classes it is made of."""
     own = [each for each in thing.__mro__ if each.__module__.startswith("regard.")]
-    for name, member in {name: member for each in own for name, member in vars(each).items()}.items():
+    for name, member in {name: member for each in reversed(own) for name, member in vars(each).items()}.items():
         member = member.__func__ if isinstance(member, classmethod | staticmethod) else member
         if (
             not name.startswith("_")

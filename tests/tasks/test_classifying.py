@@ -95,13 +95,13 @@ def test_it_shows_itself(trained: Classifier) -> None:
 def test_calls_with_something_else_are_refused_in_words(trained: Classifier) -> None:
     with pytest.raises(UsageError, match="texts = 'fine' is a single text, but a list of texts, each a text or"):
         trained.classify("fine")
-    with pytest.raises(UsageError, match=r"texts\[0\] has 1 empty word; leave them out"):
+    with pytest.raises(UsageError, match=r"texts\[0\]: '' is no word; a word has no tab or line end"):
         trained.classify([["fine", ""]])
     with pytest.raises(UsageError, match="a classifier reads a single text, not 2; put it between one pair of quotes"):
         trained.inspect("fine", "dull")
     with pytest.raises(UsageError, match="the text is empty"):
         trained.inspect(" ")
-    with pytest.raises(UsageError, match="a text of 513 words is too long to look at; give at most 512"):
+    with pytest.raises(UsageError, match="a text of 513 words is too long to look at; give one of at most 512"):
         trained.inspect("fine " * 513)
 
 

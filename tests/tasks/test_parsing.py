@@ -69,10 +69,11 @@ def test_a_sentence_of_hundreds_of_words_has_a_tree(parser: Parser) -> None:
     [
         (
             TEXT,
-            "sentences = 'the dog sees a fish .', but a list of sentences is needed; put brackets around a single one",
+            "sentences = 'the dog sees a fish .' is a single text, but a list of sentences, each a text or a list of",
         ),
-        ([3], "sentences[0] is of type int, but a text or a list of words is needed"),
-        ([["a", 3]], "sentences[0][1] = 3 is of type int, but a text or a list of words is needed"),
+        (3, "sentences is of type int, but a list of sentences, each a text or a list of words, is needed"),
+        ([3], "sentences[0] is of type int, but a list of sentences, each a text or a list of words, is needed"),
+        ([["a", 3]], "sentences[0][1] = 3 is of type int, but a list of sentences, each a text or a list of words"),
         ([["a", ""]], "sentences[0]: '' is no word; a word has no tab or line end and is not empty"),
         ([["a\tb"]], r"sentences[0]: 'a\tb' is no word"),
     ],
@@ -146,7 +147,8 @@ def test_arcs_and_the_tree_can_be_looked_at(model: Path, parser: Parser, tmp_pat
 
 def test_what_cannot_be_looked_at_is_refused(model: Path, parser: Parser) -> None:
     assert (
-        "a parser reads one sentence, not 2; put it between one pair of quotes" in regard("look", model, "a", "b").err
+        "a parser reads a single sentence, not 2; put it between one pair of quotes"
+        in regard("look", model, "a", "b").err
     )
     with pytest.raises(UsageError, match="the sentence is empty: there is nothing to look at"):
         parser.inspect(" ")

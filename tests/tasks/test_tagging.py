@@ -104,13 +104,15 @@ def test_calls_with_something_else_are_refused_in_words(trained: Tagger, tmp_pat
         trained.tag("Anna")
     with pytest.raises(UsageError, match=r"sentences\[0\]\[0\] = 1 is of type int, but a list of sentences"):
         trained.tag([[1]])  # type: ignore[list-item]
-    with pytest.raises(UsageError, match=r"sentences\[0\] has 1 empty word; leave them out"):
+    with pytest.raises(
+        UsageError, match=r"sentences\[0\]: '' is no word; a word has no tab or line end and is not empty"
+    ):
         trained.tag([["Anna", ""]])
     with pytest.raises(UsageError, match="a tagger reads a single sentence, not 2; put it between one pair of quotes"):
         trained.inspect("Anna", "Rome")
     with pytest.raises(UsageError, match="the sentence is empty"):
         trained.inspect(" ")
-    with pytest.raises(UsageError, match="a sentence of 513 words is too long to look at; give at most 512"):
+    with pytest.raises(UsageError, match="a sentence of 513 words is too long to look at; give one of at most 512"):
         trained.inspect("Anna " * 513)
 
 

@@ -20,7 +20,7 @@ from regard.device import choose_device, device_of
 from regard.display import html_table
 from regard.errors import UsageError
 from regard.inspect import Array, Inspection
-from regard.inspect.watch import CANDIDATES, INSIDE, LONGEST, recorded
+from regard.inspect.watch import CANDIDATES, INSIDE, recorded
 from regard.metrics import MetricScore
 from regard.metrics.classifying import count_labels
 from regard.misuse import explained
@@ -31,7 +31,7 @@ from regard.tasks.classifying import build_classifier, names_of
 from regard.tasks.loading import refuse_other_task
 from regard.tasks.long_sentences import refuse_long_text
 from regard.tasks.trained import LoadedModel
-from regard.tasks.validating import check_not_empty, check_texts, words_of
+from regard.tasks.validating import words_of, words_to_look_at
 from regard.tasks.word_files import LABELS, WORDS
 from regard.tokens.tag_set import TagSet
 from regard.tokens.word_vocabulary import WordVocabulary
@@ -123,13 +123,7 @@ class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
     def inspect(self, *texts: str) -> Inspection:
         """What happens inside the model while it reads a text: the probabilities of labels, the weight of each word
         where attention pools them, and attention, gates and states where the encoder has them."""
-        check_texts("texts", texts)
-        if len(texts) != 1:
-            raise UsageError(f"a classifier reads a single text, not {len(texts)}; put it between one pair of quotes")
-        check_not_empty("text", texts[0])
-        words = tuple(texts[0].split())
-        if len(words) > LONGEST:
-            raise UsageError(f"a text of {len(words):,} words is too long to look at; give at most {LONGEST}")
+        words = words_to_look_at("a classifier", "text", texts)
         self.refuse_long(len(words))
         batch = self._numbered([words]).pick(np.arange(1)).texts.to(device_of(self.model))
         patterns = [f"{part}.{pattern}" for part in ("encoder", "pooling") for pattern in INSIDE]

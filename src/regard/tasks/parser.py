@@ -22,7 +22,7 @@ from regard.device import choose_device, device_of
 from regard.display import html_table
 from regard.errors import UsageError, counted
 from regard.inspect import Array, Inspection
-from regard.inspect.watch import INSIDE, LONGEST, recorded
+from regard.inspect.watch import INSIDE, recorded
 from regard.metrics import MetricScore, count_attachments
 from regard.misuse import explained
 from regard.models.parsing import DependencyParser
@@ -34,7 +34,7 @@ from regard.tasks.decoding import check_only_decoding
 from regard.tasks.loading import refuse_other_task
 from regard.tasks.parsing import ParserNames, find_trees
 from regard.tasks.trained import LoadedModel
-from regard.tasks.validating import check_not_empty, check_texts
+from regard.tasks.validating import words_of, words_to_look_at
 
 ROOT = "<root>"
 RANKS = 3
@@ -94,7 +94,7 @@ class Parser(LoadedModel[ParsingRecipe, DependencyParser]):
 
     def parse(self, sentences: Sequence[str] | Sequence[Sequence[str]]) -> list[Parse]:
         """The tree of each sentence: a list of words, or a text with blanks between its words, punctuation included."""
-        words = [_words(place, given) for place, given in enumerate(_listed(sentences))]
+        words = words_of("sentences", sentences)
         for place, sentence in enumerate(words):
             self.refuse_long(len(sentence), f"sentences[{place}]: ")
         trees = find_trees(self.model, self.names, words, self.recipe)
@@ -114,15 +114,7 @@ class Parser(LoadedModel[ParsingRecipe, DependencyParser]):
     def inspect(self, *texts: str) -> Inspection:
         """What happens inside while it reads a sentence: how likely each arc, each move and each relation is, the tree,
         and attention, gates and states of the encoder."""
-        check_texts("texts", texts)
-        if len(texts) != 1:
-            raise UsageError(f"a parser reads one sentence, not {len(texts)}; put it between one pair of quotes")
-        check_not_empty("sentence", texts[0])
-        words = texts[0].split()
-        if len(words) > LONGEST:
-            raise UsageError(
-                f"a sentence of {len(words):,} words is too long to look at; give one of at most {LONGEST}"
-            )
+        words = words_to_look_at("a parser", "sentence", texts)
         self.refuse_long(len(words))
         batch = NumberedSentences.of([words], self.names.words).pick(np.arange(1))
         sentences = batch.map(lambda tensor: tensor.to(device_of(self.model)))
@@ -155,26 +147,6 @@ class Parser(LoadedModel[ParsingRecipe, DependencyParser]):
                 f"{where}a sentence of {counted(words, 'word')}, but this model has learned {most} positions "
                 "(model.encoder.longest), one of them for the root; split it"
             )
-
-
-def _listed(given: object) -> Sequence[object]:
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        raise UsageError(
-            f"sentences = {given!r:.60}, but a list of sentences is needed; put brackets around a single one"
-        )
-    return given
-
-
-def _words(place: int, given: object) -> list[str]:
-    """The words of a sentence as it was given."""
-    if isinstance(given, str):
-        return given.split()
-    check_texts(f"sentences[{place}]", given, "a text or a list of words")
-    assert isinstance(given, Sequence)
-    for word in given:
-        if not word or any(sign in word for sign in "\t\n\r"):
-            raise UsageError(f"sentences[{place}]: {word!r} is no word; a word has no tab or line end and is not empty")
-    return list(given)
 
 
 def load_parser(folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()) -> Parser:

@@ -22,7 +22,7 @@ from regard.device import choose_device, device_of
 from regard.display import html_table
 from regard.errors import UsageError
 from regard.inspect import Array, Inspection
-from regard.inspect.watch import CANDIDATES, INSIDE, LONGEST, recorded
+from regard.inspect.watch import CANDIDATES, INSIDE, recorded
 from regard.metrics import MetricScore
 from regard.metrics.tagging import count_tags
 from regard.misuse import explained
@@ -33,7 +33,7 @@ from regard.tasks.loading import refuse_other_task
 from regard.tasks.long_sentences import refuse_long_text
 from regard.tasks.tagging import build_tagger, report_of
 from regard.tasks.trained import LoadedModel
-from regard.tasks.validating import check_not_empty, check_texts, words_of
+from regard.tasks.validating import words_of, words_to_look_at
 from regard.tasks.word_files import TAGS, WORDS
 from regard.tokens.tag_schemes import spans
 from regard.tokens.tag_set import TagSet
@@ -137,13 +137,7 @@ class Tagger(LoadedModel[TaggingRecipe, WordTagger]):
     def inspect(self, *texts: str) -> Inspection:
         """What happens inside the model while it tags a sentence: the tags and the candidates of each word with their
         probabilities, and attention, gates and states where the encoder has them."""
-        check_texts("texts", texts)
-        if len(texts) != 1:
-            raise UsageError(f"a tagger reads a single sentence, not {len(texts)}; put it between one pair of quotes")
-        check_not_empty("sentence", texts[0])
-        words = tuple(texts[0].split())
-        if len(words) > LONGEST:
-            raise UsageError(f"a sentence of {len(words):,} words is too long to look at; give at most {LONGEST}")
+        words = words_to_look_at("a tagger", "sentence", texts)
         self.refuse_long(len(words))
         batch = NumberedSentences.of([words], self.vocabulary).pick(np.arange(1)).to(device_of(self.model))
         patterns = [f"encoder.{pattern}" for pattern in INSIDE]

@@ -2,7 +2,11 @@
 
 from collections.abc import Iterable, Sequence, Sized
 
-from regard.errors import UsageError, counted
+from regard.errors import UsageError
+from regard.inspect.watch import LONGEST
+
+_ENDS = frozenset("\t\n\r")
+"""What ends a word or a line of a file, and so cannot be in a word."""
 
 
 def check_texts(name: str, given: object, what: str = "a list of texts") -> None:
@@ -35,10 +39,25 @@ def check_not_empty(name: str, text: str) -> None:
 def words_of(name: str, sentences: Sequence[str] | Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     """The words of sentences, each a text with blanks between its words, or a list of words."""
     what = f"a list of {name}, each a text or a list of words,"
-    if isinstance(sentences, str):
+    if isinstance(sentences, str) or not isinstance(sentences, Sequence):
         check_texts(name, sentences, what)
     for place, sentence in enumerate(sentences):
         check_texts(f"{name}[{place}]", [sentence] if isinstance(sentence, str) else sentence, what)
-        if not isinstance(sentence, str) and (blank := [word for word in sentence if not word]):
-            raise UsageError(f"{name}[{place}] has {counted(len(blank), 'empty word')}; leave them out")
+        wrong = [] if isinstance(sentence, str) else [word for word in sentence if not word or set(word) & _ENDS]
+        if wrong:
+            raise UsageError(
+                f"{name}[{place}]: {wrong[0]!r} is no word; a word has no tab or line end and is not empty"
+            )
     return [tuple(each.split()) if isinstance(each, str) else tuple(each) for each in sentences]
+
+
+def words_to_look_at(reader: str, noun: str, texts: Sequence[str]) -> tuple[str, ...]:
+    """The words of the one text that a model of this name is asked to look at."""
+    check_texts("texts", texts)
+    if len(texts) != 1:
+        raise UsageError(f"{reader} reads a single {noun}, not {len(texts)}; put it between one pair of quotes")
+    check_not_empty(noun, texts[0])
+    words = tuple(texts[0].split())
+    if len(words) > LONGEST:
+        raise UsageError(f"a {noun} of {len(words):,} words is too long to look at; give one of at most {LONGEST}")
+    return words
