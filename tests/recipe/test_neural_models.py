@@ -31,7 +31,7 @@ def test_cutoffs_rise(cutoffs: list[int]) -> None:
 @pytest.mark.parametrize("position", ["sinusoidal", "learned"])
 def test_memory_needs_positions_that_are_distances(position: str) -> None:
     expected = (
-        f"memory = 64 lets words see earlier segments, where positions that are {position} begin anew; choose one of "
-        "relative, rotary, alibi, or memory = 0"
+        f"memory = 64 lets words see earlier segments, where positions that are {position} start from zero again; "
+        "choose one of relative, rotary, alibi, or memory = 0"
     )
     refused(TransformerLanguageModel, expected, kind="transformer", position=position, memory=64)

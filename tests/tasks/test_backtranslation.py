@@ -140,7 +140,7 @@ def test_only_the_same_text_model_and_tag_go_on(tmp_path: Path) -> None:
     other = Mirror()
     nn.init.zeros_(other.model.weight)
     pairs, progress = tmp_path / "pairs.tsv", tmp_path / ".pairs.tsv.progress"
-    remedy = f"bring the old back, or delete {progress} to begin anew"
+    remedy = f"bring the old back, or delete {progress} to start over"
     numbered_on = {"decoding": Decoding(method="sample", seed=2)}
     for mirror, options in ((other, {}), (Mirror(), {"tag": "<bt>"}), (Mirror(), numbered_on)):
         with pytest.raises(UsageError) as refusal:
@@ -176,7 +176,7 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
         str(refusal.value) == f"{pairs}: was begun before and is not finished; go on by --resume, or delete {progress}"
     )
     progress.write_text("{}")
-    with pytest.raises(UsageError, match=r"\.pairs\.tsv\.progress: is damaged; delete it to begin anew"):
+    with pytest.raises(UsageError, match=r"\.pairs\.tsv\.progress: is damaged; delete it to start over"):
         task(tmp_path, lines).run(resume=True)
     progress.unlink()
     assert task(tmp_path, lines).run().pairs == 3

@@ -80,7 +80,7 @@ def test_what_cannot_work_is_refused(trained: Trained, translator: Translator) -
     told = regard("translate", trained.folder, "--rescore", trained.folder, stdin=STDIN)
     assert told.code == 2
     assert told.err == (
-        "regard: --rescore ranks several outputs anew, but there is one for each line; ask for --n-best 10\n"
+        "regard: --rescore reranks several outputs, but there is one for each line; ask for --n-best 10\n"
     )
     for given, words in (
         (["--rescore", trained.folder, "--weight", 7], "7: the other model's share of the score; give a number "),

@@ -1,4 +1,4 @@
-"""Options by names they had before: whoever still writes these is told what to write now."""
+"""Old names of options: a command that gets one says what the new name is."""
 
 from collections.abc import Sequence
 

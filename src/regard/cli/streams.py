@@ -73,7 +73,7 @@ def standard_streams() -> Iterator[None]:
     except OSError as error:
         if output is None or not output.failed:
             raise
-        if error.errno == errno.EPIPE:  # whoever read it has seen enough
+        if error.errno == errno.EPIPE:  # the reader has closed the pipe
             raise SystemExit(1) from None
         raise UsageError(f"standard output cannot be written: {error.strerror}") from None
 

@@ -46,7 +46,7 @@ Alignments = Annotated[bool, typer.Option("--alignments", help="Add a column wit
 Scores = Annotated[bool, typer.Option("--scores", help="Add a column with the score.")]
 Rescore = Annotated[
     Path | None,
-    typer.Option(metavar="MODEL", help="Another model, to rank the outputs of --n-best anew.", show_default=False),
+    typer.Option(metavar="MODEL", help="Another model, to rerank the outputs of --n-best.", show_default=False),
 ]
 Weight = Annotated[
     float | None, typer.Option(help="With --rescore: the other model's share of the score. (default: 0.5)")
@@ -210,7 +210,7 @@ def _rescoring(
 
     decoding = translator.recipe.decode
     if max(n_best or 1, decoding.n_best) == 1:
-        raise UsageError("--rescore ranks several outputs anew, but there is one for each line; ask for --n-best 10")
+        raise UsageError("--rescore reranks several outputs, but there is one for each line; ask for --n-best 10")
     if decoding.risk != "none":
         raise UsageError(f"--rescore ranks by probability, decode.risk = {decoding.risk!r} by likeness; choose one")
     second = load_translator(other, device=device)

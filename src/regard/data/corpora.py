@@ -16,7 +16,7 @@ OTHERWISE = 'set data.invalid to "replace" or "drop"'
 
 
 class FileExamples:
-    """The pairs of files, read anew each time they are gone through."""
+    """The pairs of files, read again in each pass."""
 
     def __init__(self, files: RecordFiles, invalid: str) -> None:
         self.files = files

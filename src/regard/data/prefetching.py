@@ -15,7 +15,7 @@ class Prefetched(Iterator[T], Generic[T]):
     """The items of an iterator in their order, each after `prepare`.
 
     Whatever is raised there is raised here, where its item would have come. After `close` the thread is gone; what it
-    had made ahead is lost, so whoever goes on later must know the place of the last item taken.
+    had made ahead is lost, so to resume one must know the place of the last item taken.
     """
 
     def __init__(self, items: Iterator[T], prepare: Callable[[T], T], ahead: int = AHEAD) -> None:

@@ -128,7 +128,7 @@ _KINDS = {
 
 
 def namesakes(name: str, known: Sequence[Setting]) -> list[str]:
-    """Settings of any table that have this name there: `seed`, for whoever writes `train.seed`."""
+    """Settings of any table that have this name there: `seed`, if someone writes `train.seed`."""
     return list(dict.fromkeys(setting.name for setting in known if setting.name.split(".")[-1] == name))
 
 

@@ -169,7 +169,7 @@ class TransformerLanguageModel(TransformerBlocks, NeuralModel):
     layers: Layers = 4
     """Blocks."""
     memory: Count = 0
-    """Tokens of earlier segments that each block still sees (Dai et al. 2019); 0 begins anew in every segment."""
+    """Tokens of earlier segments that each block still sees (Dai et al. 2019); 0 starts afresh in every segment."""
     output_dropout: Share = 0.0
     """Share of features dropped before the readout."""
     tie: bool = True
@@ -184,7 +184,7 @@ class TransformerLanguageModel(TransformerBlocks, NeuralModel):
         if self.memory and self.position not in DISTANCES:
             raise ValueError(
                 f"memory = {self.memory} lets words see earlier segments, where positions that are {self.position} "
-                f"begin anew; choose one of {', '.join(DISTANCES[1:])}, or memory = 0"
+                f"start from zero again; choose one of {', '.join(DISTANCES[1:])}, or memory = 0"
             )
         return self
 

@@ -117,7 +117,7 @@ OF_OTHER_TASKS = ("train.pack", "train.r_drop", "train.coverage")
 def _drop_unused(
     tables: dict[str, Any], known: Sequence[Setting], error: ValidationError, changed: Sequence[str], saved: bool
 ) -> bool:
-    """Removes settings that nobody asked for: those that a change of another one leaves unused (of the beam, with
+    """Removes settings that were not asked for: those that a change of another one leaves unused (of the beam, with
     `decode.method=sample`), and of a saved recipe, which spells out every setting, all that are unused. What a change
     names itself stays and is refused. Whether there were any."""
     dropped = False

@@ -1,7 +1,7 @@
 """The ladder: every kind of language model on the same text, each within the same time, in one table.
 
 The folder of a ladder holds a folder for each rung, with its model and `result.json`; `ladder.json`, `ladder.md` and
-`ladder.png` are written anew after each rung. Rungs that have a result are not repeated.
+`ladder.png` are rewritten after each rung. Rungs that have a result are not repeated.
 """
 
 import json

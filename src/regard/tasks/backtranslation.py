@@ -107,18 +107,18 @@ class BackTranslation:
             counts, length = Counts(**saved["counts"]), int(saved["bytes"])
             made_by, read = saved["made_by"], saved["read"]
         except (ValueError, KeyError, TypeError):
-            raise UsageError(f"{self._progress}: is damaged; delete it to begin anew") from None
+            raise UsageError(f"{self._progress}: is damaged; delete it to start over") from None
         for line in islice(lines, counts.lines):
             self._note(line)
         if made_by != self._made_by or read != self._read.hexdigest():
             what = "text" if made_by == self._made_by else "model, its settings or the tag"
-            remedy = f"bring the old back, or delete {self._progress} to begin anew"
+            remedy = f"bring the old back, or delete {self._progress} to start over"
             raise UsageError(f"{self.out}: was begun with another {what}; {remedy}")
         self.counts = counts
         return length
 
     def _add(self, piece: list[str], file: BinaryIO) -> None:
-        """Translates some lines, and lets nobody lose them."""
+        """Translates some lines and saves the progress."""
         texts = [line for line in piece if line.strip()]
         # Equal lines of different pieces are to become different samples too.
         translator = self.translator.counting_from(self.counts.lines)

@@ -133,7 +133,7 @@ class NgramTask(LanguageTask, CountingTask):
     """The same for a model that is counted."""
 
     def count(self, on_progress: Callable[[int], None]) -> LanguageModel:
-        # Its compiler takes a second to load, which nobody else should wait for.
+        # Its compiler takes a second to load, which other models do not need.
         from regard.models.ngram.building import count
 
         assert isinstance(self.recipe.model, NgramModel)

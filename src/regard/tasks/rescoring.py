@@ -1,4 +1,4 @@
-"""Outputs of one model ranked anew with the help of another, which may tokenize as it likes: it is given their text."""
+"""Outputs of one model reranked with the help of another, which may tokenize differently: it is given their text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

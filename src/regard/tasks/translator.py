@@ -176,7 +176,7 @@ class Translator(LoadedModel[TranslationRecipe, Generator]):
         return len(self.source_tokenizer.encode(text))
 
     def only_writing(self) -> Self:
-        """This translator, for whoever asks nothing of it but to write, in the recipe's `decode.precision`: a GPU then
+        """This translator, for writing alone, in the recipe's `decode.precision`: a GPU then
         holds its weights in that format alone, and all that is asked of them later is answered in it."""
         self.session.hold_only(self.recipe.decode.precision)
         return self

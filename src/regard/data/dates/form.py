@@ -1,4 +1,4 @@
-"""A way of writing dates, whoever writes it so: text to date and date to text."""
+"""A way of writing dates: text to date and date to text."""
 
 import re
 from dataclasses import dataclass

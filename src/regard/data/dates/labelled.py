@@ -3,8 +3,8 @@
     3   .   März   2021          de
     3   mars   2021              fr
 
-A date that two of the languages write the same (03/04/2021) is left out and counted: nobody could tell which it is.
-Words are split as those of the tagged dates.
+A date that two of the languages write the same (03/04/2021) is left out and counted, because nothing in it tells the
+language. Words are split as those of the tagged dates.
 """
 
 from collections.abc import Iterable, Iterator
