@@ -14,7 +14,7 @@ from torch_layers import randomize
 from regard.data.sentences import NumberedSentences, Sentences
 from regard.errors import ModelError, RecipeError, UsageError
 from regard.models.characters import CHARACTER_ENCODERS
-from regard.models.words import WordInput
+from regard.models.words import WordEmbedding, WordInput
 from regard.recipe import CharacterTable, TextVectors, WordTable
 from regard.tokens import UNKNOWN
 from regard.tokens.word_vocabulary import WordVocabulary
@@ -153,7 +153,7 @@ def test_words_of_the_vector_file_keep_their_vectors(tmp_path: Path) -> None:
     assert "2 of 6 tokens (33.3 %) start from" in line
     found = model.embedding(torch.tensor([[vocabulary.find("Unseen"), vocabulary.find("call")]]))[0]
     torch.testing.assert_close(found, torch.tensor([[0, 1, 0, 0, 0], [1, 0, 0, 0, 0]]) * 5**0.5)
-    assert not model.embedding.weight.requires_grad
+    assert not any(each.requires_grad for each in model.embedding.parameters())
     with pytest.raises(UsageError, match=r"words\.vectors\.file = .*its vectors have width 5, but .* has width 6"):
         WordInput(words.model_copy(update={"width": 6}), vocabulary).start(vocabulary)
 
@@ -164,6 +164,30 @@ def test_a_saved_vocabulary_is_the_same(kind: str, tmp_path: Path) -> None:
     words.save(tmp_path / "words.json")
     again = WordVocabulary.load(words.settings, tmp_path / "words.json")
     assert (again.vocabulary.tokens, again.characters.tokens) == (words.vocabulary.tokens, words.characters.tokens)
+    assert again.unseen == words.unseen
+
+
+def test_words_that_only_the_vector_file_has_are_looked_up_like_others_but_never_learn() -> None:
+    vectors = torch.randn(9, 5)
+    whole, split = WordEmbedding(9, 5), WordEmbedding(9, 5, unseen=3)
+    for embedding in (whole, split):
+        with torch.no_grad():
+            embedding.put(vectors)
+    tokens = torch.tensor([[0, 8, 5], [6, 2, 8]])
+    assert torch.equal(whole(tokens), split(tokens))
+    assert torch.equal(split.weight, vectors)
+    split(tokens).sum().backward()
+    assert split.vectors.grad is not None
+    assert split.fixed.grad is None
+
+
+def test_unseen_words_are_those_of_the_vector_file_alone() -> None:
+    words = WordVocabulary.learn(table("none"), TEXT, ["Peter", "unseen", "Paris"])
+    assert words.unseen == 2
+    assert words.vocabulary.tokens[-2:] == ("unseen", "Paris")
+    folded = WordVocabulary.learn(table("none", lowercase=True), TEXT, ["Peter", "unseen", "Paris"])
+    assert folded.unseen == 1  # the file has no vector of "paris"
+    assert "paris" not in folded.vocabulary
 
 
 def test_damaged_vocabularies_are_named(tmp_path: Path) -> None:
@@ -172,6 +196,9 @@ def test_damaged_vocabularies_are_named(tmp_path: Path) -> None:
         WordVocabulary.load(WordTable(), file)
     file.write_text('{"format": 9}')
     with pytest.raises(ModelError, match="the format 9 of these words is not known here; this version reads format 1"):
+        WordVocabulary.load(WordTable(), file)
+    file.write_text('{"format": 1, "words": [], "characters": [], "unseen": 7}')
+    with pytest.raises(ModelError, match="these words are damaged \\(unseen is 7, which is not a number of its words"):
         WordVocabulary.load(WordTable(), file)
     file.write_text('{"format": 1')
     with pytest.raises(ModelError, match=r"these words are damaged .*; restore the folder from a copy, or train again"):

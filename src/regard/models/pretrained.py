@@ -86,7 +86,7 @@ def start_from_vectors(
                 f"{table}.{setting} = {file!r}: not one of {counted(coverage.tokens, 'token')} is among its "
                 f"{counted(len(vectors), 'word')}; choose vectors of the language and the kind of tokens of the model"
             )
-        embedding.weight.copy_(matrix)
+        embedding.put(matrix)
         rest = "" if coverage.exact + coverage.folded == coverage.tokens else "; the others start at random"
         frozen = "; all of them are frozen" if settings.freeze else ""
         shared = _sharing(model, embedding)

@@ -7,8 +7,9 @@ Characters influence the vector of their own word alone.
 """
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from regard.data.sentences import Sentences
 from regard.models.characters import CHARACTER_ENCODERS
@@ -19,6 +20,34 @@ from regard.tokens import UNKNOWN
 from regard.tokens.word_vocabulary import WordVocabulary
 
 
+class WordEmbedding(TokenEmbedding):
+    """Vectors of words. Those of the last `unseen` ones, which the training text does not have, never change: an
+    optimizer need not go through the whole of a large table of word vectors in every step."""
+
+    def __init__(self, size: int, width: int, unseen: int = 0) -> None:
+        # Features of variance one, as encoders expect.
+        super().__init__(size - unseen, width, scale=width**0.5)
+        if unseen:
+            self.fixed = nn.Parameter(torch.zeros(unseen, width), requires_grad=False)
+        self.unseen = unseen
+
+    @property
+    def weight(self) -> Float[Tensor, "V E"]:
+        return torch.cat([self.vectors, self.fixed]) if self.unseen else self.vectors
+
+    def put(self, vectors: Float[Tensor, "V E"]) -> None:
+        self.vectors.copy_(vectors[: self.size])
+        if self.unseen:
+            self.fixed.copy_(vectors[self.size :])
+
+    def look_up(self, tokens: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows E"]:
+        if not self.unseen:
+            return super().look_up(tokens)
+        learned = F.embedding(tokens.clamp(max=self.size - 1), self.vectors)
+        fixed = F.embedding((tokens - self.size).clamp(min=0), self.fixed)
+        return torch.where((tokens < self.size).unsqueeze(-1), learned, fixed)
+
+
 class WordInput(nn.Module):
     """The tap `output` shows the vectors, "B S E". Those of padding are arbitrary."""
 
@@ -26,8 +55,7 @@ class WordInput(nn.Module):
         super().__init__()
         self.settings = settings
         self.width = settings.vector_width if width is None else width
-        # Features of variance one, as encoders expect.
-        self.embedding = TokenEmbedding(vocabulary.size, settings.width, scale=settings.width**0.5)
+        self.embedding = WordEmbedding(vocabulary.size, settings.width, vocabulary.unseen)
         name_axes(self.embedding, step="source")
         self.characters: nn.Module | None = None
         if settings.characters.kind != "none":
@@ -36,7 +64,7 @@ class WordInput(nn.Module):
         fits = self.width == settings.vector_width
         self.join = nn.Identity() if fits else nn.Linear(settings.vector_width, self.width)
         self.output = Tap("row", "source", "feature")
-        self.embedding.weight.requires_grad_(not settings.vectors.freeze)
+        self.embedding.vectors.requires_grad_(not settings.vectors.freeze)
 
     def forward(self, sentences: Sentences) -> Float[Tensor, "B S E"]:
         tokens = sentences.tokens

@@ -33,6 +33,10 @@ class TokenVectors(nn.Module):
     def weight(self) -> Float[Tensor, "V E"]:
         return self._owner[0].weight if self._owner else self.vectors
 
+    def put(self, vectors: Float[Tensor, "V E"]) -> None:
+        """Copies vectors into its own."""
+        self.weight.copy_(vectors)
+
     @property
     def owns(self) -> bool:
         """Whether its vectors are not those of another module."""
@@ -55,6 +59,9 @@ class TokenEmbedding(TokenVectors):
         self.output = Tap("row", "step", "feature")
 
     def forward(self, tokens: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows E"]:
-        vectors = F.embedding(tokens, self.weight)
+        vectors = self.look_up(tokens)
         scaled: Tensor = self.output(vectors if self.scale == 1.0 else vectors * self.scale)
         return scaled
+
+    def look_up(self, tokens: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows E"]:
+        return F.embedding(tokens, self.weight)

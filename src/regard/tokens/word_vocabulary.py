@@ -19,11 +19,15 @@ _FORMAT = 1
 class WordVocabulary:
     """Numbers words, and the characters that they are spelled with.
 
-    A word that is not known as written is looked up in lower case, as in tables of word vectors.
+    A word that is not known as written is looked up in lower case, as in tables of word vectors. The last `unseen`
+    words come from such a table alone: the training text does not have them.
     """
 
-    def __init__(self, settings: WordTable, words: Sequence[str], characters: Sequence[str] = ()) -> None:
+    def __init__(
+        self, settings: WordTable, words: Sequence[str], characters: Sequence[str] = (), unseen: int = 0
+    ) -> None:
         self.settings = settings
+        self.unseen = unseen
         self.vocabulary = Vocabulary(words)
         self.characters = Vocabulary(characters)
 
@@ -36,9 +40,11 @@ class WordVocabulary:
             folded: Counter[str] = Counter()
             for word, count in counts.items():
                 folded[word.lower()] += count
-            counts, others = folded, (word.lower() for word in others)
-        frequent = sorted((-count, word) for word, count in counts.items() if count >= settings.least)
-        return cls(settings, list(dict.fromkeys([*(word for _, word in frequent), *others])), characters)
+            counts, others = folded, (word for word in others if word == word.lower())
+        rows = sorted((-count, word) for word, count in counts.items() if count >= settings.least)
+        frequent = [word for _, word in rows]
+        words = list(dict.fromkeys([*frequent, *others]))
+        return cls(settings, words, characters, len(words) - len(frequent))
 
     @property
     def size(self) -> int:
@@ -70,7 +76,8 @@ class WordVocabulary:
 
     def save(self, path: Path) -> None:
         """Writes it as JSON, atomically; the settings are those of the recipe."""
-        content = {"format": _FORMAT, "words": self.vocabulary.tokens, "characters": self.characters.tokens}
+        words, characters = self.vocabulary.tokens, self.characters.tokens
+        content = {"format": _FORMAT, "words": words, "characters": characters, "unseen": self.unseen}
         replace_file(path, json.dumps(content, ensure_ascii=True, indent=0).encode())
 
     @classmethod
@@ -83,7 +90,10 @@ class WordVocabulary:
                     f"{path}: the format {content['format']!r} of these words is not known here; this version reads "
                     f"format {_FORMAT}"
                 )
-            return cls(settings, content["words"], content["characters"])
+            unseen = content.get("unseen", 0)
+            if not (isinstance(unseen, int) and 0 <= unseen <= len(content["words"])):
+                raise ValueError(f"unseen is {unseen!r}, which is not a number of its words")
+            return cls(settings, content["words"], content["characters"], unseen)
         except FileNotFoundError:
             raise ModelError(f"{path}: is missing; a model folder holds the words it was trained with") from None
         except (OSError, ValueError, KeyError, TypeError) as error:
