@@ -13,7 +13,6 @@ from torch.nn import functional as F
 
 from regard.decode.int8 import Int8Weight, is_exact
 from regard.decode.packed_weights import PackedWeight, can_pack
-from regard.decode.sparse_weights import SparseWeight
 from regard.decode.weight_formats import WeightFormat, with_weights_as
 from regard.models import Ensemble, Generator, build_model
 
@@ -24,18 +23,16 @@ each_kind = pytest.mark.parametrize(
     [
         pytest.param(Int8Weight, marks=needs_exact),
         pytest.param(PackedWeight, marks=needs_packing),
-        pytest.param(SparseWeight, marks=needs_packing),
     ],
 )
-Kind = type[Int8Weight] | type[PackedWeight] | type[SparseWeight]
+Kind = type[Int8Weight] | type[PackedWeight]
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _compiled() -> None:
     """The first call compiles, and hypothesis has no patience for that."""
     for bias in (None, torch.zeros(2)):
-        for kind in (Int8Weight, SparseWeight):
-            F.linear(torch.zeros(1, 2), kind.of(torch.zeros(2, 2)), bias)
+        F.linear(torch.zeros(1, 2), Int8Weight.of(torch.zeros(2, 2)), bias)
 
 
 def random(*shape: int, seed: int = 1) -> Tensor:

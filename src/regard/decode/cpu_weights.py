@@ -4,13 +4,11 @@ from torch import Tensor, nn
 
 from regard.decode.modules import modules_of
 from regard.decode.packed_weights import PackedWeight, can_pack
-from regard.decode.sparse_weights import SparseWeight
 from regard.decode.weight_formats import with_weights_as
 from regard.models import RecurrentTranslator
 from regard.models.generator import Generator
 from regard.models.readout import LinearReadout
 from regard.nn.cells import Cell
-from regard.nn.feedforward import FeedForward
 
 
 def has_matrices(model: Generator) -> bool:
@@ -21,10 +19,6 @@ def has_matrices(model: Generator) -> bool:
 def laid_out(model: Generator) -> Generator:
     """A copy with the same values laid out for a CPU; it shares everything else with the model, taps included."""
     copy = with_weights_as(model, lambda matrix: PackedWeight.of(matrix) if can_pack(matrix.dtype) else matrix)
-    for layer in (module for module in modules_of(copy) if isinstance(module, FeedForward) and module.kind == "relu"):
-        matrix = layer.outward.weight
-        if isinstance(matrix, PackedWeight) and SparseWeight.suits(matrix.full()):
-            layer.outward.weight = nn.Parameter(SparseWeight.of(matrix.full()), requires_grad=False)
     decoders = [module.decoder for module in modules_of(copy) if isinstance(module, RecurrentTranslator)]
     for cell in (module for decoder in decoders for module in modules_of(decoder) if isinstance(module, Cell)):
         cell.input_weight, cell.hidden_weight = map(_by_inputs, (cell.input_weight, cell.hidden_weight))

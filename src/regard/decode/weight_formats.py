@@ -1,4 +1,4 @@
-"""Weight tensors that bring their own `F.linear` (packed, sparse, int8), and models that use them."""
+"""Weight tensors that bring their own `F.linear` (packed, int8), and models that use them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self

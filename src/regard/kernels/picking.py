@@ -146,8 +146,6 @@ KERNELS: dict[str, dict[str, Kernel]] = {
     "linear_relu": {
         "cuda": Kernel("cuda_linear.linear_relu", _not_autocast, "decode_gpu.json: own, float32", is_triton=False)
     },
-    # A linear layer with mostly zero features; returns None where too many are nonzero.
-    "sparse_linear": {"cpu": Kernel("cpu_sparse.sparse_linear", _any, "decode_cpu_trained.json: own")},
     # Candidates of a search: the highest values of each row, its highest log-probabilities, and all log-probabilities.
     "highest": {
         "cpu": Kernel("cpu_candidates.highest", _rows, "decode_cpu_trained.json: own"),
