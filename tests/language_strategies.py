@@ -69,7 +69,13 @@ def _looking_back() -> dict[str, AttentiveModel | CopyingModel]:
         shared = {"embedding": 4, "hidden": 5, "layers": 1 + place % 2, "tie": place % 3 == 0}
         shared |= used(SCORES, score, score_hidden=3)
         found[f"attentive-{score}"] = AttentiveModel(
-            kind="attentive", cell=next(cells), score=score, normalizer=next(normalizers), reach=2 + place % 3, **shared
+            kind="attentive",
+            cell=next(cells),
+            score=score,
+            normalizer=next(normalizers),
+            reach=2 + place % 3,
+            join=("add", "concatenate")[place % 2],
+            **shared,
         )
         mixture = next(mixtures)
         share = {"share": 0.7} if mixture == "fixed" else {}

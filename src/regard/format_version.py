@@ -17,7 +17,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from regard.errors import ModelError, ModelWarning
 from regard.plugins import missing
 
-FORMAT = 2
+FORMAT = 3
 """The current format. Incremented by every change after which an older version could not read a model (a new setting or
 file) or would compute different results from it; rounding does not count."""
 

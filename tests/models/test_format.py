@@ -26,6 +26,8 @@ SOURCE = Padded(torch.tensor([[6, 4, 9, 8, 3], [10, 5, 3, 0, 0]]), torch.tensor(
 
 LANGUAGE = {
     **{name: table for name, table in MODELS.items() if name != "ngram"},
+    "attentive": MODELS["attentive"] | {"join": "concatenate"},
+    "attentive, added": MODELS["attentive"] | {"join": "add"},
     "tied": MODELS["recurrent"] | {"hidden": 6, "tie": True},
     "rotary": MODELS["transformer"] | {"position": "rotary", "norm": "post", "tie": True},
 }
@@ -46,6 +48,7 @@ MEANT = {
     "language window": -28.5619,
     "language recurrent": -28.4293,
     "language attentive": -28.2317,
+    "language attentive, added": -28.3741,
     "language copying": -38.7534,
     "language transformer": -31.1456,
     "language tied": -28.1559,

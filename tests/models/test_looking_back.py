@@ -1,5 +1,7 @@
 """Language models that look back, against loops over positions: the attentive one and the copying one."""
 
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given
@@ -7,11 +9,14 @@ from hypothesis import strategies as st
 from language_strategies import SIZE, TINY, few, rows, tiny_language_model
 from torch import Tensor
 
-from regard.models import ContinuousCache
+from regard.models import ContinuousCache, build_language_model
 from regard.models.attentive import AttentiveLanguageModel
 from regard.models.generator import State
 from regard.models.language_copying import CopyingLanguageModel
 from regard.models.language_recurrent import RecurrentLanguageModel, RecurrentLanguageState
+from regard.recipe import AttentiveModel
+from regard.recipe import RecurrentLanguageModel as RecurrentSettings
+from regard.recipe.names import CELLS, SCORES
 from regard.tap import record
 from regard.tokens.vocabulary import UNKNOWN
 
@@ -39,7 +44,37 @@ def test_a_position_mixes_the_states_before_it(name: str, words: list[int]) -> N
         if len(earlier):
             scores = model.attention.score(outputs[place, None], earlier)
             context = (model.attention.normalizer(scores, None) @ earlier)[0]
-        torch.testing.assert_close(features[0, place], model.toward(torch.cat([outputs[place], context])))
+        joined = model.added(context) + outputs[place] if model.added else torch.cat([outputs[place], context])
+        torch.testing.assert_close(features[0, place], model.toward(joined))
+
+
+@few
+@given(
+    words=WORDS,
+    score=st.sampled_from(list(SCORES)),
+    layers=st.integers(1, 2),
+    tie=st.booleans(),
+    cell=st.sampled_from(list(CELLS)),
+)
+def test_added_context_starts_as_the_recurrent_model(
+    words: list[int], score: str, layers: int, tie: bool, cell: str
+) -> None:
+    """From one seed, weights and outputs equal the model without attention to the bit; gradients reach the map."""
+    shared: dict[str, Any] = {"cell": cell, "embedding": 4, "hidden": 5, "layers": layers, "tie": tie}
+    text, found = torch.tensor([words]), []
+    models = (RecurrentSettings(kind="recurrent", **shared), AttentiveModel(kind="attentive", score=score, **shared))
+    with torch.random.fork_rng():
+        for settings in models:
+            torch.manual_seed(0)
+            model = build_language_model(settings, SIZE)
+            features, state = model.advance(text, model.start(rows(1), len(words)))
+            found.append(model.readout_of(state).logits(features))
+    assert torch.equal(*found)
+    found[1].logsumexp(-1).sum().backward()
+    assert isinstance(model, AttentiveLanguageModel)
+    assert model.added is not None
+    assert model.added.weight.grad is not None
+    assert bool(model.added.weight.grad.any()) == (len(words) > 1)
 
 
 def mixed(model: CopyingLanguageModel, outputs: Tensor, words: list[int], place: int) -> Tensor:
