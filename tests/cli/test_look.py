@@ -168,6 +168,65 @@ def test_links_of_two_models_are_joined(trained: Trained, files: tuple[Path, Pat
     assert told.out.startswith("alignment error rate 0 (sentences:3|found:")
 
 
+def test_two_directions_are_joined_as_asked(trained: Trained, files: tuple[Path, Path]) -> None:
+    def links(*options: object) -> list[set[str]]:
+        told = regard("align", trained.folder, *files, "--reverse", trained.folder, *options)
+        assert (told.code, told.err) == (0, "")
+        return [set(line.split()) for line in told.out.split("\n")]
+
+    named = ("intersection", "grow-diag", "grow-diag-final-and", "union")
+    both, grown, final, either = (links("--symmetrize", method) for method in named)
+    assert all(a <= b <= c <= d for a, b, c, d in zip(both, grown, final, either, strict=True))
+    assert grown == links()
+    assert links("--symmetrize", "by-probability", "--threshold", 1.0) <= links("--symmetrize", "by-probability")
+
+
+def test_probabilities_and_scores(trained: Trained, files: tuple[Path, Path]) -> None:
+    model = library.load(trained.folder)
+    plain = regard("align", trained.folder, *files).out.splitlines()
+    told = regard("align", trained.folder, *files, "--probabilities", "--scores")
+    assert (told.code, told.err) == (0, "")
+    rows = [line.split("\t") for line in told.out.splitlines()]
+    assert [" ".join(link.partition(":")[0] for link in links.split()) for links, _ in rows] == plain
+    (weights,) = model.word_weights(["eins zwei drei"], ["one two three"])
+    for link in rows[0][0].split():
+        source, target, probability = re.split("[-:]", link)
+        assert float(probability) == pytest.approx(weights.weights[int(target), int(source)], abs=1e-4)
+    (scored,) = model.score(["eins zwei drei"], ["one two three"])
+    assert rows[0][1] == f"{scored.log_prob / 4:.4f}"
+    both = regard("align", trained.folder, *files, "--reverse", trained.folder, "--scores").out.splitlines()
+    back = regard("align", trained.folder, *reversed(files), "--scores").out.splitlines()
+    scores = [float(lines[0].split("\t")[1]) for lines in (told.out.splitlines(), back, both)]
+    assert scores[2] == pytest.approx((scores[0] + scores[1]) / 2, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--symmetrize", "grow"), "symmetrization 'grow' is not known; known are "),
+        (("--symmetrize", "union"), "--symmetrize union: {} aligns in one direction; name a model of the other by --r"),
+        (("--gold", "x", "--scores"), "--scores is for the links, and --gold prints the error rate instead; choose"),
+        (("--gold", "x", "--probabilities"), "--probabilities is for the links, and --gold prints the error rate"),
+        (("--reverse", "nowhere"), "nowhere: no such folder; name the folder of a trained model"),
+    ],
+)
+def test_what_cannot_be_aligned_is_said(
+    trained: Trained, files: tuple[Path, Path], options: tuple[str, ...], message: str
+) -> None:
+    told = regard("align", trained.folder, *files, *options)
+    assert (told.code, told.out) == (2, "")
+    assert told.err.startswith(f"regard: {message.format(trained.folder)}")
+
+
+def test_a_model_of_a_task_without_links_is_refused(files: tuple[Path, Path], tmp_path: Path) -> None:
+    run(language_recipe(tmp_path, "ngram"), tmp_path / "ngram", reporter=lambda event: None)
+    told = regard("align", tmp_path / "ngram", *files)
+    assert (told.code, told.out) == (2, "")
+    assert told.err == (
+        f"regard: {tmp_path / 'ngram'}: this model is for language, which aligns nothing; name a translator\n"
+    )
+
+
 @pytest.mark.parametrize(
     "more", [["align"], ["align", "--reverse"], ["align", "--gold"], ["score"], ["score", "--per-token"]]
 )

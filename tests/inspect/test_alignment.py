@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import UsageError
-from regard.inspect import Links, WordWeights, fold, link, reverse, symmetrize
+from regard.inspect import Alignment, Joining, WordWeights, fold, link, reverse
 
 words = st.lists(st.none() | st.integers(0, 4), max_size=7)
-link_sets = st.frozensets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=10)
 
 
 def rows(targets: int, sources: int, seed: int) -> np.ndarray:
@@ -111,25 +110,60 @@ def test_links(row: list[float], elsewhere: float, threshold: float, links: set[
     assert link(WordWeights(np.array([row]), np.array([elsewhere])), threshold) == links
 
 
-@given(link_sets, link_sets)
-def test_symmetrized_links_lie_between_intersection_and_union(forward: Links, backward: Links) -> None:
-    grown = symmetrize(forward, backward)
-    assert symmetrize(forward, backward, "intersection") <= grown <= symmetrize(forward, backward, "union")
-    assert grown == symmetrize(backward, forward)
-    assert symmetrize(reverse(forward), reverse(backward), "union") == reverse(symmetrize(forward, backward, "union"))
+def test_words_that_share_a_token_are_linked_together() -> None:
+    words = WordWeights(np.array([[0.2, 0.7, 0.7], [0.6, 0.1, 0.1]]), np.zeros(2), (0, 1, 1))
+    assert link(words) == {(0, 1), (1, 0), (2, 0)}
 
 
-@given(link_sets)
-def test_two_models_that_agree_are_left_alone(links: Links) -> None:
-    for method in ("intersection", "union", "grow-diag"):
-        assert symmetrize(links, links, method) == links
-    assert reverse(reverse(links)) == links
+def test_words_at_the_end_without_a_piece_have_no_weight() -> None:
+    found = fold(np.ones((1, 1)), [0], [0], (2, 3))
+    np.testing.assert_array_equal(found.weights, [[1, 0, 0], [0, 0, 0]])
+    assert link(found) == {(0, 0)}
 
 
-def test_growing_takes_neighbors_of_words_without_links() -> None:
-    forward = frozenset({(0, 0), (1, 1), (4, 4)})
-    backward = frozenset({(0, 0), (1, 0), (4, 1)})
-    # 1-0 touches 0-0 and its source word is free; then 1-1 touches 1-0 and its target word is; the others touch none.
-    assert symmetrize(forward, backward) == {(0, 0), (1, 0), (1, 1)}
-    # 1-1 would touch both links that are there, but both of its words have one already.
-    assert symmetrize(frozenset({(0, 1), (1, 0)}), frozenset({(0, 1), (1, 0), (1, 1)})) == {(0, 1), (1, 0)}
+def random_alignment(seed: int) -> Alignment:
+    draw = np.random.default_rng(seed)
+    targets, sources = draw.integers(1, 6, size=2)
+    forward, backward = (
+        draw.dirichlet(np.full(n + 1, 0.3), size=m) for m, n in ((targets, sources), (sources, targets))
+    )
+    return Alignment(*(WordWeights(rows[:, :-1], rows[:, -1]) for rows in (forward, backward)))
+
+
+@given(st.integers(0, 10_000), st.floats(0, 1))
+def test_directions_exchanged_exchange_the_links(seed: int, threshold: float) -> None:
+    there = random_alignment(seed)
+    assert there.backward is not None
+    back = Alignment(there.backward, there.forward)
+    np.testing.assert_allclose(there.probabilities, back.probabilities.T)
+    for method in ("intersection", "union", "by-probability"):
+        joining = Joining(method, threshold)
+        assert there.links(joining) == reverse(back.links(joining))
+    forward, backward = there.directions
+    assert forward == there.links(Joining("union")) - (backward - forward)
+    assert there.joined(back) == there
+
+
+@given(st.integers(0, 10_000), st.floats(0, 1), st.floats(0, 1))
+def test_a_higher_threshold_leaves_a_part_of_the_links(seed: int, one: float, other: float) -> None:
+    alignment, low, high = random_alignment(seed), min(one, other), max(one, other)
+    for method in ("intersection", "union", "by-probability"):
+        assert alignment.links(Joining(method, high)) <= alignment.links(Joining(method, low))
+    assert alignment.backward is not None
+    for source, target in alignment.links(Joining("by-probability", low)):
+        a, b = alignment.forward.weights[target, source], alignment.backward.weights[source, target]
+        assert 2 / (1 / a + 1 / b) == pytest.approx(alignment.probabilities[target, source])
+        assert alignment.probabilities[target, source] >= low
+
+
+def test_one_direction_stands_alone() -> None:
+    words = WordWeights(np.array([[0.1, 0.6]]), np.array([0.3]))
+    alone = Alignment(words, score=-1.0)
+    assert alone.probabilities is words.weights
+    assert alone.directions == ({(1, 0)}, frozenset())
+    assert alone.links() == alone.links(Joining("by-probability")) == {(1, 0)}
+    assert alone.links(Joining(threshold=0.7)) == frozenset()
+    other = Alignment(WordWeights(np.array([[0.4], [0.2]]), np.array([0.6, 0.8])), score=-3.0)
+    both = alone.joined(other)
+    assert (both.backward, both.score) == (other.forward, -2.0)
+    assert alone.joined(Alignment(other.forward)).score == -1.0

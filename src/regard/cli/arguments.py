@@ -16,6 +16,8 @@ PairsOrSplit = Annotated[
 ]
 Split = Annotated[str | None, typer.Option(help="Without FILES: the recipe's test or dev text. (default: test)")]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="A .json file for every number, for programs.")]
+Probabilities = Annotated[bool, typer.Option("--probabilities", help="Write how likely each label or link is, too.")]
+Scores = Annotated[bool, typer.Option("--scores", help="Add a column with the score.")]
 PerToken = Annotated[bool, typer.Option("--per-token", help="The probability of every token too.")]
 Head = Annotated[
     int | None, typer.Option(help="One head of attention, from 0. (default: their mean)", show_default=False)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.arguments import Device, ModelFolder
+from regard.cli.arguments import Device, ModelFolder, Probabilities
 from regard.cli.lines import Line, pieces_of_lines
 from regard.cli.loading import loading
-from regard.cli.sentences import Probabilities, print_lines, up_to_too_long
+from regard.cli.sentences import print_lines, up_to_too_long
 
 if TYPE_CHECKING:
     from regard.tasks.classifier import Classifier

@@ -2,13 +2,9 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Protocol
-
-import typer
+from typing import Protocol
 
 from regard.errors import UsageError
-
-Probabilities = Annotated[bool, typer.Option("--probabilities", help="Write how likely the labels are, too.")]
 
 
 class RefusesLong(Protocol):

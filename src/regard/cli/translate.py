@@ -13,6 +13,7 @@ from regard.cli.arguments import (
     Device,
     Ensemble,
     ModelFolder,
+    Scores,
     To,
     refuse_less_than_one,
 )
@@ -43,7 +44,6 @@ NBest = Annotated[
     ),
 ]
 Alignments = Annotated[bool, typer.Option("--alignments", help="Add a column with word alignments i-j.")]
-Scores = Annotated[bool, typer.Option("--scores", help="Add a column with the score.")]
 Rescore = Annotated[
     Path | None,
     typer.Option(metavar="MODEL", help="Another model, to rerank the outputs of --n-best.", show_default=False),

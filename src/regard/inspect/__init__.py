@@ -14,7 +14,7 @@ matplotlib and rich are imported when something is drawn, not before.
 
 from typing import TYPE_CHECKING
 
-from regard.inspect.alignment import WordWeights, fold, link, reverse, symmetrize
+from regard.inspect.alignment import Alignment, WordWeights, fold, link, reverse
 from regard.inspect.figure import check_picture_name
 from regard.inspect.inspection import Array, Inspection, Links
 from regard.inspect.labels import BEGIN_LABEL, END_LABEL
@@ -22,6 +22,7 @@ from regard.inspect.page import page, save_page
 from regard.inspect.panel import Panel, choose, panels
 from regard.inspect.pharaoh import GoldLinks, parse_gold, parse_pharaoh, pharaoh, read_gold, read_pharaoh
 from regard.inspect.saving import check_look_name
+from regard.inspect.symmetrization import Joining, symmetrization_named, symmetrize
 from regard.inspect.watch import recorded, watch, watch_writing
 from regard.registry import found_on_use
 
@@ -46,9 +47,11 @@ __getattr__ = found_on_use(
 __all__ = [
     "BEGIN_LABEL",
     "END_LABEL",
+    "Alignment",
     "Array",
     "GoldLinks",
     "Inspection",
+    "Joining",
     "Links",
     "Panel",
     "WordWeights",
@@ -76,6 +79,7 @@ __all__ = [
     "save_map_page",
     "save_page",
     "save_pictures",
+    "symmetrization_named",
     "symmetrize",
     "terminal_picture",
     "watch",

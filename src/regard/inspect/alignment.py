@@ -12,15 +12,13 @@ for upper layers of Transformers), the rows are `BEGIN a b`: pass `[None, 0, 1]`
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 
 from regard.errors import UsageError
 from regard.inspect.inspection import Links
-
-Symmetrization = Literal["intersection", "union", "grow-diag"]
+from regard.inspect.symmetrization import GROW_DIAG, Joining, harmonic_mean, reaching, symmetrize
 
 
 @dataclass(frozen=True)
@@ -30,34 +28,42 @@ class WordWeights:
     weights: Float[np.ndarray, "T S"]
     elsewhere: Float[np.ndarray, " T"]
     """Weight that went to tokens without a word: END, mostly."""
+    blocks: Sequence[int] | None = None
+    """For each source word its block: words that share a token have one weight, and are linked together."""
 
 
 def fold(
-    weights: Float[np.ndarray, "T S"], target_words: Sequence[int | None], source_words: Sequence[int | None]
+    weights: Float[np.ndarray, "T S"],
+    target_words: Sequence[int | None],
+    source_words: Sequence[int | None],
+    counts: tuple[int, int] = (0, 0),
 ) -> WordWeights:
     """Weights between words from weights between their pieces.
 
     A source word gets the sum of what its pieces got; a target word looks where its pieces look on average
     (Clark et al. 2019), so a target word's weights and its `elsewhere` still sum to what a row summed to.
-    Words are 0 … the largest index given; one that has no piece gets zeros.
+    Words are 0 … the largest index given, or as many of target and source as `counts` says if these are more; one that
+    has no piece gets zeros.
     """
     if weights.shape != (len(target_words), len(source_words)):
         raise UsageError(
             f"weights of shape {weights.shape} do not fit {len(target_words)} target and {len(source_words)} "
             "source tokens; give for every token its word, or None"
         )
-    into, nowhere = _membership(source_words)
-    out_of, _ = _membership(target_words)
+    into, nowhere = _membership(source_words, counts[1])
+    out_of, _ = _membership(target_words, counts[0])
     pieces = np.maximum(out_of.sum(axis=0), 1.0)[:, None]
     rows = (out_of.T @ weights.astype(np.float64)) / pieces
     return WordWeights(rows @ into, rows @ nowhere)
 
 
-def _membership(words: Sequence[int | None]) -> tuple[Float[np.ndarray, "tokens words"], Float[np.ndarray, " tokens"]]:
+def _membership(
+    words: Sequence[int | None], least: int
+) -> tuple[Float[np.ndarray, "tokens words"], Float[np.ndarray, " tokens"]]:
     """1 where a token (row) is a piece of a word (column); and 1 where a token is of no word."""
     if any(word is not None and word < 0 for word in words):
         raise UsageError(f"words are counted from 0, but one of {list(words)} is negative")
-    count = 1 + max((word for word in words if word is not None), default=-1)
+    count = max(least, 1 + max((word for word in words if word is not None), default=-1))
     belongs = np.zeros((len(words), count))
     for token, word in enumerate(words):
         if word is not None:
@@ -66,7 +72,7 @@ def _membership(words: Sequence[int | None]) -> tuple[Float[np.ndarray, "tokens 
 
 
 def link(words: WordWeights, threshold: float = 0.0) -> Links:
-    """Links every target word with the source word it looked at most, the first of equals.
+    """Links every target word with the source word it looked at most, the first of equals, and all of its block.
 
     A word stays without a link if it looked more at END than at any word, if it looked at nothing at all, or if its
     largest weight is below the threshold.
@@ -76,7 +82,13 @@ def link(words: WordWeights, threshold: float = 0.0) -> Links:
     best = words.weights.argmax(axis=1)
     weight = words.weights.max(axis=1)
     sure = (weight >= words.elsewhere) & (weight > 0.0) & (weight >= threshold)
-    return frozenset((int(best[target]), int(target)) for target in np.flatnonzero(sure))
+    linked = [(int(best[target]), int(target)) for target in np.flatnonzero(sure)]
+    if words.blocks is None:
+        return frozenset(linked)
+    together: dict[int, list[int]] = {}
+    for source, block in enumerate(words.blocks):
+        together.setdefault(block, []).append(source)
+    return frozenset((source, target) for one, target in linked for source in together[words.blocks[one]])
 
 
 def reverse(links: Collection[tuple[int, int]]) -> Links:
@@ -84,29 +96,39 @@ def reverse(links: Collection[tuple[int, int]]) -> Links:
     return frozenset((target, source) for source, target in links)
 
 
-def symmetrize(forward: Links, backward: Links, method: Symmetrization = "grow-diag") -> Links:
-    """One set of links from those of two models, both as (source, target); `reverse` turns the second model's.
+@dataclass(frozen=True)
+class Alignment:
+    """What a model says of the links between the words of one pair, in one direction or in both."""
 
-    `grow-diag` (Koehn et al. 2003) begins with the links that both have and adds those of either that neighbor one
-    already chosen, also diagonally, as long as one of their two words is still without a link.
-    """
-    both, either = forward & backward, forward | backward
-    if method == "intersection":
-        return both
-    if method == "union":
-        return either
-    chosen = set(both)
-    grown = True
-    while grown:
-        sources, targets = {source for source, _ in chosen}, {target for _, target in chosen}
-        fits = (
-            (source, target)
-            for source, target in sorted(either - chosen)
-            if (source not in sources or target not in targets)
-            and any((source + right, target + down) in chosen for right in (-1, 0, 1) for down in (-1, 0, 1))
-        )
-        new = next(fits, None)
-        grown = new is not None
-        if new is not None:
-            chosen.add(new)
-    return frozenset(chosen)
+    forward: WordWeights
+    """Of each target word over the source words."""
+    backward: WordWeights | None = None
+    """Of each source word over the target words."""
+    score: float | None = None
+    """How well the two texts fit, as the mean log-probability of a word, if that was asked for."""
+
+    @property
+    def probabilities(self) -> Float[np.ndarray, "T S"]:
+        """Of every link: the weight, or the harmonic mean of those of both directions."""
+        if self.backward is None:
+            return self.forward.weights
+        return harmonic_mean(self.forward.weights, self.backward.weights)
+
+    @property
+    def directions(self) -> tuple[Links, Links]:
+        """The links of each direction by itself; none of a direction that is not there."""
+        return link(self.forward), frozenset() if self.backward is None else reverse(link(self.backward))
+
+    def links(self, joining: Joining = GROW_DIAG) -> Links:
+        """The links of both directions, joined; those of one direction, if there is but one."""
+        if self.backward is None:
+            return link(self.forward, joining.threshold or 0.0)
+        if joining.method == "by-probability":
+            return reaching(self.probabilities, joining.least)
+        forward, backward = link(self.forward, joining.least), reverse(link(self.backward, joining.least))
+        return symmetrize(forward, backward, joining.method)
+
+    def joined(self, other: "Alignment") -> "Alignment":
+        """This direction with that of a model that wrote the source given the target."""
+        scores = [each.score for each in (self, other) if each.score is not None]
+        return Alignment(self.forward, other.forward, sum(scores) / len(scores) if scores else None)

@@ -162,10 +162,10 @@ def origins_of(marked: Marked, output: str, weights: WordWeights) -> Origins:
     enclosed = marked.enclosed()
     between = sorted(unit for each in enclosed for unit in each)
     found: dict[int, tuple[int, float]] = {}
-    for source, target in link(weights):
+    for source, target in sorted(link(weights)):
         weight = weights.weights[target, source]
         equal = [unit for unit in between if weights.weights[target, unit] == weight]
-        found[target] = (equal[0] if equal else source, float(weight))
+        found.setdefault(target, (equal[0] if equal else source, float(weight)))
     words = [place for place, (start, _) in enumerate(units(output)) if output[start].isalnum()]
     for each in enclosed:
         origins = {target: source for target, (source, _) in found.items()}

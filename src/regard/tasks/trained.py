@@ -1,18 +1,19 @@
 """What every trained model can do, whatever its task, and how it shows itself."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from torch import nn
 
 from regard.display import html_table
 from regard.errors import counted
-from regard.inspect import Inspection
+from regard.inspect import Alignment, Inspection, Joining
 from regard.metrics import MetricScore
 from regard.misuse import explained
 from regard.recipe import HeldOut, Recipe
 from regard.tap import Tap
+from regard.tokens.segmentation import Units
 
 
 class Trained(Protocol):
@@ -31,6 +32,27 @@ class Trained(Protocol):
 
     def inspect(self, *texts: str) -> Inspection:
         """What happens inside while it reads or writes one example."""
+        ...
+
+
+@runtime_checkable
+class Aligner(Protocol):
+    """A trained model that finds the links between the words of given pairs, in one direction or in both."""
+
+    @property
+    def joining(self) -> Joining:
+        """How two directions are joined unless another way is asked for."""
+        ...
+
+    def alignments(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        units: Units | tuple[Units, Units] = "auto",
+        scored: bool = False,
+    ) -> Iterator[Alignment]:
+        """What is known of the links of each pair; with `scored`, its score too, which may take longer."""
         ...
 
 

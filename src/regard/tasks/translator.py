@@ -27,7 +27,19 @@ from regard.decode.forced_terms import check_can_force, decode_forced
 from regard.device import choose_device, device_of
 from regard.display import html_heat, html_table, shortened
 from regard.errors import UsageError, counted, one_of
-from regard.inspect import BEGIN_LABEL, Inspection, Links, WordWeights, choose, fold, link, watch, watch_writing
+from regard.inspect import (
+    BEGIN_LABEL,
+    Alignment,
+    Inspection,
+    Joining,
+    Links,
+    WordWeights,
+    choose,
+    fold,
+    link,
+    watch,
+    watch_writing,
+)
 from regard.inspect.labels import arrow_between
 from regard.metrics import MetricScore
 from regard.misuse import explained
@@ -42,7 +54,7 @@ from regard.tasks.trained import LoadedModel
 from regard.tasks.unknown_words import Written, texts_of
 from regard.tasks.validating import check_not_empty, check_terms, check_texts
 from regard.tokens import END, UNKNOWN, Tokenizer
-from regard.tokens.segmentation import Units, begins_unspaced
+from regard.tokens.segmentation import Units, begins_unspaced, spans_of
 from regard.tokens.subwords import Subwords
 
 WATCHED_AT_ONCE = 1000
@@ -119,6 +131,7 @@ class Translator(LoadedModel[TranslationRecipe, Generator]):
         self._copying = Copying(source, target) if model.copies else None
         self._tag = ""
         self._first = 0
+        self._looked_at: tuple[str | None, int | None] = (None, None)
 
     @classmethod
     def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Self:
@@ -156,6 +169,13 @@ class Translator(LoadedModel[TranslationRecipe, Generator]):
             raise UsageError(f"{tag!r} is not a tag of this model; its tags are {one_of(self.tags, tag)}")
         told = copy(self)
         told._tag = tag
+        return told
+
+    def looking_at(self, layer: str | None, head: int | None) -> Self:
+        """The same translator, whose links come from one layer, named by its tap, or one head, unless others are asked
+        for; none is all of them."""
+        told = copy(self)
+        told._looked_at = (layer, head)
         return told
 
     def counting_from(self, first: int) -> Self:
@@ -355,15 +375,34 @@ class Translator(LoadedModel[TranslationRecipe, Generator]):
         """
         if not 0 <= threshold <= 1:
             raise UsageError(f"threshold = {threshold}: attention weights lie between 0 and 1; choose one in between")
-        return [
-            frozenset(
-                (source, target)
-                for one, other in link(weights, threshold)
-                for source in _places(columns, one)
-                for target in _places(rows, other)
-            )
-            for weights, rows, columns in self._block_weights(sources, targets, layer, head, units)
-        ]
+        weights = self.word_weights(sources, targets, layer=layer, head=head, units=units)
+        return [link(each, threshold) for each in weights]
+
+    @property
+    def joining(self) -> Joining:
+        """How its links are joined with those of a translator of the other direction."""
+        return Joining()
+
+    def alignments(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        units: Units | tuple[Units, Units] = "auto",
+        scored: bool = False,
+    ) -> Iterator[Alignment]:
+        """The weights behind the links of given translations, of this direction; with `scored`, the mean
+        log-probability of a word of each, the end-of-sentence mark among them."""
+        written = units[1] if isinstance(units, tuple) else units
+        for start in range(0, len(sources), WATCHED_AT_ONCE):
+            some = slice(start, start + WATCHED_AT_ONCE)
+            ours, theirs = sources[some], targets[some]
+            scores: list[float | None] = [None] * len(ours)
+            if scored:
+                each = zip(self.score(ours, theirs), theirs, strict=True)
+                scores = [row.log_prob / (1 + len(spans_of(text, written))) for row, text in each]
+            for weights, score in zip(self.word_weights(ours, theirs, units=units), scores, strict=True):
+                yield Alignment(weights, score=score)
 
     def word_weights(
         self,
@@ -376,19 +415,8 @@ class Translator(LoadedModel[TranslationRecipe, Generator]):
     ) -> Iterator[WordWeights]:
         """How much each word of given translations attended to each word of its source, for one pair after another.
         Words that share a token have the weight of all of them."""
-        for found, rows, columns in self._block_weights(sources, targets, layer, head, units):
-            yield WordWeights(found.weights[rows][:, columns], found.elsewhere[rows])
-
-    def _block_weights(
-        self,
-        sources: Sequence[str],
-        targets: Sequence[str],
-        layer: str | None,
-        head: int | None,
-        units: Units | tuple[Units, Units],
-    ) -> Iterator[tuple[WordWeights, list[int], list[int]]]:
-        """The weights between blocks of words, and the blocks of the target's and the source's words."""
         _check_pair_up(sources, targets)
+        layer, head = (self._looked_at[0] if layer is None else layer), (self._looked_at[1] if head is None else head)
         read, written = units if isinstance(units, tuple) else (units, units)
         # The weights of many pairs fill any memory.
         for start in range(0, len(sources), WATCHED_AT_ONCE):
@@ -398,8 +426,10 @@ class Translator(LoadedModel[TranslationRecipe, Generator]):
                 weights = choose(layers, layer, head)
                 rows, target_blocks = blocks_of(self.target_tokenizer, target, written)
                 columns, source_blocks = blocks_of(self.source_tokenizer, source, read)
-                found = fold(weights, rows, [*self._no_words, *columns])
-                yield found, target_blocks, source_blocks
+                counts = (max(target_blocks, default=-1) + 1, max(source_blocks, default=-1) + 1)
+                found = fold(weights, rows, [*self._no_words, *columns], counts)
+                folded = found.weights[target_blocks][:, source_blocks]
+                yield WordWeights(folded, found.elsewhere[target_blocks], source_blocks)
 
     def inspect(self, source: str, target: str | None = None, *, links: Sequence[tuple[Span, Span]] = ()) -> Inspection:
         """What happens inside the model while it writes `target`, or its own translation if none is given: attention,
@@ -563,8 +593,3 @@ def _changed(decoding: Decoding, beam: int | None, n_best: int | None) -> Decodi
     if beam is not None or (changes and decoding.method != "sample"):
         changes |= {"method": "beam", "beam": max(n_best or 1, decoding.beam) if beam is None else beam}
     return change_section(decoding, changes)
-
-
-def _places(blocks: Sequence[int], block: int) -> list[int]:
-    """The words of a block."""
-    return [word for word, each in enumerate(blocks) if each == block]
