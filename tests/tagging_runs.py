@@ -36,6 +36,23 @@ def write_columns(folder: Path, sizes: dict[str, int] | None = None) -> dict[str
     return {part: [str(folder / f"{part}.conll")] for part in sizes or FEW}
 
 
+def labelled_sentence(draw: random.Random) -> str:
+    """A sentence on one line, with a label: what kind of name comes first."""
+    rows = sentence(draw)
+    first = next(tag for _, tag in rows if tag != "O").removeprefix("B-")
+    return "\t".join([" ".join(word for word, _ in rows), " ".join(tag for _, tag in rows), f"{first.lower()}#first"])
+
+
+def write_tagged_lines(folder: Path, sizes: dict[str, int] | None = None) -> dict[str, Any]:
+    """A file of sentences with labels for each part; the settings that name them."""
+    draw = random.Random(0)
+    for part, size in (sizes or FEW).items():
+        lines = (labelled_sentence(draw) + "\n" for _ in range(size))
+        (folder / f"{part}.tsv").write_text("".join(lines), encoding="utf-8")
+    files = {part: [str(folder / f"{part}.tsv")] for part in sizes or FEW}
+    return files | {"format": "lines", "word_column": 1, "tag_column": 2, "label_column": 3}
+
+
 def tagging_recipe(folder: Path, **tables: Any) -> Recipe:
     """A recipe of files written here, or of the tables that are given instead."""
     data = tables.pop("data", {}) or {}
@@ -63,6 +80,21 @@ def trained_tagger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trained
     quick = {"steps": 40, "validation": {"every": 40}}
     model = {"scheme": "iobes", "forbid": True}
     wished = tagging_recipe(place, data=write_columns(place, ENOUGH), model=model, train=quick)
+    recipe.write_text(write_recipe(wished), encoding="utf-8")
+    outcome = regard("train", recipe, "--out", place / "model")
+    assert outcome.code == 0, outcome.err
+    with untouched(place):
+        yield Trained(place / "model", recipe, outcome.err)
+
+
+@pytest.fixture(scope="session")
+def trained_joint_tagger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trained]:
+    """A tagger that labels sentences too, which the real command trained."""
+    place = tmp_path_factory.mktemp("joint")
+    recipe = place / "my.toml"
+    quick = {"steps": 60, "validation": {"every": 30, "metric": "exact"}}
+    model = {"pooling": {"kind": "attention"}}
+    wished = tagging_recipe(place, data=write_tagged_lines(place, ENOUGH), model=model, train=quick)
     recipe.write_text(write_recipe(wished), encoding="utf-8")
     outcome = regard("train", recipe, "--out", place / "model")
     assert outcome.code == 0, outcome.err

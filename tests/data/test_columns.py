@@ -123,7 +123,7 @@ def test_a_tag_never_seen_in_training_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["\n\n", "-DOCSTART- O\n\n"])
 def test_an_empty_file_is_named(tmp_path: Path, text: str) -> None:
     assert lines(read(tmp_path, text)) == [
-        f"train: there is no sentence in {tmp_path / 'train.conll'}; name a file of columns"
+        f"train: there is no sentence in {tmp_path / 'train.conll'}; name a file of tagged sentences"
     ]
 
 

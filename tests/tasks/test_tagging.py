@@ -315,8 +315,8 @@ def test_damaged_tags_are_named(tmp_path: Path) -> None:
     file.write_text('{"format": 2}')
     with pytest.raises(ModelError, match="the format 2 of these tags is not known here; this version reads format 1"):
         TagSet.load(file)
-    with pytest.raises(ModelError, match="is missing; a model folder holds the tags it was trained with"):
-        TagSet.load(tmp_path / "none.json")
+    with pytest.raises(ModelError, match=r"labels\.json: is missing; a model folder holds the labels it was trained"):
+        TagSet.load(tmp_path / "labels.json")
 
 
 def test_a_bad_batch_is_described_in_words(tmp_path: Path) -> None:

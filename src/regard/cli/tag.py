@@ -1,6 +1,7 @@
 """`regard tag`: files or standard input to standard output, line for line."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -38,10 +39,12 @@ def tag(
 ) -> None:
     """Tag the words of files or of standard input, line for line.
 
-    Each line is a sentence, its words (and punctuation) separated by blanks; the answer is a line with as many tags. An
-    empty line stays empty. With --columns each line is a word with its columns, as in the training text, and a blank
-    line ends a sentence: every line is repeated with its tag as one column more, so that the script conlleval can read
-    it; of CoNLL-U the tag is put into its own column. Lines that are no words stay as they are.
+    Each line is a sentence, its words (and punctuation) separated by blanks; the answer is a line with as many tags
+    and, where sentences have a label, a tab and the label. An empty line stays empty. With --columns each line is a
+    word with its columns, as in the training text, and a blank line ends a sentence: every line is repeated with its
+    tag as one column more, so that the script conlleval can read it; of CoNLL-U the tag is put into its own column.
+    Lines that are no words stay as they are. If the training text has a sentence on each line, so has the input, and
+    tags and label are columns more.
 
     [bold]Examples[/bold]
 
@@ -55,25 +58,33 @@ def tag(
         from regard.tasks.tagger import load_tagger
 
         tagger = load_tagger(model, device=device)
-    prompt = "a word and its columns a line" if columns else "one sentence a line"
-    answer, rest = (_in_columns if columns else _in_lines), list[Line]()
+    by_word = columns and tagger.recipe.data.format == "columns"
+    prompt = "a word and its columns a line" if by_word else "one sentence a line"
+    answer, rest = (_in_columns if by_word else partial(_in_lines, repeat=columns)), list[Line]()
     for piece in pieces_of_lines(files or [], f"{prompt}; Ctrl-D ends"):
         rest += piece
         # Columns may end inside a sentence.
         ends = (place + 1 for place in reversed(range(len(rest))) if rest[place].is_blank)
-        whole = next(ends, 0) if columns else len(rest)
+        whole = next(ends, 0) if by_word else len(rest)
         print_lines(answer(tagger, rest[:whole], probabilities))
         rest = rest[whole:]
     print_lines(answer(tagger, rest, probabilities))
 
 
-def _in_lines(tagger: "Tagger", lines: list[Line], probabilities: bool) -> Iterator[str]:
-    """The tags of each line."""
-    sentences = [line.text.split() for line in lines]
+def _in_lines(tagger: "Tagger", lines: list[Line], probabilities: bool, *, repeat: bool) -> Iterator[str]:
+    """The tags and the label of each line; with `repeat` after its own columns."""
+    from regard.data.columns import column_of
+
+    column = tagger.recipe.data.word_column
+    sentences = [(column_of(line.text.split("\t"), column) if repeat else line.text).split() for line in lines]
     whole, refusal = up_to_too_long(tagger, sentences, [line.place for line in lines])
-    for found in tagger.tag(sentences[:whole], probabilities=probabilities):
-        tags = " ".join(found.tags)
-        yield f"{tags}\t{' '.join(f'{share:.4f}' for share in found.probabilities)}" if probabilities else tags
+    for line, found in zip(lines, tagger.tag(sentences[:whole], probabilities=probabilities), strict=False):
+        shares = [" ".join(f"{share:.4f}" for share in found.probabilities)] if probabilities else []
+        labels = [found.label] if found.label else []
+        if labels and probabilities:
+            shares.append(f"{found.label_probabilities[found.label]:.4f}")
+        columns = [*([line.text] if repeat else []), " ".join(found.tags), *labels, *shares]
+        yield "\t".join(columns) if found.words else ""
     if refusal is not None:
         raise refusal
 

@@ -1,4 +1,4 @@
-"""Sentences of words with a tag for each word."""
+"""Sentences of words with a tag for each word, and perhaps a label for the sentence."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +26,10 @@ class TaggedSentence:
     tags: tuple[str, ...]
     places: Callable[[int], str] = field(default=lambda place: f"word {place + 1}", compare=False)
     """Where a word stands, for a message."""
+    label: str = ""
+    """Of the sentence; empty if sentences have none."""
+    place: str = field(default="", compare=False)
+    """Where the label stands, for a message."""
 
 
 @dataclass
@@ -76,7 +80,9 @@ class TaggedCorpora:
         found = sha256()
         for split in TRAINED_ON:
             for sentence in self.sentences(split):
-                found.update("\n".join([split, *sentence.words, "", *sentence.tags, ""]).encode("utf-8", "replace"))
+                label = [sentence.label] if sentence.label else []
+                text = "\n".join([split, *sentence.words, "", *sentence.tags, *label, ""])
+                found.update(text.encode("utf-8", "replace"))
         return found.hexdigest()
 
 

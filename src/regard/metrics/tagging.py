@@ -3,12 +3,15 @@
     accuracy = words with the right tag / words
     precision = right spans / spans found,   recall = right spans / spans there,   F1 = 2 · right / (found + there)
 
+    label accuracy = sentences with the right label / sentences
+    exact = sentences with the right label and nothing but right tags / sentences
+
 A span is right if its words and its type are. With no span there and none found, precision, recall and F1 are 0, as in
 the script.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +35,8 @@ class TagCounts:
     """Spans found that are there."""
     found: Counts
     there: Counts
+    right_labels: Counts | None = None
+    """1 for sentences with the right label, if they have labels."""
 
     def accuracy(self, *, margins: bool = False) -> MetricScore:
         """Percentage of words with the right tag."""
@@ -49,15 +54,27 @@ class TagCounts:
         """Harmonic mean of both."""
         return self._score("F1", 2 * self.right, self.found + self.there, margins)
 
+    def label_accuracy(self, *, margins: bool = False) -> MetricScore:
+        """Percentage of sentences with the right label."""
+        assert self.right_labels is not None
+        return self._score("label accuracy", self.right_labels, np.ones_like(self.right_labels), margins)
+
+    def exact(self, *, margins: bool = False) -> MetricScore:
+        """Percentage of sentences of which all is right."""
+        assert self.right_labels is not None
+        right = self.right_labels * (self.right_words == self.words)
+        return self._score("exact", right, np.ones_like(right), margins)
+
     def scores(self, *, spans: bool, margins: bool = False) -> tuple[MetricScore, ...]:
         """All of them, best known first; without spans, accuracy alone."""
-        several = (self.f1, self.precision, self.recall, self.accuracy) if spans else (self.accuracy,)
+        several = [self.f1, self.precision, self.recall, self.accuracy] if spans else [self.accuracy]
+        several += [self.label_accuracy, self.exact] if self.right_labels is not None else []
         return tuple(each(margins=margins) for each in several)
 
     def _score(self, name: str, parts: Counts, wholes: Counts, margins: bool) -> MetricScore:
         value = 100 * float(parts.sum()) / max(int(wholes.sum()), 1)
         signature = f"conlleval|sentences:{len(self.words)}|words:{self.words.sum()}"
-        if name != "accuracy":
+        if name in ("precision", "recall", "F1"):
             signature += f"|spans:{self.there.sum()}"
         if not margins:
             return MetricScore(name, value, signature)
@@ -65,8 +82,8 @@ class TagCounts:
         return MetricScore(name, value, f"{signature}|bootstrap:{RESAMPLES}", 50 * (high - low))
 
 
-def count_tags(outputs: Tags, references: Tags) -> TagCounts:
-    """Counts of each sentence; both have a tag for each word."""
+def count_tags(outputs: Tags, references: Tags, labels: tuple[Sequence[str], Sequence[str]] | None = None) -> TagCounts:
+    """Counts of each sentence; both have a tag for each word. `labels` are those found, and those there."""
     if not references:
         raise UsageError("tags: there is nothing to score; give at least one sentence")
     lengths = [len(row) for row in references]
@@ -80,4 +97,7 @@ def count_tags(outputs: Tags, references: Tags) -> TagCounts:
         found, there = set(spans(output)), set(spans(reference))
         same = sum(one == other for one, other in zip(output, reference, strict=True))
         rows.append((same, len(reference), len(found & there), len(found), len(there)))
-    return TagCounts(*np.array(rows, dtype=np.int64).T)
+    right = None
+    if labels is not None:
+        right = np.array([found == there for found, there in zip(*labels, strict=True)], dtype=np.int64)
+    return replace(TagCounts(*np.array(rows, dtype=np.int64).T), right_labels=right)

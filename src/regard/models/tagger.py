@@ -1,4 +1,5 @@
-"""A tagger: words, an encoder, and an output that chooses a tag for each word."""
+"""A tagger: words, an encoder, an output that chooses a tag for each word, and perhaps pooling and a score for each
+label of the sentence."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -6,15 +7,18 @@ from collections.abc import Sequence
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from regard.data.sentences import Sentences
 from regard.models.crf import CRF
 from regard.models.encoders import build_encoder
+from regard.models.pooling import POOLINGS, Pooling
 from regard.models.words import WordInput
 from regard.nn.dropout import Dropout
 from regard.recipe import TaggerModel, WordTable
 from regard.tap import Tap, name_axes
 from regard.tokens.tag_schemes import OUTSIDE, Scheme, may_follow
+from regard.tokens.tag_set import MISSING
 from regard.tokens.word_vocabulary import WordVocabulary
 
 
@@ -79,7 +83,8 @@ def allowed_transitions(tags: Sequence[str], scheme: Scheme) -> Bool[Tensor, "D 
 
 
 class WordTagger(nn.Module):
-    """Gives each word a score for each tag, which the tap `scores` shows; `output` makes tags of them."""
+    """Gives each word a score for each tag, which the tap `scores` shows; `output` makes tags of them. With labels, the
+    whole sentence has a score for each of them (tap `label_scores`), from the same features (Liu and Lane 2016)."""
 
     def __init__(
         self,
@@ -88,6 +93,7 @@ class WordTagger(nn.Module):
         vocabulary: WordVocabulary,
         tags: Sequence[str],
         scheme: Scheme = "none",
+        labels: int = 0,
     ) -> None:
         super().__init__()
         self.encoder = build_encoder(settings.encoder)
@@ -100,12 +106,30 @@ class WordTagger(nn.Module):
             self.output: TagOutput = SoftmaxOutput()
         else:
             self.output = CrfOutput(len(tags), allowed_transitions(tags, scheme) if settings.forbid else None)
+        self.pooling: Pooling | None = None
+        if labels:
+            self.pooling = POOLINGS[settings.pooling.kind](settings.pooling, self.encoder)
+            self.label = nn.Linear(self.pooling.width, labels)
+            self.label_scores = Tap("row", "label")
 
-    def forward(self, sentences: Sentences) -> Float[Tensor, "B S C"]:
+    def forward(self, sentences: Sentences) -> tuple[Float[Tensor, "B S C"], Float[Tensor, "B L"] | None]:
         encoded = self.encoder.encode(self.words(sentences), sentences.lengths)
         scores: Tensor = self.scores(self.project(self.dropout(encoded.features)))
-        return scores
+        if self.pooling is None:
+            return scores, None
+        return scores, self.label_scores(self.label(self.dropout(self.pooling(encoded))))
 
-    def loss(self, sentences: Sentences, tags: Int[Tensor, "B S"]) -> Float[Tensor, ""]:
-        """Minus the log-likelihood of tags, summed."""
-        return self.output.loss(self(sentences), tags, sentences.lengths)
+    def loss(
+        self,
+        scores: tuple[Float[Tensor, "B S C"], Float[Tensor, "B L"] | None],
+        tags: Int[Tensor, "B S"],
+        lengths: Int[Tensor, " B"],
+        labels: Int[Tensor, " B"],
+    ) -> Float[Tensor, ""]:
+        """Minus the log-likelihood of tags and of labels, given what `forward` gives, summed. Labels that are MISSING
+        do not count."""
+        of_tags, of_labels = scores
+        loss = self.output.loss(of_tags, tags, lengths)
+        if of_labels is None:
+            return loss
+        return loss + F.cross_entropy(of_labels.float(), labels, ignore_index=MISSING, reduction="sum")

@@ -1,12 +1,10 @@
 """Recipes: the whole truth of a run, as strict and typed TOML. Never imports torch."""
 
 from regard.recipe.classifying import (
-    POOLINGS,
     ClassifierModel,
     ClassifyingCorpus,
     ClassifyingData,
     ClassifyingRecipe,
-    PoolingTable,
 )
 from regard.recipe.data import Data, TokenizerSettings, Tokens
 from regard.recipe.decoding import Decoding, Drawing, LanguageDecoding
@@ -44,6 +42,7 @@ from regard.recipe.loading import (
     write_recipe,
 )
 from regard.recipe.model import AttentionSettings, RecurrentModel, TransformerModel, TranslatorTable
+from regard.recipe.pooling import POOLINGS, PoolingTable
 from regard.recipe.pretrained import PairVectors, PretrainedVectors, TextVectors
 from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
 from regard.recipe.settings import Setting, settings

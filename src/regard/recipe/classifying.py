@@ -1,27 +1,16 @@
 """The recipe of a classifier: `[data]` are texts with their labels, `[words]` how words are read."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from regard.recipe.encoders import ENCODERS, Encoding
-from regard.recipe.names import LABELLED_CORPORA, SCORES, LabelledCorpusName, NormalizerName, ScoreName
+from regard.recipe.names import LABELLED_CORPORA, LabelledCorpusName
+from regard.recipe.pooling import PoolingTable
 from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
-from regard.recipe.section import ChosenBy, FilePath, Named, Only, Positive, Section, Share, Width
+from regard.recipe.section import ChosenBy, FilePath, Only, Positive, Section, Share
 from regard.recipe.training import TokenTraining
 from regard.recipe.words import WordTable
-from regard.registry import Entry, Registry
-
-POOLINGS: Registry[Any] = Registry(
-    "pooling",
-    {
-        "last": "regard.models.pooling:LastPooling",
-        "mean": "regard.models.pooling:MeanPooling",
-        "max": "regard.models.pooling:MaxPooling",
-        "attention": Entry("regard.models.pooling:AttentionPooling", uses=("score", "hidden", "normalizer")),
-    },
-)
-"""Builds what makes one vector of the features of a text, from the table and the encoder."""
 
 LabelFormat = Literal["tsv", "jsonl", "fasttext", "trees"]
 
@@ -104,20 +93,6 @@ class ClassifyingData(Corpus):
                 "train is missing: name a file of texts with labels, or choose corpus = 'dates', which is built in"
             )
         return self
-
-
-class PoolingTable(Section):
-    """How the features of the words become one vector."""
-
-    kind: Annotated[str, Named(POOLINGS)] = "last"
-    """The encoder's last state (of one without states, its summary of the text), the mean or the largest of each
-    feature, or a mean weighed by attention with a learned query."""
-    score: Annotated[ScoreName, Only(kind=POOLINGS)] = "additive"
-    """Attention: how the learned query is compared with a word."""
-    hidden: Annotated[Width, Only(kind=POOLINGS), Only(score=SCORES)] = 64
-    """Attention: hidden width of the scores that have one."""
-    normalizer: Annotated[NormalizerName, Only(kind=POOLINGS)] = "softmax"
-    """Attention: how scores become weights."""
 
 
 class ClassifierModel(Section):

@@ -84,7 +84,8 @@ TAGGED_CORPORA: Registry[Any] = Registry(
     "corpus",
     {
         "files": Entry(
-            "regard.data.columns:from_files", uses=("word_column", "tag_column", "comments", "scheme", "broken")
+            "regard.data.tagged_files:from_files",
+            uses=("format", "word_column", "tag_column", "label_column", "comments", "scheme", "broken"),
         ),
         "dates": Entry("regard.data.dates.tagged:tagged_dates", uses=("examples", "languages")),
     },

@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from regard.recipe.encoders import ENCODERS, Encoding
 from regard.recipe.names import TAGGED_CORPORA, TaggedCorpusName
+from regard.recipe.pooling import PoolingTable
 from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
 from regard.recipe.section import ChosenBy, FilePath, Only, Positive, Section, Share
 from regard.recipe.training import TokenTraining
@@ -13,6 +14,8 @@ from regard.recipe.words import WordTable
 
 ConlluColumn = Literal["ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"]
 CONLLU_COLUMNS: tuple[str, ...] = get_args(ConlluColumn)
+LABEL_METRICS = ("label_accuracy", "exact")
+"""Metrics that judge the labels of sentences."""
 SchemeName = Literal["none", "iob1", "iob2", "iobes"]
 
 
@@ -22,15 +25,21 @@ class TaggingData(Corpus):
     corpus: TaggedCorpusName = "files"
     """`files` reads the user's own; `dates` are built in: the parts of dates in many languages, without download."""
     train: list[FilePath] = Field(default=[])
-    """Training text: files of columns, a word a line and a blank line between sentences; each may end in `.gz`."""
+    """Training text: files of columns, or of a sentence on each line; each may end in `.gz`."""
     dev: list[FilePath] = Field(default=[])
     """Development text, in the same form; used for validation and for choosing settings."""
     test: list[FilePath] = Field(default=[])
     """Test text, in the same form; read by `regard evaluate` and `regard check` alone."""
+    format: Annotated[Literal["columns", "lines"], Only(corpus=TAGGED_CORPORA)] = "columns"
+    """Form of the files: a word a line and a blank line between sentences; or a sentence a line, whose words stand in
+    one column and their tags in another, separated by blanks, with tabs between the columns."""
     word_column: Annotated[int | ConlluColumn, Only(corpus=TAGGED_CORPORA)] = 1
     """Column of the words: a number from 1, or from -1 counted from the end; of CoNLL-U files a name such as `FORM`."""
     tag_column: Annotated[int | ConlluColumn, Only(corpus=TAGGED_CORPORA)] = -1
     """Column of the tags, in the same way; of CoNLL-U files a name such as `UPOS`."""
+    label_column: Annotated[int, Only(corpus=TAGGED_CORPORA), Only(format=("lines",))] = 0
+    """Lines: column of a label of the whole sentence, such as its intent, which the same model gives; 0 means that
+    there is none."""
     comments: Annotated[str, Only(corpus=TAGGED_CORPORA)] = ""
     """What lines begin with that are comments; empty means none. In CoNLL-U files it is always `#`."""
     scheme: Annotated[Literal["auto"] | SchemeName, Only(corpus=TAGGED_CORPORA)] = "auto"
@@ -53,6 +62,11 @@ class TaggingData(Corpus):
         return isinstance(self.word_column, str)
 
     @property
+    def has_labels(self) -> bool:
+        """Whether sentences have a label, beside the tags of their words."""
+        return self.label_column != 0
+
+    @property
     def comment_mark(self) -> str:
         """What comment lines begin with."""
         return "#" if self.is_conllu else self.comments
@@ -70,6 +84,12 @@ class TaggingData(Corpus):
         for name in ("word_column", "tag_column"):
             if getattr(self, name) == 0:
                 raise ValueError(f"{name} = 0: columns are counted from 1, or from -1 at the end")
+        if self.is_conllu and self.format == "lines":
+            raise ValueError(f"word_column = {self.word_column!r} names a column of CoNLL-U; set format to 'columns'")
+        if self.label_column in (self.word_column, self.tag_column):
+            raise ValueError(
+                f"label_column = {self.label_column} is the column of the words or of the tags; name another one"
+            )
         return self
 
     @model_validator(mode="after")
@@ -103,8 +123,11 @@ class TaggerModel(Section):
     """CRF: whether tags that break the scheme of the training text are impossible, in training and in use."""
     scheme: Literal["data"] | SchemeName = "data"
     """Scheme in which the model learns the spans; outputs are in that of the data, which is the default."""
+    pooling: PoolingTable = PoolingTable()
+    """How the features of the words become one vector, from which the label of the sentence is chosen, if sentences
+    have one (`data.label_column`)."""
     dropout: Share = 0.0
-    """Share of the encoder's features dropped before tags are chosen."""
+    """Share of the encoder's features dropped before tags, and a label, are chosen."""
 
 
 class TaggingCorpus(AnyRecipe):
@@ -126,3 +149,17 @@ class TaggingRecipe(TaggingCorpus, Recipe):
     """The model."""
     train: TokenTraining
     """The training loop."""
+
+    @model_validator(mode="after")
+    def _labels_are_there(self) -> Self:
+        metric = self.train.validation.metric
+        wishes = {
+            "model.pooling": self.model.pooling != PoolingTable(),
+            f"train.validation.metric = {metric!r}": metric in LABEL_METRICS,
+        }
+        wish = next((name for name, wished in wishes.items() if wished), "")
+        if wish and not self.data.has_labels:
+            raise ValueError(
+                f"{wish} is for sentences with a label; name its column (data.label_column), or leave it out"
+            )
+        return self

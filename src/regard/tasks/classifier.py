@@ -19,14 +19,15 @@ from regard.data.labelled_batch import NumberedLabelled
 from regard.device import choose_device, device_of
 from regard.display import html_table
 from regard.errors import UsageError
-from regard.inspect import Array, Inspection
-from regard.inspect.watch import CANDIDATES, INSIDE, recorded
+from regard.inspect import Inspection
+from regard.inspect.watch import INSIDE, recorded
 from regard.metrics import MetricScore
 from regard.metrics.classifying import count_labels
 from regard.misuse import explained
 from regard.models.classifier import TextClassifier
 from regard.nn.undrawn import Undrawn
 from regard.recipe import ClassifyingRecipe, HeldOut
+from regard.tasks.chosen_labels import label_arrays, likeliest_first
 from regard.tasks.classifying import build_classifier, names_of
 from regard.tasks.loading import refuse_other_task
 from regard.tasks.long_sentences import refuse_long_text
@@ -100,9 +101,9 @@ class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
                 shares = self.model.probabilities(scores).tolist()
                 chosen = names_of(self.model.chosen(scores), self.labels)
                 for example, labels, row in zip(batch.examples, chosen, shares, strict=True):
-                    ordered = sorted(zip(self.labels.tags, row, strict=True), key=lambda pair: -pair[1])
-                    best = tuple(sorted(labels, key=[name for name, _ in ordered].index))
-                    found[example] = Classified(words[example], best, dict(ordered))
+                    ordered = likeliest_first(row, self.labels)
+                    best = tuple(name for name in ordered if name in labels)
+                    found[example] = Classified(words[example], best, ordered)
         return [found[place] for place in range(len(words))]
 
     def _numbered(self, words: Sequence[tuple[str, ...]]) -> NumberedLabelled:
@@ -130,12 +131,7 @@ class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
         with torch.inference_mode():
             (arrays,), scores = recorded(self.model, patterns, {"source": [len(words)]}, lambda: self.model(batch))
             shares = self.model.probabilities(scores)[0].cpu()
-        likeliest = shares.topk(min(CANDIDATES, len(shares)))
-        names = np.array([self.labels.tags[each] for each in likeliest.indices.tolist()], dtype=object)
-        arrays |= {
-            "labels": Array(("rank",), likeliest.values.numpy(), names),
-            "probabilities": Array(("label",), shares.numpy()),
-        }
+        arrays |= label_arrays(shares, self.labels)
         weights = tuple(name for name, array in arrays.items() if name.startswith("pooling.") or "head" in array.axes)
         return Inspection(
             arrays,

@@ -8,27 +8,23 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor, nn
 
-from regard.checkpoint import ModelFolder
 from regard.data.labelled import LabelledCorpora, LabelledText, load_labelled
 from regard.data.labelled_batch import LabelledBatch, NumberedLabelled
 from regard.data.report import Report
 from regard.data.sentence_batches import SentenceBatches
 from regard.device import device_of
-from regard.errors import DataError, ModelError, counted, one_of, with_short_paths
+from regard.errors import DataError, counted, with_short_paths
 from regard.metrics.classifying import count_labels
 from regard.models.classifier import TextClassifier
 from regard.recipe import ClassifyingCorpus, ClassifyingRecipe
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
-from regard.tasks.loading import refuse_other_task
+from regard.tasks.known_tags import known_tags, listed
 from regard.tasks.long_sentences import refuse_long_texts
 from regard.tasks.ranks import gathered
 from regard.tasks.task import BatchedTask
 from regard.tasks.word_files import LABELS, WORDS, known_words
 from regard.tokens.tag_set import TagSet
 from regard.tokens.word_vocabulary import WordVocabulary
-
-SHOWN = 20
-"""Labels that are named before training."""
 
 
 def check(corpus: ClassifyingCorpus) -> Report:
@@ -67,8 +63,7 @@ class ClassifyingTask(BatchedTask):
         train = corpora.texts("train")
         vocabulary = known_words(recipe, folder, [text.words for text in train])
         labels = _known_labels(recipe, folder, corpora)
-        more = "" if len(labels.tags) <= SHOWN else f" and {len(labels.tags) - SHOWN} more"
-        say(f"{counted(vocabulary.size, 'word')} in the vocabulary, labels {', '.join(labels.tags[:SHOWN])}{more}")
+        say(f"{counted(vocabulary.size, 'word')} in the vocabulary, labels {listed(labels)}")
         return cls(recipe, corpora, vocabulary, labels)
 
     def save(self, folder: Path) -> None:
@@ -127,27 +122,11 @@ def build_classifier(recipe: ClassifyingRecipe, vocabulary: WordVocabulary, labe
 
 def _known_labels(recipe: ClassifyingRecipe, folder: Path, corpora: LabelledCorpora) -> TagSet:
     """The labels of the training text, or of the model to start from."""
-    ours = TagSet.of((text.labels for text in corpora.texts("train")), "none", "none")
-    least = 1 if recipe.data.multiple else 2
-    if len(ours.tags) < least:
+    rows = [text.labels for text in corpora.texts("train")]
+    found, least = {label for row in rows for label in row}, 1 if recipe.data.multiple else 2
+    if len(found) < least:
         raise DataError(
-            f"data.train: there are {counted(len(ours.tags), 'different label')}, and nothing to choose from; give "
+            f"data.train: there are {counted(len(found), 'different label')}, and nothing to choose from; give "
             f"texts with at least {least}"
         )
-    if ModelFolder(folder).is_begun:
-        return TagSet.load(folder / LABELS)
-    other = recipe.train.start_from
-    if not other:
-        return ours
-    try:
-        refuse_other_task(Path(other), recipe.task)
-        known = TagSet.load(Path(other) / LABELS)
-    except ModelError as error:
-        raise ModelError(f"train.start_from: {error}") from None
-    new = set(ours.tags) - set(known.tags)
-    if new:
-        raise ModelError(
-            f"train.start_from: {other}: this model does not know the labels {one_of(sorted(new))} of the training "
-            "text; take over parts alone (train.start), such as 'words' and 'encoder'"
-        )
-    return known
+    return known_tags(recipe, folder, LABELS, rows)

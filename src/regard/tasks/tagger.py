@@ -1,12 +1,12 @@
 """A trained tagger.
 
 tagger = regard.load("runs/mine")
-best = tagger.tag(["EU rejects German call"])[0]       # best.tags, best.spans, best.probabilities
+best = tagger.tag(["EU rejects German call"])[0]       # best.tags, best.spans, best.label, best.probabilities
 tagger.inspect("EU rejects German call")               # tags with their probabilities, attention, gates and states
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -29,12 +29,13 @@ from regard.misuse import explained
 from regard.models.tagger import WordTagger
 from regard.nn.undrawn import Undrawn
 from regard.recipe import HeldOut, TaggingRecipe
+from regard.tasks.chosen_labels import label_arrays, likeliest_first
 from regard.tasks.loading import refuse_other_task
 from regard.tasks.long_sentences import refuse_long_text
 from regard.tasks.tagging import build_tagger, report_of
 from regard.tasks.trained import LoadedModel
 from regard.tasks.validating import words_of, words_to_look_at
-from regard.tasks.word_files import TAGS, WORDS
+from regard.tasks.word_files import LABELS, TAGS, WORDS
 from regard.tokens.tag_schemes import spans
 from regard.tokens.tag_set import TagSet
 from regard.tokens.word_vocabulary import WordVocabulary
@@ -45,13 +46,20 @@ BATCH_WORDS = 4096
 
 @dataclass(frozen=True, repr=False)
 class Tagged:
-    """A sentence with its tags."""
+    """A sentence with its tags, and its label if the model gives one."""
 
     words: tuple[str, ...]
     tags: tuple[str, ...]
     probabilities: tuple[float, ...]
     """Of each tag, given the sentence; none if they were not asked for. A tag of a span is written in the scheme of the
     data, and has the probability of the one that the model chose for the word."""
+    label_probabilities: Mapping[str, float] = field(default_factory=dict)
+    """Of every label of the sentence, likeliest first; none if sentences have no label, or no word."""
+
+    @property
+    def label(self) -> str:
+        """The likeliest label; empty if there is none."""
+        return next(iter(self.label_probabilities), "")
 
     @property
     def spans(self) -> list[tuple[str, str]]:
@@ -59,38 +67,50 @@ class Tagged:
         return [(" ".join(self.words[start:end]), kind) for start, end, kind in spans(self.tags)]
 
     def __repr__(self) -> str:
-        return f"<Tagged: {' '.join(f'{word}/{tag}' for word, tag in zip(self.words, self.tags, strict=True))}>"
+        pairs = " ".join(f"{word}/{tag}" for word, tag in zip(self.words, self.tags, strict=True))
+        return f"<Tagged: {pairs}{f' ({self.label})' if self.label else ''}>"
 
     def _repr_html_(self) -> str:
         shares = [f"{share:.4f}" for share in self.probabilities] or [""] * len(self.words)
-        return html_table(zip(self.words, self.tags, shares, strict=True), heading=("word", "tag", "probability"))
+        rows = zip(self.words, self.tags, shares, strict=True)
+        return html_table(rows, title=self.label, heading=("word", "tag", "probability"))
 
 
 @explained
 class Tagger(LoadedModel[TaggingRecipe, WordTagger]):
-    """A tagger with its words and tags, ready for use."""
+    """A tagger with its words, tags and labels, ready for use."""
 
-    def __init__(self, recipe: TaggingRecipe, model: WordTagger, vocabulary: WordVocabulary, tags: TagSet) -> None:
-        self.recipe, self.model, self.vocabulary, self.tags = recipe, model.eval(), vocabulary, tags
+    def __init__(
+        self,
+        recipe: TaggingRecipe,
+        model: WordTagger,
+        vocabulary: WordVocabulary,
+        tags: TagSet,
+        labels: TagSet | None = None,
+    ) -> None:
+        self.recipe, self.model, self.vocabulary = recipe, model.eval(), vocabulary
+        self.tags, self.labels = tags, labels
 
     @classmethod
     def load(cls, folder: Path, *, device: str = "auto") -> Self:
         """The model in a folder."""
         recipe = ModelFolder(folder).read_recipe(TaggingRecipe)
         vocabulary, tags = WordVocabulary.load(recipe.words, folder / WORDS), TagSet.load(folder / TAGS)
+        labels = TagSet.load(folder / LABELS) if recipe.data.has_labels else None
         with Undrawn():
-            model = build_tagger(recipe, vocabulary, tags)
+            model = build_tagger(recipe, vocabulary, tags, labels)
         put_weights(model, load_weights(folder), folder)
-        return cls(recipe, model.to(choose_device(device)), vocabulary, tags)
+        return cls(recipe, model.to(choose_device(device)), vocabulary, tags, labels)
 
     @property
     def _facts(self) -> dict[str, str]:
         sizes = {"words": f"{self.vocabulary.size:,}", "tags": f"{len(self.tags.tags)}"}
+        sizes |= {"labels": f"{len(self.labels.tags)}"} if self.labels else {}
         return {**sizes, "on": str(device_of(self.model))}
 
     def tag(self, sentences: Sequence[str] | Sequence[Sequence[str]], *, probabilities: bool = True) -> list[Tagged]:
-        """The likeliest tags of sentences, each a text with blanks between its words, or a list of words. Without
-        probabilities it is a little faster."""
+        """The likeliest tags of sentences, each a text with blanks between its words, or a list of words; and the
+        label of each, if the model gives one. Without probabilities of tags it is a little faster."""
         words = words_of("sentences", sentences)
         found = [Tagged((), (), ())] * len(words)
         there = [place for place, sentence in enumerate(words) if sentence]
@@ -99,28 +119,30 @@ class Tagger(LoadedModel[TaggingRecipe, WordTagger]):
         numbered = NumberedSentences.of([words[place] for place in there], self.vocabulary)
         with torch.inference_mode():
             for chosen in plan_sentences(numbered.lengths, BATCH_WORDS):
-                for row, (tags, shares) in zip(
-                    chosen.tolist(), self._best(numbered, chosen, probabilities), strict=True
-                ):
-                    found[there[row]] = Tagged(words[there[row]], tags, shares)
+                for row, made in zip(chosen.tolist(), self._best(numbered, chosen, probabilities), strict=True):
+                    found[there[row]] = Tagged(words[there[row]], *made)
         return found
 
     def _best(
         self, numbered: NumberedSentences, chosen: Indices, probabilities: bool
-    ) -> Iterator[tuple[tuple[str, ...], tuple[float, ...]]]:
-        """Tags and their probabilities of some sentences."""
+    ) -> Iterator[tuple[tuple[str, ...], tuple[float, ...], dict[str, float]]]:
+        """Tags and their probabilities of some sentences, and those of labels."""
         batch = numbered.pick(chosen).to(device_of(self.model))
-        scores, output = self.model(batch), self.model.output
+        (scores, of_labels), output = self.model(batch), self.model.output
         best = output.best(scores, batch.lengths)
         shares = torch.empty(len(chosen), 0)
         if probabilities:
             shares = output.marginals(scores, batch.lengths).gather(2, best.unsqueeze(2)).squeeze(2)
-        for row, share, length in zip(best.tolist(), shares.tolist(), batch.lengths.tolist(), strict=True):
-            yield tuple(self.tags.decode(row[:length])), tuple(share[:length])
+        labels = [dict[str, float]()] * len(chosen)
+        if of_labels is not None and self.labels is not None:
+            labels = [likeliest_first(row, self.labels) for row in of_labels.float().softmax(1).tolist()]
+        rows = zip(best.tolist(), shares.tolist(), batch.lengths.tolist(), labels, strict=True)
+        for row, share, length, label in rows:
+            yield tuple(self.tags.decode(row[:length])), tuple(share[:length]), label
 
     def evaluate(self, split: HeldOut) -> tuple[MetricScore, ...]:
-        """How good it is on the development or test text of its recipe: F1, precision and recall of spans, and accuracy
-        of words, in percent."""
+        """How good it is on the development or test text of its recipe: F1, precision and recall of spans, accuracy of
+        words, and with labels their accuracy and the share of sentences of which all is right; in percent."""
         if not self.recipe.data.has(split):
             raise UsageError(
                 f"the model's recipe names no {split} text (data.{split}); tag a file with `regard tag --columns`"
@@ -130,19 +152,27 @@ class Tagger(LoadedModel[TaggingRecipe, WordTagger]):
         corpora = load_tagged(known, self.recipe.seed, [split])
         report_of(corpora).raise_if_refused()
         sentences = corpora.sentences(split)
-        outputs = [found.tags for found in self.tag([sentence.words for sentence in sentences], probabilities=False)]
-        counts = count_tags(outputs, [sentence.tags for sentence in sentences])
+        outputs = self.tag([sentence.words for sentence in sentences], probabilities=False)
+        labels = [found.label for found in outputs], [sentence.label for sentence in sentences]
+        counts = count_tags(
+            [found.tags for found in outputs],
+            [sentence.tags for sentence in sentences],
+            labels if self.labels else None,
+        )
         return counts.scores(spans=self.tags.scheme != "none", margins=True)
 
     def inspect(self, *texts: str) -> Inspection:
         """What happens inside the model while it tags a sentence: the tags and the candidates of each word with their
-        probabilities, and attention, gates and states where the encoder has them."""
+        probabilities, the labels of the sentence and the weights of words that attention pools, and attention, gates
+        and states where the encoder has them."""
         words = words_to_look_at("a tagger", "sentence", texts)
         self.refuse_long(len(words))
         batch = NumberedSentences.of([words], self.vocabulary).pick(np.arange(1)).to(device_of(self.model))
-        patterns = [f"encoder.{pattern}" for pattern in INSIDE]
+        patterns = [f"{part}.{pattern}" for part in ("encoder", "pooling") for pattern in INSIDE]
         with torch.inference_mode():
-            (arrays,), scores = recorded(self.model, patterns, {"source": [len(words)]}, lambda: self.model(batch))
+            (arrays,), (scores, of_labels) = recorded(
+                self.model, patterns, {"source": [len(words)]}, lambda: self.model(batch)
+            )
             best = self.model.output.best(scores, batch.lengths)[0].cpu()
             shares = self.model.output.marginals(scores, batch.lengths)[0].cpu()
         chosen = np.array([self.tags.tags[number] for number in best.tolist()], dtype=object)
@@ -154,12 +184,13 @@ class Tagger(LoadedModel[TaggingRecipe, WordTagger]):
             "marginals": Array(("source", "tag"), shares.numpy()),
         }
         attention = tuple(name for name, array in arrays.items() if "head" in array.axes)
-        return Inspection(
-            arrays,
-            {"source": words, "tag": self.tags.tags},
-            title=" ".join(words),
-            shown=("tags", "candidates", *attention),
-        )
+        named = {"source": words, "tag": self.tags.tags}
+        shown = [*attention]
+        if of_labels is not None and self.labels is not None:
+            arrays |= label_arrays(of_labels.float().softmax(1)[0].cpu(), self.labels)
+            named["label"] = self.labels.tags
+            shown = ["labels", *(name for name in arrays if name.startswith("pooling.")), *shown]
+        return Inspection(arrays, named, title=" ".join(words), shown=("tags", "candidates", *shown))
 
     def refuse_long(self, words: int, where: str = "") -> None:
         """Refuses a sentence of more words than the model has learned positions for."""

@@ -56,16 +56,16 @@ class TagSet:
             content = parse_json(path.read_text(encoding="utf-8"))
             if content["format"] != _FORMAT:
                 raise ModelError(
-                    f"{path}: the format {content['format']!r} of these tags is not known here; this version reads "
-                    f"format {_FORMAT}"
+                    f"{path}: the format {content['format']!r} of these {path.stem} is not known here; this version "
+                    f"reads format {_FORMAT}"
                 )
             tags, schemes = content["tags"], (content["scheme"], content["learned"])
             if not all(isinstance(tag, str) for tag in tags) or not set(schemes) <= set(get_args(Scheme)):
                 raise ValueError("a tag is not text, or a scheme is not known")
             return cls(tuple(tags), *schemes)
         except FileNotFoundError:
-            raise ModelError(f"{path}: is missing; a model folder holds the tags it was trained with") from None
+            raise ModelError(f"{path}: is missing; a model folder holds the {path.stem} it was trained with") from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ModelError(
-                f"{path}: these tags are damaged ({error}); restore the folder from a copy, or train again"
+                f"{path}: these {path.stem} are damaged ({error}); restore the folder from a copy, or train again"
             ) from None

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from regard.recipe.kinds import LOSS, TASKS, Metric, TaskKind, Verb
-from regard.recipe.tagging import TaggingCorpus, TaggingRecipe
+from regard.recipe.tagging import LABEL_METRICS, TaggingCorpus, TaggingRecipe
 
 ENDINGS = (".conll", ".iob", ".bio")
 """Endings of files of tagged words in columns."""
@@ -15,14 +15,14 @@ def are_columns(files: Sequence[str]) -> bool:
 
 def register() -> None:
     kind = TaskKind(
-        help="Gives each word of a sentence a tag: named entities, parts of speech, chunks.",
+        help="Gives each word of a sentence a tag: named entities, parts of speech, chunks; and the sentence a label.",
         recipe=TaggingRecipe,
         corpus=TaggingCorpus,
         takes=are_columns,
         check="regard.tasks.tagging:check",
         load="regard.tasks.tagger:load_tagger",
         prepare="regard.tasks.tagging:TaggingTask.prepare",
-        metrics={"loss": LOSS, "accuracy": Metric(more_is_better=True), "f1": Metric(more_is_better=True)},
+        metrics={"loss": LOSS} | dict.fromkeys(("accuracy", "f1", *LABEL_METRICS), Metric(more_is_better=True)),
         verbs=(Verb("tag", "Tag the words of standard input, line for line.", "regard.cli.tag:tag"),),
     )
     TASKS.register("tagging", kind)
