@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING
 
 from regard.inspect.alignment import Alignment, WordWeights, fold, link, reverse
 from regard.inspect.figure import check_picture_name
+from regard.inspect.gradients import attributions, gradient_norms
+from regard.inspect.heads import head_statistics, over_layers
 from regard.inspect.inspection import Array, Inspection, Links
 from regard.inspect.labels import BEGIN_LABEL, END_LABEL
+from regard.inspect.outputs import Outputs
 from regard.inspect.page import page, save_page
 from regard.inspect.panel import Panel, choose, panels
 from regard.inspect.pharaoh import GoldLinks, parse_gold, parse_pharaoh, pharaoh, read_gold, read_pharaoh
@@ -53,8 +56,10 @@ __all__ = [
     "Inspection",
     "Joining",
     "Links",
+    "Outputs",
     "Panel",
     "WordWeights",
+    "attributions",
     "check_look_name",
     "check_picture_name",
     "choose",
@@ -62,8 +67,11 @@ __all__ = [
     "draw_lengths",
     "draw_map",
     "fold",
+    "gradient_norms",
+    "head_statistics",
     "link",
     "map_page",
+    "over_layers",
     "page",
     "panels",
     "parse_gold",

@@ -113,6 +113,12 @@ def _read(model: Generator, source: Padded, given: Int[Tensor, "N n"]) -> tuple[
     return model.advance(given, model.start(source, given.shape[1]))
 
 
+def refuse_long_look(tokens: int) -> None:
+    """Refuses a text whose inside would not fit into memory."""
+    if tokens > LONGEST:
+        raise UsageError(f"a text of {tokens:,} tokens is too long to look at; give one of at most {LONGEST}")
+
+
 @torch.inference_mode()
 def watch_writing(
     model: Generator,
@@ -125,9 +131,7 @@ def watch_writing(
     """What an inspection shows of a model that reads `given` and is to write `wanted`: what passes its taps, the
     `probabilities` of the wanted tokens, their `surprisals` in bits, and the likeliest `candidates` at each position.
     `name` gives the text of a token."""
-    longest = max(given.shape[1], source.tokens.shape[1])
-    if longest > LONGEST:
-        raise UsageError(f"a text of {longest:,} tokens is too long to look at; give one of at most {LONGEST}")
+    refuse_long_look(max(given.shape[1], source.tokens.shape[1]))
     lengths = {"source": [source.tokens.shape[1]], "target": [given.shape[1]], "past": [given.shape[1]]}
     with evaluating(model):
         (arrays,), (features, state) = recorded(model, patterns, lengths, lambda: _read(model, source, given))

@@ -5,7 +5,7 @@ best = classifier.classify(["a lovely film"])[0]       # best.label, best.labels
 classifier.inspect("a lovely film")                    # probabilities of labels, weights of words, gates and states
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -19,7 +19,8 @@ from regard.data.labelled_batch import NumberedLabelled
 from regard.device import choose_device, device_of
 from regard.display import html_table
 from regard.errors import UsageError
-from regard.inspect import Inspection
+from regard.inspect import Inspection, Outputs
+from regard.inspect.outputs import Input, log_of, without_positions
 from regard.inspect.watch import INSIDE, recorded
 from regard.metrics import MetricScore
 from regard.metrics.classifying import count_labels
@@ -138,6 +139,35 @@ class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
             {"source": words, "label": self.labels.tags},
             title=" ".join(words),
             shown=("labels", *sorted(weights, key=lambda name: not name.startswith("pooling."))),
+        )
+
+    def outputs(self, *texts: str) -> Outputs:
+        """The label of a text, as a function of what passes inside the model while it reads it; where it may have
+        several, whether it has each."""
+        words = words_to_look_at("a classifier", "text", texts)
+        self.refuse_long(len(words))
+        labels, several = self.labels.tags, self.model.multiple
+
+        def shares_without(without: Sequence[Collection[int]]) -> torch.Tensor:
+            batch = self._numbered([tuple(without_positions(words, gone)) for gone in without])
+            read = batch.pick(np.arange(len(without))).texts.to(device_of(self.model))
+            return self.model.probabilities(self.model(read))
+
+        def run(place: int, axis: str, without: Sequence[Collection[int]]) -> torch.Tensor:
+            shares = shares_without(without)
+            return log_of(torch.stack([1 - shares[:, place], shares[:, place]], 1) if several else shares)
+
+        with torch.no_grad():
+            (shares,) = shares_without([()]).tolist()
+        return Outputs(
+            self.model,
+            "label" if several else "output",
+            {"source": words} | ({"label": labels} if several else {"output": ("label",)}),
+            [int(share > 0.5) for share in shares] if several else [shares.index(max(shares))],
+            ("no", "yes").__getitem__ if several else labels.__getitem__,
+            {"source": Input("words.output")},
+            run,
+            title=" ".join(words),
         )
 
     def refuse_long(self, words: int, where: str = "") -> None:

@@ -6,7 +6,7 @@ print(tree.conllu, end="")
 parser.inspect("The dog barks .").save("look.html")
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -21,12 +21,14 @@ from regard.data.treebank import Treebank
 from regard.device import choose_device, device_of
 from regard.display import html_table
 from regard.errors import UsageError, counted
-from regard.inspect import Array, Inspection
+from regard.inspect import Array, Inspection, Outputs
+from regard.inspect.outputs import Input, without_positions
 from regard.inspect.watch import INSIDE, recorded
 from regard.metrics import MetricScore, count_attachments
 from regard.misuse import explained
 from regard.models.parsing import DependencyParser
 from regard.models.parsing.arc_hybrid import MOVE_NAMES
+from regard.models.parsing.graph import GraphParser
 from regard.nn.undrawn import Undrawn
 from regard.recipe import HeldOut
 from regard.recipe.parsing import ParsingRecipe
@@ -138,6 +140,45 @@ class Parser(LoadedModel[ParsingRecipe, DependencyParser]):
         labels = {"word": found.words, "source": (ROOT, *found.words), "move": MOVE_NAMES}
         shown = tuple(name for name in ("tree", "arcs", "moves") if name in arrays)
         return Inspection(arrays, labels, title=texts[0], shown=shown)
+
+    def outputs(self, *texts: str) -> Outputs:
+        """What each word hangs on, as functions of what passes inside the parser while it reads the sentence: its head,
+        where every arc has a score; else its relation with the head that was found."""
+        words = words_to_look_at("a parser", "sentence", texts)
+        self.refuse_long(len(words))
+        model, places = self.model, (ROOT, *words)
+        parse = self.parse([words])[0]
+
+        def run(place: int, axis: str, without: Sequence[Collection[int]]) -> torch.Tensor:
+            rows = [without_positions(range(len(places)), gone) for gone in without]
+            sentences = NumberedSentences.of([[places[each] for each in row[1:]] for row in rows], self.names.words)
+            batch = sentences.pick(np.arange(len(rows))).map(lambda tensor: tensor.to(device_of(model)))
+            features = model.read(batch)
+            at = [row.index(place + 1) - 1 for row in rows]
+            if not isinstance(model, GraphParser):
+                heads = batch.tokens.new_zeros(batch.tokens.shape)
+                heads[torch.arange(len(rows)), at] = heads.new_tensor([row.index(parse.heads[place]) for row in rows])
+                return model.relation_log_probs(features, heads)[torch.arange(len(rows)), at]
+            found = model.arc_log_probs(features, batch)[torch.arange(len(rows)), at]
+            # A head that is gone is impossible; padding goes into a column more.
+            columns = [[*row, *[len(places)] * (found.shape[1] - len(row))] for row in rows]
+            every = found.new_full((len(rows), len(places) + 1), -torch.inf)
+            return every.scatter(1, torch.tensor(columns, device=found.device), found)[:, :-1]
+
+        by_arcs = isinstance(model, GraphParser)
+        return Outputs(
+            model,
+            "word",
+            {"word": words, "source": places},
+            parse.heads if by_arcs else [self.names.relations.index(each) for each in parse.relations],
+            (places if by_arcs else self.names.relations).__getitem__,
+            {"source": Input("words.output", first=1)},
+            run,
+            words={"source": (None, *range(len(words)))},
+            made_at={"word": 0, "source": 1},
+            bound=lambda place: (place + 1,) if by_arcs else (place + 1, parse.heads[place]),
+            title=" ".join(words),
+        )
 
     def refuse_long(self, words: int, where: str = "") -> None:
         """Refuses a sentence that is too long for the model; `where` says which one."""

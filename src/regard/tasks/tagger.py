@@ -5,7 +5,7 @@ best = tagger.tag(["EU rejects German call"])[0]       # best.tags, best.spans, 
 tagger.inspect("EU rejects German call")               # tags with their probabilities, attention, gates and states
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -21,7 +21,8 @@ from regard.data.tagged import load_tagged
 from regard.device import choose_device, device_of
 from regard.display import html_table
 from regard.errors import UsageError
-from regard.inspect import Array, Inspection
+from regard.inspect import Array, Inspection, Outputs
+from regard.inspect.outputs import Input, log_of, without_positions
 from regard.inspect.watch import CANDIDATES, INSIDE, recorded
 from regard.metrics import MetricScore
 from regard.metrics.tagging import count_tags
@@ -191,6 +192,36 @@ class Tagger(LoadedModel[TaggingRecipe, WordTagger]):
             named["label"] = self.labels.tags
             shown = ["labels", *(name for name in arrays if name.startswith("pooling.")), *shown]
         return Inspection(arrays, named, title=" ".join(words), shown=("tags", "candidates", *shown))
+
+    def outputs(self, *texts: str) -> Outputs:
+        """The tag of each word, as functions of what passes inside the model while it reads the sentence."""
+        words = words_to_look_at("a tagger", "sentence", texts)
+        self.refuse_long(len(words))
+
+        def run(place: int, axis: str, without: Sequence[Collection[int]]) -> torch.Tensor:
+            rows = [without_positions(range(len(words)), gone) for gone in without]
+            sentences = NumberedSentences.of([[words[word] for word in row] for row in rows], self.vocabulary)
+            batch = sentences.pick(np.arange(len(rows))).to(device_of(self.model))
+            scores, _ = self.model(batch)
+            shares = self.model.output.marginals(scores, batch.lengths)
+            return log_of(shares[torch.arange(len(rows)), [row.index(place) for row in rows]])
+
+        with torch.no_grad():
+            batch = NumberedSentences.of([words], self.vocabulary).pick(np.arange(1)).to(device_of(self.model))
+            scores, _ = self.model(batch)
+            best = self.model.output.best(scores, batch.lengths)[0].tolist()
+        return Outputs(
+            self.model,
+            "source",
+            {"source": words},
+            best,
+            self.tags.tags.__getitem__,
+            {"source": Input("words.output")},
+            run,
+            made_at={"source": 0},
+            bound=lambda place: (place,),
+            title=" ".join(words),
+        )
 
     def refuse_long(self, words: int, where: str = "") -> None:
         """Refuses a sentence of more words than the model has learned positions for."""

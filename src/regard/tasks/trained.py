@@ -8,7 +8,7 @@ from torch import nn
 
 from regard.display import html_table
 from regard.errors import counted
-from regard.inspect import Alignment, Inspection, Joining
+from regard.inspect import Alignment, Inspection, Joining, Outputs
 from regard.metrics import MetricScore
 from regard.misuse import explained
 from regard.recipe import HeldOut, Recipe
@@ -32,6 +32,10 @@ class Trained(Protocol):
 
     def inspect(self, *texts: str) -> Inspection:
         """What happens inside while it reads or writes one example."""
+        ...
+
+    def outputs(self, *texts: str) -> Outputs:
+        """What it chooses for one example, as functions of what passes inside, with gradients."""
         ...
 
 

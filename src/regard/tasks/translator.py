@@ -6,7 +6,7 @@ best.text, best.score, best.alignment
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from torch import Tensor
 
 from regard.checkpoint import ModelFolder, load_weights, put_weights
 from regard.data import Span
-from regard.data.batch import PairBatch
+from regard.data.batch import PairBatch, padded_sources
 from regard.data.copying import Copied, Copying, with_new_words, words_in
 from regard.data.language_tags import encode_tagged
 from regard.decode import Hypothesis, Session, decode_all, score_all
@@ -41,6 +42,8 @@ from regard.inspect import (
     watch_writing,
 )
 from regard.inspect.labels import arrow_between
+from regard.inspect.outputs import Input, Outputs, next_log_probs, without_positions
+from regard.inspect.watch import refuse_long_look
 from regard.metrics import MetricScore
 from regard.misuse import explained
 from regard.models import build_model
@@ -53,7 +56,7 @@ from regard.tasks.tokenizer_files import load_tokenizers
 from regard.tasks.trained import LoadedModel
 from regard.tasks.unknown_words import Written, texts_of
 from regard.tasks.validating import check_not_empty, check_terms, check_texts
-from regard.tokens import END, UNKNOWN, Tokenizer
+from regard.tokens import BEGIN, END, UNKNOWN, Tokenizer
 from regard.tokens.segmentation import Units, begins_unspaced, spans_of
 from regard.tokens.subwords import Subwords
 
@@ -61,6 +64,8 @@ WATCHED_AT_ONCE = 1000
 """Pairs whose attention is held at a time: many enough to sort by length, few enough for memory."""
 
 
+SIDES = {"source": "encoder", "past": "decoder"}
+"""The part of a model that reads along each axis."""
 BEYOND_TRAINING = 16
 """How many times as long as the longest text in training a text may be."""
 
@@ -435,29 +440,16 @@ class Translator(LoadedModel[TranslationRecipe, Generator]):
         """What happens inside the model while it writes `target`, or its own translation if none is given: attention,
         gates and states, probabilities and candidates. `links` are true ones between characters of source and target,
         where they are known."""
-        check_texts("texts", [source] if target is None else [source, target])
-        check_not_empty("source", source)
-        if target is None:
-            target = self.translate([source])[0].text
-        else:
-            check_not_empty("target", target)
+        target = self._target_of(source, target)
         reader, writer, read = self.source_tokenizer, self.target_tokenizer, self._read([source])
         batch = PairBatch.of(read.tokens, self._targets([target], read), [0], words=read.words)
         batch, name = batch.to(device_of(self.model)), partial(token_name, writer, read.beyond[0])
-        first, labels, words = len(self._no_words), labels_of(writer, target), words_of(writer, target)
+        first = len(self._no_words)
         return Inspection(
             watch_writing(self.model, batch.source, batch.given.tokens, batch.wanted.tokens, name),
-            {
-                "source": (*(f"<2{self._tag}>" for _ in self._no_words), *labels_of(reader, source)),
-                "target": labels,
-                "past": (BEGIN_LABEL, *labels[:-1]),
-            },
+            self._labels(source, target),
             title=arrow_between(source, target),
-            words={
-                "source": (*self._no_words, *words_of(reader, source)),
-                "target": words,
-                "past": (None, *words[:-1]),
-            },
+            words=self._words(source, target),
             shown=self.model.cross_taps or ("surprisals", "candidates"),
             gold=frozenset(
                 both
@@ -465,6 +457,55 @@ class Translator(LoadedModel[TranslationRecipe, Generator]):
                 for both in product(touched(reader, source, one, first), touched(writer, target, other, 0))
             ),
         )
+
+    def outputs(self, source: str, target: str | None = None) -> Outputs:
+        """The tokens of `target`, or of its own translation, as functions of what passes inside the model while it
+        writes them."""
+        target = self._target_of(source, target)
+        read = self._read([source])
+        (tokens,), (row,) = read.tokens, self._targets([target], read)
+        refuse_long_look(max(len(tokens), len(row)) + 1)
+
+        def run(place: int, axis: str, without: Sequence[Collection[int]]) -> Tensor:
+            sources = [without_positions(tokens, gone if axis == "source" else ()) for gone in without]
+            given = [without_positions([BEGIN, *row[:place]], gone if axis == "past" else ()) for gone in without]
+            words = None
+            if read.words is not None:
+                words = [without_positions(read.words[0], gone if axis == "source" else ()) for gone in without]
+            return next_log_probs(self.model, padded_sources(sources, words, len(tokens) + 1), given)
+
+        return Outputs(
+            self.model,
+            "target",
+            self._labels(source, target),
+            [*row, END],
+            partial(token_name, self.target_tokenizer, read.beyond[0]),
+            {side: Input(f"{part}.input.embedding.output") for side, part in SIDES.items()},
+            run,
+            words=self._words(source, target),
+            made_at={"target": 0},
+            title=arrow_between(source, target),
+        )
+
+    def _target_of(self, source: str, target: str | None) -> str:
+        """The target that is given, or else its own translation."""
+        check_texts("texts", [source] if target is None else [source, target])
+        check_not_empty("source", source)
+        if target is None:
+            return self.translate([source])[0].text
+        check_not_empty("target", target)
+        return target
+
+    def _labels(self, source: str, target: str) -> dict[str, tuple[str, ...]]:
+        labels = labels_of(self.target_tokenizer, target)
+        tag = (f"<2{self._tag}>" for _ in self._no_words)
+        read = (*tag, *labels_of(self.source_tokenizer, source))
+        return {"source": read, "target": labels, "past": (BEGIN_LABEL, *labels[:-1])}
+
+    def _words(self, source: str, target: str) -> dict[str, tuple[int | None, ...]]:
+        words = words_of(self.target_tokenizer, target)
+        read = (*self._no_words, *words_of(self.source_tokenizer, source))
+        return {"source": read, "target": words, "past": (None, *words[:-1])}
 
     @property
     def _no_words(self) -> list[None]:

@@ -8,7 +8,7 @@ writer.inspect("a sentence")                       # candidates, attention, gate
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property, partial
@@ -32,6 +32,8 @@ from regard.device import choose_device
 from regard.display import MOST, html_heat
 from regard.errors import DataError, UsageError, counted, one_of
 from regard.inspect import BEGIN_LABEL, Inspection, watch_writing
+from regard.inspect.outputs import Input, Outputs, next_log_probs, without_positions
+from regard.inspect.watch import refuse_long_look
 from regard.metrics import MetricScore
 from regard.metrics.likelihood import Likelihood
 from regard.metrics.score import scores_table
@@ -39,6 +41,7 @@ from regard.misuse import explained
 from regard.models import ContinuousCache, LanguageModel, build_language_model
 from regard.models.continuous_cache import SHARE, THETA
 from regard.models.ngram.generator import NgramLanguageModel
+from regard.nn.embedding import TokenEmbedding
 from regard.nn.undrawn import Undrawn
 from regard.recipe import HeldOut, LanguageDecoding, LanguageRecipe, NgramModel
 from regard.tasks.decoding import changed_decoding, check_only_decoding
@@ -267,6 +270,48 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
     def inspect(self, *texts: str) -> Inspection:
         """What happens inside the model while it reads a text, as if to write it: the probability and the candidates of
         each token, and attention, gates and states where the model has them."""
+        text, given, labels, words = self._looked_at(texts)
+        read = torch.tensor([given], device=self.model.like.device)
+        nothing = Padded(read[:, :0], read.new_zeros(1))
+        name = partial(token_name, self.tokenizer, self.beyond)
+        arrays = watch_writing(self.model, nothing, read[:, :-1], read[:, 1:], name)
+        attention = tuple(name for name, array in arrays.items() if "head" in array.axes)
+        return Inspection(
+            arrays,
+            labels,
+            title=text,
+            words=words,
+            shown=("surprisals", "candidates", *attention),
+            note="" if len(arrays) > 3 else "this model has no attention, gates or states inside: only its candidates",
+        )
+
+    def outputs(self, *texts: str) -> Outputs:
+        """The tokens of a text, as functions of what passes inside the model while it reads up to each."""
+        text, tokens, labels, words = self._looked_at(texts)
+        refuse_long_look(len(tokens) - 1)
+
+        def run(place: int, axis: str, without: Sequence[Collection[int]]) -> torch.Tensor:
+            given = [without_positions(tokens[: place + 1], gone) for gone in without]
+            return next_log_probs(self.model, Padded.of([[] for _ in without]), given)
+
+        embedding = next((name for name, part in self.model.named_modules() if isinstance(part, TokenEmbedding)), None)
+        return Outputs(
+            self.model,
+            "target",
+            labels,
+            tokens[1:],
+            partial(token_name, self.tokenizer, self.beyond),
+            {} if embedding is None else {"past": Input(f"{embedding}.output")},
+            run,
+            words=words,
+            made_at={"target": 0, "past": 0},
+            title=text,
+        )
+
+    def _looked_at(
+        self, texts: Sequence[str]
+    ) -> tuple[str, list[int], dict[str, tuple[str, ...]], dict[str, tuple[int | None, ...]]]:
+        """The text, its tokens with the one that is read before them, and by axis the labels and words of these."""
         check_texts("texts", texts)
         if len(texts) != 1:
             raise UsageError(
@@ -287,19 +332,11 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
             for first, line in zip(before, kept, strict=False)
             for word in words_of(self.tokenizer, line, first)[:ends]
         )
-        wanted = torch.tensor([tokens], device=self.model.like.device)
-        given = torch.tensor([[first_token(data.context), *tokens[:-1]]], device=wanted.device)
-        nothing = Padded(wanted[:, :0], wanted.new_zeros(1))
-        name = partial(token_name, self.tokenizer, self.beyond)
-        arrays = watch_writing(self.model, nothing, given, wanted, name)
-        attention = tuple(name for name, array in arrays.items() if "head" in array.axes)
-        return Inspection(
-            arrays,
+        return (
+            text,
+            [first_token(data.context), *tokens],
             {"target": labels, "past": (BEGIN_LABEL, *labels[:-1])},
-            title=text,
-            words={"target": words, "past": (None, *words[:-1])},
-            shown=("surprisals", "candidates", *attention),
-            note="" if len(arrays) > 3 else "this model has no attention, gates or states inside: only its candidates",
+            {"target": words, "past": (None, *words[:-1])},
         )
 
     def _shown(self, tokens: Iterator[int], before: Sequence[int]) -> Iterator[str]:
