@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,11 @@ SIMPLE: dict[str, Callable[..., Any]] = {
     "Vectors.load": regard.Vectors.load,
     "Vectors.save": regard.Vectors(["a"], np.ones((1, 2), np.float32)).save,
     "attend": regard.attend,
+    "Heads": attention.Heads,
+    "heads": attention.Heads(4, 2),
+    "heads.remember": attention.Heads(4, 2, source_width=3).remember,
+    "heads.look": partial(attention.Heads(4, 2, source_width=3).look, torch.zeros(1, 2, 4)),
+    "Attention": attention.Attention(attention.ScaledDot()),
     **{name: getattr(attention, name) for name in ("causal", "window", "padding", "combine")},
     **{name: getattr(attention, name) for name in ("softmax", "sparsemax", "entmax15", "proportional")},
     **{
@@ -55,6 +61,9 @@ SIMPLE: dict[str, Callable[..., Any]] = {
 NAMES = {
     "Decoding": list(regard.Decoding.model_fields),
     "LanguageDecoding": list(regard.LanguageDecoding.model_fields),
+    "heads": ["mask", "bias", "cache", "distances"],
+    "heads.look": ["memory", "mask", "bias"],
+    "Attention": ["mask", "bias", "causal", "prepared"],
     "attend": ["score", "normalizer", "mask", "bias", "prepared", "scores"],
     "window": ["size", "causal", "keys"],
     "Additive": ["hidden", "heads"],
@@ -99,6 +108,19 @@ def test_junk_given_to_vectors_is_refused_in_words(method: str, arguments: list[
     vectors = regard.Vectors(["one", "two", "three"], np.eye(3, dtype=np.float32))
     named = {"top": top} if method in ("most_similar", "analogy") else {}
     only_refused(lambda: getattr(vectors, method)(*arguments, **named))
+
+
+SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=4).map(lambda shape: torch.zeros(shape))
+
+
+@given(query=SHAPES, key=SHAPES, value=SHAPES, mask=st.none() | SHAPES.map(lambda each: each == 0))
+def test_shapes_that_do_not_fit_are_refused_in_words(query: Any, key: Any, value: Any, mask: Any) -> None:
+    heads = attention.Heads(4, 2)
+    crossing = attention.Heads(4, 2, source_width=3)
+    only_refused(lambda: attention.Attention(attention.ScaledDot())(query, key, value, mask=mask))
+    only_refused(lambda: attention.Attention(attention.Additive(4, 4, hidden=2))(query, key, value, mask=mask))
+    only_refused(lambda: heads(query, mask=mask))
+    only_refused(lambda: crossing.look(query, crossing.remember(key), mask=mask))
 
 
 TRANSLATING = ["translate", "score", "align", "inspect", "into", "evaluate"]
@@ -165,7 +187,29 @@ def test_junk_to_train_is_refused_in_words(first: Any, second: Any) -> None:
         ),
         (
             lambda _: regard.attend(torch.zeros(2, 3), torch.zeros(4, 3), torch.zeros(5, 3)),
-            "attend: these do not go together: query (2, 3), key (4, 3), value (5, 3); as many values as keys are",
+            'attend: these shapes do not fit: query (2, 3), key (4, 3), value (5, 3); in query "... Q Dq", ',
+        ),
+        (
+            lambda _: attention.Heads(16, 4)(torch.zeros(2, 3, 5)),
+            'Heads: these shapes do not fit: x (2, 3, 5); in x "B Q E", equal names are equal numbers (mat1 and mat2',
+        ),
+        (
+            lambda _: attention.Heads(16, 4)(torch.zeros(2, 3, 16), mask=torch.ones(5, 5, dtype=torch.bool)),
+            "Attention: these shapes do not fit: query (2, 4, 3, 4), key (2, 4, 3, 4), value (2, 4, 3, 4), mask (5, 5)",
+        ),
+        (
+            lambda _: attention.Heads(16, 4)(torch.zeros(2, 3, 16), mask=torch.ones(3, 3)),
+            'Attention: mask is a Tensor of torch.float32 and shape (3, 3), but a tensor "..." of booleans is needed',
+        ),
+        (
+            lambda _: attention.Attention("scaled_dot")(*[torch.zeros(2, 4, 3, 8)] * 3),
+            "score = 'scaled_dot' is a name, but a score is needed",
+        ),
+        (
+            lambda _: attention.Attention(torch.matmul)(
+                torch.zeros(2, 4, 3, 8), torch.zeros(2, 4, 5, 8), torch.zeros(2, 4, 6, 8)
+            ),
+            "Attention: 5 keys and 6 values; each key needs a value, and no more",
         ),
         (
             lambda _: regard.attend([1.0], torch.zeros(4, 3), torch.zeros(5, 3)),

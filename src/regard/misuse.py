@@ -54,7 +54,8 @@ def _complaint(
     function: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any], error: Exception
 ) -> str | None:
     """What is wrong with a call that failed; None if nothing is."""
-    name, signature = function.__qualname__.removesuffix(".__init__"), inspect.signature(function)
+    name = function.__qualname__.removesuffix(".__init__").removesuffix(".forward")
+    signature = inspect.signature(function)
     parameters = [parameter for parameter in signature.parameters if parameter not in ("self", "cls")]
     try:
         given = signature.bind(*arguments, **named).arguments
@@ -73,11 +74,30 @@ def _complaint(
                 return f"{name}: {parameter} is {_described(each)}, but {needed}"
     if isinstance(error, MemoryError | OverflowError) or TOO_MUCH.search(str(error)):
         return f"{name}: more than fits ({_first_line(error)}); make what it is given, or its settings, smaller"
+    tensors = {parameter: value for parameter, value in given.items() if hasattr(value, "shape")}
+    if tensors and isinstance(error, RuntimeError | IndexError) and not OF_THE_DEVICE.search(str(error)):
+        shapes = ", ".join(f"{parameter} {tuple(value.shape)}" for parameter, value in tensors.items())
+        shape_of = {parameter: _dimensions(signature.parameters[parameter].annotation) for parameter in tensors}
+        needed = ", ".join(f'{parameter} "{dimensions}"' for parameter, dimensions in shape_of.items() if dimensions)
+        return (
+            f"{name}: these shapes do not fit: {shapes}; in {needed}, equal names are equal numbers "
+            f"({_first_line(error)})"
+        )
     return None
 
 
 TOO_MUCH = re.compile("out of memory|not enough memory|can't allocate|unable to allocate|overflow", re.IGNORECASE)
 """What torch and NumPy say of numbers for which there is no memory, or no integer, on any device."""
+
+
+OF_THE_DEVICE = re.compile("CUDA error|CUDNN|CUBLAS|device-side", re.IGNORECASE)
+"""What torch says when the device has failed, whatever the shapes."""
+
+
+def _dimensions(annotation: Any) -> str:
+    """The names of a tensor's dimensions; nothing for one that is broadcast, or of any shape."""
+    each = (getattr(part, "dim_str", "...") for part in (annotation, *get_args(annotation)))
+    return next((dimensions for dimensions in each if dimensions != "..."), "")
 
 
 def fits(value: Any, annotation: Any) -> bool:
@@ -129,9 +149,7 @@ def in_words(annotation: Any) -> str:
     if origin is _FUNCTION:
         return "a function"
     if hasattr(annotation, "dim_str"):  # of jaxtyping
-        return (
-            f'a tensor "{annotation.dim_str}" of {annotation.dtypes[0] if annotation.dtypes == ["bool"] else "floats"}'
-        )
+        return f'a tensor "{annotation.dim_str}" of {"booleans" if "bool" in annotation.dtypes else "floats"}'
     return _WORDS.get(annotation, f"a {getattr(annotation, '__name__', annotation)}")
 
 

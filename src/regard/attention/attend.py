@@ -49,18 +49,11 @@ def attend(
             "the scores, such as −inf where it may not, is given as bias"
         )
     used, normalize = as_score(score), as_normalizer(normalizer)
-    try:
-        weights = normalize(_scores(used, query, key, bias, prepared), _visible(mask, bias))
-        return grouped_matmul(weights, value), weights
-    except (RuntimeError, IndexError) as error:
-        given = {"query": query, "key": key, "value": value, "mask": mask, "bias": bias}
-        shapes = ", ".join(f"{name} {tuple(each.shape)}" for name, each in given.items() if isinstance(each, Tensor))
-        raise UsageError(
-            f"attend: these do not go together: {shapes}; as many values as keys are needed, queries and keys that the "
-            f"score can compare, and a mask and a bias that can be broadcast to (…, queries, keys) ({error})"
-        ) from error
+    weights = normalize(_scores(used, query, key, bias, prepared), _visible(mask, bias))
+    return grouped_matmul(weights, value), weights
 
 
+@explained
 class Attention(nn.Module):
     """`attend` as a module, with taps on `scores` (bias added, before the mask), `weights` and `context`.
 
@@ -102,6 +95,10 @@ class Attention(nn.Module):
         Each head of keys and values serves H / G heads of queries. `causal` hides later positions, queries being the
         last Q of K positions; unlike a mask, it lets kernels skip them.
         """
+        if key.shape[-2] != value.shape[-2]:  # which some kernels do not notice
+            raise UsageError(
+                f"Attention: {key.shape[-2]} keys and {value.shape[-2]} values; each key needs a value, and no more"
+            )
         key = key if prepared else self.score.prepare(key)
         if causal and query.shape[-2] == 1:
             causal = False  # the last position sees all

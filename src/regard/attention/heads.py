@@ -20,8 +20,10 @@ from regard.attention.normalizers import Normalizer
 from regard.attention.positions import Position
 from regard.attention.scores import SCORES, Score, ScoreFunction, as_score
 from regard.errors import UsageError, one_of
+from regard.misuse import explained
 
 
+@explained
 class Heads(nn.Module):
     """Multi-head attention, with taps `scores`, `weights` ("B H Q K") and `context` ("B H Q D").
 
