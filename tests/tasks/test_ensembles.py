@@ -110,6 +110,15 @@ def test_least_risk_gives_some_of_the_candidates(trained: Trained, method: str) 
         assert all(other.score <= best.score for other in best.others)
 
 
+def test_least_risk_compares_by_the_tokenizer_of_evaluation(trained: Trained) -> None:
+    risk = ["decode.method=beam", "decode.risk=bleu", "decode.candidates=6"]
+    char, words = (
+        library.load(trained.folder, changes=[*risk, f"evaluation.bleu_tokenizer={name}"]).translate(TEXTS)
+        for name in ("char", "none")
+    )
+    assert [best.score for best in char] != [best.score for best in words]
+
+
 def test_least_risk_on_the_command_line(trained: Trained) -> None:
     risk = ["--set", "decode.risk=bleu", "--set", "decode.candidates=4"]
     wanted = library.load(trained.folder, changes=risk[1::2]).translate(TEXTS)

@@ -14,9 +14,9 @@ from regard.decode.ranking import Hypothesis
 
 
 def least_risk(
-    hypotheses: Sequence[Hypothesis], texts: Sequence[str], utility: str, *, drawn: bool
+    hypotheses: Sequence[Hypothesis], texts: Sequence[str], utility: str, *, drawn: bool, tokenizer: str = "auto"
 ) -> list[Hypothesis]:
-    """The hypotheses sorted by expected utility, which becomes their score (0 to 100).
+    """The hypotheses sorted by expected utility, which becomes their score (0 to 100). `tokenizer` is BLEU's.
 
     Of hypotheses with the same text the first is kept, with the probability of all of them.
     """
@@ -29,6 +29,6 @@ def least_risk(
         kept.setdefault(text, one)
         shares[text] = shares.get(text, 0.0) + (1.0 if drawn else exp(one.log_prob - likeliest))
     weights = np.array(list(shares.values()))
-    expected = pairwise(utility, list(kept)) @ (weights / weights.sum())
+    expected = pairwise(utility, list(kept), tokenizer) @ (weights / weights.sum())
     scored = [replace(one, score=float(score)) for one, score in zip(kept.values(), expected, strict=True)]
     return sorted(scored, key=lambda one: -one.score)

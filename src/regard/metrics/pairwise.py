@@ -20,16 +20,16 @@ Grams = Counter[str] | Counter[tuple[str, ...]]
 """N-grams of a text; the length of each is its order."""
 
 
-def pairwise(metric: str, texts: Sequence[str]) -> Float[np.ndarray, "K K"]:
-    """The score, from 0 to 100, of each text (row) with each text (column) as its reference."""
-    table: Float[np.ndarray, "K K"] = UTILITIES[metric](texts)
+def pairwise(metric: str, texts: Sequence[str], tokenizer: str = "auto") -> Float[np.ndarray, "K K"]:
+    """The score, from 0 to 100, of each text (row) with each text (column) as its reference. `tokenizer` is BLEU's;
+    `auto` goes by the script of the texts."""
+    table: Float[np.ndarray, "K K"] = UTILITIES[metric](texts, tokenizer)
     return table
 
 
-def pairwise_bleu(texts: Sequence[str]) -> Float[np.ndarray, "K K"]:
-    """Sentence BLEU with sacreBLEU's effective order: orders that a text is too short for do not count. The tokenizer
-    is that of the texts' script."""
-    metric = bleu_metric(bleu_tokenizer(texts), effective_order=True)
+def pairwise_bleu(texts: Sequence[str], tokenizer: str) -> Float[np.ndarray, "K K"]:
+    """Sentence BLEU with sacreBLEU's effective order: orders that a text is too short for do not count."""
+    metric = bleu_metric(bleu_tokenizer(texts, tokenizer), effective_order=True)
     rows = [metric._extract_reference_info([metric._preprocess_segment(text)]) for text in texts]
     matches = _matches([[row["ref_ngrams"]] for row in rows], metric.max_ngram_order)
     lengths = [row["ref_lens"][0] for row in rows]
@@ -42,8 +42,8 @@ def pairwise_bleu(texts: Sequence[str]) -> Float[np.ndarray, "K K"]:
     return _table(score, len(texts))
 
 
-def pairwise_chrf(texts: Sequence[str]) -> Float[np.ndarray, "K K"]:
-    """chrF2 of sentences."""
+def pairwise_chrf(texts: Sequence[str], _: str) -> Float[np.ndarray, "K K"]:
+    """chrF2 of sentences, which needs no tokenizer."""
     metric = CHRF()
     rows = [metric._extract_reference_info([metric._preprocess_segment(text)]) for text in texts]
     matches = _matches([row["ref_ngrams"][0] for row in rows], metric.order)

@@ -577,7 +577,9 @@ class Translator(LoadedModel[TranslationRecipe, Generator]):
         if decoding.risk != "none":
             drawn = decoding.method == "sample"
             text_of = {hypothesis.tokens: text for hypothesis, text in zip(hypotheses, texts, strict=True)}
-            hypotheses = least_risk(hypotheses, texts, decoding.risk, drawn=drawn)[: decoding.n_best]
+            tokenizer = self.recipe.evaluation.bleu_tokenizer
+            hypotheses = least_risk(hypotheses, texts, decoding.risk, drawn=drawn, tokenizer=tokenizer)
+            hypotheses = hypotheses[: decoding.n_best]
             texts = [text_of[hypothesis.tokens] for hypothesis in hypotheses]
         elif decoding.method == "beam":
             # One text may be split in several ways: its best stands for all. What is drawn stays as it was drawn.

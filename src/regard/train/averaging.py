@@ -34,7 +34,7 @@ class Average(ABC):
 
     @torch.no_grad()
     def update(self, step: int) -> None:
-        """Adds the weights after a step."""
+        """Adds the weights after a step; one that was skipped leaves them, and they count once more."""
         if not self.is_begun:
             return
         torch._foreach_lerp_(self._averaged, self._current, self.weight(step))
