@@ -12,7 +12,7 @@ import pytest
 from command_line import ALONE, regard
 
 from regard.recipe import VectorsRecipe, read_recipe
-from regard.train.vectors import Learned, Pace
+from regard.train.vectors import Pace, VectorsRun
 from regard.vectors import Vectors
 from regard.vectors.learning import LEARNERS
 
@@ -149,7 +149,7 @@ def test_ctrl_c_saves_and_leaves_with_its_exit_code(text: Path, tmp_path: Path) 
 
 def test_counts_that_are_not_whole_begin_anew(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pace = Pace(words=5, total=10, stage="counting", seconds=1.0, words_per_second=5.0)
-    stopped = Learned(None, pace, signal.SIGTERM)
+    stopped = VectorsRun(None, pace, signal.SIGTERM)
     monkeypatch.setattr("regard.train.vectors.learn_vectors", lambda *_, **__: stopped)
     told = regard("vectors", "train", "--text", text, "--out", tmp_path / "run", "--set", "vectors.kind=svd")
     assert (told.code, told.out) == (143, "")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pair_strategies import data, two_files, write
 
 from regard.data import check, load_corpus
-from regard.data.combined_files import DividedFiles, TaggedFiles, split_of
+from regard.data.combined_files import DividedFiles, LanguageTaggedFiles, split_of
 from regard.data.pair_files import PairFiles
 from regard.errors import RecipeError
 from regard.recipe import parse_recipe
@@ -84,7 +84,7 @@ def test_every_pair_has_the_tag_of_its_corpus(tmp_path: Path) -> None:
         *(("a", "de"), ("b", "de"), ("a", "fr"), ("", "fr"), ("c", "fr")),
     ]
     assert [pair.tag for pair in corpora.dev] == ["de"] * 3 + ["fr"] * 2
-    files = TaggedFiles([PairFiles(first), PairFiles(second)], ["de", "fr"])
+    files = LanguageTaggedFiles([PairFiles(first), PairFiles(second)], ["de", "fr"])
     places = [files.place(record.line, 1) for record in files]
     assert places == [f"{first[1]}:1", f"{first[1]}:2", f"{second[1]}:1", f"{second[1]}:2", f"{second[1]}:3"]
     report = check(data(train=[*first, *second], tags=["de", "fr"]))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pair_strategies import two_files
 
-from regard.data import CorpusPosition, PairBatches, Prepared, prepare
+from regard.data import CorpusPosition, PairBatches, PreparedPairs, prepare
 from regard.data.generated import Generated
 from regard.data.sequences import SequenceExamples
 from regard.errors import DataError, RecipeError
@@ -26,7 +26,7 @@ def recipe(train: list[str], tokens: dict[str, Any] | None = None, **data: Any) 
     })  # fmt: skip
 
 
-def contents(prepared: Prepared) -> list[tuple[str, str]]:
+def contents(prepared: PreparedPairs) -> list[tuple[str, str]]:
     """The pairs that are trained on, decoded."""
     source, target = prepared.tokenizers
     rows = (side.lists() for side in prepared.train.sides(np.arange(len(prepared.train))))

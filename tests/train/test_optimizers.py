@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import ModelError
-from regard.recipe import Optimizer as Settings
+from regard.recipe import OptimizerSettings
 from regard.train.optimizers import (
     OPTIMIZERS,
     build_optimizer,
@@ -32,7 +32,7 @@ def give_gradients(model: nn.Module, step: int) -> None:
         parameter.grad = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
 
 
-def adamw_by_hand(weight: Tensor, gradients: list[Tensor], decay: float, settings: Settings) -> Tensor:
+def adamw_by_hand(weight: Tensor, gradients: list[Tensor], decay: float, settings: OptimizerSettings) -> Tensor:
     first, second = torch.zeros_like(weight), torch.zeros_like(weight)
     for step, gradient in enumerate(gradients, start=1):
         weight = weight * (1 - settings.rate * decay)
@@ -43,7 +43,7 @@ def adamw_by_hand(weight: Tensor, gradients: list[Tensor], decay: float, setting
     return weight
 
 
-def adam_by_hand(weight: Tensor, gradients: list[Tensor], decay: float, settings: Settings) -> Tensor:
+def adam_by_hand(weight: Tensor, gradients: list[Tensor], decay: float, settings: OptimizerSettings) -> Tensor:
     first, second = torch.zeros_like(weight), torch.zeros_like(weight)
     for step, gradient in enumerate(gradients, start=1):
         penalized = gradient + decay * weight
@@ -54,7 +54,7 @@ def adam_by_hand(weight: Tensor, gradients: list[Tensor], decay: float, settings
     return weight
 
 
-def sgd_by_hand(weight: Tensor, gradients: list[Tensor], decay: float, settings: Settings) -> Tensor:
+def sgd_by_hand(weight: Tensor, gradients: list[Tensor], decay: float, settings: OptimizerSettings) -> Tensor:
     speed = torch.zeros_like(weight)
     for gradient in gradients:
         weight = weight * (1 - settings.rate * decay)
@@ -66,19 +66,19 @@ def sgd_by_hand(weight: Tensor, gradients: list[Tensor], decay: float, settings:
 # The equations of every optimizer there is.
 BY_HAND = {"adamw": adamw_by_hand, "adam": adam_by_hand, "sgd": sgd_by_hand}
 SETTINGS = [
-    *(Settings(kind=kind, rate=RATE, weight_decay=DECAY) for kind in OPTIMIZERS),
-    Settings(kind="sgd", rate=RATE, weight_decay=DECAY, momentum=0.7),
+    *(OptimizerSettings(kind=kind, rate=RATE, weight_decay=DECAY) for kind in OPTIMIZERS),
+    OptimizerSettings(kind="sgd", rate=RATE, weight_decay=DECAY, momentum=0.7),
 ]
 
 
-def optimizer_for(model: nn.Module, settings: Settings) -> Any:
+def optimizer_for(model: nn.Module, settings: OptimizerSettings) -> Any:
     optimizer: Any = build_optimizer(model, settings)
     optimizer.found_inf = torch.zeros(())
     return optimizer
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_updates_are_those_of_the_equations_and_vectors_are_not_decayed(settings: Settings) -> None:
+def test_updates_are_those_of_the_equations_and_vectors_are_not_decayed(settings: OptimizerSettings) -> None:
     model = model_of()
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
     optimizer = optimizer_for(model, settings)
@@ -97,7 +97,7 @@ def test_updates_are_those_of_the_equations_and_vectors_are_not_decayed(settings
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.parametrize("bad_step", [0, 2])
-def test_a_skipped_step_changes_neither_weights_nor_state(settings: Settings, bad_step: int) -> None:
+def test_a_skipped_step_changes_neither_weights_nor_state(settings: OptimizerSettings, bad_step: int) -> None:
     """A run with a bad step in it ends as one without that step."""
     runs = []
     for bad in (True, False):
@@ -118,7 +118,7 @@ def test_a_skipped_step_changes_neither_weights_nor_state(settings: Settings, ba
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_every_optimizer_of_ours_obeys_and_trying_it_changes_nothing(settings: Settings) -> None:
+def test_every_optimizer_of_ours_obeys_and_trying_it_changes_nothing(settings: OptimizerSettings) -> None:
     model = model_of(torch.float32)
     optimizer = optimizer_for(model, settings)
     give_gradients(model, 0)
@@ -150,7 +150,7 @@ def test_a_skipped_step_that_changes_the_state_alone_is_no_obedience() -> None:
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_a_restored_state_goes_on_as_if_nothing_had_happened(settings: Settings) -> None:
+def test_a_restored_state_goes_on_as_if_nothing_had_happened(settings: OptimizerSettings) -> None:
     model = model_of(torch.float32)
     optimizer = optimizer_for(model, settings)
     for step in range(3):

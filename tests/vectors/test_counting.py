@@ -11,8 +11,8 @@ from regard.recipe import GloveVectors, HellingerVectors, LearnedVectors, SvdVec
 from regard.vectors import Vectors, cooccurrence, glove
 from regard.vectors.checkpoints import Checkpoints
 from regard.vectors.corpus import Corpus, Vocabulary
-from regard.vectors.learner import Advance
 from regard.vectors.learning import LEARNERS
+from regard.vectors.learning_method import Advance
 
 METHODS: list[LearnedVectors] = [
     SvdVectors(kind="svd", dimension=4, window=2),

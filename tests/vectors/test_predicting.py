@@ -14,7 +14,7 @@ from regard.recipe import CbowVectors, PredictingVectors, SkipgramVectors, Vecto
 from regard.vectors import Vectors
 from regard.vectors.checkpoints import Checkpoints
 from regard.vectors.corpus import Corpus, load_corpus
-from regard.vectors.learner import Advance
+from regard.vectors.learning_method import Advance
 from regard.vectors.predicting import CpuEngine, cut, initial, make_engine, predict, rate_at
 from regard.vectors.sampling import start
 

@@ -5,7 +5,7 @@ from regard.data.batches import CorpusPosition, EncodedPairs, PairBatches, evalu
 from regard.data.check import check
 from regard.data.corpora import CORPORA, load_corpus
 from regard.data.examples import Corpora, Examples, Pair
-from regard.data.preparing import Prepared, prepare
+from regard.data.preparing import PreparedPairs, prepare
 from regard.data.report import Finding, Report
 from regard.tokens.segmentation import Span
 
@@ -20,7 +20,7 @@ __all__ = [
     "Pair",
     "PairBatch",
     "PairBatches",
-    "Prepared",
+    "PreparedPairs",
     "Report",
     "SegmentBatch",
     "Span",

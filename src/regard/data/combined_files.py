@@ -28,7 +28,7 @@ class RecordFiles(Protocol):
         ...
 
 
-class TaggedFiles:
+class LanguageTaggedFiles:
     """Several corpora, one after another; every pair has the tag of its corpus."""
 
     def __init__(self, corpora: Sequence[RecordFiles], tags: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from regard.data.combined_files import DividedFiles, RecordFiles, TaggedFiles
+from regard.data.combined_files import DividedFiles, LanguageTaggedFiles, RecordFiles
 from regard.data.examples import Corpora, Examples, Pair, Split
 from regard.data.pair_files import PairFiles, Record
 from regard.disk import to_utf8
@@ -62,7 +62,7 @@ def from_files(data: Data, seed: int) -> Corpora:
         groups = [paths[start : start + count] for start in range(0, len(paths), count)] if data.tags else [paths]
         fields = data.source_field, data.target_field, f"data.{name}", data.format
         corpora = [PairFiles(group, *fields) for group in groups]
-        return TaggedFiles(corpora, data.tags) if data.tags else corpora[0]
+        return LanguageTaggedFiles(corpora, data.tags) if data.tags else corpora[0]
 
     def part(name: Split) -> Examples:
         if data.held_out:

@@ -50,7 +50,7 @@ OnProgress = Callable[[str, int], None]
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedPairs:
     """Everything a run needs to know of its corpus."""
 
     train: TokenPairs
@@ -73,7 +73,7 @@ def prepare(
     folder: Path,
     given: GivenTokenizers = (None, None),
     on_progress: OnProgress = lambda what, count: None,
-) -> Prepared:
+) -> PreparedPairs:
     """Checks the corpus of a recipe, trains the tokenizers that are not given, and writes tokens into a cache.
 
     The cache is a folder inside `folder`, named after everything that its content depends on, and is used again when
@@ -98,7 +98,7 @@ def prepare(
                     _build(unfinished, recipe, made, given, on_progress)
         report = Report.from_json(parse_json((cache / "report.json").read_text(encoding="utf-8")))
         tokenizers = _whole(given) or _load_tokenizers(cache, recipe)
-        return Prepared(TokenPairs(cache), corpora, tokenizers, report, fingerprint, recipe, cache)
+        return PreparedPairs(TokenPairs(cache), corpora, tokenizers, report, fingerprint, recipe, cache)
     except OSError as error:
         what = "the data cache cannot be written or read"
         raise DataError(f"{folder}: {what}: {error.strerror}; make room there, or choose another folder") from None

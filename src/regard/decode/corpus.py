@@ -21,7 +21,7 @@ from regard.recipe import Decoding
 FEW = 256
 """Tokens of all sources, ends included, that are translated sooner than kernels for CPUs are loaded."""
 
-Progress = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Called after each batch with the number of examples done and their total."""
 
 
@@ -34,7 +34,7 @@ def decode_all(
     words: Sequence[Sequence[int]] | None = None,
     first: int = 0,
     stepping: Stepping | None = None,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> list[list[Hypothesis]]:
     """The outputs for each source (tokens without special ones), best first, on the model's device. A session keeps its
     prepared copies and graphs for the next call.
@@ -86,7 +86,7 @@ def score_all(
     batch_tokens: int = Decoding().batch_tokens,
     *,
     words: Sequence[Sequence[int]] | None = None,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> list[list[float]]:
     """The log-probability of each token of each target given its source, and of END after it."""
     _check_counts("targets", targets, sources)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from regard.data.batch import Padded, padded_sources
 from regard.decode.constraints import NEVER, check_prefixes, longest_outputs
-from regard.decode.corpus import Progress, batches_by_length
+from regard.decode.corpus import OnProgress, batches_by_length
 from regard.decode.modules import refuse_mixed_recording
 from regard.decode.ranking import Hypothesis
 from regard.decode.session import Session
@@ -211,7 +211,7 @@ def decode_forced(
     prefixes: Sequence[Sequence[int]] | None = None,
     continuing: Collection[int] = (),
     words: Sequence[Sequence[int]] | None = None,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> list[list[Hypothesis]]:
     """The outputs for each source, best first, each of which contains all terms of its source without overlap.
 

@@ -37,7 +37,7 @@ LETTER = 0.075
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnPanel:
     """A panel with its title, its scale and the inches of its cells."""
 
     panel: Panel
@@ -97,7 +97,7 @@ def draw(inspections: Sequence[Inspection], *, show: str | None = None, head: in
     return figure
 
 
-def _scaled(found: list[tuple[Inspection, Panel]]) -> list[Drawn]:
+def _scaled(found: list[tuple[Inspection, Panel]]) -> list[DrawnPanel]:
     """Each panel on the scale of those that have its axes, and under its title: that of the inspection over its first
     panel, and its own name where there are several."""
     largest: dict[object, float] = {}
@@ -105,13 +105,13 @@ def _scaled(found: list[tuple[Inspection, Panel]]) -> list[Drawn]:
         largest[panel.axes] = max(largest.get(panel.axes, 0.0), panel.largest)
     several = len(found) > len({id(one) for one, _ in found})
     alike = len({panel.meaning for _, panel in found}) == 1  # else the legend cannot say it
-    drawn: list[Drawn] = []
+    drawn: list[DrawnPanel] = []
     for place, (one, panel) in enumerate(found):
         first = not place or found[place - 1][0] is not one
         lines = [one.heading] if first and one.heading else []
         if several and panel.axes[1]:  # a single column has its name above it
             lines.append(panel.name if alike else f"{panel.name} ({panel.meaning})")
-        drawn.append(Drawn(panel, "\n".join(lines), largest[panel.axes]))
+        drawn.append(DrawnPanel(panel, "\n".join(lines), largest[panel.axes]))
     return drawn
 
 
@@ -121,7 +121,7 @@ def _shades(signed: bool) -> "Colormap":
     return LinearSegmentedColormap.from_list("regard", (*NEGATIVE, *SHADES) if signed else SHADES)
 
 
-def _panel(figure: "Figure", drawn: Drawn, families: list[str], missing: set[str]) -> "Axes":
+def _panel(figure: "Figure", drawn: DrawnPanel, families: list[str], missing: set[str]) -> "Axes":
     from matplotlib.patches import Rectangle
 
     panel, shown = figure.add_axes((0.0, 0.0, 0.1, 0.1)), drawn.panel
@@ -145,7 +145,7 @@ def _panel(figure: "Figure", drawn: Drawn, families: list[str], missing: set[str
     return panel
 
 
-def _write_texts(panel: "Axes", drawn: Drawn, families: list[str], missing: set[str]) -> None:
+def _write_texts(panel: "Axes", drawn: DrawnPanel, families: list[str], missing: set[str]) -> None:
     """What stands in the cells, light on dark ones."""
     from regard.inspect.fonts import without
 
@@ -158,7 +158,7 @@ def _write_texts(panel: "Axes", drawn: Drawn, families: list[str], missing: set[
         written.set(ha="center", va="center", family=families, parse_math=False)
 
 
-def _write_labels(panel: "Axes", drawn: Drawn, families: list[str], missing: set[str]) -> None:
+def _write_labels(panel: "Axes", drawn: DrawnPanel, families: list[str], missing: set[str]) -> None:
     from regard.inspect.fonts import without
 
     size = min(10.0, drawn.cell[1] * 72 * 0.48)
@@ -175,7 +175,7 @@ def _write_labels(panel: "Axes", drawn: Drawn, families: list[str], missing: set
             label.set(rotation=55, ha="left", va="bottom", rotation_mode="anchor")
 
 
-def _arrange(figure: "Figure", axes: Sequence["Axes"], drawn: Sequence[Drawn]) -> None:
+def _arrange(figure: "Figure", axes: Sequence["Axes"], drawn: Sequence[DrawnPanel]) -> None:
     """Gives every panel the inches that its cells and labels need, in rows from left to right, and the figure theirs.
 
     Labels are measured where the panel stands first; they are as large wherever it stands.
@@ -200,7 +200,7 @@ def _arrange(figure: "Figure", axes: Sequence["Axes"], drawn: Sequence[Drawn]) -
         panel.set_position((left / wide, (high - top - height) / high, width / wide, height / high))
 
 
-def _legend(figure: "Figure", drawn: Sequence[Drawn]) -> None:
+def _legend(figure: "Figure", drawn: Sequence[DrawnPanel]) -> None:
     """One line below the panels: what rows, columns, shades and frames are."""
     wide, high = figure.get_size_inches()
     middle, signed = 0.25, any(each.panel.signed for each in drawn)

@@ -17,6 +17,7 @@ from regard.data.batch import Padded
 from regard.models.generator import Generator, State
 
 Carry = Mapping[str, Tensor]
+"""Named state carried over from one batch to the next, and saved."""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ from regard.recipe.pretrained import PairVectors, PretrainedVectors, TextVectors
 from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
 from regard.recipe.settings import Setting, settings
 from regard.recipe.tagging import TaggerModel, TaggingCorpus, TaggingData, TaggingRecipe
-from regard.recipe.training import Averaging, Optimizer, Schedule, Starting, Training, Validation
+from regard.recipe.training import Averaging, OptimizerSettings, Schedule, Starting, Training, Validation
 from regard.recipe.translation import TranslationCorpus, TranslationRecipe
 from regard.recipe.vectors import (
     CbowVectors,
@@ -101,7 +101,7 @@ __all__ = [
     "Metric",
     "NeuralModel",
     "NgramModel",
-    "Optimizer",
+    "OptimizerSettings",
     "PairVectors",
     "Penalty",
     "PoolingTable",

@@ -8,7 +8,7 @@ from regard.recipe.names import OPTIMIZERS, SCHEDULES, OptimizerName, ScheduleNa
 from regard.recipe.section import Count, FilePath, Only, Positive, Section, Share
 
 
-class Optimizer(Section):
+class OptimizerSettings(Section):
     """How gradients become updates."""
 
     kind: OptimizerName = "adamw"
@@ -142,7 +142,7 @@ class Training(Section):
     """Steps between lines of `metrics.jsonl` and of the log."""
     bad_steps: Positive = 10
     """Non-finite steps in a row before training goes back to the last good checkpoint with a halved rate."""
-    optimizer: Optimizer = Optimizer()
+    optimizer: OptimizerSettings = OptimizerSettings()
     """How gradients become updates."""
     schedule: Schedule = Schedule()
     """How the learning rate goes over the run."""

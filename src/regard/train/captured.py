@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from regard.device import captures, in_transit, synchronize
 from regard.graphs import EAGER, CudaGraphs, Work
+from regard.models.language import Carry
 from regard.recipe import Training
 from regard.tasks.task import Batch, Task
 from regard.train.averaging import Average
@@ -26,7 +27,7 @@ from regard.train.compiled import CompiledParts, decide
 from regard.train.memory import tensors_of
 from regard.train.optimizers import Optimizer
 from regard.train.ranks import Ranks
-from regard.train.runtime import Carry, StepRunner, first_line
+from regard.train.runtime import StepRunner, first_line
 
 Shape = tuple[tuple[int, ...], ...]
 FEW = 4
@@ -39,7 +40,7 @@ class Capture:
 
     inputs: tuple[Tensor, ...]
     """Buffers of the batch."""
-    carry: Carry
+    carry: Carry | None
     """Buffers of the carry, input and output."""
     replay: Work
 
@@ -69,7 +70,7 @@ class CapturedRunner(StepRunner):
         self._seconds = 0.0
         self._stopped = False
 
-    def learn(self, batch: Batch, carry: Carry) -> Carry:
+    def learn(self, batch: Batch, carry: Carry | None) -> Carry | None:
         tensors = tensors_of(batch)
         capture = self._capture_of(batch, tensors, carry)
         if capture is None:
@@ -105,7 +106,7 @@ class CapturedRunner(StepRunner):
         shapes = "1 shape" if count == 1 else f"{count} shapes"
         return f"{shapes} of batches captured as CUDA graphs, in {self._seconds:.1f} s" if count else ""
 
-    def _capture_of(self, batch: Batch, tensors: tuple[Tensor, ...], carry: Carry) -> Capture | None:
+    def _capture_of(self, batch: Batch, tensors: tuple[Tensor, ...], carry: Carry | None) -> Capture | None:
         """The graph for a micro-batch, captured if necessary; None if it is to be executed eagerly."""
         if self._stopped:
             return None
@@ -139,7 +140,7 @@ class CapturedRunner(StepRunner):
         self._update = None
         super().recover()
 
-    def _learn_into(self, batch: Batch, places: Carry) -> None:
+    def _learn_into(self, batch: Batch, places: Carry | None) -> None:
         """The captured work: the gradient of a micro-batch, and the carry copied back into its buffers."""
         after = StepRunner.learn(self, batch, places)
         for name, value in (after or {}).items():

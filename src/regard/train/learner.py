@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from regard.checkpoint import Checkpoint, Progress, load_weights, put_part, put_weights, weights_of
 from regard.errors import UsageError
+from regard.models.language import Carry
 from regard.recipe import Starting
 from regard.tasks.task import Task
 from regard.train.averaging import build_average
@@ -14,7 +15,6 @@ from regard.train.captured import build_runner
 from regard.train.malloc import keep_freed_memory
 from regard.train.optimizers import build_optimizer, optimizer_state, put_optimizer_state
 from regard.train.ranks import Ranks
-from regard.train.runtime import Carry
 
 
 class Learner:
@@ -29,7 +29,7 @@ class Learner:
         self.optimizer = build_optimizer(self.model, settings.optimizer)
         self.average = build_average(self.model, settings.average)
         self.runner = build_runner(task, self.model, self.optimizer, self.average, device, ranks)
-        self.carry: Carry = None
+        self.carry: Carry | None = None
         self.ranks = ranks
 
     @property

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import ModelError
-from regard.recipe import Optimizer as Settings
-from regard.recipe import names
+from regard.recipe import OptimizerSettings, names
 
 Optimizer = torch.optim.Optimizer
 Groups = list[dict[str, Any]]
@@ -41,26 +40,26 @@ class SGD(torch.optim.SGD):
         super().step()
 
 
-def adamw(groups: Groups, settings: Settings) -> Optimizer:
+def adamw(groups: Groups, settings: OptimizerSettings) -> Optimizer:
     betas = settings.beta1, settings.beta2
     return torch.optim.AdamW(groups, lr=settings.rate, betas=betas, eps=settings.epsilon, fused=True)
 
 
-def adam(groups: Groups, settings: Settings) -> Optimizer:
+def adam(groups: Groups, settings: OptimizerSettings) -> Optimizer:
     """The original Adam (Kingma and Ba 2015): the gradient of the L2 penalty is scaled like any other, so that the
     weights of rare words, whose gradients are small, decay most."""
     betas = settings.beta1, settings.beta2
     return torch.optim.Adam(groups, lr=settings.rate, betas=betas, eps=settings.epsilon, fused=True)
 
 
-def sgd(groups: Groups, settings: Settings) -> Optimizer:
+def sgd(groups: Groups, settings: OptimizerSettings) -> Optimizer:
     return SGD(groups, settings.rate, settings.momentum)
 
 
-OPTIMIZERS: Mapping[str, Callable[[Groups, Settings], Optimizer]] = names.OPTIMIZERS
+OPTIMIZERS: Mapping[str, Callable[[Groups, OptimizerSettings], Optimizer]] = names.OPTIMIZERS
 
 
-def build_optimizer(model: nn.Module, settings: Settings) -> Optimizer:
+def build_optimizer(model: nn.Module, settings: OptimizerSettings) -> Optimizer:
     """The recipe's optimizer; matrices are decayed, vectors (biases, gains) are not."""
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     decayed = [parameter for parameter in parameters if parameter.dim() > 1]

@@ -2,7 +2,7 @@
 runner with the same interface."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.device import captures, prefers_bfloat16, release_memory, sent
+from regard.models.language import Carry
 from regard.recipe import Training
 from regard.tap import Tap
 from regard.tasks.task import Batch, Task
@@ -19,9 +20,6 @@ from regard.train.gradients import Gradients
 from regard.train.memory import Pieces
 from regard.train.optimizers import Optimizer, obeys_found_inf, set_rate
 from regard.train.ranks import Ranks
-
-Carry = Mapping[str, Tensor] | None
-"""Named state carried over from one batch to the next, and saved; None for most tasks."""
 
 
 def seed_step(seed: int, step: int, rank: int) -> None:
@@ -84,7 +82,7 @@ class StepRunner:
         if self.skips:
             optimizer.found_inf = self.bad  # type: ignore[attr-defined]
 
-    def run(self, micro_batches: Sequence[Batch], plan: Plan, carry: Carry) -> tuple[Tensor, Carry]:
+    def run(self, micro_batches: Sequence[Batch], plan: Plan, carry: Carry | None) -> tuple[Tensor, Carry | None]:
         """Runs one step and returns, still on the device, its outcome (loss, interruptions, seconds, norm, bad), and
         the carry. Nothing here waits for the device, if the optimizer's kernels skip bad steps by themselves."""
         if self.ranks.world > 1:
@@ -98,7 +96,7 @@ class StepRunner:
             carry = {name: torch.where(self.bad > 0, torch.zeros_like(value), value) for name, value in carry.items()}
         return self.outcome.clone(), carry
 
-    def _gather(self, batches: Sequence[Batch], plan: Plan, carry: Carry) -> Carry:
+    def _gather(self, batches: Sequence[Batch], plan: Plan, carry: Carry | None) -> Carry | None:
         """Computes the gradient of this process's batches; retries after a failure that can be worked around: a batch
         too large for the device, or an error of the compiler."""
         while True:
@@ -121,7 +119,7 @@ class StepRunner:
             # Outside the except block, where the exception no longer holds memory of the failed attempt.
             self.recover()
 
-    def _attempt(self, batches: Sequence[Batch], plan: Plan, carry: Carry) -> Carry:
+    def _attempt(self, batches: Sequence[Batch], plan: Plan, carry: Carry | None) -> Carry | None:
         seed_step(self.task.recipe.seed, plan.step, self.ranks.rank)
         self.gradients.clear()
         self._tell(plan)
@@ -144,7 +142,7 @@ class StepRunner:
         """Frees memory for another attempt."""
         release_memory(self.device)
 
-    def learn(self, batch: Batch, carry: Carry) -> Carry:
+    def learn(self, batch: Batch, carry: Carry | None) -> Carry | None:
         """Accumulates the loss and the gradient of a micro-batch."""
         parts = self.parts if self.parts is not None and self.parts.fit(batch) and not self.watched else None
         with nullcontext() if parts is None else parts.used():

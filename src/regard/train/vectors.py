@@ -25,8 +25,8 @@ from regard.train.signals import asked_to_stop
 from regard.train.starting import check_same_run
 from regard.vectors import Vectors
 from regard.vectors.corpus import Corpus, OnRead, Vocabulary, load_corpus
-from regard.vectors.learner import Advance
 from regard.vectors.learning import checkpoints_in, learn
+from regard.vectors.learning_method import Advance
 from regard.vectors.native import is_native
 
 FREE = ("data.train", "vectors.save_every", "vectors.workers")
@@ -54,7 +54,7 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Learned:
+class VectorsRun:
     """How a run ended."""
 
     vectors: Vectors | None
@@ -70,7 +70,7 @@ Teller = Callable[[Pace], None]
 @explained
 def learn_vectors(
     recipe: VectorsRecipe | str | Path, out: str | Path, *, resume: bool = False, tell: Teller | None = None
-) -> Learned:
+) -> VectorsRun:
     """Learns the vectors of a recipe (or of a recipe file) in the folder `out`, until they are learned or a signal ends
     it.
 
@@ -84,7 +84,7 @@ def learn_vectors(
         if folder.can_resume:
             check_same_run(read_recipe(folder.recipe, kind=VectorsRecipe, saved=True), recipe, folder.path, FREE)
             if is_native(folder.path) and not any(folder.checkpoints.iterdir()):
-                return Learned(Vectors.load(folder.path), None)
+                return VectorsRun(Vectors.load(folder.path), None)
         try:
             console.print("reading the text")
             with _reporting(console) as report:
@@ -106,7 +106,7 @@ def _reading(report: Teller) -> OnRead:
     return on_read
 
 
-def _follow(recipe: VectorsRecipe, corpus: Corpus, folder: ModelFolder, report: Teller) -> Learned:
+def _follow(recipe: VectorsRecipe, corpus: Corpus, folder: ModelFolder, report: Teller) -> VectorsRun:
     checkpoints, pace = checkpoints_in(folder.checkpoints, recipe, corpus), None
     with asked_to_stop() as asked:
         for event in _paced(learn(recipe, corpus, checkpoints)):
@@ -119,7 +119,7 @@ def _follow(recipe: VectorsRecipe, corpus: Corpus, folder: ModelFolder, report: 
             report(pace)
             if checkpoints.asked:
                 _record(folder, "interrupted", pace)
-                return Learned(None, pace, asked.signal)
+                return VectorsRun(None, pace, asked.signal)
             checkpoints.asked = asked()
     raise AssertionError("the last thing a learner gives are vectors")
 
@@ -148,7 +148,7 @@ def _begin(folder: ModelFolder, recipe: VectorsRecipe) -> None:
 
 def _finish(
     folder: ModelFolder, recipe: VectorsRecipe, vectors: Vectors, vocabulary: Vocabulary, pace: Pace | None
-) -> Learned:
+) -> VectorsRun:
     about = {
         "method": recipe.vectors.model_dump(),
         "data": recipe.data.model_dump(),
@@ -162,7 +162,7 @@ def _finish(
         _record(folder, "ended", pace)
     for state in folder.checkpoints.iterdir():
         shutil.rmtree(state)
-    return Learned(Vectors.load(folder.path), pace)
+    return VectorsRun(Vectors.load(folder.path), pace)
 
 
 def _record(folder: ModelFolder, event: str, pace: Pace) -> None:

@@ -19,7 +19,7 @@ Arrays = Mapping[str, np.ndarray[Any, Any]]
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedState:
     """A state of a run."""
 
     arrays: Arrays
@@ -64,7 +64,7 @@ class Checkpoints:
                 shutil.rmtree(self.folder / other, ignore_errors=True)
         self._last = time.monotonic()
 
-    def load(self) -> Saved | None:
+    def load(self) -> SavedState | None:
         """The newest state; None if there is none."""
         names = self._names()
         if not names:
@@ -82,7 +82,7 @@ class Checkpoints:
             raise UsageError(
                 f"{path}: this run was begun with another text; resume it with that text, or choose another --out"
             )
-        return Saved(arrays, done)
+        return SavedState(arrays, done)
 
     def _names(self) -> list[str]:
         if not self.folder.is_dir():

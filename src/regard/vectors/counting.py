@@ -10,7 +10,7 @@ from regard.vectors.cooccurrence import Cooccurrence, counting
 from regard.vectors.corpus import Corpus
 from regard.vectors.factorizing import check_dimension, hellinger, scaled, truncated
 from regard.vectors.glove import Glove, GloveState, Shuffled
-from regard.vectors.learner import Advance
+from regard.vectors.learning_method import Advance
 from regard.vectors.vectors import Vectors
 
 WHOLE = "whole"

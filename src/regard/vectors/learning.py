@@ -7,10 +7,10 @@ from regard.recipe import VectorsRecipe
 from regard.recipe import vectors as names
 from regard.vectors.checkpoints import Checkpoints
 from regard.vectors.corpus import Corpus
-from regard.vectors.learner import Advance, Learner
+from regard.vectors.learning_method import Advance, LearningMethod
 from regard.vectors.vectors import Vectors
 
-LEARNERS: Mapping[str, Learner] = names.LEARNERS
+LEARNERS: Mapping[str, LearningMethod] = names.LEARNERS
 
 
 def learn(recipe: VectorsRecipe, corpus: Corpus, checkpoints: Checkpoints) -> Iterator[Advance | Vectors]:

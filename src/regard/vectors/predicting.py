@@ -15,11 +15,11 @@ from regard.vectors.averaged import averaged
 from regard.vectors.checkpoints import Checkpoints
 from regard.vectors.corpus import Corpus
 from regard.vectors.drawing import MOST_LINE, logistic_table
-from regard.vectors.learner import Advance
+from regard.vectors.learning_method import Advance
 from regard.vectors.sampling import keeping, negatives, start
 from regard.vectors.skipgram import skipgram
 from regard.vectors.stream import LINE_END
-from regard.vectors.subwords import Ragged, rows_of_words
+from regard.vectors.subwords import SubwordRows, rows_of_words
 from regard.vectors.vectors import Vectors
 
 Matrices = Mapping[str, Float32[np.ndarray, "R D"]]
@@ -153,7 +153,7 @@ def cut(tokens: Int32[np.ndarray, " N"], place: int) -> int:
     return place if place + MOST_LINE < len(tokens) else len(tokens)
 
 
-def rows_of(settings: PredictingVectors, corpus: Corpus) -> Ragged:
+def rows_of(settings: PredictingVectors, corpus: Corpus) -> SubwordRows:
     """The rows that are averaged for each word."""
     return rows_of_words(corpus.vocabulary.words, settings.shortest, settings.longest, settings.buckets)
 

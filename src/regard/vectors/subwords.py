@@ -7,11 +7,11 @@ import numpy as np
 from jaxtyping import Int32, Int64, UInt8
 from numba import int8, njit, uint32
 
-Ragged = tuple[Int32[np.ndarray, " P"], Int64[np.ndarray, " S"]]
+SubwordRows = tuple[Int32[np.ndarray, " P"], Int64[np.ndarray, " S"]]
 """Concatenated rows of numbers; the start of each, then the end of the last."""
 
 
-def rows_of_words(words: Sequence[str], shortest: int, longest: int, buckets: int) -> Ragged:
+def rows_of_words(words: Sequence[str], shortest: int, longest: int, buckets: int) -> SubwordRows:
     """The rows whose average is the vector of each word: its own, and those of its n-grams, which come after the rows
     of all words. Without n-grams (`longest` = 0), only its own."""
     own = np.arange(len(words), dtype=np.int32)
@@ -21,7 +21,7 @@ def rows_of_words(words: Sequence[str], shortest: int, longest: int, buckets: in
     return np.insert(found + np.int32(len(words)), starts[:-1], own), starts + np.arange(len(starts))
 
 
-def ngrams(words: Sequence[str], shortest: int, longest: int, buckets: int) -> Ragged:
+def ngrams(words: Sequence[str], shortest: int, longest: int, buckets: int) -> SubwordRows:
     """The buckets of the n-grams of each word."""
     marked = [f"<{word}>".encode() for word in words]
     text = np.frombuffer(b"".join(marked), dtype=np.uint8)

@@ -31,7 +31,7 @@ _YEAR, _MONTH, _DAY = (0, 4), (5, 7), (8, 10)
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnDate:
     """An example with how it came about."""
 
     pair: Pair
@@ -54,7 +54,7 @@ class DateExamples(Generated):
     def summary(self) -> list[str]:
         return count(self).lines()
 
-    def drawn(self, index: int) -> Drawn:
+    def drawn(self, index: int) -> DrawnDate:
         """Example `index`, and which draws were left out before it."""
         days = _days(self.split)
         languages = self.grammar.languages
@@ -79,7 +79,7 @@ class DateExamples(Generated):
             for (start, end), target in ((written.year, _YEAR), (written.month, _MONTH), (written.day, _DAY))
         )
         pair = Pair(tag + written.text, f"{year:04d}-{month:02d}-{day:02d}", links, language.code)
-        return Drawn(pair, style, bool(tag), tuple(left_out))
+        return DrawnDate(pair, style, bool(tag), tuple(left_out))
 
 
 def dates_corpus(data: Data, seed: int) -> Corpora:

@@ -22,7 +22,7 @@ class Advance:
     """The current stage, if there are several."""
 
 
-class Learner(Protocol):
+class LearningMethod(Protocol):
     """Learns vectors from a text: yields its progress, then the vectors.
 
     Randomness is a function of the seed and the position in the text. When `checkpoints` are due, it saves its state
