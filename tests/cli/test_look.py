@@ -144,12 +144,15 @@ def test_the_error_rate_against_gold(trained: Trained, files: tuple[Path, Path],
     found = tmp_path / "found.links"
     found.write_text(regard("align", trained.folder, *files).out, encoding="utf-8")
     told = regard("align", trained.folder, *files, "--gold", found)
-    assert told.out.startswith("alignment error rate 0 (sentences:3|found:")
+    assert told.out.startswith("alignment error rate 0 ± 0 (sentences:3|found:")
     wrong = tmp_path / "wrong.links"
-    wrong.write_text("5-5\n\n7-7 8p8\n", encoding="utf-8")
+    wrong.write_text("0-0 1?2\n\n7-7 8p8\n", encoding="utf-8")
     told = regard("align", trained.folder, *files, "--gold", wrong)
-    assert told.out.startswith("alignment error rate 1 (sentences:3|found:")
-    assert told.out.endswith("|sure:2)\n")
+    assert (told.code, told.out) == (2, "")
+    assert told.err == (
+        f"regard: {wrong}:3: the link 7-7 is outside of this pair, which has 1 source word and 1 target word; name the "
+        "gold of this text, and the text tokenized as it was for the gold\n"
+    )
 
 
 def test_links_of_two_models_are_joined(trained: Trained, files: tuple[Path, Path], tmp_path: Path) -> None:
@@ -165,7 +168,7 @@ def test_links_of_two_models_are_joined(trained: Trained, files: tuple[Path, Pat
     gold = tmp_path / "gold.links"
     gold.write_text(told.out, encoding="utf-8")
     told = regard("align", trained.folder, *files, "--reverse", trained.folder, "--gold", gold)
-    assert told.out.startswith("alignment error rate 0 (sentences:3|found:")
+    assert told.out.startswith("alignment error rate 0 ± 0 (sentences:3|found:")
 
 
 def test_two_directions_are_joined_as_asked(trained: Trained, files: tuple[Path, Path]) -> None:
@@ -200,13 +203,77 @@ def test_probabilities_and_scores(trained: Trained, files: tuple[Path, Path]) ->
     assert scores[2] == pytest.approx((scores[0] + scores[1]) / 2, abs=1e-4)
 
 
+def test_links_of_other_aligners_are_judged_joined_and_compared(
+    trained: Trained, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    one, other, gold = tmp_path / "one.links", tmp_path / "other.links", tmp_path / "gold"
+    one.write_text("0-0 0-1 1-1\n\n0-0\n", encoding="utf-8")
+    other.write_text("0-0 2-1 2-2\n\n\n", encoding="utf-8")
+    gold.write_text("1-1 2-2 3-3\n\n1-1\n", encoding="utf-8")
+    assert regard("align", one, *files).out == one.read_text(encoding="utf-8")
+    joined = regard("align", one, *files, "--reverse", other, "--symmetrize", "union")
+    assert (joined.out, joined.err) == ("0-0 0-1 1-1 2-1 2-2\n\n0-0\n", "")
+    agree = regard("align", one, *files, "--reverse", other, "--agreement").out
+    assert agree.startswith("agreement of both directions 0.2857 ± ")
+    assert agree.endswith(" (sentences:3|found:4|reverse:3|bs:1000|seed:0)\n")
+    told = regard("align", one, *files, "--gold", gold, "--against", other)
+    assert told.err == f"{gold}: counts words from 1\n"
+    lines = told.out.splitlines()
+    assert [line.partition(" ±")[0] for line in lines[:4]] == [
+        "alignment error rate 0.25",
+        "alignment precision 0.75",
+        "alignment recall 0.75",
+        "alignment F1 0.75",
+    ]
+    assert lines[4:6] == ["", f"against {other}, on the same 3 pairs:"]
+    assert lines[6].startswith(
+        "  alignment error rate (lower is better) 0.2500 against 0.4286: -0.1786 (95 % interval "
+    )
+    by_model = regard("align", trained.folder, *files, "--gold", one, "--against", trained.folder)
+    assert "    no difference at all" in by_model.out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("links", "options", "message"),
+    [
+        ("0-0\n\n0-0 3-0\n", (), "{}:3: the link 3-0 is outside of this pair, which has 1 source word and 1 target w"),
+        ("0-0\n\n", (), "{}: 2 lines of links, and there are more sentence pairs"),
+        ("0-0\n\n0-0\n0-0\n", (), "{}: more lines of links than 3 sentence pairs; give a line for each"),
+        ("0-0\n0:0\n0-0\n", (), "{}:2: '0:0' is no link; a link is written like '0-0'"),
+        ("0-0\n\n0-0\n", ("--scores",), "--scores: {} holds links, which have no score; name a model"),
+        ("0-0\n\n0-0\n", ("--head", 1), "--head 1: is for translators, and {} is not one; leave it out"),
+        ("0-0\n\n0-0\n", ("--agreement",), "--agreement: {} aligns in one direction; name a model of the other by --r"),
+        ("0-0\n\n0-0\n", ("--against", "x"), "--against x needs true links to compare with; name them with --gold F"),
+        ("0-0\n\n0-0\n", ("--gold", "x", "--agreement"), "--agreement is for text without gold, and --gold names it"),
+    ],
+)
+def test_files_of_links_that_do_not_fit_are_refused(
+    files: tuple[Path, Path], tmp_path: Path, links: str, options: tuple[object, ...], message: str
+) -> None:
+    given = tmp_path / "given.links"
+    given.write_text(links, encoding="utf-8")
+    told = regard("align", given, *files, *options)
+    assert told.code == 2
+    assert told.err.startswith(f"regard: {message.format(given)}")
+
+
+def test_a_second_direction_in_a_file_is_named_as_it_is_written(files: tuple[Path, Path], tmp_path: Path) -> None:
+    one, other = tmp_path / "one.links", tmp_path / "other.links"
+    one.write_text("\n\n\n", encoding="utf-8")
+    other.write_text("0-0\n\n2-0\n", encoding="utf-8")
+    told = regard("align", one, *files, "--reverse", other)
+    assert told.err.startswith(
+        f"regard: {other}:3: the link 2-0 is outside of this pair, which has 1 source word and 1 target word, counted"
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--symmetrize", "grow"), "symmetrization 'grow' is not known; known are "),
         (("--symmetrize", "union"), "--symmetrize union: {} aligns in one direction; name a model of the other by --r"),
-        (("--gold", "x", "--scores"), "--scores is for the links, and --gold prints the error rate instead; choose"),
-        (("--gold", "x", "--probabilities"), "--probabilities is for the links, and --gold prints the error rate"),
+        (("--gold", "x", "--scores"), "--scores is for the links, and --gold prints scores instead; choose"),
+        (("--gold", "x", "--probabilities"), "--probabilities is for the links, and --gold prints scores instead"),
         (("--reverse", "nowhere"), "nowhere: no such folder; name the folder of a trained model"),
     ],
 )

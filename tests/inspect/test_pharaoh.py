@@ -39,9 +39,9 @@ def test_a_bad_token_is_refused(token: str) -> None:
 
 def test_a_bad_gold_token_is_refused() -> None:
     with pytest.raises(DataError) as caught:
-        parse_gold("0-0 1?1", "gold.txt:7")
+        parse_gold("0-0 1:1", "gold.txt:7")
     assert str(caught.value) == (
-        "gold.txt:7: '1?1' is no link; a link is written like '0-0' or '0p0', "
+        "gold.txt:7: '1:1' is no link; a link is written like '0-0' or '0p0' or '0?0', "
         "source word and target word, counted from 0"
     )
 

@@ -1,58 +1,39 @@
 """`regard align`: word alignments of given translations."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import repeat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.arguments import DecodingChanges, Device, Head, ModelFolder, Pairs, Probabilities, Scores, To
-from regard.errors import DataError, ModelError, UsageError, counted
+from regard.cli.aligning import AlignerName, Aligners, HowToLoad, Reverse, Symmetrize, Threshold, UnitsName, joining_of
+from regard.cli.arguments import Against, DecodingChanges, Device, Head, Pairs, Probabilities, Scores, To
+from regard.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.data import Pair
-    from regard.inspect import Alignment, Joining
-    from regard.tasks.trained import Aligner
+    from regard.inspect import Alignment, GoldLinks, Joining, Links
     from regard.tokens.segmentation import UnitName
 
-Gold = Annotated[
-    Path | None, typer.Option(help="True alignments (i-j sure, ipj possible): prints the error rate instead.")
+GoldFile = Annotated[
+    Path | None,
+    typer.Option("--gold", help="True links (i-j sure, ipj possible): prints error rate, precision, recall and F1."),
 ]
-Symmetrize = Annotated[
-    str | None,
-    typer.Option(
-        metavar="METHOD",
-        help="How the links of two directions are joined: intersection, union, grow-diag, grow-diag-final-and or "
-        "by-probability. (default: the model's)",
-        show_default=False,
-    ),
-]
-Threshold = Annotated[
-    float | None,
-    typer.Option(help="Least probability of a link, from 0 to 1. (default: the model's)", show_default=False),
-]
-Reverse = Annotated[
-    Path | None, typer.Option(help="Model of the other direction, if MODEL has but one.", show_default=False)
+Agreement = Annotated[
+    bool, typer.Option("--agreement", help="Print how far both directions agree, where there is no gold.")
 ]
 Layer = Annotated[
     str | None,
     typer.Option(help="For a translator: name of the layer's tap. (default: the mean of all)", show_default=False),
 ]
-UnitsName = Annotated[
-    str,
-    typer.Option(
-        help="What is counted: words between blanks, characters where a script has no blanks (Japanese, Chinese, "
-        "Thai …), or auto: either, by line."
-    ),
-]
 
 
 def align(
-    model: ModelFolder,
+    model: AlignerName,
     files: Pairs,
-    gold: Gold = None,
+    gold: GoldFile = None,
+    against: Against = None,
+    agreement: Agreement = False,
     symmetrize: Symmetrize = None,
     threshold: Threshold = None,
     reverse: Reverse = None,
@@ -72,109 +53,116 @@ def align(
 
       regard align runs/mine test.de test.en > test.links
 
-      regard align runs/mine test.de test.en --gold gold.links
+      regard align runs/mine test.de test.en --gold gold.links --against eflomal.links
 
       regard align runs/de-en test.de test.en --reverse runs/en-de --symmetrize intersection > test.links
 
       regard align runs/mine crawled.tsv --scores | cut -f 2 > crawled.scores
+
+      regard align forward.links test.de test.en --reverse backward.links --agreement
     """
     from regard.cli.corpus import pieces_of, warn_if_swapped
     from regard.cli.evaluate import check_pairs
-    from regard.inspect import pharaoh, read_gold
-    from regard.metrics import alignment_error_rate
+    from regard.inspect import read_gold
     from regard.tasks.translator import Translator
     from regard.tokens.segmentation import unit_name
 
     check_pairs(files)
-    for option, given in (("--probabilities", probabilities), ("--scores", scores)):
-        if given and gold is not None:
-            raise UsageError(f"{option} is for the links, and --gold prints the error rate instead; choose one of them")
-    counted_by, joined_by = unit_name(units), joining_of(symmetrize, threshold)
-    true = list(read_gold(gold)) if gold is not None else []
-    forward = load_aligner(model, device, settings or [], to, layer, head)
-    backward = None if reverse is None else load_aligner(reverse, device, [], None, layer, head)
-    models = Models(model, forward, backward, joined_by)
-    found = []
+    judged = "--gold" if gold is not None else "--agreement" if agreement else None
+    _refuse_contradictions(judged, gold, agreement, against, probabilities, scores)
+    counted_by, joined_by, how = unit_name(units), joining_of(symmetrize, threshold), HowToLoad(device, layer, head)
+    forward = how.load(model, settings or [], to)
+    backward = None if reverse is None else how.load(reverse, [], None, turned=True)
+    aligners = Aligners(model, forward, backward, joined_by)
+    rival = None if against is None else Aligners(Path(against), how.load(Path(against), [], to), None, None)
+    judging = _Judging(aligners, rival, counted_by, [] if gold is None else list(read_gold(gold)))
     for number, pairs in enumerate(pieces_of(files)):
         if not number and isinstance(forward, Translator):
             warn_if_swapped(forward, pairs)
-        for alignment in models.align(pairs, counted_by, scored=scores):
-            links = alignment.links(models.joining)
-            if gold is not None:
-                found.append(links)
-                continue
-            of = alignment.probabilities
-            told = (f"{i}-{j}:{of[j, i]:.4f}" for i, j in sorted(links)) if probabilities else [pharaoh(links)]
-            typer.echo(" ".join(told) + ("" if alignment.score is None else f"\t{alignment.score:.4f}"))
-    if gold is None:
-        return
-    if len(true) != len(found):
-        raise DataError(
-            f"{gold}: {counted(len(true), 'line')} of links for {counted(len(found), 'sentence pair')}; "
-            "give a line for each pair, an empty one where there are no links"
-        )
-    typer.echo(alignment_error_rate(found, [row.sure for row in true], [row.possible for row in true]))
+        if judged:
+            judging.take(pairs)
+            continue
+        for alignment in aligners.align(pairs, counted_by, scored=scores):
+            typer.echo(_line(alignment, aligners.joining, probabilities))
+    aligners.check_ended()
+    for line in judging.told(gold) if gold is not None else judging.agreement() if agreement else []:
+        typer.echo(line)
 
 
-def joining_of(symmetrize: str | None, threshold: float | None) -> "Joining | float | None":
-    """What was asked for: a method, perhaps with a threshold, a threshold alone, or nothing."""
-    from regard.inspect import Joining, symmetrization_named
-
-    if threshold is not None and not 0 <= threshold <= 1:
-        raise UsageError(f"threshold = {threshold}: attention weights lie between 0 and 1; choose one in between")
-    return threshold if symmetrize is None else Joining(symmetrization_named(symmetrize), threshold)
-
-
-def load_aligner(
-    folder: Path, device: str, changes: list[str], to: str | None, layer: str | None, head: int | None
-) -> "Aligner":
-    """The model in a folder, ready to align."""
-    from regard.tasks import load, task_of
-    from regard.tasks.trained import Aligner
-    from regard.tasks.translator import Translator
-
-    trained = load(folder, device=device, changes=changes)
-    if not isinstance(trained, Aligner):
-        raise ModelError(f"{folder}: this model is for {task_of(folder)}, which aligns nothing; name a translator")
-    if isinstance(trained, Translator):
-        return trained.into(to).looking_at(layer, head)
-    for option, given in (("--to", to), ("--layer", layer), ("--head", head)):
-        if given is not None:
-            raise UsageError(f"{option} {given}: is for translators, and {folder} is not one; leave it out")
-    return trained
+def _refuse_contradictions(
+    judged: str | None, gold: Path | None, agreement: bool, against: str | None, probabilities: bool, scores: bool
+) -> None:
+    for option, given in (("--probabilities", probabilities), ("--scores", scores)):
+        if given and judged:
+            printed = "scores" if gold is not None else "the agreement"
+            raise UsageError(f"{option} is for the links, and {judged} prints {printed} instead; choose one of them")
+    if gold is not None and agreement:
+        raise UsageError("--agreement is for text without gold, and --gold names it; leave --agreement out")
+    if against is not None and gold is None:
+        raise UsageError(f"--against {against} needs true links to compare with; name them with --gold FILE")
 
 
-@dataclass(frozen=True)
-class Models:
-    """The model that was named, and perhaps one of the other direction."""
+def _line(alignment: "Alignment", joining: "Joining", probabilities: bool) -> str:
+    """What is printed of a pair."""
+    from regard.inspect import pharaoh
 
-    folder: Path
-    forward: "Aligner"
-    backward: "Aligner | None"
-    asked: "Joining | float | None"
+    links, of = alignment.links(joining), alignment.probabilities
+    told = pharaoh(links)
+    if probabilities:
+        told = " ".join(f"{source}-{target}:{of[target, source]:.4f}" for source, target in sorted(links))
+    return told if alignment.score is None else f"{told}\t{alignment.score:.4f}"
 
-    @property
-    def joining(self) -> "Joining":
-        """How the directions are joined: as it was asked for, or as the model has it."""
-        from regard.inspect import Joining
 
-        if isinstance(self.asked, Joining):
-            return self.asked
-        return self.forward.joining if self.asked is None else Joining(self.forward.joining.method, self.asked)
+class _Judging:
+    """The links of a whole text, and of another system's, to be compared."""
 
-    def align(self, pairs: "list[Pair]", units: "UnitName", *, scored: bool) -> "Iterator[Alignment]":
-        """What is known of the links of pairs."""
-        sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-        there = self.forward.alignments(sources, targets, units=units, scored=scored)
-        back: Iterator[Alignment | None] = repeat(None)
-        if self.backward is not None:
-            back = self.backward.alignments(targets, sources, units=units, scored=scored)
-        for one, other in zip(there, back, strict=False):
-            if other is not None and one.backward is not None:
-                raise UsageError(f"--reverse: {self.folder} aligns both directions by itself; leave --reverse out")
-            if other is None and one.backward is None and not isinstance(self.asked, float | None):
-                raise UsageError(
-                    f"--symmetrize {self.asked.method}: {self.folder} aligns in one direction; name a model of the "
-                    "other by --reverse"
-                )
-            yield one if other is None else one.joined(other)
+    def __init__(
+        self, aligners: Aligners, rival: Aligners | None, units: "UnitName", true: "Sequence[GoldLinks]"
+    ) -> None:
+        self._aligners, self._rival, self._units, self._true = aligners, rival, units, true
+        self._links: list[Links] = []
+        self._others: list[Links] = []
+        self._directions: list[tuple[Links, Links]] = []
+        self._texts: list[tuple[list[str], list[str]]] = []
+
+    def take(self, pairs: "list[Pair]") -> None:
+        from regard.tokens.segmentation import spans_of
+
+        for alignment in self._aligners.align(pairs, self._units):
+            self._links.append(alignment.links(self._aligners.joining))
+            self._directions += [] if alignment.backward is None else [alignment.directions]
+        if self._rival is not None:
+            others = self._rival.align(pairs, self._units)
+            self._others += [each.links(self._rival.joining) for each in others]
+        for pair in pairs:
+            source, target = (
+                [text[start:end] for start, end in spans_of(text, self._units)] for text in (pair.source, pair.target)
+            )
+            self._texts.append((source, target))
+
+    def told(self, path: Path) -> list[str]:
+        """The scores against gold, each with its interval, and what there is to say of another system."""
+        from regard.inspect.gold import gold_of
+        from regard.metrics import alignment_scores, compare_alignments
+
+        gold = gold_of(path, self._true, self._texts)
+        if gold.note:
+            typer.echo(gold.note, err=True)
+        true = [row.sure for row in gold.rows], [row.possible for row in gold.rows]
+        lines = [str(score) for score in alignment_scores(self._links, *true)]
+        if self._rival is None:
+            return lines
+        self._rival.check_ended()
+        found = compare_alignments(self._links, self._others, *true)
+        heading = f"against {self._rival.name}, on the same {len(self._links):,} pairs:"
+        return [*lines, "", heading, f"  {found.numbers()}", f"    {found.verdict()}", f"    ({found.signature})"]
+
+    def agreement(self) -> list[str]:
+        from regard.metrics import agreement
+
+        if not self._directions:
+            raise UsageError(
+                f"--agreement: {self._aligners.name} aligns in one direction; name a model of the other by --reverse"
+            )
+        forward, backward = ([row[side] for row in self._directions] for side in (0, 1))
+        return [str(agreement(forward, backward))]

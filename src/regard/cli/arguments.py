@@ -56,6 +56,14 @@ DecodingChanges = Annotated[
     ),
 ]
 Beam = Annotated[int | None, typer.Option(help="Hypotheses kept at each step. (default: the recipe's)")]
+Against = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|MODEL",
+        help="Another system: its outputs, line for line, or its model. Says which is better, and how surely.",
+        show_default=False,
+    ),
+]
 To = Annotated[
     str | None,
     typer.Option(help="Language to write, a tag of a model that writes several (data.tags).", show_default=False),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.arguments import (
+    Against,
     Beam,
     DecodingChanges,
     Device,
@@ -34,14 +35,6 @@ if TYPE_CHECKING:
 
 
 Intervals = Annotated[bool, typer.Option("--intervals", help="Add 95 % confidence intervals, by bootstrap over lines.")]
-Against = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE|MODEL",
-        help="Another system: its outputs, line for line, or its model (with this --beam, else by its own recipe)."
-        " Says which is better, and how surely.",
-    ),
-]
 ByLength = Annotated[
     Path | None, typer.Option(help="A .png, .svg or .pdf file: quality by the length of the source as a picture.")
 ]
@@ -74,7 +67,8 @@ def evaluate(
     device: Device = "auto",
 ) -> None:
     """Translate held-out text and score the outputs: exact match, BLEU, chrF, TER, each with its signature; in total
-    and, if the lengths differ enough, by the number of source words.
+    and, if the lengths differ enough, by the number of source words. A model to compare with (--against) decodes with
+    this --beam, else by its own recipe.
 
     [bold]Examples[/bold]
 

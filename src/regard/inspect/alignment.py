@@ -30,6 +30,8 @@ class WordWeights:
     """Weight that went to tokens without a word: END, mostly."""
     blocks: Sequence[int] | None = None
     """For each source word its block: words that share a token have one weight, and are linked together."""
+    chosen: Links | None = None
+    """The links themselves, where they were found otherwise than by the largest weight."""
 
 
 def fold(
@@ -77,6 +79,8 @@ def link(words: WordWeights, threshold: float = 0.0) -> Links:
     A word stays without a link if it looked more at END than at any word, if it looked at nothing at all, or if its
     largest weight is below the threshold.
     """
+    if words.chosen is not None:
+        return frozenset(pair for pair in words.chosen if words.weights[pair[::-1]] >= threshold)
     if not words.weights.shape[1]:
         return frozenset()
     best = words.weights.argmax(axis=1)

@@ -29,8 +29,8 @@ def parse_pharaoh(line: str, where: str) -> Links:
 
 
 def parse_gold(line: str, where: str) -> GoldLinks:
-    """Sure links as `i-j`, links that are only possible as `ipj`."""
-    found = list(_tokens(line, where, "-p"))
+    """Sure links as `i-j`, links that are only possible as `ipj` or `i?j`."""
+    found = list(_tokens(line, where, "-p?"))
     sure = frozenset((source, target) for source, kind, target in found if kind == "-")
     return GoldLinks(sure, sure | {(source, target) for source, _, target in found})
 

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 from regard.registry import found_on_use
 
 if TYPE_CHECKING:
-    from regard.metrics.alignment import LinkCounts, Links, alignment_error_rate, count_links
+    from regard.metrics.alignment import (
+        LinkCounts,
+        Links,
+        agreement,
+        alignment_error_rate,
+        alignment_scores,
+        compare_alignments,
+        count_links,
+    )
     from regard.metrics.attachment import AttachmentCounts, count_attachments
     from regard.metrics.comparison import Comparison, compare
     from regard.metrics.lengths import LengthQuality, quality_by_length
@@ -18,7 +26,10 @@ if TYPE_CHECKING:
 __getattr__ = found_on_use(
     __name__,
     {
-        "alignment": ("LinkCounts", "Links", "alignment_error_rate", "count_links"),
+        "alignment": (
+            *("LinkCounts", "Links", "agreement", "alignment_error_rate", "alignment_scores"),
+            *("compare_alignments", "count_links"),
+        ),
         "attachment": ("AttachmentCounts", "count_attachments"),
         "comparison": ("Comparison", "compare"),
         "lengths": ("LengthQuality", "quality_by_length"),
@@ -35,10 +46,13 @@ __all__ = [
     "Links",
     "MetricScore",
     "accuracy",
+    "agreement",
     "alignment_error_rate",
+    "alignment_scores",
     "bleu",
     "chrf",
     "compare",
+    "compare_alignments",
     "count_attachments",
     "count_links",
     "quality_by_length",

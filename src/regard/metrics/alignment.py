@@ -4,14 +4,20 @@ With A the links found, S the sure ones and P the possible ones, of which the su
 
     precision = |A ∩ P| / |A|,   recall = |A ∩ S| / |S|,   error rate = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
 
-All three are from 0 to 1, of counts summed over all sentences. With no links to find and none found, the error is 0.
+All three, and F1, the harmonic mean of precision and recall, are from 0 to 1, of counts summed over all sentences. With
+no links to find and none found, the error is 0. Intervals are by the bootstrap over sentences.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Int
 
 from regard.errors import UsageError
+from regard.metrics.comparison import Comparison, compared
+from regard.metrics.resampling import RESAMPLES, interval
 from regard.metrics.score import MetricScore
 
 Links = AbstractSet[tuple[int, int]]
@@ -39,35 +45,92 @@ class LinkCounts:
         return self._score("alignment recall", self.found_sure, self.sure)
 
     @property
+    def f1(self) -> MetricScore:
+        """Harmonic mean of precision and recall."""
+        both = self.precision.value * self.recall.value
+        return self._score("alignment F1", 2 * both, self.precision.value + self.recall.value, default=0.0)
+
+    @property
     def error_rate(self) -> MetricScore:
         """Alignment error rate, from 0 (best) to 1."""
         links = self.found + self.sure
         return self._score("alignment error rate", links - self.found_sure - self.found_possible, links, default=0.0)
 
-    def _score(self, name: str, part: int, whole: int, default: float = 1.0) -> MetricScore:
+    def _score(self, name: str, part: float, whole: float, default: float = 1.0) -> MetricScore:
         signature = f"sentences:{self.sentences}|found:{self.found}|sure:{self.sure}"
         return MetricScore(name, part / whole if whole else default, signature)
 
 
+SCORES: tuple[Callable[[LinkCounts], MetricScore], ...] = (
+    lambda counts: counts.error_rate,
+    lambda counts: counts.precision,
+    lambda counts: counts.recall,
+    lambda counts: counts.f1,
+)
+
+
 def count_links(found: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None = None) -> LinkCounts:
     """Sums the counts over all sentences; `possible` defaults to the sure links."""
+    return _counts(_table(found, sure, possible))
+
+
+def _table(
+    found: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None
+) -> Int[np.ndarray, "sentences 5"]:
+    """The counts of each sentence, in the order of `LinkCounts`."""
     possible = sure if possible is None else possible
     if not len(found) == len(sure) == len(possible):
         raise UsageError(
             f"alignments of {len(found)} sentences cannot be compared with sure links of {len(sure)} and possible "
             f"links of {len(possible)}; give one set for each sentence, empty where there are none"
         )
-    triples = list(zip(found, sure, possible, strict=True))
-    return LinkCounts(
-        sentences=len(triples),
-        found=sum(len(a) for a, _, _ in triples),
-        sure=sum(len(s) for _, s, _ in triples),
-        found_sure=sum(len(a & s) for a, s, _ in triples),
-        found_possible=sum(len(a & (s | p)) for a, s, p in triples),
-    )
+    rows = zip(found, sure, possible, strict=True)
+    counted = [(1, len(a), len(s), len(a & s), len(a & (s | p))) for a, s, p in rows]
+    return np.array(counted, dtype=np.int64).reshape(-1, 5)
+
+
+def _counts(table: Int[np.ndarray, "sentences 5"]) -> LinkCounts:
+    return LinkCounts(*map(int, table.sum(axis=0)))
 
 
 def alignment_error_rate(
     found: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None = None
 ) -> MetricScore:
     return count_links(found, sure, possible).error_rate
+
+
+def alignment_scores(
+    found: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None = None
+) -> tuple[MetricScore, ...]:
+    """Error rate, precision, recall and F1, each with its margin."""
+    table = _table(found, sure, possible)
+    return tuple(_with_margin(table, score) for score in SCORES)
+
+
+def agreement(forward: Sequence[Links], backward: Sequence[Links]) -> MetricScore:
+    """How far two directions agree where there is no gold: F1 of the links of the one against those of the other."""
+    score = _with_margin(_table(forward, backward, None), lambda counts: counts.f1)
+    return replace(score, name="agreement of both directions", signature=score.signature.replace("sure:", "reverse:"))
+
+
+def _with_margin(table: Int[np.ndarray, "sentences 5"], score: Callable[[LinkCounts], MetricScore]) -> MetricScore:
+    found = score(_counts(table))
+    if not len(table):
+        return found
+    low, high = interval(lambda rows: score(_counts(table[rows])).value, len(table))
+    return replace(found, margin=(high - low) / 2, signature=f"{found.signature}|bs:{RESAMPLES}|seed:0")
+
+
+def compare_alignments(
+    found: Sequence[Links], others: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None = None
+) -> Comparison:
+    """The error rates of two systems on the same sentences, with the significance of their difference."""
+    ours, theirs = (_table(each, sure, possible).astype(np.float64) for each in (found, others))
+    if not len(ours):
+        raise UsageError("there is nothing to compare: the text has no sentence")
+
+    def rate(totals: np.ndarray) -> float:
+        return LinkCounts(*map(int, totals)).error_rate.value
+
+    signature = f"sentences:{len(ours)}|sure:{int(ours[:, 2].sum())}"
+    return compared("alignment error rate", rate, ours, theirs, signature, lower_is_better=True, digits=4)

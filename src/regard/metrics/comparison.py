@@ -9,8 +9,9 @@ one-sided and would call differences significant whose 95 % interval contains ze
 """
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -24,6 +25,8 @@ TRIALS = 10_000
 SIGNIFICANT = 0.05
 TIE = 1e-9
 """Tolerance for ties: the order of summation causes rounding errors."""
+Score = Callable[[np.ndarray], float]
+"""Of the sum of the counts of lines."""
 SWAPS_AT_ONCE = 4_000_000
 """Swaps (lines × trials) drawn at a time, which bounds the memory."""
 
@@ -43,6 +46,8 @@ class Comparison:
     """How often equally good systems would differ at least as much."""
     signature: str
     lower_is_better: bool = False
+    digits: int = 2
+    """After the point, when it is told."""
 
     @property
     def difference(self) -> float:
@@ -55,10 +60,11 @@ class Comparison:
     def numbers(self) -> str:
         """Both values, their difference, its interval and the p-value."""
         p_value = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.3f}"
-        direction = " (lower is better)" if self.lower_is_better else ""
+        direction, digits = " (lower is better)" if self.lower_is_better else "", self.digits
+        interval = f"95 % interval {self.low:+.{digits}f} to {self.high:+.{digits}f}"
         return (
-            f"{self.name}{direction} {self.value:.2f} against {self.other:.2f}: {self.difference:+.2f} "
-            f"(95 % interval {self.low:+.2f} to {self.high:+.2f}), {p_value}"
+            f"{self.name}{direction} {self.value:.{digits}f} against {self.other:.{digits}f}: "
+            f"{self.difference:+.{digits}f} ({interval}), {p_value}"
         )
 
     def __repr__(self) -> str:
@@ -92,30 +98,50 @@ def compare(
 
 
 def _compared(metric: TextMetric, ours: np.ndarray, theirs: np.ndarray) -> Comparison:
-    seed = _seed()
-    draws = np.random.default_rng(seed).choice(len(ours), size=(RESAMPLES, len(ours)), replace=True)
-    differences = np.sort([_difference(metric, ours[rows].sum(axis=0), theirs[rows].sum(axis=0)) for rows in draws])
-    cut = RESAMPLES // 40  # 2.5 % at either end
     name = metric._compute_score_from_stats(list(ours.sum(axis=0))).name
+    found = compared(name, partial(_score, metric), ours, theirs, "", lower_is_better=name == "TER")
     signature = metric.get_signature()
-    for key, value in (("bs", RESAMPLES), ("ar", TRIALS), ("seed", str(seed).lower()), ("ties", "counted")):
+    for key, value in _conditions().items():
         signature.update(key, value)
+    return replace(found, signature=str(signature))
+
+
+def compared(
+    name: str,
+    score: Score,
+    ours: np.ndarray,
+    theirs: np.ndarray,
+    signature: str,
+    *,
+    lower_is_better: bool = False,
+    digits: int = 2,
+) -> Comparison:
+    """A score of two systems, of their counts on each line, whose sum it is a function of."""
+    draws = np.random.default_rng(_seed()).choice(len(ours), size=(RESAMPLES, len(ours)), replace=True)
+    differences = np.sort([score(ours[rows].sum(axis=0)) - score(theirs[rows].sum(axis=0)) for rows in draws])
+    cut = RESAMPLES // 40  # 2.5 % at either end
     return Comparison(
         name=name,
-        value=_score(metric, ours.sum(axis=0)),
-        other=_score(metric, theirs.sum(axis=0)),
+        value=score(ours.sum(axis=0)),
+        other=score(theirs.sum(axis=0)),
         low=float(differences[cut]),
         high=float(differences[-1 - cut]),
-        p_value=_p_value(metric, ours, theirs, np.random.default_rng(seed)),
-        signature=str(signature),
-        lower_is_better=name == "TER",
+        p_value=_p_value(score, ours, theirs, np.random.default_rng(_seed())),
+        signature="|".join([signature, *(f"{key}:{value}" for key, value in _conditions().items())]),
+        lower_is_better=lower_is_better,
+        digits=digits,
     )
 
 
-def _p_value(metric: TextMetric, ours: np.ndarray, theirs: np.ndarray, generator: np.random.Generator) -> float:
+def _conditions() -> dict[str, str]:
+    """What the interval and the p-value depend on, for signatures."""
+    return {"bs": str(RESAMPLES), "ar": str(TRIALS), "seed": str(_seed()).lower(), "ties": "counted"}
+
+
+def _p_value(score: Score, ours: np.ndarray, theirs: np.ndarray, generator: np.random.Generator) -> float:
     """The share of random swaps, including the actual assignment, with at least as large a difference."""
     first, second = ours.sum(axis=0), theirs.sum(axis=0)
-    observed = abs(_difference(metric, first, second)) - TIE
+    observed = abs(score(first) - score(second)) - TIE
     changes = (theirs - ours)[(ours != theirs).any(axis=1)]  # swapping equal lines changes nothing
     at_once = max(1, SWAPS_AT_ONCE // max(1, len(changes)))
     extreme = 1
@@ -123,7 +149,7 @@ def _p_value(metric: TextMetric, ours: np.ndarray, theirs: np.ndarray, generator
         swaps = generator.integers(2, size=(min(at_once, TRIALS - start), len(changes)), dtype=np.int8)
         # Counts are integers, so these sums are exact in any order.
         for moved in swaps.astype(np.float64) @ changes:
-            extreme += abs(_difference(metric, first + moved, second - moved)) >= observed
+            extreme += abs(score(first + moved) - score(second - moved)) >= observed
     return extreme / (TRIALS + 1)
 
 
@@ -140,10 +166,6 @@ def _counts(metric: TextMetric, texts: Sequence[str], references: Sequence[str])
 
 def _score(metric: TextMetric, totals: np.ndarray) -> float:
     return float(metric._compute_score_from_stats(list(totals)).score)
-
-
-def _difference(metric: TextMetric, ours: np.ndarray, theirs: np.ndarray) -> float:
-    return _score(metric, ours) - _score(metric, theirs)
 
 
 def _frequency(p_value: float) -> str:

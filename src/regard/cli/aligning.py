@@ -1,0 +1,128 @@
+"""What aligns given pairs, as commands name it: a model, or two of them, or files of links."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import repeat
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.errors import ModelError, UsageError
+
+if TYPE_CHECKING:
+    from regard.data import Pair
+    from regard.inspect import Alignment, Joining
+    from regard.tasks.trained import Aligner
+    from regard.tokens.segmentation import UnitName
+
+AlignerName = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL", help="Folder of a trained model, or a file of links i-j, line for line.", show_default=False
+    ),
+]
+Symmetrize = Annotated[
+    str | None,
+    typer.Option(
+        metavar="METHOD",
+        help="How the links of two directions are joined: intersection, union, grow-diag, grow-diag-final-and or "
+        "by-probability. (default: the model's)",
+        show_default=False,
+    ),
+]
+Threshold = Annotated[
+    float | None,
+    typer.Option(help="Least probability of a link, from 0 to 1. (default: the model's)", show_default=False),
+]
+Reverse = Annotated[
+    Path | None,
+    typer.Option(help="The same of the other direction, if MODEL has but one.", show_default=False),
+]
+UnitsName = Annotated[
+    str,
+    typer.Option(
+        help="What is counted: words between blanks, characters where a script has no blanks (Japanese, Chinese, "
+        "Thai …), or auto: either, by line."
+    ),
+]
+
+
+def joining_of(symmetrize: str | None, threshold: float | None) -> "Joining | float | None":
+    """What was asked for: a method, perhaps with a threshold, a threshold alone, or nothing."""
+    from regard.inspect import Joining, symmetrization_named
+
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise UsageError(f"threshold = {threshold}: attention weights lie between 0 and 1; choose one in between")
+    return threshold if symmetrize is None else Joining(symmetrization_named(symmetrize), threshold)
+
+
+@dataclass(frozen=True)
+class HowToLoad:
+    """What is asked of every model that aligns."""
+
+    device: str
+    layer: str | None = None
+    head: int | None = None
+
+    def load(self, path: Path, changes: list[str], to: str | None, *, turned: bool = False) -> "Aligner":
+        """The model in a folder, or the links in a file, ready to align."""
+        from regard.tasks import load, task_of
+        from regard.tasks.given_links import GivenLinks
+        from regard.tasks.trained import Aligner
+        from regard.tasks.translator import Translator
+
+        is_file = path.is_file()
+        trained = GivenLinks(path, turned=turned) if is_file else load(path, device=self.device, changes=changes)
+        if not isinstance(trained, Aligner):
+            raise ModelError(f"{path}: this model is for {task_of(path)}, which aligns nothing; name a translator")
+        if isinstance(trained, Translator):
+            return trained.into(to).looking_at(self.layer, self.head)
+        for option, given in (("--to", to), ("--layer", self.layer), ("--head", self.head)):
+            if given is not None:
+                raise UsageError(f"{option} {given}: is for translators, and {path} is not one; leave it out")
+        return trained
+
+
+@dataclass(frozen=True)
+class Aligners:
+    """What was named, and perhaps the same of the other direction."""
+
+    name: Path
+    forward: "Aligner"
+    backward: "Aligner | None"
+    asked: "Joining | float | None"
+
+    @property
+    def joining(self) -> "Joining":
+        """How the directions are joined: as it was asked for, or as the model has it."""
+        from regard.inspect import Joining
+
+        if isinstance(self.asked, Joining):
+            return self.asked
+        return self.forward.joining if self.asked is None else Joining(self.forward.joining.method, self.asked)
+
+    def align(self, pairs: "list[Pair]", units: "UnitName", *, scored: bool = False) -> "Iterator[Alignment]":
+        """What is known of the links of the next pairs."""
+        sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+        there = self.forward.alignments(sources, targets, units=units, scored=scored)
+        back: Iterator[Alignment | None] = repeat(None)
+        if self.backward is not None:
+            back = self.backward.alignments(targets, sources, units=units, scored=scored)
+        for one, other in zip(there, back, strict=False):
+            if other is not None and one.backward is not None:
+                raise UsageError(f"--reverse: {self.name} aligns both directions by itself; leave --reverse out")
+            if other is None and one.backward is None and not isinstance(self.asked, float | None):
+                raise UsageError(
+                    f"--symmetrize {self.asked.method}: {self.name} aligns in one direction; name a model of the "
+                    "other by --reverse"
+                )
+            yield one if other is None else one.joined(other)
+
+    def check_ended(self) -> None:
+        """Refuses files of links that go on where the text has ended."""
+        from regard.tasks.given_links import GivenLinks
+
+        for each in (self.forward, self.backward):
+            if isinstance(each, GivenLinks):
+                each.check_ended()

@@ -1,0 +1,97 @@
+"""True links and the text they belong to: where they count from, and whether they fit it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from regard.errors import DataError, counted
+from regard.inspect.pharaoh import GoldLinks
+
+Words = tuple[Sequence[str], Sequence[str]]
+"""The words of a pair."""
+
+WITHOUT_ZERO = 10
+"""Lines from which on links that never begin at 0 count from 1: the first word of some line has a link."""
+SEEN = 30
+"""Links of punctuation from which on they tell something."""
+USUAL, FOREIGN = 0.88, 0.3
+"""Links of punctuation that lead to punctuation: on the development text of ten languages of XL-WA 0.91 to 0.96; with
+every sign of one side by itself at most 0.81, and at most 0.13 on another text."""
+
+
+@dataclass(frozen=True)
+class Gold:
+    """The true links of a text, counted from 0."""
+
+    rows: Sequence[GoldLinks]
+    first: int
+    """What they were counted from in their file."""
+    note: str = ""
+    """What a person should know; empty if nothing."""
+
+
+def gold_of(path: Path, rows: Sequence[GoldLinks], texts: Sequence[Words]) -> Gold:
+    """The links of a file as those of a text of as many pairs; refuses what cannot be of this text."""
+    if len(rows) != len(texts):
+        raise DataError(
+            f"{path}: {counted(len(rows), 'line')} of links for {counted(len(texts), 'sentence pair')}; "
+            "give a line for each pair, an empty one where there are no links"
+        )
+    links = [sorted(row.possible) for row in rows]
+    first = _first(links, texts)
+    for line, (row, words) in enumerate(zip(links, texts, strict=True), start=1):
+        outside = next((pair for pair in row if not _fits(pair, words, first)), None)
+        if outside is None:
+            continue
+        told = f"{path}:{line}: the link {outside[0]}-{outside[1]} is outside of this pair, which has "
+        told += f"{counted(len(words[0]), 'source word')} and {counted(len(words[1]), 'target word')}"
+        if all(
+            _fits((pair[1], pair[0]), both, first) for each, both in zip(links, texts, strict=True) for pair in each
+        ):
+            raise DataError(f"{told}; all fit as target-source: give them as source-target, or the files exchanged")
+        raise DataError(f"{told}; name the gold of this text, and the text tokenized as it was for the gold")
+    moved = [
+        GoldLinks(*(frozenset((i - first, j - first) for i, j in each) for each in (row.sure, row.possible)))
+        for row in rows
+    ]
+    note = f"{path}: counts words from 1" if first else ""
+    return Gold(moved, first, "; ".join(filter(None, [note, _misfit(path, moved, texts)])))
+
+
+def _fits(link: tuple[int, int], words: Words, first: int) -> bool:
+    return all(first <= place < first + len(side) for place, side in zip(link, words, strict=True))
+
+
+def _first(links: Sequence[Sequence[tuple[int, int]]], texts: Sequence[Words]) -> int:
+    """What the links count from. Few links without a zero count from 0, as is usual, if they fit so."""
+    if any(0 in pair for row in links for pair in row):
+        return 0
+    fits = all(_fits(pair, words, 0) for row, words in zip(links, texts, strict=True) for pair in row)
+    return int(not fits or sum(map(bool, links)) >= WITHOUT_ZERO)
+
+
+def _misfit(path: Path, rows: Sequence[GoldLinks], texts: Sequence[Words]) -> str:
+    """What to say if punctuation is linked with other words more often than is usual; refuses what is of other text."""
+    share, turned = (_punctuation(rows, texts, way) for way in (1, -1))
+    if share is None or share >= USUAL:
+        return ""
+    told = f"only {share:.0%} of the punctuation that has a link is linked with punctuation"
+    if turned is not None and turned >= USUAL:
+        raise DataError(f"{path}:1: {told}, and {turned:.0%} if source and target are exchanged; exchange the files")
+    if share < FOREIGN:
+        raise DataError(f"{path}:1: {told}, so these links are not of this text, or its lines are in another order")
+    return f"{path}: {told}: the text seems to be tokenized otherwise than for the gold, which makes scores worse"
+
+
+def _punctuation(rows: Sequence[GoldLinks], texts: Sequence[Words], way: int) -> float | None:
+    """The share of the links of punctuation that lead to punctuation; None if there are few, or links do not fit."""
+    both = either = 0
+    for row, words in zip(rows, texts, strict=True):
+        for link in row.sure:
+            pair = link if way > 0 else (link[1], link[0])
+            if not _fits(pair, words, 0):
+                return None
+            marks = [re.search(r"\w", side[place]) is None for place, side in zip(pair, words, strict=True)]
+            both, either = both + all(marks), either + any(marks)
+    return both / either if either >= SEEN else None
