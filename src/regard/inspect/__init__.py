@@ -6,6 +6,9 @@
     save_page([seen, another], "look.html")                               # one HTML file, nothing to fetch
 
     arrays = watch(model, sources, targets)                               # {tap: Array} of each example
+    with changed(model, [Silence("encoder.layers.0.*weights", head=2)]):  # other attention, other outputs
+        seen = model.inspect("Das ist ein Haus .", "This is a house .")
+
     links = link(fold(choose(weights), target_words, source_words))       # word alignments …
     print(pharaoh(links))                                                 # … in the exchange format
 
@@ -15,6 +18,7 @@ matplotlib and rich are imported when something is drawn, not before.
 from typing import TYPE_CHECKING
 
 from regard.inspect.alignment import Alignment, WordWeights, fold, link, reverse
+from regard.inspect.changes import Permute, SetGate, SetWeight, Silence, Temper, Uniform, changed
 from regard.inspect.figure import check_picture_name
 from regard.inspect.gradients import attributions, gradient_norms
 from regard.inspect.heads import head_statistics, over_layers
@@ -58,8 +62,15 @@ __all__ = [
     "Links",
     "Outputs",
     "Panel",
+    "Permute",
+    "SetGate",
+    "SetWeight",
+    "Silence",
+    "Temper",
+    "Uniform",
     "WordWeights",
     "attributions",
+    "changed",
     "check_look_name",
     "check_picture_name",
     "choose",
