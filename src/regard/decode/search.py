@@ -238,7 +238,7 @@ def search(
         over, broken, empty = torch.stack([searches.over, searches.broken, searches.finished.empty]).tolist()
         if any(broken):
             row = broken.index(True)
-            raise _nan_error(examples[rows[row] or 0], int(searches.live.lengths[row]))
+            raise nan_error(examples[rows[row] or 0], int(searches.live.lengths[row]))
         left = over.count(False)
         size = stepping.smaller(len(rows), left)
         if left and size == len(rows):
@@ -276,7 +276,7 @@ def _candidates(searches: Searches, logits: Float[Tensor, " B #beam V"], last: B
     return choice.choose(log_probs, live.totals, live.length, last)
 
 
-def _nan_error(example: int, position: int) -> ModelError:
+def nan_error(example: int, position: int) -> ModelError:
     return ModelError(
         f"example {example}, position {position}: the model's output is NaN, so no token can be chosen. "
         "Its weights are damaged or its training diverged: take an earlier checkpoint, or compute in float32"

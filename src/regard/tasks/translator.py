@@ -25,6 +25,7 @@ from regard.data.language_tags import encode_tagged
 from regard.decode import Hypothesis, Session, decode_all, score_all
 from regard.decode.bayes import least_risk
 from regard.decode.forced_terms import check_can_force, decode_forced
+from regard.decode.tree import next_tokens, search_tree
 from regard.device import choose_device, device_of
 from regard.display import html_heat, html_table, shortened
 from regard.errors import UsageError, counted, one_of
@@ -52,6 +53,7 @@ from regard.nn.undrawn import Undrawn
 from regard.recipe import Decoding, HeldOut, TranslationRecipe, change_section
 from regard.tasks.decoding import changed_decoding, check_only_decoding
 from regard.tasks.labels import blocks_of, labels_of, token_name, touched, words_of
+from regard.tasks.search_trees import candidates_inspection, tree_inspection
 from regard.tasks.tokenizer_files import load_tokenizers
 from regard.tasks.trained import LoadedModel
 from regard.tasks.unknown_words import Written, texts_of
@@ -252,10 +254,8 @@ class Translator(LoadedModel[TranslationRecipe, Generator]):
             return self._translations(texts, read, search(on_progress=on_progress), read.beyond, decoding)
         rows, beyond = self._forced([[prefix] for prefix in prefixes], read)
         begin = [row for (row,) in rows]
-        # What the model has no number for is the unknown sign to it, and is written as it is all the same.
-        sizes = [self.target_tokenizer.size + len(words) for words in read.beyond]
-        both = zip(begin, sizes, strict=True)
-        known = [[token if token < size else UNKNOWN for token in row] for row, size in both]
+        # What the model does not know is written as it is all the same.
+        known = [self._as_read(row, words) for row, words in zip(begin, read.beyond, strict=True)]
         found = [
             [replace(one, tokens=(*row, *one.tokens[len(row) :])) for one in hypotheses]
             for row, hypotheses in zip(begin, search(prefixes=known, on_progress=on_progress), strict=True)
@@ -506,6 +506,43 @@ class Translator(LoadedModel[TranslationRecipe, Generator]):
         words = words_of(self.target_tokenizer, target)
         read = (*self._no_words, *words_of(self.source_tokenizer, source))
         return {"source": read, "target": words, "past": (None, *words[:-1])}
+
+    def search_tree(self, source: str, *, beam: int | None = None, prefix: str = "") -> Inspection:
+        """What a beam search keeps on its way from a prefix, as a tree: nodes with their label, their `parents` (-1 for
+        the root), their `probabilities` after these, and their `scores`: the log-probability of all up to here, beside
+        its text. Where one of the outputs ends, `ranks` has its place among them, counted from 1, and its text."""
+        check_texts("texts", [source, prefix])
+        check_not_empty("source", source)
+        decoding = _changed(self.recipe.decode, self.recipe.decode.beam if beam is None else beam, None)
+        read = self._read([source])
+        ((begin,),), (beyond,) = self._forced([[prefix]], read)
+        batch = PairBatch.of(read.tokens, [[]], [0], words=read.words).to(device_of(self.model))
+        found = search_tree(self.model, batch.source, decoding, self._as_read(begin, read.beyond[0]))
+        words = None if read.words is None else read.words[0]
+        written = [Written(source, read.tokens[0], words, tokens, beyond) for tokens in found.nodes]
+        texts = texts_of(self.model, self.source_tokenizer, self.target_tokenizer, written, decoding.unknown)
+        name = partial(token_name, self.target_tokenizer, beyond)
+        labels = (prefix or BEGIN_LABEL, *(name(tokens[-1]) for tokens in [*found.nodes][1:]))
+        return tree_inspection(found, labels, texts, title=source)
+
+    def alternatives(self, source: str, prefix: str = "", *, count: int = 10) -> Inspection:
+        """The likeliest tokens after the beginning of a translation, as `candidates` with their probabilities; `texts`
+        are the beginning with each of them."""
+        check_texts("texts", [source, prefix])
+        check_not_empty("source", source)
+        read = self._read([source])
+        ((begin,),), (beyond,) = self._forced([[prefix]], read)
+        known = self._as_read(begin, read.beyond[0])
+        batch = PairBatch.of(read.tokens, [known], [0], words=read.words).to(device_of(self.model))
+        likeliest = next_tokens(self.model, batch.source, batch.given.tokens, count)
+        texts = [self.target_tokenizer.decode((*begin, token), beyond) for token in likeliest]
+        names = [token_name(self.target_tokenizer, beyond, token) for token in likeliest]
+        return candidates_inspection([*likeliest.values()], names, texts, title=arrow_between(source, f"{prefix} …"))
+
+    def _as_read(self, tokens: Sequence[int], beyond: Sequence[str]) -> list[int]:
+        """Tokens as the model reads them: what it has no number for is the unknown sign to it."""
+        size = self.target_tokenizer.size + len(beyond)
+        return [token if token < size else UNKNOWN for token in tokens]
 
     @property
     def _no_words(self) -> list[None]:
