@@ -1,6 +1,7 @@
 # make demo      train on built-in data and see where the model looks
 # make test      the suite of every day
 # make test-all  the same and the long drills
+# make test-web  the explorer in Chromium, all of it
 # make test-gpu  what needs a CUDA device
 # make format    let ruff put the code in order
 # make lock      resolve requirements.lock anew from pyproject.toml
@@ -21,7 +22,7 @@ READY := .venv/.ready
 # Two test processes on two cores: more threads in each would only wait for one another.
 TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo test test-all test-gpu check format lock
+.PHONY: demo test test-all test-web test-gpu check format lock
 .NOTPARALLEL:
 
 demo: $(READY)
@@ -32,6 +33,9 @@ test: check
 
 test-all: check
 	HYPOTHESIS_PROFILE=long $(TEST) -m 'not gpu'
+
+test-web: $(READY)
+	$(TEST) -m web
 
 test-gpu: $(READY)
 	.venv/bin/python -m pytest -m gpu

@@ -77,13 +77,13 @@ class LoadedModel(ABC, Generic[R, M]):
         """What its task says of it."""
 
     def __repr__(self) -> str:
-        known = self._known() | self._facts
+        known = self.about
         kind = known.pop("model")
         return f"<{type(self).__name__}: {', '.join([kind, *(f'{name} {fact}' for name, fact in known.items())])}>"
 
     def _repr_html_(self) -> str:
         """The same for a notebook, with the places where one may record and intervene."""
-        table = html_table([*(self._known() | self._facts).items()], title=type(self).__name__)
+        table = html_table([*self.about.items()], title=type(self).__name__)
         found = {name: module for name, module in self.named_modules() if isinstance(module, Tap)}
         if not found:
             return table
@@ -95,8 +95,10 @@ class LoadedModel(ABC, Generic[R, M]):
         """The parts of the model by name, so that `regard.record` and `regard.intervene` take it as it is."""
         yield from self.model.named_modules()
 
-    def _known(self) -> dict[str, str]:
-        """What is known of every model; one that was counted has no parameters."""
+    @property
+    def about(self) -> dict[str, str]:
+        """What it is, how large, and what its task says of it; a model that was counted has no parameters."""
         kind = getattr(getattr(self.recipe, "model", None), "kind", self.recipe.task)
         every = {each for _, module in self.named_modules() for each in module.parameters(recurse=False)}
-        return {"model": kind} | ({"parameters": f"{sum(each.numel() for each in every):,}"} if every else {})
+        size = {"parameters": f"{sum(each.numel() for each in every):,}"} if every else {}
+        return {"model": kind} | size | self._facts

@@ -1,0 +1,58 @@
+"""`regard explore`: a local page that shows what models attend to, and what happens when that is changed."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.cli.arguments import DecodingChanges, Device
+from regard.errors import UsageError
+
+
+def explore(
+    models: Annotated[
+        list[Path], typer.Argument(metavar="MODEL…", help="Folders of trained models.", show_default=False)
+    ],
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; 0.0.0.0 lets others in your network see it.")
+    ] = "127.0.0.1",
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port. (default: 8765, or a free one)")] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the page in a browser.")] = False,
+    settings: DecodingChanges = None,
+    device: Device = "auto",
+) -> None:
+    """Serve a page that shows what models attend to, and what happens when that is changed.
+
+    It runs on this machine alone, loads nothing from elsewhere, and ends with Ctrl-C.
+
+    [bold]Examples[/bold]
+
+      regard explore runs/demo
+
+      regard explore runs/recurrent runs/transformer --port 9000 --no-browser
+    """
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise UsageError(f"the page needs {error.name}, which is not installed: pip install 'regard[web]'") from None
+    from regard.cli.loading import loading
+    from regard.tasks import load
+    from regard.web.serving import serve
+
+    names = {_unique(folder, models[:place]): folder for place, folder in enumerate(models)}
+    with loading():
+        loaded = {name: load(folder, device=device, changes=settings or []) for name, folder in names.items()}
+
+    def tell(address: str) -> None:
+        typer.echo(f"{address}  (Ctrl-C ends it)")
+
+    folders = {name: str(folder) for name, folder in names.items()}
+    serve(loaded, folders, host=host, port=port, browser=not no_browser, tell=tell)
+
+
+def _unique(folder: Path, before: list[Path]) -> str:
+    """The name of a folder, with a number if another has the same."""
+    name = folder.resolve().name
+    same = sum(other.resolve().name == name for other in before)
+    return f"{name}-{same + 1}" if same else name

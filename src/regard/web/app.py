@@ -1,0 +1,222 @@
+"""The API of the explorer, and the files of its page.
+
+A request says all that its answer depends on, changes inside the model included, so that simultaneous visitors never
+disturb each other. Models compute in worker threads, one request at a time for each model.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from fastapi import FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import Field
+from starlette.exceptions import HTTPException
+
+from regard import __version__
+from regard.errors import RegardError, one_of
+from regard.inspect import Inspection, head_statistics, over_layers
+from regard.inspect.changes import as_python
+from regard.tasks.trained import Trained
+from regard.tasks.translator import Translator
+from regard.web.explored import Explored
+from regard.web.guard import Guard, hosts_of
+from regard.web.kept import Kept, NotFoundError
+from regard.web.messages import Asked, AskedBeginning, AskedTranslation, Failed, Models, Output, Outputs, Shown
+from regard.web.numbers import numbers
+from regard.web.shown import shown
+
+KINDS = {"js": "text/javascript", "css": "text/css", "html": "text/html", "svg": "image/svg+xml"}
+SHARED = ("dom.js", "shades.js", "matrix.js")
+"""Modules of the page that stand beside the pages of `regard look`, which have them too."""
+REFUSALS: dict[int | str, dict[str, Any]] = {status: {"model": Failed} for status in (400, 403, 404, 413, 421, 422)}
+BINARY: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+}
+DERIVED: dict[str, Callable[[Inspection], Inspection]] = {"heads": head_statistics, "layers": over_layers}
+
+
+def create_app(
+    models: Mapping[str, Trained], *, folders: Mapping[str, str] | None = None, hosts: Collection[str] = ()
+) -> FastAPI:
+    """The page of models by their names. `folders` are where they were loaded from, for the programs that the page
+    shows; `hosts` the names under which it may be asked, this machine's own unless given."""
+    app = FastAPI(
+        title="Regard explorer",
+        description="What a trained model attends to and computes, and what happens when that is changed.",
+        version=__version__,
+        docs_url=None,  # its page would be loaded from elsewhere
+        redoc_url=None,
+        responses=REFUSALS,
+    )
+    app.add_middleware(Guard, hosts=hosts or hosts_of("127.0.0.1"))
+    explored = {name: Explored(name, (folders or {}).get(name, name), each) for name, each in models.items()}
+    kept = Kept()
+    _ask_models(app, explored, kept)
+    _fetch_inspections(app, kept)
+    _serve_page(app)
+    _explain_refusals(app)
+    return app
+
+
+def _ask_models(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:
+    """What models are asked to do, each time with all that is changed in them."""
+
+    def model_of(name: str) -> Explored:
+        if name not in explored:
+            raise NotFoundError(f"there is no model {name!r}; there is {one_of(explored, name)}")
+        return explored[name]
+
+    @app.get("/api/models")
+    def list_models() -> Models:
+        """The models, and what of each can be changed."""
+        return Models(version=__version__, models=[each.card() for each in explored.values()])
+
+    @app.post("/api/models/{model}/translate")
+    def translate(model: str, asked: AskedTranslation) -> Outputs:
+        """The best translations of a text, as many as the beam is wide."""
+        chosen = model_of(model)
+        translator = chosen.translator(asked.text, asked.prefix, asked.into)
+        prefixes = [asked.prefix] if asked.prefix else None
+        with chosen.computing([each.made() for each in asked.changes]):
+            (best,) = translator.translate([asked.text], beam=asked.beam, n_best=asked.beam, prefixes=prefixes)
+        outputs = [
+            Output(text=one.text, score=one.score, probability=float(np.exp(one.log_prob)), finished=one.finished)
+            for one in (best, *best.others)
+        ]
+        return Outputs(outputs=outputs)
+
+    @app.post("/api/models/{model}/tree")
+    def tree(model: str, asked: AskedTranslation) -> Shown:
+        """All that a beam search keeps on its way, as a tree (`Translator.search_tree`)."""
+        chosen = model_of(model)
+        translator = chosen.translator(asked.text, asked.prefix, asked.into)
+
+        def make() -> Inspection:
+            with chosen.computing([each.made() for each in asked.changes]):
+                return translator.search_tree(asked.text, beam=asked.beam, prefix=asked.prefix)
+
+        name, found = kept.put(f"tree {model} {asked.model_dump_json()}", make)
+        prefix = f", prefix={asked.prefix!r}" if asked.prefix else ""
+        program = chosen.program(f"search_tree({asked.text!r}, beam={asked.beam}{prefix})")
+        return shown(name, found, [asked.text], program)
+
+    @app.post("/api/models/{model}/alternatives")
+    def alternatives(model: str, asked: AskedBeginning) -> Shown:
+        """What may follow the beginning of a translation (`Translator.alternatives`)."""
+        chosen = model_of(model)
+        translator = chosen.translator(asked.text, asked.prefix, asked.into)
+
+        def make() -> Inspection:
+            with chosen.computing():
+                return translator.alternatives(asked.text, asked.prefix)
+
+        name, found = kept.put(f"alternatives {model} {asked.model_dump_json()}", make)
+        return shown(name, found, [asked.text], chosen.program(f"alternatives({asked.text!r}, {asked.prefix!r})"))
+
+    @app.post("/api/models/{model}/inspect")
+    def inspect(model: str, asked: Asked) -> Shown:
+        """What happens inside a model while it reads a text, or writes one given another."""
+        chosen = model_of(model)
+        changes, texts = [each.made() for each in asked.changes], list(asked.texts)
+        told = chosen.into(asked.into)
+        if isinstance(told, Translator) and len(texts) == 1:
+            translator = chosen.translator(texts[0], "", asked.into)
+            with chosen.computing(changes):
+                texts.append(translator.translate(texts)[0].text)
+
+        def make() -> Inspection:
+            with chosen.computing(changes):
+                found: Inspection = told.inspect(*texts)
+                return found
+
+        name, found = kept.put(f"inspect {model} {asked.into} {texts!r} {changes!r}", make)
+        return shown(name, found, texts, as_python(chosen.folder, texts, changes, into=asked.into))
+
+
+def _fetch_inspections(app: FastAPI, kept: Kept) -> None:
+    """What is asked of inspections that were made."""
+    drawing = Lock()
+
+    @app.get("/api/inspections/{inspection}/derived/{kind}")
+    def derived(inspection: str, kind: Literal["heads", "layers"]) -> Shown:
+        """What its heads do (`head_statistics`), or its layers as one (`over_layers`), as an inspection of its own."""
+        name, found = kept.put(f"{kind} {inspection}", partial(DERIVED[kind], kept.found(inspection)))
+        function = DERIVED[kind].__name__
+        return shown(name, found, [], f"from regard.inspect import {function}\n\nfound = {function}(seen)\n")
+
+    @app.get("/api/inspections/{inspection}/array", response_class=Response, responses=BINARY)
+    def array(
+        inspection: str,
+        name: Annotated[str, Query(max_length=200)],
+        head: Annotated[Literal["all", "mean", "max"] | Annotated[int, Field(ge=0)], Query()] = "all",
+        words: bool = False,
+        exact: bool = False,
+        most: Annotated[int, Query(ge=0, le=4096)] = 0,
+    ) -> Response:
+        """The numbers of an array. The headers say how to read them: `x-shape`, `x-type` (uint8, int8 or float32,
+        little endian) and `x-largest`, the absolute value that the largest byte (255, or 127 if signed) stands for."""
+        found = numbers(kept.found(inspection), name, head, words=words, exact=exact, most=most)
+        return Response(found.body, media_type="application/octet-stream", headers=found.headers)
+
+    @app.get("/api/inspections/{inspection}/file.{kind}", response_class=Response, responses=BINARY)
+    def file(
+        inspection: str,
+        kind: Literal["svg", "png", "json", "html"],
+        name: Annotated[str | None, Query(max_length=200)] = None,
+        head: Annotated[int | None, Query(ge=0)] = None,
+    ) -> Response:
+        """A picture, the page or the JSON of an inspection, as `Inspection.save` writes it."""
+        found = kept.found(inspection)
+        # One at a time, since matplotlib was not made for several threads.
+        with drawing, TemporaryDirectory() as folder:
+            path = Path(folder, f"look.{kind}")
+            found.save(path, show=name, head=head)
+            content = path.read_bytes()
+        disposition = {"content-disposition": f'attachment; filename="look.{kind}"'}
+        media_type = {"png": "image/png", "json": "application/json"}.get(kind) or KINDS[kind]
+        return Response(content, media_type=media_type, headers=disposition)
+
+
+def _serve_page(app: FastAPI) -> None:
+    page = {path.name: path for path in files("regard.web").joinpath("page").iterdir()}
+    page |= {name: files("regard.inspect").joinpath(name) for name in SHARED}
+
+    @app.get("/", include_in_schema=False)
+    @app.get("/page/{name}", include_in_schema=False)
+    def page_file(name: str = "index.html") -> Response:
+        if name not in page:
+            raise NotFoundError(f"the page has no file {name!r}")
+        kind = KINDS[name.rpartition(".")[2]]
+        return Response(page[name].read_bytes(), media_type=kind, headers={"cache-control": "no-cache"})
+
+
+def _explain_refusals(app: FastAPI) -> None:
+    """Whatever a request did wrong is answered by one sentence."""
+
+    def answer(text: str, status: int, headers: Mapping[str, str] | None = None) -> JSONResponse:
+        # Lone surrogates cannot be sent.
+        return JSONResponse({"error": text.encode("utf-8", "replace").decode("utf-8")}, status, headers)
+
+    def refused(request: Request, error: Exception) -> JSONResponse:
+        return answer(str(error), 404 if isinstance(error, NotFoundError) else 400)
+
+    def invalid(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"][1:]) or "the request"
+        return answer(f"{where}: {first['msg']}", 422)
+
+    def unknown(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException)
+        return answer(str(error.detail), error.status_code, error.headers)
+
+    app.add_exception_handler(RegardError, refused)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, unknown)

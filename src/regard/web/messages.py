@@ -1,0 +1,140 @@
+"""What the page and the server say to each other; `/openapi.json` documents it."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from regard.errors import UsageError, one_of
+from regard.inspect.changes import CHANGES, Change
+
+MOST_CHARACTERS = 10_000
+Words = Annotated[str, Field(max_length=MOST_CHARACTERS)]
+
+
+class Message(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class Failed(Message):
+    """Why there is no answer."""
+
+    error: str
+
+
+class AskedChange(Message):
+    """One change, as in `regard.inspect.changes`."""
+
+    kind: Literal["Silence", "Uniform", "Temper", "Permute", "SetWeight", "SetGate"]
+    tap: Annotated[str, Field(max_length=200)]
+    head: int | None = None
+    query: int | None = None
+    key: int | None = None
+    value: float | None = None
+    temperature: float | None = None
+    seed: Annotated[int, Field(ge=0)] | None = None
+    unit: int | None = None
+    step: int | None = None
+
+    def made(self) -> Change:
+        kind, given = CHANGES[self.kind], self.model_dump(exclude_none=True, exclude={"kind"})
+        unknown = next((name for name in given if name not in kind.__dataclass_fields__), None)
+        if unknown:
+            raise UsageError(f"{self.kind} has no {unknown!r}; it has {one_of(kind.__dataclass_fields__, unknown)}")
+        return kind(**given)
+
+
+class Asked(Message):
+    """One example, and what is changed inside the model while it is read and written."""
+
+    texts: Annotated[list[Words], Field(min_length=1, max_length=2)]
+    """What is read, and for a translator what is written: its own translation if none is given."""
+    changes: Annotated[list[AskedChange], Field(max_length=200)] = []
+    into: Annotated[str, Field(max_length=100)] | None = None
+    """The language to write, of a model that writes several."""
+
+
+class AskedTranslation(Message):
+    text: Words
+    beam: Annotated[int, Field(ge=1, le=20)] = 5
+    prefix: Words = ""
+    """What the translation must begin with."""
+    changes: Annotated[list[AskedChange], Field(max_length=200)] = []
+    into: Annotated[str, Field(max_length=100)] | None = None
+
+
+class AskedBeginning(Message):
+    text: Words
+    prefix: Words = ""
+    into: Annotated[str, Field(max_length=100)] | None = None
+
+
+class Place(Message):
+    """A tap that can be changed."""
+
+    tap: str
+    axes: list[str]
+    kinds: list[str]
+
+
+class ModelCard(Message):
+    name: str
+    about: dict[str, str]
+    task: str
+    writes: bool
+    """Whether it translates; all others read a text."""
+    languages: list[str]
+    examples: list[str]
+    places: list[Place]
+
+
+class Models(Message):
+    version: str
+    models: list[ModelCard]
+    most_characters: int = MOST_CHARACTERS
+
+
+class Output(Message):
+    text: str
+    score: float
+    probability: float
+    finished: bool
+
+
+class Outputs(Message):
+    """The n best translations, best first."""
+
+    outputs: list[Output]
+
+
+class ArrayCard(Message):
+    """An array of an inspection; its numbers too, if they are few."""
+
+    name: str
+    axes: list[str]
+    shape: list[int]
+    largest: float
+    """The largest absolute value."""
+    signed: bool
+    values: list[float | str] | None = None
+    texts: list[str] | None = None
+
+
+class Shown(Message):
+    """An inspection without its large arrays, which are fetched by `id`."""
+
+    id: str
+    title: str
+    note: str
+    labels: dict[str, list[str]]
+    """By axis, of each part of `a+b` in turn."""
+    words: dict[str, list[int | None]]
+    leftward: list[str]
+    """Axes whose text runs from right to left."""
+    meanings: dict[str, str]
+    shown: list[str]
+    gold: list[tuple[int, int]]
+    arrays: list[ArrayCard]
+    texts: list[str]
+    """What was read and written."""
+    python: str
+    """The program that gives the same."""

@@ -1,0 +1,154 @@
+// All that the page asks the server, and inspections with the numbers that are fetched when they are looked at.
+
+/** Why there is no answer, in a sentence for the reader. */
+export class Refused extends Error {
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
+
+async function fetched(path, options) {
+  let answer;
+  try {
+    answer = await fetch(path, options);
+  } catch {
+    throw new Refused("The server does not answer; start `regard explore` again.", 0);
+  }
+  if (answer.ok) return answer;
+  const told = await answer.json().catch(() => ({}));
+  throw new Refused(told.error || `The server answered ${answer.status}.`, answer.status);
+}
+
+async function post(model, verb, asked) {
+  const options = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked) };
+  return (await fetched(`/api/models/${encodeURIComponent(model)}/${verb}`, options)).json();
+}
+
+export const models = async () => (await fetched("/api/models")).json();
+export const translate = (model, asked) => post(model, "translate", asked);
+export const inspect = (model, asked) => Inspected.of(model, "inspect", asked);
+export const tree = (model, asked) => Inspected.of(model, "tree", asked);
+export const alternatives = (model, asked) => Inspected.of(model, "alternatives", asked);
+
+export class Inspected {
+  static async of(model, verb, asked) {
+    return new Inspected(model, verb, asked, await post(model, verb, asked));
+  }
+
+  constructor(model, verb, asked, shown) {
+    Object.assign(this, { model, verb, asked, shown });
+    this.known = new Map();
+  }
+
+  array(name) {
+    return this.shown.arrays.find((array) => array.name === name);
+  }
+
+  /** Names of the arrays with heads, those that are shown first coming first. */
+  get attention() {
+    const named = this.shown.arrays.filter((array) => array.axes[0] === "head").map((array) => array.name);
+    const first = this.shown.shown.filter((name) => named.includes(name));
+    return [...first, ...named.filter((name) => !first.includes(name))];
+  }
+
+  /** Arrays of attention by their axes: what may be laid side by side. */
+  get groups() {
+    const found = new Map();
+    for (const name of this.attention) {
+      const axes = this.array(name).axes.slice(1).join(" × ");
+      found.set(axes, [...(found.get(axes) || []), name]);
+    }
+    return found;
+  }
+
+  /** Values of an array that came with the inspection. */
+  values(name) {
+    return this.array(name)?.values?.map(Number);
+  }
+
+  async numbers(name, { head = "all", words = false, exact = true, most = 0 } = {}) {
+    const query = new URLSearchParams({ name, head, words, exact, most }).toString();
+    if (!this.known.has(query)) this.known.set(query, this.download(query));
+    return this.known.get(query);
+  }
+
+  async download(query, again = true) {
+    let answer;
+    try {
+      answer = await fetched(`/api/inspections/${this.shown.id}/array?${query}`);
+    } catch (error) {
+      if (error.status !== 404 || !again) throw error;
+      await post(this.model, this.verb, this.asked); // it was no longer kept
+      return this.download(query, false);
+    }
+    const body = await answer.arrayBuffer();
+    const kind = { uint8: Uint8Array, int8: Int8Array, float32: Float32Array }[answer.headers.get("x-type")];
+    const values = new kind(body);
+    const largest = Number(answer.headers.get("x-largest"));
+    return { values, shape: answer.headers.get("x-shape").split(",").map(Number), largest };
+  }
+
+  /** What is drawn of an array as a matrix: of one head, their mean or maximum; between words if that is wished. */
+  async matrix(name, { head = "mean", words = false } = {}) {
+    const array = this.array(name);
+    const axes = array.axes[0] === "head" ? array.axes.slice(1) : array.axes;
+    const folded = words && this.folds(axes);
+    const { values, shape } = array.values && array.axes[0] !== "head"
+      ? { values: Float32Array.from(array.values.map(Number)), shape: array.shape }
+      : await this.numbers(name, { head: array.axes[0] === "head" ? head : "all", words: folded });
+    return this.framed(axes, values, shape, folded, array);
+  }
+
+  /** The mean of several arrays over the same axes. */
+  async mean(names, options) {
+    const all = await Promise.all(names.map((name) => this.matrix(name, options)));
+    const values = all[0].values.map((_, place) => all.reduce((sum, one) => sum + one.values[place], 0) / all.length);
+    return { ...all[0], values, largest: largestOf(values) };
+  }
+
+  framed(axes, values, shape, folded, array) {
+    const [rows, columns] = [...shape, 1, 1];
+    const label = (axis, size, name) => (axis ? (folded ? this.wordLabels(axis) : this.labels(axis, size)) : [name]);
+    const signed = array.signed && values.some((value) => value < 0);
+    return {
+      values, rows, columns, signed, largest: largestOf(values), weights: array.axes[0] === "head",
+      within: axes[0] === axes[1] || axes[1] === "past",
+      rowLabels: label(axes[0], rows), columnLabels: label(axes[1], columns, array.name.split(".").pop()),
+      rowMeaning: this.meaning(axes[0]), columnMeaning: this.meaning(axes[1] || ""),
+      leftward: this.shown.leftward.includes(axes[1]),
+      gold: !folded && axes.join() === "target,source" ? this.shown.gold : [],
+    };
+  }
+
+  labels(axis, size) {
+    return this.shown.labels[axis] || Array.from({ length: size }, (_, place) => String(place));
+  }
+
+  meaning(axis) {
+    return this.shown.meanings[axis] || axis;
+  }
+
+  folds(axes) {
+    return axes.length === 2 && axes.every((axis) => this.shown.words[axis]);
+  }
+
+  /** Words of an axis, of the tokens that are pieces of them. */
+  wordLabels(axis) {
+    const words = this.shown.words[axis];
+    const count = 1 + Math.max(-1, ...words.filter((word) => word !== null));
+    return Array.from({ length: count }, (_, word) =>
+      this.shown.labels[axis].filter((__, place) => words[place] === word).join("").replaceAll("␣", "") || "·");
+  }
+
+  file(kind, { name, head } = {}) {
+    const query = new URLSearchParams({ ...(name && { name }), ...(Number.isInteger(head) && { head }) });
+    return `/api/inspections/${this.shown.id}/file.${kind}?${query}`;
+  }
+}
+
+export function largestOf(values) {
+  let largest = 0;
+  for (const value of values) if (Math.abs(value) > largest && Number.isFinite(value)) largest = Math.abs(value);
+  return largest;
+}

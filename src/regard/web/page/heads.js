@@ -1,0 +1,97 @@
+// Layers and heads: all of them as small pictures, one enlarged.
+import { behind, make, roving, table } from "./dom.js";
+import { Matrix } from "./matrix.js";
+import { paint } from "./shades.js";
+import { largestOf } from "./api.js";
+import { state } from "./state.js";
+
+const SMALL = 48;
+const NAMES = { "source × source": "Source to source", "target × source": "Target to source", "target × past": "Target to its past" };
+
+export class HeadsView {
+  constructor(page) {
+    this.page = page;
+    this.seen = page.seen;
+    const groups = this.seen.groups;
+    this.kinds = [...groups.keys()];
+    this.kind = this.kinds.find((kind) => groups.get(kind).includes(state.tap)) || this.kinds[0];
+    this.names = groups.get(this.kind);
+    if (!this.names.includes(state.tap)) Object.assign(state, { tap: this.names[0], head: "mean" });
+    this.large = make("section", { class: "card large" });
+    this.small = make("section", { class: "card" });
+    this.element = make("div", { class: "cards heads" }, this.small, this.large);
+    this.ready = Promise.all([this.grid(), this.enlarge()]);
+  }
+
+  again(changes) {
+    Object.assign(state, changes);
+    this.page.show();
+  }
+
+  async grid() {
+    const { seen, names } = this;
+    const kinds = make("div", { class: "segments", role: "group", "aria-label": "Which attention" }, ...this.kinds.map((kind) =>
+      make("button", { type: "button", "aria-pressed": String(kind === this.kind),
+        onclick: () => this.again({ tap: seen.groups.get(kind)[0], head: "mean" }) }, NAMES[kind] || kind)));
+    const rows = make("div", { class: "thumbs" });
+    this.small.replaceChildren(make("div", { class: "top" }, make("h2", {}, "Heads"), this.kinds.length > 1 ? kinds : null),
+      make("p", { class: "hint" }, "Each picture is a head, dark where it looks; each row a layer. Choose one to enlarge it."), rows);
+    const leftward = seen.shown.leftward.includes(seen.array(names[0]).axes[2]);
+    const layers = await Promise.all(names.map((name) => seen.numbers(name, { exact: false, most: SMALL })));
+    const most = Math.max(...layers.map((layer) => layer.shape[0]));
+    this.buttons = [];
+    layers.forEach((layer, place) => {
+      const [heads, rowCount, columnCount] = layer.shape;
+      const size = rowCount * columnCount;
+      const pictures = Array.from({ length: heads }, (_, head) => {
+        const values = layer.values.subarray(head * size, (head + 1) * size);
+        const canvas = make("canvas", { "aria-hidden": "true" });
+        paint(canvas, { values, rows: rowCount, columns: columnCount, largest: largestOf(values), signed: false }, leftward);
+        const button = make("button", { type: "button", "aria-label": `layer ${place + 1}, head ${head}`, title: `${names[place]}, head ${head}`,
+          onclick: () => this.choose(names[place], head, button) }, canvas);
+        this.buttons.push({ button, name: names[place], head });
+        return button;
+      });
+      rows.append(make("div", {}, make("span", {}, `layer ${place + 1}`), ...pictures));
+    });
+    const chosen = this.buttons.findIndex(({ name, head }) => name === state.tap && String(head) === state.head);
+    roving(this.buttons.map(({ button }) => button), (key, place) => ({ ArrowRight: place + 1, ArrowLeft: place - 1,
+      ArrowDown: place + most, ArrowUp: place - most, Home: 0, End: this.buttons.length - 1 })[key], Math.max(0, chosen));
+    this.press();
+  }
+
+  press() {
+    for (const { button, name, head } of this.buttons || []) {
+      button.setAttribute("aria-pressed", String(name === state.tap && String(head) === state.head));
+    }
+  }
+
+  choose(name, head) {
+    Object.assign(state, { tap: name, head: String(head) });
+    this.press();
+    this.page.fillFiles();
+    return this.enlarge();
+  }
+
+  async enlarge() {
+    const { seen } = this;
+    const name = state.tap;
+    const count = seen.array(name).shape[0];
+    if (!["mean", "max"].includes(state.head) && !(Number(state.head) < count)) state.head = "mean";
+    const folds = seen.folds(seen.array(name).axes.slice(1));
+    const data = await seen.matrix(name, { head: state.head, words: state.words && folds });
+    const over = ["mean", "max"].map((way) => make("button", { type: "button", "aria-pressed": String(state.head === way),
+      onclick: () => this.choose(name, way) }, way === "mean" ? "Mean of heads" : "Maximum"));
+    const words = make("input", { type: "checkbox", checked: state.words && folds, onchange: (event) => {
+      state.words = event.target.checked;
+      this.enlarge();
+    } });
+    const matrix = new Matrix(data, { label: `${name}, head ${state.head}`, most: Math.min(720, innerWidth - 90), cell: 34 });
+    const layer = this.names.indexOf(name) + 1;
+    const title = /^\d+$/.test(state.head) ? `Layer ${layer}, head ${state.head}` : `Layer ${layer}, ${state.head} of ${count}`;
+    this.large.replaceChildren(make("div", { class: "top" }, make("h2", {}, title),
+      count > 1 ? make("div", { class: "segments", role: "group", "aria-label": "Over heads" }, ...over) : null,
+      folds ? make("label", {}, words, " words") : null),
+    make("p", { class: "hint" }, make("code", {}, name)), matrix.element);
+  }
+}

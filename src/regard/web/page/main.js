@@ -1,0 +1,204 @@
+// The page: one text, one model, several views of what happens inside.
+import { along, make, roving } from "./dom.js";
+import { isDark } from "./shades.js";
+import * as api from "./api.js";
+import { link, remember, restore, state } from "./state.js";
+import { TranslateView } from "./translate.js";
+import { HeadsView } from "./heads.js";
+import { ChangeView } from "./change.js";
+import { InsideView } from "./inside.js";
+
+const element = (id) => document.getElementById(id);
+const VIEWS = [
+  ["translate", "Translate and align", TranslateView, (card) => card.writes],
+  ["heads", "Layers and heads", HeadsView, (card, seen) => seen.attention.length > 0],
+  ["change", "Change it", ChangeView, (card) => card.places.length > 0],
+  ["inside", "Inside", InsideView, () => true],
+];
+
+/** What all views share: the model, the inspection of the text, and how to ask for another. */
+export class Page {
+  constructor(cards) {
+    this.cards = cards;
+    this.turn = 0;
+  }
+
+  get card() {
+    return this.cards.find((card) => card.name === state.model) || this.cards[0];
+  }
+
+  get asked() {
+    return { texts: state.target ? [state.text, state.target] : [state.text], ...this.told };
+  }
+
+  get told() {
+    return state.into ? { into: state.into } : {};
+  }
+
+  /** Looks at the text again: the whole page follows. */
+  async look() {
+    const turn = (this.turn += 1);
+    fail("");
+    this.fillModel();
+    remember();
+    if (!state.text.trim()) {
+      element("view").replaceChildren(make("p", { class: "empty" },
+        this.card.writes ? "Type a text to translate, or take an example." : "Type a text to read, or take an example."));
+      element("tabs").replaceChildren();
+      return;
+    }
+    document.body.classList.add("busy");
+    try {
+      const outputs = this.card.writes
+        ? (await api.translate(state.model, { text: state.text, beam: state.beam, prefix: state.prefix, ...this.told })).outputs
+        : [];
+      if (turn !== this.turn) return;
+      const target = state.target || outputs[0]?.text || "";
+      if (this.card.writes && !target.trim()) throw new api.Refused("The translation is empty: there is nothing to look at.", 400);
+      const texts = this.card.writes ? [state.text, target] : [state.text];
+      const seen = await api.inspect(state.model, { texts, ...this.told });
+      if (turn !== this.turn) return;
+      Object.assign(this, { outputs, seen, texts });
+      this.fillTabs();
+      this.show();
+    } catch (error) {
+      if (turn === this.turn) {
+        element("view").replaceChildren();
+        fail(error);
+      }
+    } finally {
+      if (turn === this.turn) document.body.classList.remove("busy");
+    }
+  }
+
+  /** Draws the chosen view. */
+  show() {
+    remember();
+    const [, , View] = VIEWS.find(([name]) => name === state.view);
+    const view = element("view");
+    view.setAttribute("aria-labelledby", `tab-${state.view}`);
+    const made = new View(this);
+    view.replaceChildren(made.element);
+    made.ready?.catch(fail);
+    this.fillFiles();
+  }
+
+  /** Something of the page's state changes, and the text is looked at again. */
+  go(changes) {
+    Object.assign(state, changes);
+    return this.look();
+  }
+
+  fillModel() {
+    const { card } = this;
+    state.model = card.name;
+    element("model").value = card.name;
+    element("about").textContent = Object.entries(card.about).map(([name, fact]) => (name === "model" ? fact : `${fact} ${name}`))
+      .join(" · ").replace(/ · (\S+) on$/, " · on $1");
+    document.querySelector(".go").textContent = card.writes ? "Translate" : "Read";
+    const into = element("into");
+    into.parentElement.hidden = !card.languages.length;
+    into.replaceChildren(...card.languages.map((tag) => make("option", { value: tag }, tag)));
+    if (card.languages.length && !card.languages.includes(state.into)) state.into = card.languages[0];
+    if (!card.languages.length) state.into = "";
+    into.value = state.into;
+    element("examples").replaceChildren(...card.examples.map((text) => {
+      const begin = () => this.go({ text, target: "", prefix: "", changes: [] });
+      return make("button", { type: "button", dir: "auto", onclick: begin }, text);
+    }));
+    element("text").value = state.text;
+    grow();
+  }
+
+  fillTabs() {
+    const fitting = VIEWS.filter(([, , , fits]) => fits(this.card, this.seen));
+    if (!fitting.some(([name]) => name === state.view)) state.view = fitting[0][0];
+    const tabs = fitting.map(([name, label]) => make("button", { type: "button", role: "tab", id: `tab-${name}`,
+      "aria-controls": "view", "aria-selected": String(name === state.view), onclick: () => choose(name) }, label));
+    const choose = (name) => {
+      state.view = name;
+      tabs.forEach((tab) => tab.setAttribute("aria-selected", String(tab.id === `tab-${name}`)));
+      this.show();
+    };
+    roving(tabs, along(tabs.length), fitting.findIndex(([name]) => name === state.view));
+    element("tabs").replaceChildren(...tabs);
+  }
+
+  fillFiles() {
+    const kinds = { svg: "Picture (SVG)", png: "Picture (PNG)", html: "Page (HTML)", json: "Numbers (JSON)" };
+    const array = this.seen.attention.includes(state.tap) ? state.tap : this.seen.attention[0];
+    const head = /^\d+$/.test(state.head) && array ? Number(state.head) : undefined;
+    const links = Object.entries(kinds).map(([kind, label]) =>
+      make("a", { href: this.seen.file(kind, { name: array, head }), download: `look.${kind}` }, label));
+    const program = make("pre", { tabindex: 0 }, this.seen.shown.python);
+    element("files").replaceChildren(...links, make("p", {}, "The same in Python:"), program);
+  }
+}
+
+function fail(error) {
+  const told = element("failure");
+  told.hidden = !error;
+  told.textContent = error ? error.message : "";
+  if (error && !(error instanceof api.Refused)) throw error;
+}
+
+function grow() {
+  const text = element("text");
+  text.style.height = "auto";
+  text.style.height = `${Math.min(text.scrollHeight + 2, 160)}px`;
+}
+
+function setTheme(dark) {
+  document.documentElement.dataset.theme = dark ? "dark" : "light";
+  element("theme").textContent = dark ? "Light" : "Dark";
+  try {
+    localStorage.setItem("theme", dark ? "dark" : "light");
+  } catch {
+    // Private windows keep nothing.
+  }
+}
+
+async function begin() {
+  const { models } = await api.models();
+  const page = new Page(models);
+  element("model").replaceChildren(...models.map(({ name }) => make("option", { value: name }, name)));
+  element("model").parentElement.hidden = models.length < 2;
+  element("model").addEventListener("change", (event) =>
+    page.go({ model: event.target.value, target: "", prefix: "", changes: [], tap: "", head: "mean" }));
+  element("into").addEventListener("change", (event) => page.go({ into: event.target.value, target: "", prefix: "" }));
+  element("ask").addEventListener("submit", (event) => {
+    event.preventDefault();
+    page.go({ text: element("text").value, target: "", prefix: "", changes: [] });
+  });
+  element("text").addEventListener("input", grow);
+  element("text").addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    element("ask").requestSubmit();
+  });
+  element("theme").addEventListener("click", () => {
+    setTheme(!isDark());
+    if (page.seen) page.show();
+  });
+  element("link").addEventListener("click", async () => {
+    const address = location.href.replace(/#.*/, "") + link();
+    await navigator.clipboard?.writeText(address).catch(() => {});
+    element("link").textContent = "Copied";
+    setTimeout(() => { element("link").textContent = "Copy link"; }, 1500);
+  });
+  window.addEventListener("hashchange", () => {
+    restore(location.hash);
+    page.look();
+  });
+  restore(location.hash);
+  if (!location.hash) state.text = page.card.examples[0] || "";
+  await page.look();
+}
+
+try {
+  const kept = localStorage.getItem("theme");
+  setTheme(kept ? kept === "dark" : isDark());
+} catch {
+  setTheme(isDark());
+}
+begin().catch(fail);

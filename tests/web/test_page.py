@@ -1,0 +1,267 @@
+"""The explorer as a person sees it: the real page in real Chromium, with pointer and with keys alone."""
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from urllib.parse import quote
+
+import pytest
+import uvicorn
+from axe_playwright_python.sync_playwright import Axe
+from pages import CHROMIUM
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
+
+from regard.inspect import Silence, Uniform, changed
+from regard.tasks import Translator
+from regard.web.app import SHARED, create_app
+from regard.web.serving import listening
+
+REQUIRED = os.environ.get("REGARD_CHROMIUM") == "required"
+"""Whether a browser was promised, so that to go without is a failure."""
+
+pytestmark = [
+    pytest.mark.web,
+    pytest.mark.skipif(CHROMIUM is None and not REQUIRED, reason="there is no Chromium on this machine"),
+]
+
+VIEWS = {
+    "recurrent": ["translate", "heads", "change", "inside"],
+    "transformer": ["translate", "heads", "change", "inside"],
+}
+CROSS = {"recurrent": "decoder.attention.weights", "transformer": "decoder.layers.1.cross.weights"}
+ODD = "<img src=x onerror=alert(1)> שלום 👩‍👩‍👧 </script>"
+
+Open = Callable[..., Page]
+
+
+def is_fault(message: ConsoleMessage) -> bool:
+    """Chromium reports every answer that refuses as an error, which is right where the page says why."""
+    return message.type == "error" and "status of 4" not in message.text
+
+
+def test_the_page_is_small() -> None:
+    own = list(files("regard.web").joinpath("page").iterdir())
+    shared = [files("regard.inspect").joinpath(name) for name in SHARED]
+    assert sum(len(path.read_bytes()) for path in [*own, *shared]) < 300_000
+
+
+@pytest.fixture(scope="module")
+def address(explored: dict[str, Translator]) -> Iterator[str]:
+    with listening("127.0.0.1", None) as listener:
+        server = uvicorn.Server(uvicorn.Config(create_app(explored), log_level="error", ws="none"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        server.should_exit = True
+        thread.join(10)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser: Browser, address: str) -> Iterator[Open]:
+    """Opens the page at a state; whatever goes wrong inside, or is asked for elsewhere, fails the test."""
+    wrong: list[str] = []
+    contexts = []
+
+    def check(request: Request) -> None:
+        if not request.url.startswith((address, "blob:", "data:")):
+            wrong.append(f"asked for {request.url}")
+
+    def visit(*, wide: int = 1440, scheme: str = "light", wait: bool = True, **state: object) -> Page:
+        context = browser.new_context(
+            viewport={"width": wide, "height": 900},
+            color_scheme=scheme,
+            reduced_motion="reduce",  # type: ignore[arg-type]
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda message: wrong.append(message.text) if is_fault(message) else None)
+        page.on("dialog", lambda dialog: wrong.append(f"dialog: {dialog.message}"))
+        page.on("request", check)
+        said = {name: value if isinstance(value, str) else json.dumps(value) for name, value in state.items()}
+        page.goto(f"{address}#{'&'.join(f'{name}={quote(value)}' for name, value in said.items())}")
+        if wait:
+            expect(page.locator("main .card").first).to_be_visible()
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def told(page: Page, selector: str) -> list[str]:
+    return [text.strip() for text in page.locator(selector).all_inner_texts()]
+
+
+def test_translate_and_align(visit: Open, explored: dict[str, Translator]) -> None:
+    model = explored["recurrent"]
+    (best,) = model.translate(["eins zwei"], beam=5, n_best=5)
+    page = visit(model="recurrent", text="eins zwei")
+    expect(page.locator("p.output")).to_have_text(best.text)
+    assert told(page, ".outputs .text") == [best.text, *(other.text for other in best.others)]
+    # The weight that is read out is the weight of the model.
+    seen = model.inspect("eins zwei", best.text)
+    page.locator(".alignment .plot").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".alignment .matrix .readout strong")).to_have_text(
+        f"{seen[CROSS['recurrent']].values[0, 0, 1]:.3f}"
+    )
+    assert page.locator(".lines .side").count() == 2
+    page.locator(".alignment summary").click()
+    assert len(told(page, ".alignment tbody tr")) == len(seen.labels["target"])
+    # The tree is that of the search; Enter shows what else could stand there.
+    tree = model.search_tree("eins zwei", beam=5)
+    expect(page.locator(".node")).to_have_count(len(tree.labels["node"]))
+    page.locator(".node[tabindex='0']").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".alternatives .candidate").first).to_be_visible()
+    first = model.alternatives("eins zwei", "")["candidates"].texts
+    assert first is not None
+    assert told(page, ".alternatives .candidate bdi")[:3] == [str(text) for text in first[:3]]
+    # A word of one's own is forced by typing it, and the rest follows.
+    page.keyboard.press("Escape")
+    page.keyboard.press("b")
+    page.keyboard.type("lue")
+    page.keyboard.press("Enter")
+    expect(page.locator(".forced b")).to_have_text("blue")
+    expect(page.locator("p.output")).to_have_text(model.translate(["eins zwei"], beam=5, prefixes=["blue"])[0].text)
+    # A target of one's own, with its probability.
+    page.locator(".own input").fill("red red")
+    page.keyboard.press("Enter")
+    expect(page.locator("h2").first).to_have_text("A target of your own")
+    assert (
+        f"{model.score(['eins zwei'], ['red red'])[0].log_prob:.2f}" in page.locator(".card .hint").first.inner_text()
+    )
+
+
+def test_layers_and_heads(visit: Open, explored: dict[str, Translator]) -> None:
+    seen = explored["transformer"].inspect("eins zwei", explored["transformer"].translate(["eins zwei"])[0].text)
+    page = visit(model="transformer", text="eins zwei", view="heads")
+    expect(page.locator(".thumbs button")).to_have_count(4)
+    page.locator(".segments button", has_text="Target to source").click()
+    page.locator(".thumbs button").nth(3).click()
+    expect(page.locator(".large h2")).to_have_text("Layer 2, head 1")
+    page.locator(".large .plot").hover(position={"x": 5, "y": 5})
+    expect(page.locator(".large .readout strong")).to_have_text(f"{seen[CROSS['transformer']].values[1, 0, 0]:.3f}")
+    expect(page.locator(".large .readout")).to_contain_text("entropy")
+
+
+@pytest.mark.parametrize("name", ["recurrent", "transformer"])
+def test_change_it(visit: Open, explored: dict[str, Translator], name: str) -> None:
+    model, tap = explored[name], CROSS[name]
+    target = model.translate(["eins zwei"], beam=5)[0].text
+    page = visit(model=name, text="eins zwei", view="change", tap=tap, head="0")
+    page.locator("button", has_text="Make uniform").click()
+    with changed(model, [Uniform(tap, head=0)]):
+        after = model.inspect("eins zwei", target)["probabilities"].values
+        written = model.translate(["eins zwei"], beam=1)[0].text
+    before = model.inspect("eins zwei", target)["probabilities"].values
+    expect(page.locator("ol li")).to_have_count(1)
+    for column, values in (("nth-child(2)", before), ("nth-child(3)", after)):
+        assert told(page, f".outcome tbody td:{column}") == [f"{100 * value:.1f}" for value in values]
+    expect(page.locator(".rewritten b")).to_have_text(written or "nothing")
+    # The program stands beside it, a link restores it, and it can be taken back.
+    assert f"Uniform('{tap}', head=0)" in page.locator("main pre").inner_text()
+    again = page.url
+    page.locator("button", has_text="Undo").first.click()
+    expect(page.locator("ol li")).to_have_count(0)
+    assert told(page, ".outcome tbody td:nth-child(3)") == [f"{100 * value:.1f}" for value in before]
+    page.goto("about:blank")
+    page.goto(again)
+    expect(page.locator("ol li")).to_have_count(1)
+
+
+def test_a_weight_is_changed_with_keys_alone(visit: Open, explored: dict[str, Translator]) -> None:
+    page = visit(model="recurrent", text="eins zwei", view="change")
+    page.locator(".plot").focus()
+    page.keyboard.press("End")
+    before = float(page.locator(".matrix .readout strong").inner_text())
+    page.keyboard.press("+")
+    expect(page.locator("ol li")).to_have_count(1)
+    assert float(page.locator(".matrix .readout strong").inner_text()) == pytest.approx(
+        round(before + 0.1, 1), abs=0.05
+    )
+
+
+@pytest.mark.parametrize(("name", "view"), [(name, view) for name, views in VIEWS.items() for view in views])
+@pytest.mark.spread(2)
+def test_everyone_can_use_it(visit: Open, name: str, view: str) -> None:
+    for scheme in ("light", "dark"):
+        page = visit(model=name, text="eins zwei", view=view, scheme=scheme)
+        page.wait_for_load_state("networkidle")
+        found = Axe().run(page).response["violations"]
+        serious = [
+            (each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in ("serious", "critical")
+        ]
+        assert serious == []
+
+
+def test_texts_are_texts(visit: Open) -> None:
+    page = visit(model="recurrent", text=ODD)
+    page.wait_for_load_state("networkidle")
+    assert page.locator("main img, main script").count() == 0
+    assert page.locator("#text").input_value() == ODD
+    for view in ("heads", "change", "inside"):
+        page.locator(f"#tab-{view}").click()
+        page.wait_for_load_state("networkidle")
+
+
+def test_what_cannot_be_looked_at_is_said(visit: Open) -> None:
+    page = visit(model="recurrent", text="eins " * 700, wait=False)
+    expect(page.locator("#failure")).to_contain_text("a text of 700 tokens is too long to look at; give one below 512")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("view", VIEWS["transformer"])
+def test_it_fits_a_phone(visit: Open, view: str) -> None:
+    for name in VIEWS:
+        page = visit(model=name, text="eins zwei drei vier rot und blau Haus", view=view, wide=390)
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.long
+def test_keys_alone_reach_everything(visit: Open) -> None:
+    page = visit(model="transformer", text="eins zwei")
+    page.wait_for_load_state("networkidle")
+    reached = set()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.add(
+            page.evaluate(
+                "document.activeElement.className || document.activeElement.id || document.activeElement.role"
+            )
+        )
+    assert {"skip", "text", "plot", "theme", "link", "tab-translate"} <= reached
+    assert any(name.startswith("node") for name in reached)
+    page.locator("#tab-translate").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator(".thumbs button").first).to_be_visible()
+
+
+@pytest.mark.long
+def test_silence_of_all_heads_by_pointer(visit: Open, explored: dict[str, Translator]) -> None:
+    model = explored["transformer"]
+    page = visit(model="transformer", text="eins zwei", view="change", tap=CROSS["transformer"], head="all")
+    page.locator("button", has_text="Silence").click()
+    target = model.translate(["eins zwei"], beam=5)[0].text
+    with changed(model, [Silence(CROSS["transformer"])]):
+        after = model.inspect("eins zwei", target)["probabilities"].values
+    expect(page.locator("ol li")).to_have_count(1)
+    assert told(page, ".outcome tbody td:nth-child(3)") == [f"{100 * value:.1f}" for value in after]
