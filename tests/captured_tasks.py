@@ -1,5 +1,6 @@
 """A small translation task whose batches have few shapes, and ways to go through its steps."""
 
+from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -12,12 +13,16 @@ from regard import recipe
 from regard.checkpoint import weights_of
 from regard.data.batches import CorpusPosition
 from regard.recipe import parse_recipe
-from regard.tasks.task import Batch
+from regard.tasks.task import Batch, Task
 from regard.tasks.translation import TranslationTask
 from regard.tokens import train_tokenizer
+from regard.train.captured import CapturedRunner, Work
 from regard.train.learner import Learner
 from regard.train.optimizers import optimizer_state
+from regard.train.ranks import Ranks
 from regard.train.runtime import Plan
+
+CPU = torch.device("cpu")
 
 MODELS: dict[str, dict[str, Any]] = {
     "transformer": {"width": 32, "heads": 4, "feedforward": 48, "encoder_layers": 2, "decoder_layers": 2},
@@ -71,3 +76,26 @@ def assert_same_bits(ours: Learner, theirs: Learner) -> None:
     mine, other = state_of(ours), state_of(theirs)
     assert mine.keys() == other.keys()
     assert [name for name in mine if not torch.equal(mine[name], other[name])] == []
+
+
+class Remembered:
+    """Stands for a graph: does the work when it is replayed, and counts."""
+
+    def __init__(self) -> None:
+        self.made, self.replayed = 0, 0
+
+    def __call__(self, work: Work) -> Work:
+        self.made += 1
+
+        def replay() -> None:
+            self.replayed += 1
+            work()
+
+        return replay
+
+
+def learner_with(task: Task, capture: Callable[[Work], Work]) -> Learner:
+    learner = Learner(task, CPU, Ranks())
+    parts = task, learner.model, learner.optimizer, learner.average, CPU, Ranks()
+    learner.runner = CapturedRunner(*parts, capture=capture)
+    return learner

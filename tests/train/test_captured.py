@@ -1,11 +1,11 @@
 """Captured steps, with a capture that only remembers what to do: when one is made, used and left."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 import torch
-from captured_tasks import MODELS, assert_same_bits, outcomes, state_of, steps_of, translation
+from captured_tasks import MODELS, Remembered, assert_same_bits, learner_with, outcomes, state_of, steps_of, translation
 from rich.console import Console
 from torch import Tensor
 from train_tasks import Classify, Points, recipe_for
@@ -14,38 +14,14 @@ from regard import models
 from regard.checkpoint import Progress
 from regard.data.batches import CorpusPosition
 from regard.tap import record
-from regard.tasks.task import Task
 from regard.train import Noted
-from regard.train.captured import FEW, CapturedRunner, Work, why_eager
+from regard.train.captured import FEW, Work, why_eager
 from regard.train.learner import Learner
 from regard.train.ranks import Ranks
 from regard.train.report import LineReport
 from regard.train.runtime import Plan
 
 CPU = torch.device("cpu")
-
-
-class Remembered:
-    """Stands for a graph: does the work when it is replayed, and counts."""
-
-    def __init__(self) -> None:
-        self.made, self.replayed = 0, 0
-
-    def __call__(self, work: Work) -> Work:
-        self.made += 1
-
-        def replay() -> None:
-            self.replayed += 1
-            work()
-
-        return replay
-
-
-def learner_with(task: Task, capture: Callable[[Work], Work]) -> Learner:
-    learner = Learner(task, CPU, Ranks())
-    parts = task, learner.model, learner.optimizer, learner.average, CPU, Ranks()
-    learner.runner = CapturedRunner(*parts, capture=capture)
-    return learner
 
 
 def test_every_kind_of_translator_is_among_them() -> None:

@@ -14,7 +14,7 @@ from regard.train.optimizers import (
     obeys_found_inf,
     optimizer_state,
     put_optimizer_state,
-    set_rate,
+    set_rates,
 )
 
 RATE, DECAY = 0.1, 0.2
@@ -163,7 +163,7 @@ def test_a_restored_state_goes_on_as_if_nothing_had_happened(settings: Optimizer
     put_optimizer_state(other, another, state, "here")
     for each, its in ((model, optimizer), (other, another)):
         give_gradients(each, 3)
-        set_rate(its, 0.05)
+        set_rates(its, [0.05] * len(its.param_groups))
         its.step()
     assert all(torch.equal(one, two) for one, two in zip(model.parameters(), other.parameters(), strict=True))
 

@@ -12,7 +12,7 @@ from regard.checkpoint.checkpoints import (
 )
 from regard.checkpoint.folder import ModelFolder
 from regard.checkpoint.progress import Best, Progress
-from regard.checkpoint.weights import load_weights, put_part, put_weights, weights_of
+from regard.checkpoint.weights import load_weights, names_in, no_such_part, put_part, put_weights, weights_of
 
 __all__ = [
     "Best",
@@ -23,6 +23,8 @@ __all__ = [
     "find_checkpoint",
     "load_checkpoint",
     "load_weights",
+    "names_in",
+    "no_such_part",
     "prune",
     "put_part",
     "put_weights",

@@ -1,6 +1,6 @@
 """Named weights: read from a model or a folder, copied into a model."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import torch
@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from regard.checkpoint.checkpoints import read_tensors
 from regard.checkpoint.folder import MODEL, ModelFolder
 from regard.errors import ModelError, nearest, one_of
+from regard.models.words import WordEmbedding
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
@@ -28,19 +29,32 @@ def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: Path | s
 
 
 def put_part(model: nn.Module, part: str, weights: Mapping[str, Tensor], other: str, where: Path | str) -> None:
-    """Copies the part `other` of another model into `part` of this one; names and shapes must match exactly. A part is
-    a prefix of weight names, such as `encoder`."""
-    wanted, given = _part(weights_of(model), part), _part(weights, other)
-    for name, found, every in ((part, wanted, weights_of(model)), (other, given, weights)):
+    """Copies the part `other` of another model into `part` of this one; names and shapes must match exactly, but for
+    words that only this one has. A part is a prefix of weight names, such as `encoder`."""
+    every_wanted = weights_of(model)
+    wanted = {name: every_wanted[name] for name in names_in(every_wanted, part)}
+    given = {name: weights[name] for name in names_in(weights, other)}
+    for name, found, every in ((part, wanted, every_wanted), (other, given, weights)):
         if not found:
             whose = "this model" if found is wanted else f"{where}: the model"
-            known = one_of(dict.fromkeys(each.split(".")[0] for each in every), name)
-            raise ModelError(f"{whose} has no part {name!r}; its parts are {known}, and their submodules")
-    _put(wanted, {part + name.removeprefix(other): tensor for name, tensor in given.items()}, where)
+            raise ModelError(no_such_part(whose, name, every))
+    given = {part + name.removeprefix(other): tensor for name, tensor in given.items()}
+    for name, module in model.named_modules():
+        if isinstance(module, WordEmbedding) and (vectors := f"{name}.vectors") in given:
+            fixed = f"{other}{vectors.removeprefix(part)}".removesuffix("vectors") + "fixed"
+            given[vectors] = module.grown(given[vectors], weights.get(fixed))
+    _put(wanted, given, where)
 
 
-def _part(weights: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
-    return {name: tensor for name, tensor in weights.items() if name == part or name.startswith(f"{part}.")}
+def names_in(names: Iterable[str], part: str) -> list[str]:
+    """The weights of a part, by name."""
+    return [name for name in names if name == part or name.startswith(f"{part}.")]
+
+
+def no_such_part(whose: str, part: str, names: Iterable[str]) -> str:
+    """What to say of a part that a model does not have."""
+    known = one_of(dict.fromkeys(name.split(".")[0] for name in names), part)
+    return f"{whose} has no part {part!r}; its parts are {known}, and their submodules"
 
 
 @torch.no_grad()

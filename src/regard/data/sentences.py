@@ -1,6 +1,6 @@
 """Sentences of words as a model reads them: a number for each word, and the characters of each different one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -50,7 +50,7 @@ class NumberedSentences:
     """The characters of each of these; number 0 has none."""
 
     @classmethod
-    def of(cls, sentences: Sequence[Sequence[str]], vocabulary: WordVocabulary) -> Self:
+    def of(cls, sentences: Iterable[Sequence[str]], vocabulary: WordVocabulary) -> Self:
         return cls(*vocabulary.encode(sentences))
 
     def __len__(self) -> int:

@@ -6,6 +6,8 @@
 Characters influence the vector of their own word alone.
 """
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -22,14 +24,16 @@ from regard.tokens.word_vocabulary import WordVocabulary
 
 class WordEmbedding(TokenEmbedding):
     """Vectors of words. Those of the last `unseen` ones, which the training text does not have, never change: an
-    optimizer need not go through the whole of a large table of word vectors in every step."""
+    optimizer need not go through the whole of a large table of word vectors in every step.
 
-    def __init__(self, size: int, width: int, unseen: int = 0) -> None:
+    `sources` are those of a vocabulary that has grown (`WordVocabulary.grown`)."""
+
+    def __init__(self, size: int, width: int, unseen: int = 0, sources: Sequence[int] = ()) -> None:
         # Features of variance one, as encoders expect.
         super().__init__(size - unseen, width, scale=width**0.5)
         if unseen:
             self.fixed = nn.Parameter(torch.zeros(unseen, width), requires_grad=False)
-        self.unseen = unseen
+        self.unseen, self.sources = unseen, list(sources)
 
     @property
     def weight(self) -> Float[Tensor, "V E"]:
@@ -39,6 +43,14 @@ class WordEmbedding(TokenEmbedding):
         self.vectors.copy_(vectors[: self.size])
         if self.unseen:
             self.fixed.copy_(vectors[self.size :])
+
+    def grown(
+        self, vectors: Float[Tensor, "L E"], fixed: Float[Tensor, "unseen E"] | None = None
+    ) -> Float[Tensor, "M E"]:
+        """The vectors of a model that has not all of these words: each new one has that by which it was read there."""
+        known = vectors if fixed is None else torch.cat([vectors, fixed])
+        fits = max(self.sources, default=0) < len(known)  # or else they are no vectors of the words it started from
+        return torch.cat([vectors, known[self.sources]]) if fits else vectors
 
     def look_up(self, tokens: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows E"]:
         if not self.unseen:
@@ -55,7 +67,7 @@ class WordInput(nn.Module):
         super().__init__()
         self.settings = settings
         self.width = settings.vector_width if width is None else width
-        self.embedding = WordEmbedding(vocabulary.size, settings.width, vocabulary.unseen)
+        self.embedding = WordEmbedding(vocabulary.size, settings.width, vocabulary.unseen, vocabulary.sources)
         name_axes(self.embedding, step="source")
         self.characters: nn.Module | None = None
         if settings.characters.kind != "none":

@@ -1,5 +1,6 @@
 """`[train]`: the training loop."""
 
+import math
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -26,6 +27,34 @@ class OptimizerSettings(Section):
     """AdamW, Adam: term in the denominator."""
     momentum: Annotated[Share, Only(kind=OPTIMIZERS)] = 0.0
     """SGD: momentum."""
+    part_rates: list[str] = Field(default=[])
+    """Factors of the rate for parts of the model, by what the names of their weights begin with: `encoder=0.3`,
+    `encoder.stack.layers.0=0.1` (Howard and Ruder 2018). The longest name counts; 0 keeps a part as it is."""
+
+    @property
+    def factors(self) -> dict[str, float]:
+        """The factor of each part that has one of its own."""
+        pairs = (each.rpartition("=") for each in self.part_rates)
+        return {part: float(factor) for part, _, factor in pairs}
+
+    @model_validator(mode="after")
+    def _factors_are_numbers(self) -> Self:
+        for given in self.part_rates:
+            part, _, factor = given.rpartition("=")
+            if not part or not _is_factor(factor):
+                raise ValueError(
+                    f"part_rates: {given!r} is not a part and a factor of at least 0, such as 'encoder=0.3'"
+                )
+        if len(self.factors) < len(self.part_rates):
+            raise ValueError(f"part_rates = {self.part_rates}: a part has two factors; leave one of them out")
+        return self
+
+
+def _is_factor(text: str) -> bool:
+    try:
+        return 0 <= float(text) < math.inf
+    except ValueError:
+        return False
 
 
 class Schedule(Section):
@@ -91,12 +120,19 @@ class Starting(Section):
     parts: list[str] = Field(default=[])
     """Parts by what the names of their weights begin with, such as "encoder", "decoder" or "encoder.input.embedding";
     "encoder.layers=layers" for one that the other model has under another name."""
+    frozen_steps: Count = 0
+    """Steps at the beginning in which these parts stay as they are, while everything else learns; 0 means none."""
 
     @model_validator(mode="after")
     def _names_both(self) -> Self:
         if bool(self.model) != bool(self.parts):
             there, missing = ("model", "parts") if self.model else ("parts", "model")
             raise ValueError(f"{there} needs {missing} too: which parts of which model to begin with")
+        if self.frozen_steps and not self.parts:
+            raise ValueError(
+                f"frozen_steps = {self.frozen_steps} is for parts of another model; name them (model and parts), or "
+                "keep a part as it is for the whole run with optimizer.part_rates, such as 'encoder=0'"
+            )
         for part in self.parts:
             if not all(part.split("=")) or part.count("=") > 1:
                 raise ValueError(f'parts: {part!r} names no part; write "encoder", or "encoder.layers=layers"')

@@ -1,11 +1,14 @@
 """The words and characters that a model of sentences of words knows."""
 
 import json
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Self
+
+import numpy as np
 
 from regard.disk import parse_json, replace_file
 from regard.errors import ModelError
@@ -22,6 +25,9 @@ class WordVocabulary:
     A word that is not known as written is looked up in lower case, as in tables of word vectors. The last `unseen`
     words come from such a table alone: the training text does not have them.
     """
+
+    sources: tuple[int, ...] = ()
+    """Of a vocabulary that has grown: for each new word, the number of the one as which it was read before."""
 
     def __init__(
         self, settings: WordTable, words: Sequence[str], characters: Sequence[str] = (), unseen: int = 0
@@ -46,6 +52,16 @@ class WordVocabulary:
         words = list(dict.fromkeys([*frequent, *others]))
         return cls(settings, words, characters, len(words) - len(frequent))
 
+    def grown(self, sentences: Iterable[Sequence[str]]) -> Self:
+        """With the frequent words of more sentences, which stand before the `unseen` ones. No character is added."""
+        frequent = self.learn(self.settings, sentences).vocabulary.tokens
+        new = [word for word in frequent if word not in self.vocabulary]
+        tokens = self.vocabulary.tokens
+        cut = len(tokens) - self.unseen
+        grown = type(self)(self.settings, [*tokens[:cut], *new, *tokens[cut:]], self.characters.tokens, self.unseen)
+        grown.sources = tuple(map(self.find, new))
+        return grown
+
     @property
     def size(self) -> int:
         """Entries for words, special ones included."""
@@ -63,15 +79,19 @@ class WordVocabulary:
             word = word[: longest - longest // 2] + word[len(word) - longest // 2 :]
         return self.characters.find_all(word)
 
-    def encode(self, sentences: Sequence[Sequence[str]]) -> tuple[Rows, Rows | None, Rows | None]:
+    def encode(self, sentences: Iterable[Sequence[str]]) -> tuple[Rows, Rows | None, Rows | None]:
         """Sentences as numbers of words; if characters are read, also as numbers of forms (from 1), and the characters
-        of each form, that of number 0 being empty."""
-        forms = {word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(sentences)), start=1)}
-        numbers = {word: self.find(word) for word in forms}
-        words = Rows.of([[numbers[word] for word in sentence] for sentence in sentences])
+        of each form, that of number 0 being empty. No more than a few bytes are held of a word."""
+        forms: dict[str, int] = {}
+        numbers, bounds = array("i"), array("q", [0])
+        for sentence in sentences:
+            numbers.extend(forms.setdefault(word, len(forms) + 1) for word in sentence)
+            bounds.append(len(numbers))
+        rows = Rows(np.array(numbers, dtype=np.int32), np.array(bounds, dtype=np.int64))
+        known = np.array([UNKNOWN, *map(self.find, forms)], dtype=np.int32)
+        words = Rows(known[rows.values], rows.bounds)
         if self.settings.characters.kind == "none":
             return words, None, None
-        rows = Rows.of([[forms[word] for word in sentence] for sentence in sentences])
         return words, rows, Rows.of([[], *map(self.spelled, forms)])
 
     def save(self, path: Path) -> None:

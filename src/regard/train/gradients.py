@@ -4,7 +4,7 @@ Clearing, summing over processes, the norm and scaling are one call each, and th
 captured step needs. At its end the buffer has a few extra numbers that are summed over processes along with them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +28,16 @@ class Gradients:
         for parameter, place in zip(self.parameters, places, strict=False):
             parameter.grad = self.flat[place : place + parameter.numel()].view_as(parameter)
             self.places.append(parameter.grad)
+        self._every = dict(zip(self.parameters, self.places, strict=True))
+
+    def freeze(self, frozen: Collection[nn.Parameter]) -> None:
+        """From now on only all other parameters have gradients. Optimizers pass over those that have none: they change
+        neither the weights nor their state."""
+        for parameter, place in self._every.items():
+            parameter.requires_grad_(parameter not in frozen)
+            parameter.grad = place if parameter.requires_grad else None
+        self.parameters = [parameter for parameter in self._every if parameter.requires_grad]
+        self.places = [self._every[parameter] for parameter in self.parameters]
 
     def clear(self) -> None:
         self.everything.zero_()

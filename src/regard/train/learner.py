@@ -76,7 +76,7 @@ class Learner:
 
     def restore(self, checkpoint: Checkpoint, where: Path) -> None:
         put_weights(self.model, checkpoint.weights, where)
-        put_optimizer_state(self.model, self.optimizer, checkpoint.optimizer, str(where))
+        put_optimizer_state(self.model, self.optimizer, checkpoint.optimizer, str(where), self.runner.late)
         self.runner.restart()
         if self.average:
             self.average.since = checkpoint.progress.averaged_since

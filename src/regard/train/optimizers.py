@@ -5,12 +5,13 @@ an optimizer do is found by trying (`obeys_found_inf`).
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
+from regard.checkpoint import names_in, no_such_part
 from regard.errors import ModelError
 from regard.recipe import OptimizerSettings, names
 
@@ -34,9 +35,10 @@ class SGD(torch.optim.SGD):
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         for group in self.param_groups:
-            if group["decay"]:
+            trained = [parameter for parameter in group["params"] if parameter.grad is not None]
+            if group["decay"] and trained:
                 shrink = 1 - group["lr"] * group["decay"] * (1 - self.found_inf)
-                torch._foreach_mul_(group["params"], shrink.to(group["params"][0].dtype))
+                torch._foreach_mul_(trained, shrink.to(trained[0].dtype))
         super().step()
 
 
@@ -60,12 +62,36 @@ OPTIMIZERS: Mapping[str, Callable[[Groups, OptimizerSettings], Optimizer]] = nam
 
 
 def build_optimizer(model: nn.Module, settings: OptimizerSettings) -> Optimizer:
-    """The recipe's optimizer; matrices are decayed, vectors (biases, gains) are not."""
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    decayed = [parameter for parameter in parameters if parameter.dim() > 1]
-    others = [parameter for parameter in parameters if parameter.dim() <= 1]
-    groups = [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": others, "weight_decay": 0.0}]
-    return OPTIMIZERS[settings.kind]([group for group in groups if group["params"]], settings)
+    """The recipe's optimizer; matrices are decayed, vectors (biases, gains) are not. Each group of parameters has a
+    `factor` of the rate; parameters whose factor is 0 are not trained."""
+    groups: dict[tuple[float, bool], list[nn.Parameter]] = defaultdict(list)
+    factors = factors_by_name(model, settings)
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(parameter.requires_grad and factors[name] > 0)
+        if parameter.requires_grad:
+            groups[factors[name], parameter.dim() > 1].append(parameter)
+    if not groups:
+        raise ModelError(
+            f"train.optimizer.part_rates = {settings.part_rates}: nothing is left to be trained; give a part a factor "
+            "above 0"
+        )
+    described = [
+        {"params": parameters, "weight_decay": settings.weight_decay if is_matrix else 0.0, "factor": factor}
+        for (factor, is_matrix), parameters in sorted(groups.items(), key=lambda item: item[0], reverse=True)
+    ]
+    return OPTIMIZERS[settings.kind](described, settings)
+
+
+def factors_by_name(model: nn.Module, settings: OptimizerSettings) -> dict[str, float]:
+    """The factor of the rate of each parameter: that of the longest part it belongs to, or 1."""
+    every = [name for name, _ in model.named_parameters()]
+    found = dict.fromkeys(every, 1.0)
+    for part, factor in sorted(settings.factors.items(), key=lambda item: len(item[0])):
+        inside = names_in(every, part)
+        if not inside:
+            raise ModelError(f"train.optimizer.part_rates: {no_such_part('this model', part, every)}")
+        found |= dict.fromkeys(inside, factor)
+    return found
 
 
 def obeys_found_inf(optimizer: Optimizer) -> bool:
@@ -95,8 +121,14 @@ def obeys_found_inf(optimizer: Optimizer) -> bool:
     return all(map(torch.equal, before, after))
 
 
-def set_rate(optimizer: Optimizer, rate: float | Tensor) -> None:
-    for group in optimizer.param_groups:
+def rates_of(optimizer: Optimizer, rate: float) -> list[float]:
+    """The rate of each group of parameters."""
+    # An optimizer of another package may make groups of its own.
+    return [rate * group.get("factor", 1.0) for group in optimizer.param_groups]
+
+
+def set_rates(optimizer: Optimizer, rates: Iterable[float] | Tensor) -> None:
+    for group, rate in zip(optimizer.param_groups, rates, strict=True):
         group["lr"] = rate
 
 
@@ -109,8 +141,10 @@ def optimizer_state(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]
     }
 
 
-def put_optimizer_state(model: nn.Module, optimizer: Optimizer, state: dict[str, Tensor], where: str) -> None:
-    """Replaces the optimizer's state by a saved one."""
+def put_optimizer_state(
+    model: nn.Module, optimizer: Optimizer, state: dict[str, Tensor], where: str, late: Collection[nn.Parameter] = ()
+) -> None:
+    """Replaces the optimizer's state by a saved one; `late` are parameters that may have none yet."""
     parameters = dict(model.named_parameters())
     optimizer.state.clear()
     for key, value in state.items():
@@ -120,7 +154,11 @@ def put_optimizer_state(model: nn.Module, optimizer: Optimizer, state: dict[str,
         own = cast(dict[str, Tensor], optimizer.state[parameters[name]])
         own[entry] = value.to(parameters[name].device, copy=True)
     trained = {name: parameter for name, parameter in parameters.items() if parameter.requires_grad}
-    entries = {name: len(optimizer.state.get(parameter, {})) for name, parameter in trained.items()}
+    entries = {
+        name: len(optimizer.state.get(parameter, {}))
+        for name, parameter in trained.items()
+        if parameter in optimizer.state or parameter not in late
+    }
     for name, count in entries.items():
         if count < max(entries.values()):
             raise ModelError(f"{where}: the optimizer's state of {name!r} is not complete; the checkpoint is damaged")

@@ -2,23 +2,25 @@
 runner with the same interface."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+from regard.checkpoint import names_in
 from regard.device import captures, prefers_bfloat16, release_memory, sent
+from regard.errors import ModelError
 from regard.models.language import Carry
-from regard.recipe import Training
+from regard.recipe import Starting, Training
 from regard.tap import Tap
 from regard.tasks.task import Batch, Task
 from regard.train.averaging import Average
 from regard.train.compiled import PLAIN, CompiledParts
 from regard.train.gradients import Gradients
 from regard.train.memory import Pieces
-from regard.train.optimizers import Optimizer, obeys_found_inf, set_rate
+from regard.train.optimizers import Optimizer, obeys_found_inf, rates_of, set_rates
 from regard.train.ranks import Ranks
 
 
@@ -71,10 +73,13 @@ class StepRunner:
         self._carries = False
         self._taps = [module for module in model.modules() if isinstance(module, Tap)]
         self._said: set[str] = set()
-        trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        self.gradients = Gradients(trained, extras=3)
+        trained = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+        self.gradients = Gradients(trained.values(), extras=3)
+        self.late = _trained_late(trained, self.settings.start)
+        """Parameters that are frozen in the first steps."""
+        self._is_frozen = False
         # Inputs and outcome of a step have fixed addresses, which a captured step needs.
-        self.known = self.gradients.everything.new_zeros(4)
+        self.known = self.gradients.everything.new_zeros(3 + len(optimizer.param_groups))
         self.outcome = self.gradients.everything.new_zeros(5)
         self.bad = torch.zeros((), device=device)
         self.skips = obeys_found_inf(optimizer)
@@ -85,6 +90,7 @@ class StepRunner:
     def run(self, micro_batches: Sequence[Batch], plan: Plan, carry: Carry | None) -> tuple[Tensor, Carry | None]:
         """Runs one step and returns, still on the device, its outcome (loss, interruptions, seconds, norm, bad), and
         the carry. Nothing here waits for the device, if the optimizer's kernels skip bad steps by themselves."""
+        self._freeze(plan.step)
         if self.ranks.world > 1:
             micro_batches = [batch.rows(self.ranks.rank, self.ranks.world) for batch in micro_batches]
         carry = self._gather(micro_batches, plan, carry)
@@ -95,6 +101,19 @@ class StepRunner:
         if carry is not None:
             carry = {name: torch.where(self.bad > 0, torch.zeros_like(value), value) for name, value in carry.items()}
         return self.outcome.clone(), carry
+
+    def _freeze(self, step: int) -> None:
+        """Freezes parameters or thaws them, if that is due by the step."""
+        is_frozen = bool(self.late) and step <= self.settings.start.frozen_steps
+        if is_frozen == self._is_frozen:
+            return
+        if self._is_frozen:
+            self.news.append(f"step {step}: {', '.join(self.settings.start.parts)} begin to learn")
+        self._is_frozen = is_frozen
+        self.gradients.freeze(self.late if is_frozen else ())
+        # Captured work has the gradients and the updates of other parameters.
+        self.recover()
+        self.restart()
 
     def _gather(self, batches: Sequence[Batch], plan: Plan, carry: Carry | None) -> Carry | None:
         """Computes the gradient of this process's batches; retries after a failure that can be worked around: a batch
@@ -189,11 +208,25 @@ class StepRunner:
         """Writes the inputs of a step into its buffers."""
         # Only one process may give the time, since the values of all are summed.
         seconds = plan.seconds if self.ranks.leads else 0.0
-        numbers = torch.tensor([max(plan.count, 1), plan.interrupted, seconds, plan.rate], dtype=self.known.dtype)
+        rates = rates_of(self.optimizer, plan.rate)
+        numbers = torch.tensor([max(plan.count, 1), plan.interrupted, seconds, *rates], dtype=self.known.dtype)
         self.known.copy_(self.sent(numbers))
         self.gradients.extras[1:].copy_(self.known[1:3])
         # A captured update reads the rate from the device; the CPU's kernels and plain optimizers need a number.
-        set_rate(self.optimizer, self.known[3] if captures(self.device) and self.skips else plan.rate)
+        set_rates(self.optimizer, self.known[3:] if captures(self.device) and self.skips else rates)
+
+
+def _trained_late(trained: Mapping[str, nn.Parameter], start: Starting) -> frozenset[nn.Parameter]:
+    """The parameters of the parts that a run begins with, if they are frozen at first."""
+    if not start.frozen_steps:
+        return frozenset()
+    late = frozenset(trained[name] for part, _ in start.pairs for name in names_in(trained, part))
+    if len(late) == len(trained):
+        raise ModelError(
+            f"train.start.frozen_steps = {start.frozen_steps}: {', '.join(start.parts)} are all that is "
+            "trained, so that nothing would learn in these steps; leave out a part, or frozen_steps"
+        )
+    return late
 
 
 def first_line(error: Exception) -> str:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from regard.checkpoint import ModelFolder, Progress
-from regard.errors import ModelError, UsageError
+from regard.errors import ModelError, UsageError, counted
 from regard.recipe import AnyRecipe, Recipe, Starting, settings
 from regard.tasks.starting_model import differing
 from regard.tasks.task import Task
@@ -34,7 +34,8 @@ def begin(task: Task, learner: Learner, keeper: Keeper) -> tuple[Progress, str, 
     said, start = learner.start_new(task), task.recipe.train.start
     if start.model:
         _start_from_parts(learner, task.recipe, start)
-        said.append(f"begins with {', '.join(start.parts)} of {start.model}; everything else is new")
+        frozen = f"; they are frozen for {counted(start.frozen_steps, 'step')}" if start.frozen_steps else ""
+        said.append(f"begins with {', '.join(start.parts)} of {start.model}; everything else is new{frozen}")
         return progress, "\n".join(said), True
     return progress, "\n".join([*said, "begins with new weights"]), True
 
