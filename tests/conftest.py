@@ -24,7 +24,7 @@ if not torch.cuda.is_available():
     # Kernels written in Triton are interpreted (`triton_device.py`), which it must know when it is first imported.
     os.environ["TRITON_INTERPRET"] = "1"
 
-pytest_plugins = ["command_line", "tagging_runs", "classifying_runs"]
+pytest_plugins = ["command_line", "tagging_runs", "classifying_runs", "pretraining_runs"]
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "everyday")
 slow = [HealthCheck.too_slow]

@@ -21,10 +21,10 @@ PAGE = ROOT / "docs/python.md"
 BEGIN, END = "<!-- reference: tests/test_public.py -->", "<!-- end of the reference -->"
 
 PUBLIC = """
-    Classified Classifier DataError Decoding EncodingError Inspection LanguageDecoding ModelError ModelWarning Neighbor
-    Parse Parser PictureWarning Recipe RecipeError RegardError RegardWarning Scored ScoredText Tagged Tagger
-    TrainingError Translation Translator UsageError Vectors Writer __version__ attend attention built_in_recipes
-    intervene learn_vectors load parse_recipe read_recipe record run taps write_recipe
+    Classified Classifier DataError Decoding EncodingError Filled Inspection LanguageDecoding ModelError ModelWarning
+    Neighbor Parse Parser PictureWarning PretrainedEncoder Recipe RecipeError RegardError RegardWarning Scored
+    ScoredText Tagged Tagger TrainingError Translation Translator UsageError Vectors Writer __version__ attend attention
+    built_in_recipes intervene learn_vectors load parse_recipe read_recipe record run taps write_recipe
 """
 ATTENTION = """
     Additive Alibi Attention Concatenation Cosine Dot Gaussian Heads InverseDistance Learned Multiplicative Relative
@@ -33,8 +33,20 @@ ATTENTION = """
 """
 """What is public of `regard.attention`; the rest of it serves the models."""
 INHERITED = {
-    *("Vectors", "Translator", "Writer", "Tagger", "Tagged", "Classifier", "Classified", "Parser", "Parse"),
-    *("Translation", "Scored", "ScoredText", "Inspection"),
+    *(
+        "Vectors",
+        "Translator",
+        "Writer",
+        "Tagger",
+        "Tagged",
+        "Classifier",
+        "Classified",
+        "Parser",
+        "Parse",
+        "PretrainedEncoder",
+        "Filled",
+    ),
+    *("Translation", "Scored", "ScoredText", "Inspection", "PretrainedEncoder", "Filled"),
 }
 """Classes whose members are public too; tables of a recipe have settings, which `regard recipes --settings` lists."""
 

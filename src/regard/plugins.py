@@ -31,6 +31,7 @@ BUILT_IN = (
     "regard.tasks.kinds.tagging",
     "regard.tasks.kinds.classifying",
     "regard.tasks.kinds.parsing",
+    "regard.tasks.kinds.pretraining",
 )
 """Built-in modules that register tasks through a function `register`, as plugins do."""
 

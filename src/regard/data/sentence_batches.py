@@ -1,6 +1,7 @@
 """Batches of sentences of words, within a budget of words, for every task that reads them."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -16,7 +17,15 @@ B = TypeVar("B")
 Lengths = npt.NDArray[np.int64]
 
 
-class SentenceBatches(Batches[Indices, B], Generic[B]):
+@dataclass(frozen=True)
+class Shard:
+    """Sentences that are put into batches together."""
+
+    epoch: int
+    examples: Indices
+
+
+class SentenceBatches(Batches[Shard, B], Generic[B]):
     """Training batches without end. `pick` makes one of the numbers of sentences and, with `shapes`, of a shape (rows,
     width) to fill up to.
 
@@ -43,18 +52,22 @@ class SentenceBatches(Batches[Indices, B], Generic[B]):
         self.tokens = int(lengths.sum())
         """Words of all sentences."""
 
-    def _shard(self, epoch: int, chosen: npt.NDArray[np.uint32]) -> Indices:
-        return chosen.astype(np.int64)
+    def _shard(self, epoch: int, chosen: npt.NDArray[np.uint32]) -> Shard:
+        return Shard(epoch, chosen.astype(np.int64))
 
-    def _plan(self, examples: Indices) -> list[Indices]:
-        return plan_sentences(self._lengths[examples], self._batch_tokens, self._shapes)
+    def _plan(self, shard: Shard) -> list[Indices]:
+        return plan_sentences(self._lengths[shard.examples], self._batch_tokens, self._shapes)
 
-    def _batch(self, examples: Indices, rows: Indices) -> B:
-        chosen = examples[rows]
+    def _batch(self, shard: Shard, rows: Indices) -> B:
+        chosen = shard.examples[rows]
         if self._shapes is None:
-            return self._pick(chosen, None)
+            return self._made(shard.epoch, chosen, None)
         width = int(self._shapes.widths_of(int(self._lengths[chosen].max())))
-        return self._pick(chosen, (self._shapes.rows_of(width), width))
+        return self._made(shard.epoch, chosen, (self._shapes.rows_of(width), width))
+
+    def _made(self, epoch: int, chosen: Indices, shape: tuple[int, int] | None) -> B:
+        """The batch of some sentences; in most tasks the same in every epoch."""
+        return self._pick(chosen, shape)
 
 
 def plan_sentences(lengths: Lengths, batch_tokens: int, shapes: Shapes | None = None) -> list[Indices]:

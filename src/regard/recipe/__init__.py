@@ -44,6 +44,13 @@ from regard.recipe.loading import (
 from regard.recipe.model import AttentionSettings, RecurrentModel, TransformerModel, TranslatorTable
 from regard.recipe.pooling import POOLINGS, PoolingTable
 from regard.recipe.pretrained import PairVectors, PretrainedVectors, TextVectors
+from regard.recipe.pretraining import (
+    PretrainingCorpus,
+    PretrainingData,
+    PretrainingModel,
+    PretrainingRecipe,
+    PretrainingTraining,
+)
 from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
 from regard.recipe.settings import Setting, settings
 from regard.recipe.tagging import TaggerModel, TaggingCorpus, TaggingData, TaggingRecipe
@@ -107,6 +114,11 @@ __all__ = [
     "PoolingTable",
     "PredictingVectors",
     "PretrainedVectors",
+    "PretrainingCorpus",
+    "PretrainingData",
+    "PretrainingModel",
+    "PretrainingRecipe",
+    "PretrainingTraining",
     "Recipe",
     "RecurrentDropout",
     "RecurrentEncoding",

@@ -34,6 +34,11 @@ class EncoderTable(Section):
         """Whether it can read several sequences in a row without mixing them."""
         return False
 
+    @property
+    def is_causal(self) -> bool:
+        """Whether the features of a place depend on no later one."""
+        return False
+
 
 class AveragingEncoding(EncoderTable):
     """Means of word vectors: around each place, and of the whole (Ranzato et al. 2016, Iyyer et al. 2015)."""
@@ -108,6 +113,10 @@ class RecurrentEncoding(EncoderTable):
     @property
     def drops(self) -> bool:
         return self.dropout.drops
+
+    @property
+    def is_causal(self) -> bool:
+        return not self.bidirectional
 
 
 class TransformerEncoding(TransformerBlocks, EncoderTable):

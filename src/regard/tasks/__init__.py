@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from regard.tasks.loading import load, load_translator, load_writer, task_of
     from regard.tasks.parser import Parse, Parser
     from regard.tasks.parsing import ParsingTask
+    from regard.tasks.pretrained_encoder import Filled, PretrainedEncoder
+    from regard.tasks.pretraining import PretrainingTask
     from regard.tasks.tagger import Tagged, Tagger
     from regard.tasks.tagging import TaggingTask
     from regard.tasks.task import Task
@@ -31,6 +33,8 @@ __getattr__ = found_on_use(
         "loading": ("load", "load_translator", "load_writer", "task_of"),
         "parser": ("Parse", "Parser"),
         "parsing": ("ParsingTask",),
+        "pretrained_encoder": ("Filled", "PretrainedEncoder"),
+        "pretraining": ("PretrainingTask",),
         "tagger": ("Tagged", "Tagger"),
         "tagging": ("TaggingTask",),
         "task": ("Task",),
@@ -45,10 +49,13 @@ __all__ = [
     "Classified",
     "Classifier",
     "ClassifyingTask",
+    "Filled",
     "LanguageTask",
     "Parse",
     "Parser",
     "ParsingTask",
+    "PretrainedEncoder",
+    "PretrainingTask",
     "Scored",
     "ScoredText",
     "Tagged",

@@ -37,7 +37,7 @@ def load(folder: str | Path, *others: str | Path, device: str = "auto", changes:
 
     What it is depends on what it was trained for: a translator is a `Translator` (with folders of `others` they write
     together), a language model a `Writer`, a tagger a `Tagger`, a classifier a `Classifier`, a parser a
-    `Parser`, a model of another package's task what that package says."""
+    `Parser`, a pre-trained encoder a `PretrainedEncoder`, a model of another package's task what that package says."""
     return locate(TASKS[task_of(folder)].load)(folder, *others, device=device, changes=changes)
 
 

@@ -1,0 +1,60 @@
+"""`regard fill`: files or standard input to standard output, line for line."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.cli.arguments import Device, ModelFolder
+from regard.cli.lines import Line, pieces_of_lines
+from regard.cli.loading import loading
+from regard.cli.sentences import print_lines, up_to_too_long
+
+if TYPE_CHECKING:
+    from regard.tasks.pretrained_encoder import PretrainedEncoder
+
+Files = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="FILES",
+        help="Sentences, one a line with blanks between words; may end in .gz. (default: standard input)",
+        show_default=False,
+    ),
+]
+Guesses = Annotated[
+    int, typer.Option(min=0, help="Write so many guesses for each missing word instead, with their probabilities.")
+]
+
+
+def fill(model: ModelFolder, files: Files = None, guesses: Guesses = 0, device: Device = "auto") -> None:
+    """Fill in missing words of files or of standard input, line for line.
+
+    Each line is a sentence, its words (and punctuation) separated by blanks, in which ___ stands for a missing word;
+    the answer is the sentence with the likeliest word at each such place, guessed from all other words, or by an
+    encoder of one direction from those before it. Lines without ___ stay as they are. With --guesses, a line has
+    instead the likeliest words for each place, each with its probability and tabs between, and " | " between places.
+
+    [bold]Examples[/bold]
+
+      echo "The ___ barks ." | regard fill runs/encoder
+
+      echo "The ___ barks ." | regard fill runs/encoder --guesses 5
+    """
+    with loading():
+        from regard.tasks.pretrained_encoder import load_encoder
+
+        encoder = load_encoder(model, device=device)
+    for piece in pieces_of_lines(files or [], "one sentence a line, ___ for a missing word; Ctrl-D ends"):
+        print_lines(_filled(encoder, piece, guesses))
+
+
+def _filled(encoder: "PretrainedEncoder", lines: list[Line], guesses: int) -> Iterator[str]:
+    """What is written for each line."""
+    sentences = [line.text.split() for line in lines]
+    whole, refusal = up_to_too_long(encoder, sentences, [line.place for line in lines])
+    for found in encoder.fill(sentences[:whole], guesses=max(guesses, 1)):
+        shown = ("\t".join(f"{word} {share:.4f}" for word, share in each) for each in found.guesses)
+        yield " | ".join(shown) if guesses else found.text
+    if refusal is not None:
+        raise refusal
