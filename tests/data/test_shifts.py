@@ -76,6 +76,20 @@ def test_marks_alone_tell_a_shift() -> None:
     assert shift.distance == -1
 
 
+@given(seed=st.integers(0, 1000))
+@settings(max_examples=10)
+def test_marks_that_one_language_does_without_are_no_shift(seed: int) -> None:
+    """Sorted text, in which neighbors have the same marks; the target has more (as German has commas), in places."""
+    rng = np.random.default_rng(seed)
+    kept = np.repeat(rng.random(90) < 0.3, 50)
+    more = np.repeat(rng.random(15) < 0.5, 300) & (rng.random(4500) < 0.8)
+    source, target = kept.astype(np.uint8), (kept | more << 1).astype(np.uint8)
+    same = np.full(4500, 30)
+    assert find_shifts(Outline(same[400:], source[400:]), Outline(same[400:], target[400:])) == []
+    # 400 lines more make that a distance which is tried.
+    assert find_shifts(Outline(same[400:], source[:-400]), Outline(same, target)) == []
+
+
 def test_few_lines_tell_nothing() -> None:
     assert find_shifts(outline(np.array([3, 90, 4])), outline(np.array([90, 4, 3]))) == []
 
