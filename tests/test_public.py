@@ -51,7 +51,7 @@ INHERITED = {
 """Classes whose members are public too; tables of a recipe have settings, which `regard recipes --settings` lists."""
 
 
-INTERNAL = {"why_eager", "segment", "tokens_of", "refuse_long", "looking_at", "joining"}
+INTERNAL = {"why_eager", "segment", "tokens_of", "refuse_long", "looking_at", "joining", "watched"}
 """Members that commands use, and people need not."""
 
 

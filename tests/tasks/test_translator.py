@@ -55,7 +55,7 @@ def test_nothing_gives_nothing(translator: Translator) -> None:
 
 def test_links_are_found_in_pieces(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = translator.align(TEXTS, TEXTS)
-    monkeypatch.setattr("regard.tasks.translator.WATCHED_AT_ONCE", 2)
+    monkeypatch.setattr("regard.tasks.attention_links.WATCHED_AT_ONCE", 2)
     assert translator.align(TEXTS, TEXTS) == whole
     with pytest.raises(UsageError, match="3 sources and 2 targets do not pair up"):
         translator.align(TEXTS, TEXTS[:2])

@@ -8,6 +8,7 @@ import typer
 
 from regard.cli.aligning import AlignerName, Aligners, HowToLoad, Reverse, Symmetrize, Threshold, UnitsName, joining_of
 from regard.cli.arguments import Against, DecodingChanges, Device, Head, Pairs, Probabilities, Scores, To
+from regard.cli.choosing_attention import choose_attention
 from regard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +23,14 @@ GoldFile = Annotated[
 Agreement = Annotated[
     bool, typer.Option("--agreement", help="Print how far both directions agree, where there is no gold.")
 ]
+Choose = Annotated[
+    bool,
+    typer.Option(
+        "--choose",
+        help="Choose the layer, heads and row of a translator's attention that links come from, without gold, and keep "
+        "them in its folder.",
+    ),
+]
 Layer = Annotated[
     str | None,
     typer.Option(help="For a translator: name of the layer's tap. (default: the mean of all)", show_default=False),
@@ -34,6 +43,7 @@ def align(
     gold: GoldFile = None,
     against: Against = None,
     agreement: Agreement = False,
+    choose: Choose = False,
     symmetrize: Symmetrize = None,
     threshold: Threshold = None,
     reverse: Reverse = None,
@@ -59,6 +69,8 @@ def align(
 
       regard align runs/mine crawled.tsv --scores | cut -f 2 > crawled.scores
 
+      regard align runs/de-en dev.de dev.en --reverse runs/en-de --choose
+
       regard align forward.links test.de test.en --reverse backward.links --agreement
     """
     from regard.cli.corpus import pieces_of, warn_if_swapped
@@ -69,10 +81,14 @@ def align(
 
     check_pairs(files)
     judged = "--gold" if gold is not None else "--agreement" if agreement else None
-    _refuse_contradictions(judged, gold, agreement, against, probabilities, scores)
+    _refuse_contradictions(judged or ("--choose" if choose else None), gold, agreement, against, probabilities, scores)
     counted_by, joined_by, how = unit_name(units), joining_of(symmetrize, threshold), HowToLoad(device, layer, head)
     forward = how.load(model, settings or [], to)
     backward = None if reverse is None else how.load(reverse, [], None, turned=True)
+    if choose:
+        asked = (layer, head, symmetrize, threshold, judged) != (None,) * 5
+        choose_attention((model, forward), (reverse, backward), files, counted_by, asked=asked)
+        return
     aligners = Aligners(model, forward, backward, joined_by)
     rival = None if against is None else Aligners(Path(against), how.load(Path(against), [], to), None, None)
     judging = _Judging(aligners, rival, counted_by, [] if gold is None else list(read_gold(gold)))
@@ -94,7 +110,7 @@ def _refuse_contradictions(
 ) -> None:
     for option, given in (("--probabilities", probabilities), ("--scores", scores)):
         if given and judged:
-            printed = "scores" if gold is not None else "the agreement"
+            printed = {"--gold": "scores", "--agreement": "the agreement"}.get(judged, "what it chose")
             raise UsageError(f"{option} is for the links, and {judged} prints {printed} instead; choose one of them")
     if gold is not None and agreement:
         raise UsageError("--agreement is for text without gold, and --gold names it; leave --agreement out")

@@ -68,6 +68,7 @@ class HowToLoad:
     def load(self, path: Path, changes: list[str], to: str | None, *, turned: bool = False) -> "Aligner":
         """The model in a folder, or the links in a file, ready to align."""
         from regard.tasks import load, task_of
+        from regard.tasks.attention_choice import AttentionChoice
         from regard.tasks.given_links import GivenLinks
         from regard.tasks.trained import Aligner
         from regard.tasks.translator import Translator
@@ -77,7 +78,8 @@ class HowToLoad:
         if not isinstance(trained, Aligner):
             raise ModelError(f"{path}: this model is for {task_of(path)}, which aligns nothing; name a translator")
         if isinstance(trained, Translator):
-            return trained.into(to).looking_at(self.layer, self.head)
+            told, asked = trained.into(to), self.layer is not None or self.head is not None
+            return told.looking_at(AttentionChoice.named(self.layer, self.head)) if asked else told
         for option, given in (("--to", to), ("--layer", self.layer), ("--head", self.head)):
             if given is not None:
                 raise UsageError(f"{option} {given}: is for translators, and {path} is not one; leave it out")

@@ -6,7 +6,7 @@ best.text, best.score, best.alignment
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -29,19 +29,7 @@ from regard.decode.tree import next_tokens, search_tree
 from regard.device import choose_device, device_of
 from regard.display import html_heat, html_table, shortened
 from regard.errors import UsageError, counted, one_of
-from regard.inspect import (
-    BEGIN_LABEL,
-    Alignment,
-    Inspection,
-    Joining,
-    Links,
-    WordWeights,
-    choose,
-    fold,
-    link,
-    watch,
-    watch_writing,
-)
+from regard.inspect import BEGIN_LABEL, Array, Inspection, Links, watch, watch_writing
 from regard.inspect.labels import arrow_between
 from regard.inspect.outputs import Input, Outputs, next_log_probs, without_positions
 from regard.inspect.watch import refuse_long_look
@@ -51,20 +39,18 @@ from regard.models import build_model
 from regard.models.generator import Generator
 from regard.nn.undrawn import Undrawn
 from regard.recipe import Decoding, HeldOut, TranslationRecipe, change_section
+from regard.tasks.attention_choice import kept_choice
+from regard.tasks.attention_links import AlignsByAttention
 from regard.tasks.decoding import changed_decoding, check_only_decoding
-from regard.tasks.labels import blocks_of, labels_of, token_name, touched, words_of
+from regard.tasks.labels import labels_of, token_name, touched, words_of
 from regard.tasks.search_trees import candidates_inspection, tree_inspection
 from regard.tasks.tokenizer_files import load_tokenizers
 from regard.tasks.trained import LoadedModel
 from regard.tasks.unknown_words import Written, texts_of
-from regard.tasks.validating import check_not_empty, check_terms, check_texts
+from regard.tasks.validating import check_not_empty, check_pair_up, check_terms, check_texts
 from regard.tokens import BEGIN, END, UNKNOWN, Tokenizer
-from regard.tokens.segmentation import Units, begins_unspaced, spans_of
+from regard.tokens.segmentation import begins_unspaced
 from regard.tokens.subwords import Subwords
-
-WATCHED_AT_ONCE = 1000
-"""Pairs whose attention is held at a time: many enough to sort by length, few enough for memory."""
-
 
 SIDES = {"source": "encoder", "past": "decoder"}
 """The part of a model that reads along each axis."""
@@ -126,7 +112,7 @@ class Scored:
 
 
 @explained
-class Translator(LoadedModel[TranslationRecipe, Generator]):
+class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
     """A model with its tokenizers, ready for use."""
 
     def __init__(self, recipe: TranslationRecipe, model: Generator, source: Tokenizer, target: Tokenizer) -> None:
@@ -138,7 +124,6 @@ class Translator(LoadedModel[TranslationRecipe, Generator]):
         self._copying = Copying(source, target) if model.copies else None
         self._tag = ""
         self._first = 0
-        self._looked_at: tuple[str | None, int | None] = (None, None)
 
     @classmethod
     def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Self:
@@ -150,7 +135,7 @@ class Translator(LoadedModel[TranslationRecipe, Generator]):
             model = build_model(recipe.model, source.size, target.size)
         put_weights(model, load_weights(folder), folder)
         model.to(choose_device(device))
-        return cls(recipe, model, source, target)
+        return cls(recipe, model, source, target).looking_at(kept_choice(folder, model.cross_taps))
 
     @property
     def _facts(self) -> dict[str, str]:
@@ -176,13 +161,6 @@ class Translator(LoadedModel[TranslationRecipe, Generator]):
             raise UsageError(f"{tag!r} is not a tag of this model; its tags are {one_of(self.tags, tag)}")
         told = copy(self)
         told._tag = tag
-        return told
-
-    def looking_at(self, layer: str | None, head: int | None) -> Self:
-        """The same translator, whose links come from one layer, named by its tap, or one head, unless others are asked
-        for; none is all of them."""
-        told = copy(self)
-        told._looked_at = (layer, head)
         return told
 
     def counting_from(self, first: int) -> Self:
@@ -351,7 +329,7 @@ class Translator(LoadedModel[TranslationRecipe, Generator]):
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Scored]:
         """The log-probabilities of given translations."""
-        _check_pair_up(sources, targets)
+        check_pair_up(sources, targets)
         read = self._read(sources)
         rows = self._targets(targets, read)
         batch_tokens = self.recipe.decode.batch_tokens
@@ -361,81 +339,6 @@ class Translator(LoadedModel[TranslationRecipe, Generator]):
         names = [[*map(words.__getitem__, row), "</s>"] for words, row in zip(every, rows, strict=True)]
         return [Scored(tuple(row), tuple(name)) for row, name in zip(log_probs, names, strict=True)]
 
-    def align(
-        self,
-        sources: Sequence[str],
-        targets: Sequence[str],
-        *,
-        layer: str | None = None,
-        head: int | None = None,
-        threshold: float = 0.0,
-        units: Units | tuple[Units, Units] = "auto",
-    ) -> list[Links]:
-        """Links (source word, target word) of given translations: each target word with the source word that got most
-        of its attention; words that share a token have the same links.
-
-        `units` says what counts as a word (`regard.tokens.segmentation`), as a pair if it differs between source and
-        target: "blanks"; "characters" where a script is written without blanks; "auto" is either, by text; or a
-        function that gives the words of a text, in order, or their spans.
-        """
-        if not 0 <= threshold <= 1:
-            raise UsageError(f"threshold = {threshold}: attention weights lie between 0 and 1; choose one in between")
-        weights = self.word_weights(sources, targets, layer=layer, head=head, units=units)
-        return [link(each, threshold) for each in weights]
-
-    @property
-    def joining(self) -> Joining:
-        """How its links are joined with those of a translator of the other direction."""
-        return Joining()
-
-    def alignments(
-        self,
-        sources: Sequence[str],
-        targets: Sequence[str],
-        *,
-        units: Units | tuple[Units, Units] = "auto",
-        scored: bool = False,
-    ) -> Iterator[Alignment]:
-        """The weights behind the links of given translations, of this direction; with `scored`, the mean
-        log-probability of a word of each, the end-of-sentence mark among them."""
-        written = units[1] if isinstance(units, tuple) else units
-        for start in range(0, len(sources), WATCHED_AT_ONCE):
-            some = slice(start, start + WATCHED_AT_ONCE)
-            ours, theirs = sources[some], targets[some]
-            scores: list[float | None] = [None] * len(ours)
-            if scored:
-                each = zip(self.score(ours, theirs), theirs, strict=True)
-                scores = [row.log_prob / (1 + len(spans_of(text, written))) for row, text in each]
-            for weights, score in zip(self.word_weights(ours, theirs, units=units), scores, strict=True):
-                yield Alignment(weights, score=score)
-
-    def word_weights(
-        self,
-        sources: Sequence[str],
-        targets: Sequence[str],
-        *,
-        layer: str | None = None,
-        head: int | None = None,
-        units: Units | tuple[Units, Units] = "auto",
-    ) -> Iterator[WordWeights]:
-        """How much each word of given translations attended to each word of its source, for one pair after another.
-        Words that share a token have the weight of all of them."""
-        _check_pair_up(sources, targets)
-        layer, head = (self._looked_at[0] if layer is None else layer), (self._looked_at[1] if head is None else head)
-        read, written = units if isinstance(units, tuple) else (units, units)
-        # The weights of many pairs fill any memory.
-        for start in range(0, len(sources), WATCHED_AT_ONCE):
-            some = slice(start, start + WATCHED_AT_ONCE)
-            attention = self._attention(sources[some], targets[some])
-            for layers, source, target in zip(attention, sources[some], targets[some], strict=True):
-                weights = choose(layers, layer, head)
-                rows, target_blocks = blocks_of(self.target_tokenizer, target, written)
-                columns, source_blocks = blocks_of(self.source_tokenizer, source, read)
-                counts = (max(target_blocks, default=-1) + 1, max(source_blocks, default=-1) + 1)
-                found = fold(weights, rows, [*self._no_words, *columns], counts)
-                folded = found.weights[target_blocks][:, source_blocks]
-                yield WordWeights(folded, found.elsewhere[target_blocks], source_blocks)
-
     def inspect(self, source: str, target: str | None = None, *, links: Sequence[tuple[Span, Span]] = ()) -> Inspection:
         """What happens inside the model while it writes `target`, or its own translation if none is given: attention,
         gates and states, probabilities and candidates. `links` are true ones between characters of source and target,
@@ -444,13 +347,18 @@ class Translator(LoadedModel[TranslationRecipe, Generator]):
         reader, writer, read = self.source_tokenizer, self.target_tokenizer, self._read([source])
         batch = PairBatch.of(read.tokens, self._targets([target], read), [0], words=read.words)
         batch, name = batch.to(device_of(self.model)), partial(token_name, writer, read.beyond[0])
-        first = len(self._no_words)
+        first, shown = len(self._no_words), self.model.cross_taps
+        arrays = watch_writing(self.model, batch.source, batch.given.tokens, batch.wanted.tokens, name)
+        if self.attention_choice is not None:
+            layers = {name: arrays[name].values for name in shown}
+            arrays["alignment"] = Array(("target", "source"), self.attention_choice.token_weights(layers))
+            shown = ("alignment", *shown)
         return Inspection(
-            watch_writing(self.model, batch.source, batch.given.tokens, batch.wanted.tokens, name),
+            arrays,
             self._labels(source, target),
             title=arrow_between(source, target),
             words=self._words(source, target),
-            shown=self.model.cross_taps or ("surprisals", "candidates"),
+            shown=shown or ("surprisals", "candidates"),
             gold=frozenset(
                 both
                 for one, other in links
@@ -549,13 +457,8 @@ class Translator(LoadedModel[TranslationRecipe, Generator]):
         """What stands before the words of a source."""
         return [None] if self._tag else []
 
-    def _attention(self, sources: Sequence[str], targets: Sequence[str]) -> list[dict[str, np.ndarray]]:
+    def _watch(self, sources: Sequence[str], targets: Sequence[str]) -> list[dict[str, np.ndarray]]:
         """The attention to the source of every pair, by the names of its taps."""
-        if not self.model.cross_taps:
-            raise UsageError(
-                "this model has no attention (model.attention.score = 'none'), so there is nothing to align"
-            )
-        _check_pair_up(sources, targets)
         read = self._read(sources)
         found = watch(self.model, read.tokens, self._targets(targets, read), words=read.words)
         return [{name: array.values for name, array in arrays.items()} for arrays in found]
@@ -655,13 +558,6 @@ class _Read:
     def beyond(self) -> list[tuple[str, ...]]:
         """The words of each source that have numbers beyond the target's vocabulary."""
         return [()] * len(self.tokens) if self.copied is None else [each.beyond for each in self.copied]
-
-
-def _check_pair_up(sources: Sequence[str], targets: Sequence[str]) -> None:
-    check_texts("sources", sources)
-    check_texts("targets", targets)
-    if len(sources) != len(targets):
-        raise UsageError(f"{len(sources)} sources and {len(targets)} targets do not pair up; give as many of each")
 
 
 def _changed(decoding: Decoding, beam: int | None, n_best: int | None) -> Decoding:

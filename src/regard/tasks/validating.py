@@ -61,3 +61,10 @@ def words_to_look_at(reader: str, noun: str, texts: Sequence[str]) -> tuple[str,
     if len(words) > LONGEST:
         raise UsageError(f"a {noun} of {len(words):,} words is too long to look at; give one of at most {LONGEST}")
     return words
+
+
+def check_pair_up(sources: Sequence[str], targets: Sequence[str]) -> None:
+    check_texts("sources", sources)
+    check_texts("targets", targets)
+    if len(sources) != len(targets):
+        raise UsageError(f"{len(sources)} sources and {len(targets)} targets do not pair up; give as many of each")

@@ -75,6 +75,11 @@ def spans_of(text: str, units: Units = "auto") -> list[Span]:
     return [word.span() for word in re.finditer(_CHARACTERS if apart else _BLANKS, text)]
 
 
+def pieces_of(text: str, units: Units = "auto") -> list[str]:
+    """The words themselves."""
+    return [text[start:end] for start, end in spans_of(text, units)]
+
+
 def parts_of(text: str) -> list[Span]:
     """The same, with every character of punctuation by itself."""
     return [part.span() for part in re.finditer(_SMALL_PARTS if has_no_blanks(text) else _PARTS, text)]

@@ -1,0 +1,244 @@
+"""Which attention of a translator its links come from: chosen once, without true links, and kept in its folder.
+
+The mean of all layers is a poor choice: in most models one layer of the decoder aligns much better, and which one, and
+whether a word's links stand in the row that writes the word or in the one that reads it (Chen et al. 2020), depends on
+the model. Where two translators of both directions look at the same words, they are mostly right, so the choice is that
+for which they agree most; a translator without a partner should agree with links that were found otherwise.
+"""
+
+import json
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Literal, Self, TypeVar
+
+import numpy as np
+from jaxtyping import Bool, Float
+from pydantic import Field, TypeAdapter, ValidationError
+
+from regard.checkpoint import ModelFolder
+from regard.disk import replace_file
+from regard.errors import ModelError, ModelWarning
+from regard.inspect import Alignment, WordWeights, choose, link
+from regard.models.word_translation import Rows, translation_weights
+
+FILE = "alignment.json"
+FORMAT = 1
+LEAST_GAIN = 0.005
+"""Agreement that leaving out a layer or head must gain; less may be chance."""
+
+Row = Literal["written", "read"]
+Part = TypeVar("Part", str, int)
+Layers = Mapping[str, Float[np.ndarray, "H T S"]]
+
+
+@dataclass(frozen=True)
+class AttentionChoice:
+    """The attention that links come from; without any choice, the mean of all layers."""
+
+    layers: tuple[str, ...] | None = None
+    """The names of the taps whose mean it is; None is all."""
+    heads: tuple[Annotated[int, Field(ge=0)], ...] | None = None
+    """The heads of each whose mean it is; None is all."""
+    row: Row = "written"
+    """Whether a word's weights are those of the step that writes it, or of the next, which reads it."""
+    marks_apart: bool = False
+    """Whether punctuation is linked with nothing but punctuation: attention that has nothing to look at rests there."""
+    agreement: float | None = None
+    """F1 of its links against those it was chosen by."""
+    weights_file: str | None = None
+    """The checkpoint and file of the weights that it was chosen for."""
+
+    @classmethod
+    def named(cls, layer: str | None, head: int | None) -> Self:
+        """One layer, or the mean of all, and one head, or the mean of all."""
+        return cls(None if layer is None else (layer,), None if head is None else (head,))
+
+    def weights(self, layers: Layers) -> Float[np.ndarray, "T S"]:
+        if self.layers is not None and len(self.layers) == 1:
+            return self._mean_of_heads(layers, self.layers[0])
+        return self._mean_of_heads(layers if self.layers is None else {name: layers[name] for name in self.layers})
+
+    def _mean_of_heads(self, layers: Layers, layer: str | None = None) -> Float[np.ndarray, "T S"]:
+        heads = (None,) if self.heads is None else self.heads
+        mean: Float[np.ndarray, "T S"] = np.mean([choose(layers, layer, head) for head in heads], axis=0)
+        return mean
+
+    def token_weights(self, layers: Layers) -> Float[np.ndarray, "T S"]:
+        """The same between tokens: a row for each that is written. The step that would read END is never taken."""
+        weights = self.weights(layers)
+        return weights if self.row == "written" else np.concatenate([weights[1:], np.zeros_like(weights[:1])])
+
+    def row_words(self, words: Sequence[int | None]) -> Sequence[int | None]:
+        """The word that each row of weights belongs to, given the word of each token that is written, END last."""
+        return words if self.row == "written" else [None, *words[:-1]]
+
+    def without_marks(self, words: WordWeights, sources: Sequence[str], targets: Sequence[str]) -> WordWeights:
+        """The weights without those between punctuation and words, if these are kept apart."""
+        if not self.marks_apart or not words.weights.size:
+            return words
+        columns, rows = (np.array([re.search(r"\w", word) is None for word in side]) for side in (sources, targets))
+        return replace(words, weights=np.where(rows[:, None] == columns, words.weights, 0.0))
+
+    @property
+    def told(self) -> str:
+        heads = "all heads" if self.heads is None else f"heads {', '.join(map(str, self.heads))}"
+        layers = "all layers" if self.layers is None else " and ".join(self.layers)
+        return f"{layers}, {heads}, in the row in which a word is {self.row}"
+
+    def save(self, folder: Path) -> None:
+        plain = {"format": FORMAT, **asdict(self)}
+        replace_file(folder / FILE, (json.dumps(plain, indent=2) + "\n").encode())
+
+    @classmethod
+    def of(cls, folder: Path) -> Self | None:
+        """The choice that is kept in the folder of a model; None if none is."""
+        try:
+            text = (folder / FILE).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _damaged(folder, f"cannot be read: {error.strerror}") from None
+        try:
+            plain = json.loads(text)
+            if plain.pop("format") != FORMAT:
+                raise _damaged(folder, "is of a format that this version does not know; upgrade Regard")
+            return TypeAdapter(cls).validate_python(plain, extra="forbid")
+        except ValidationError as error:
+            raise _damaged(folder, f"damaged: {error.errors()[0]['msg']}") from None
+        except (ValueError, KeyError, AttributeError, TypeError):
+            raise _damaged(folder, "damaged") from None
+
+
+def kept_choice(folder: Path, taps: Sequence[str]) -> AttentionChoice | None:
+    """The choice for the weights that are in use in a folder."""
+    choice = AttentionChoice.of(folder)
+    if choice is None:
+        return None
+    if lacking := [layer for layer in choice.layers or () if layer not in taps]:
+        raise _damaged(folder, f"names the layer {lacking[0]!r}, which this model does not have")
+    if choice.weights_file != weights_in_use(folder):
+        warnings.warn(
+            f"{folder / FILE}: was chosen for other weights than those in use, and is set aside; choose again with "
+            f"`regard align {folder} SOURCE TARGET --choose`",
+            ModelWarning,
+            stacklevel=2,
+        )
+        return None
+    return choice
+
+
+def weights_in_use(folder: Path) -> str:
+    """The checkpoint and file of a model's weights."""
+    return "/".join(ModelFolder(folder).chosen() or ())
+
+
+def _damaged(folder: Path, problem: str) -> ModelError:
+    return ModelError(
+        f"{folder / FILE}: {problem}; delete it, and links come from all layers, or choose again with "
+        f"`regard align {folder} SOURCE TARGET --choose`"
+    )
+
+
+def candidates(taps: Sequence[str]) -> Iterator[AttentionChoice]:
+    """Every layer and the mean of all, in either row."""
+    for row in ("written", "read"):
+        for layers in (None, *((tap,) for tap in taps)):
+            yield AttentionChoice(layers, row=row, marks_apart=True)
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The attention of a translator on some text, and what is needed to fold it into words."""
+
+    taps: Sequence[str]
+    layers: Sequence[Layers]
+    fold: Callable[[int, Layers, AttentionChoice], WordWeights]
+    """The weights between the words of a pair, given its place."""
+    turned: bool = False
+    """Whether it writes the source."""
+
+    def links(self, choice: AttentionChoice) -> Bool[np.ndarray, " cells"]:
+        """Which pairs of words of the whole text are linked, as source × target."""
+        every = []
+        for place, layers in enumerate(self.layers):
+            words = self.fold(place, layers, choice)
+            cells = np.zeros(words.weights.shape[::-1], dtype=bool)
+            for source, target in link(words):
+                cells[source, target] = True
+            every.append((cells.T if self.turned else cells).ravel())
+        return np.concatenate(every) if every else np.zeros(0, dtype=bool)
+
+    def refined(self, choice: AttentionChoice, other: Bool[np.ndarray, " cells"]) -> AttentionChoice:
+        """The choice without those of its layers, or if it is one, of its heads, that agree less with other links."""
+        if not self.layers:
+            return choice
+        taps = self.taps if choice.layers is None else choice.layers
+        if len(taps) > 1:
+            return self._without(choice, tuple(taps), other, lambda each: replace(choice, layers=each))
+        heads = tuple(range(len(self.layers[0][taps[0]])))
+        return self._without(choice, heads, other, lambda each: replace(choice, heads=each))
+
+    def _without(
+        self,
+        best: AttentionChoice,
+        parts: tuple[Part, ...],
+        other: Bool[np.ndarray, " cells"],
+        made: Callable[[tuple[Part, ...]], AttentionChoice],
+    ) -> AttentionChoice:
+        """The best that is left of some parts if one after another is left out, as long as that gains something."""
+        while len(parts) > 1:
+            fewer = [tuple(each for each in parts if each != left_out) for left_out in parts]
+            tried = [(replace(made(each), agreement=agreement(self.links(made(each)), other)), each) for each in fewer]
+            found, left = max(tried, key=lambda each: _agreement(each[0]))
+            if _agreement(found) < _agreement(best) + LEAST_GAIN:
+                break
+            best, parts = found, left
+        return best
+
+
+def agreement(one: Bool[np.ndarray, " cells"], other: Bool[np.ndarray, " cells"]) -> float:
+    """F1 of two sets of links."""
+    return float(2 * (one & other).sum() / max(one.sum() + other.sum(), 1))
+
+
+def choose_both(forward: Watched, backward: Watched) -> tuple[list[AttentionChoice], AttentionChoice, AttentionChoice]:
+    """What was compared, and the choice of each of two translators: that for which they agree most. Where both have the
+    same layers, it is the same layer and row of both."""
+    ours, theirs = list(candidates(forward.taps)), list(candidates(backward.taps))
+    there, back = [forward.links(each) for each in ours], [backward.links(each) for each in theirs]
+    both = [
+        (replace(one, agreement=agreement(a, b)), replace(other, agreement=agreement(a, b)))
+        for one, a in zip(ours, there, strict=True)
+        for other, b in zip(theirs, back, strict=True)
+        if one == other or list(forward.taps) != list(backward.taps)
+    ]
+    one, other = max(both, key=lambda each: _agreement(each[0]))
+    one = forward.refined(one, backward.links(other))
+    other = backward.refined(other, forward.links(one))
+    return [each for each, _ in both], one, other
+
+
+def choose_alone(forward: Watched, true: Bool[np.ndarray, " cells"]) -> tuple[list[AttentionChoice], AttentionChoice]:
+    """What was compared, and the choice that agrees most with links that were found otherwise."""
+    every = [replace(each, agreement=agreement(forward.links(each), true)) for each in candidates(forward.taps)]
+    return every, forward.refined(max(every, key=_agreement), true)
+
+
+def statistical_links(sources: Rows, targets: Rows, count: int) -> Bool[np.ndarray, " cells"]:
+    """Links of the first pairs by word translations that are estimated from all of them, as source × target."""
+    there, back = translation_weights(sources, targets), translation_weights(targets, sources)
+    every = []
+    for one, other in zip(there[:count], back[:count], strict=True):
+        forward, backward = (WordWeights(each[:, :-1], each[:, -1]) for each in (one, other))
+        cells = np.zeros((other.shape[0], one.shape[0]), dtype=bool)
+        for source, target in Alignment(forward, backward).links():
+            cells[source, target] = True
+        every.append(cells.ravel())
+    return np.concatenate(every) if every else np.zeros(0, dtype=bool)
+
+
+def _agreement(choice: AttentionChoice) -> float:
+    return choice.agreement or 0.0
