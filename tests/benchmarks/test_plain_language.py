@@ -17,6 +17,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return import_module("plain_language")
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("widths", WIDTHS)
 @pytest.mark.parametrize("drop", [0.0, 0.5])
 def test_it_learns_its_text_with_and_without_weight_drop(

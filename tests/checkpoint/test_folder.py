@@ -2,11 +2,12 @@
 
 import fcntl
 import shutil
-import subprocess
-import sys
+import time
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import pytest
+from train_processes import FORK, begin
 
 from regard.checkpoint import ModelFolder
 from regard.errors import ModelError, UsageError
@@ -97,19 +98,17 @@ def test_a_file_is_not_a_model_folder(tmp_path: Path) -> None:
         ModelFolder(tmp_path / "file").check_may_train(resume=True)
 
 
+def _hold(path: Path, is_locked: Event) -> None:
+    with ModelFolder(path).locked():
+        is_locked.set()
+        time.sleep(60)
+
+
 def test_two_trainings_cannot_share_a_folder_and_a_killed_one_lets_go(tmp_path: Path) -> None:
-    hold = f"""
-import sys, time
-from pathlib import Path
-from regard.checkpoint import ModelFolder
-with ModelFolder(Path({str(tmp_path)!r})).locked():
-    print("locked", flush=True)
-    time.sleep(60)
-"""
-    holder = subprocess.Popen([sys.executable, "-c", hold], stdout=subprocess.PIPE, text=True)
+    is_locked = FORK.Event()
+    holder = begin(_hold, tmp_path, is_locked)
     try:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "locked\n"
+        assert is_locked.wait(60)
         with (
             pytest.raises(UsageError, match=f"process {holder.pid} trains here; wait for it or choose another --out"),
             ModelFolder(tmp_path).locked(),
@@ -117,7 +116,7 @@ with ModelFolder(Path({str(tmp_path)!r})).locked():
             pass
     finally:
         holder.kill()
-        holder.communicate()
+        holder.join()
     with ModelFolder(tmp_path).locked():
         pass
 

@@ -22,6 +22,7 @@ finally:
 """
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["recipes"], ["--version"]], ids=" ".join)
 def test_answers_that_need_no_torch_do_not_wait_for_it(arguments: list[str]) -> None:
     script = WITHOUT_TORCH.format(arguments=arguments)

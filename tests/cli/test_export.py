@@ -15,8 +15,8 @@ TEXT = ["eins zwei", "Haus", "rot und blau"]
 
 @pytest.fixture(scope="module")
 def transformer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a tiny Transformer."""
-    return trained_transformer(tmp_path_factory.mktemp("transformer"))
+    """The folder of a tiny Transformer, hardly trained."""
+    return trained_transformer(tmp_path_factory.mktemp("transformer"), "train.steps=2")
 
 
 @pytest.mark.spread(1)

@@ -46,7 +46,7 @@ def test_every_way_to_learn_learns(text: Path, tmp_path: Path, kind: str) -> Non
 
 
 def test_a_recipe_names_its_text(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "my.toml").write_text('task = "vectors"\n[data]\ntrain = ["text.txt"]\n[vectors]\nkind = "cbow"\n')
+    (tmp_path / "my.toml").write_text('task = "vectors"\n[data]\ntrain = ["text.txt"]\n[vectors]\nkind = "skipgram"\n')
     monkeypatch.chdir(tmp_path)
     assert regard("vectors", "train", "my.toml", *OPTIONS).code == 0
     assert len(Vectors.load("runs/my")) == 8

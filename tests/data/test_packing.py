@@ -156,6 +156,7 @@ def loss_and_gradients(model: Generator, batch: PairBatch) -> list[Tensor]:
 SOURCES, TARGETS = [[4, 5, 6], [5], [], [6, 6, 4, 5, 7], [7]], [[5, 6, 7, 8], [], [4, 4], [8], [6, 7]]
 
 
+@pytest.mark.spread(6)
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("changes", [{}, {"window": 2}, {"norm": "post"}])
 def test_packed_pairs_give_the_loss_and_the_gradient_of_padded_ones(position: str, changes: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ import json
 from itertools import combinations, islice
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -114,6 +115,7 @@ def loss_and_gradients(model: Generator, batch: PairBatch) -> list[Tensor]:
     return [loss.detach(), *(tensor for tensor in found if tensor is not None)]
 
 
+@pytest.mark.spread(12)
 @every_model
 def test_what_fills_a_shape_changes_neither_loss_nor_gradient(name: str) -> None:
     model = tiny_model(name)

@@ -142,6 +142,7 @@ def test_shapes_and_when_the_host_looks_change_nothing(
         assert [one.finished for row in found for one in row] == [one.finished for row in usual for one in row]
 
 
+@pytest.mark.spread(4)
 @pytest.mark.parametrize("longest", [0, 1, 4])
 @pytest.mark.parametrize("beam", [1, 2, 5])
 def test_searches_begin_with_a_row_for_each_and_go_on_with_one_for_each_place(longest: int, beam: int) -> None:

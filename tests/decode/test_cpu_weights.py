@@ -225,6 +225,7 @@ def test_the_numbers_are_the_same_in_one_piece_and_in_several(name: str, dtype: 
     torch.testing.assert_close(copy.readout.logits(hidden), model.readout.logits(hidden), **off)
 
 
+@pytest.mark.spread(20)
 @each_format
 @every_model
 def test_linear_maps_and_readouts_are_packed_and_cells_of_decoders_lie_by_inputs(name: str, dtype: torch.dtype) -> None:

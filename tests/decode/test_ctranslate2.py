@@ -213,6 +213,7 @@ def test_recurrent_models_are_refused() -> None:
         check_can_export(RecurrentModel(kind="recurrent"))
 
 
+@pytest.mark.long
 def test_rotary_positions_have_no_end(tmp_path: Path) -> None:
     """More of them than a table would have."""
     model, source, target = model_of("turned"), [[5, 6, 7] * 1400], [[8, 9] * 2100]

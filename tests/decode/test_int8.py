@@ -132,6 +132,7 @@ def eight_bits_of(model: Generator) -> list[Tensor]:
     return [parameter for parameter in model.parameters() if isinstance(parameter, Int8Weight)]
 
 
+@pytest.mark.spread(12)
 @needs_exact
 @every_model
 @torch.no_grad()

@@ -211,6 +211,7 @@ def test_the_copy_follows_the_weights_and_has_the_same_taps() -> None:
     assert [name for name, _ in copy.named_parameters()] == [name for name, _ in model.named_parameters()]
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("name", [kind for kind in TINY if "copying" not in kind][::6])
 def test_models_compute_in_bfloat16_throughout(name: str) -> None:
     """Shapes and formats alone, without any numbers: not every processor multiplies in bfloat16."""

@@ -19,6 +19,7 @@ def qualities(count: int, margin: float | None = 3.0, lines: int = 30) -> list[L
     ]
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("margin", [None, 3.0])
 @pytest.mark.parametrize("names", [["runs/mine"], ["runs/mine", "日本 $x^2$ " + 80 * "long"]])
 def test_points_are_the_scores_and_bars_the_lines(names: list[str], margin: float | None) -> None:

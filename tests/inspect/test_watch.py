@@ -29,6 +29,7 @@ pairs = st.lists(
 Pairs = list[tuple[list[int], list[int]]]
 
 
+@pytest.mark.spread(4)
 @pytest.mark.parametrize("name", LOOKING)
 @given(some=pairs, batch_tokens=st.integers(1, 40))
 @settings(max_examples=10)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.attention import Attention, Heads, ScaledDot, attend
+from regard.errors import UsageError
 from regard.kernels import cpu_attention
 from regard.kernels.cpu_attention import TOGETHER, few_queries
 
@@ -97,7 +98,7 @@ def test_what_torch_broadcasts_is_left_to_it(key_shape: tuple[int, ...], value_s
 @pytest.mark.parametrize("key_shape", [(3, 4, 5, 6), (3, 3, 5, 8)])
 @torch.no_grad()
 def test_shapes_that_do_not_fit_are_refused(key_shape: tuple[int, ...]) -> None:
-    with pytest.raises(RuntimeError):
+    with pytest.raises(UsageError, match="these shapes do not fit"):
         Attention(ScaledDot())(torch.randn(3, 4, 2, 8), torch.randn(key_shape), torch.randn(key_shape))
 
 

@@ -109,6 +109,7 @@ def test_looking_at_everything_changes_nothing(name: str, case: Case) -> None:
         assert (weights * (1 - keep)).count_nonzero() == 0
 
 
+@pytest.mark.spread(12)
 @every_model
 def test_every_parameter_learns_from_one_pass_over_the_target(name: str) -> None:
     torch.manual_seed(0)
@@ -121,6 +122,7 @@ def test_every_parameter_learns_from_one_pass_over_the_target(name: str) -> None
     assert [part for part, gradient in gradients.items() if not gradient.isfinite().all()] == []
 
 
+@pytest.mark.spread(12)
 @every_model
 def test_mixed_precision_stays_near_and_every_parameter_learns_in_float32(name: str) -> None:
     torch.manual_seed(0)
@@ -139,6 +141,7 @@ def test_mixed_precision_stays_near_and_every_parameter_learns_in_float32(name: 
         assert weight.grad.isfinite().all(), part
 
 
+@pytest.mark.spread(12)
 @every_generator
 def test_a_share_of_a_batch_without_rows_gives_no_features(name: str) -> None:
     model, none = tiny_model(name), torch.arange(0)
@@ -159,6 +162,7 @@ def test_no_step_waits_for_a_number_from_the_device(name: str) -> None:
     assert (features.shape[:2], len(logits)) == ((2, 1), 2)
 
 
+@pytest.mark.spread(12)
 @every_model
 def test_saved_weights_are_each_there_once_and_make_the_same_model(name: str) -> None:
     model = tiny_model(name)

@@ -208,6 +208,7 @@ def test_terms_are_words_of_their_own_among_subwords(untrained: Translator, term
         assert re.search(rf"(?<!\w){re.escape(term)}(?!\w)", best.text), best.text
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("prefix", ["the red house", "the reddish houses", "a house", "Zür"])
 def test_a_word_of_a_prefix_that_begins_with_a_term_is_not_that_term(untrained: Translator, prefix: str) -> None:
     terms = ["red", "house"]

@@ -112,6 +112,7 @@ def test_a_batch_in_words(tmp_path: Path) -> None:
     assert all(row["text"] in lines for row in task.describe_batch(batch))
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("kind", MODELS)
 def test_every_rung_trains_by_the_same_command(tmp_path: Path, kind: str) -> None:
     events: list[Event] = []

@@ -34,6 +34,7 @@ def test_there_is_a_model_of_every_kind() -> None:
     assert len(FOLDERS) == 12
 
 
+@pytest.mark.spread(6)
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_model_gives_what_it_gave(name: str) -> None:
     wanted = json.loads((HERE / name / "expected.json").read_text(encoding="utf-8"))

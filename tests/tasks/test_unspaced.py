@@ -1,6 +1,6 @@
 """Scripts without blanks: links, glossaries and markup of characters and of the user's own words."""
 
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -16,12 +16,13 @@ from regard.tasks import Translator
 from regard.tasks.glossary import Glossary, GlossaryEntry, GlossaryUse
 from regard.tasks.labels import blocks_of, units_of_tokens
 from regard.tasks.markup import Marked, origins_of, restore
-from regard.tokens import train_tokenizer
+from regard.tokens import Tokenizer, train_tokenizer
 from regard.tokens.segmentation import spans_of
 
 JAPANESE = ["私は東京に行きます。", "東京は大きい。", "東京タワーに行く", "明日は東京です", "私は学生です。"] * 3
 SEGMENTED = ["私 は 東京 に 行き ます 。", "東京 は 大きい 。", "東京 タワー に 行く", "私 は 学生 です 。"] * 3
 ENGLISH = ["I go to Tokyo.", "Tokyo is big.", "to Tokyo Tower", "tomorrow in Tokyo", "I am a student."]
+KINDS = ["bpe", "unigram", "characters", "bytes"]
 THAI = ["ฉันไปโรงเรียน", "ฉันกินน้ำ", "น้ำ"]
 
 
@@ -50,10 +51,10 @@ def counts(text: str) -> int:
 
 
 @given(st.sampled_from(JAPANESE + THAI + SEGMENTED + ENGLISH + ["", " ", "東京 Tower☃"]))
-@pytest.mark.parametrize("kind", ["bpe", "unigram", "characters", "bytes"])
+@pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=15)
 def test_every_word_has_tokens_and_words_that_share_one_are_a_block(kind: str, text: str) -> None:
-    tokenizer = TOKENIZERS[kind]
+    tokenizer = tokenizer_of(kind)
     covered = units_of_tokens(tokenizer, text)
     assert {unit for each in covered for unit in each} == set(range(counts(text)))
     tokens, blocks = blocks_of(tokenizer, text, "auto")
@@ -63,14 +64,13 @@ def test_every_word_has_tokens_and_words_that_share_one_are_a_block(kind: str, t
     assert blocks == sorted(blocks)
 
 
-TOKENIZERS = {
-    kind: train_tokenizer(recipe.TokenizerSettings(kind=kind, size=300), JAPANESE + THAI + ENGLISH)
-    for kind in ("bpe", "unigram", "characters", "bytes")
-}
+@cache
+def tokenizer_of(kind: str) -> Tokenizer:
+    return train_tokenizer(recipe.TokenizerSettings(kind=kind, size=300), JAPANESE + THAI + ENGLISH)
 
 
 def test_text_with_blanks_has_the_words_of_its_pieces() -> None:
-    for tokenizer in TOKENIZERS.values():
+    for tokenizer in map(tokenizer_of, KINDS):
         for text in (" I go  to\tTokyo. ", "a", *ENGLISH):
             words = [each[0] for each in units_of_tokens(tokenizer, text)]
             assert words == [piece.word for piece in tokenizer.pieces(text)]

@@ -144,6 +144,7 @@ def test_weights_are_averaged_from_when_training_stops_getting_on(tmp_path: Path
     assert saved[8].progress.stale < 8 - begun + 1  # the average had its own time to get on
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("first", [1, 3, 5])
 def test_an_average_goes_on_where_it_was_left(tmp_path: Path, first: int) -> None:
     list(train(Classify(stalled()), whole := ModelFolder(tmp_path / "whole")))
