@@ -79,6 +79,27 @@ def guide(record: Record) -> Table:
     return Table(markdown(["dev BLEU", *sizes], rows), caption, notes)
 
 
+def low_resource(record: Record) -> Table:
+    """Tasks with few labelled sentences, started from nothing and from a pre-trained encoder."""
+    first = {(row["task"], row["size"]): row for row in reversed(record["rows"])}  # from nothing
+    rows = []
+    for row in record["rows"]:
+        kind = "F1" if "F1" in row["scores"].get("test", {}) else "accuracy"
+        scores = {split: row["scores"].get(split, {}).get(kind, {}).get("values", []) for split in ("dev", "test")}
+        nothing = first[row["task"], row["size"]]
+        theirs = nothing["scores"].get("test", {}).get(kind, {}).get("values", [])
+        change = _change(scores["test"], theirs) if scores["test"] and theirs and row is not nothing else ""
+        told = [f"{row['task']} ({kind}), {row['size']:,}", row["start"], str(len(row["seeds"]))]
+        rows.append([*told, *(spread(each, 1) for each in scores.values()), change])
+    titles = ["labelled sentences", "started", "seeds", "dev", "test", "change of test"]
+    text = record["text"]
+    caption = (
+        f"The encoder read {text['steps']:,} batches of 1,024 words out of {text['sentences']:,} sentences of plain "
+        f"text; perplexity of masked words {text['perplexity']:.0f}. {INTERVALS} {DEVIATIONS} On {machine(record)}.[^]"
+    )
+    return Table(markdown(titles, rows), caption, {"": conditions(record)})
+
+
 def _judged(row: Record, split: str) -> dict[str, list[float]]:
     """BLEU or perplexity of each seed by its name; of several languages, that which counts, or that of each instead of
     all."""

@@ -388,3 +388,19 @@ def test_another_spelling_can_stand_beside_its_words(
     task = TaggingTask.prepare(changed, tmp_path / "model", lambda line: None)  # type: ignore[arg-type]
     assert ("M" in task.vocabulary.characters) == (part == "words.embedding")
     assert ("hears" in task.vocabulary.vocabulary) == (part == "words.embedding")
+
+
+def test_words_that_only_the_plain_text_has_are_tagged_like_their_kind(tmp_path: Path) -> None:
+    """The labelled text does not have them: only the plain text tells that they stand where persons and places do."""
+    spelling = {"characters": {"kind": "none"}}
+    plain = pretraining_recipe(tmp_path, words=spelling, train={"steps": 150, "validation": {"every": 150}})
+    silent(plain, tmp_path / "encoder")
+    block = "{} x B-PER\nsees x O\nthe x O\nfilm x O\nin x O\n{} x B-LOC\n. x O\n"
+    labelled = block.format("Anna", "Rome") + "\n" + block.format("Emil", "Oslo")
+    (tmp_path / "few.conll").write_text(labelled, encoding="utf-8")
+    start = {"model": str(tmp_path / "encoder"), "parts": ["words", "encoder"], "frozen_steps": 40}
+    train = {"steps": 40, "validation": {"every": 40}, "start": start}
+    few = {"train": [str(tmp_path / "few.conll")]}
+    silent(tagging_recipe(tmp_path, data=few, words=spelling, train=train), tmp_path / "tagger")
+    (found,) = regard.load(tmp_path / "tagger", device="cpu").tag(["Ida hears the plot in Lima ."])
+    assert found.spans == [("Ida", "PER"), ("Lima", "LOC")]
