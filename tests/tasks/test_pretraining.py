@@ -2,6 +2,7 @@
 from it."""
 
 import gzip
+import random
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from parsing_task import write_treebank
 from pretraining_runs import PEOPLE, PLACES, VERBS, pretraining_recipe, write_text
 from tagging_runs import tagging_recipe, write_columns
 from torch_layers import randomize
+from train_processes import begin
 
 import regard
 from regard.checkpoint import load_weights
@@ -126,6 +128,7 @@ def test_calls_with_something_else_are_refused_in_words(trained: PretrainedEncod
         without.evaluate("test")
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("kind", [*TABLES, "both directions"])
 def test_every_encoder_trains_fills_and_is_looked_into(kind: str, tmp_path: Path) -> None:
     table = TABLES[kind] if kind in TABLES else {**TABLES["recurrent"], "bidirectional": True}
@@ -343,6 +346,32 @@ def test_frozen_parts_thaw_and_the_run_goes_on_to_the_same_bits(trained_encoder:
         assert bool(moved) == (steps > 6)
     whole, pieces = (load_weights(tmp_path / name, "current") for name in ("whole", "pieces"))
     assert all(torch.equal(whole[name], pieces[name]) for name in whole)
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("what", ["encoder", "tagger"])
+def test_killed_at_random_moments_it_ends_in_the_same_bits(what: str, trained_encoder: Trained, tmp_path: Path) -> None:
+    quick = {"steps": 80, "optimizer": {"rate": 0.02}, "validation": {"every": 7}}
+    frozen = {"start": {"frozen_steps": 40}}
+    tagger = started(tmp_path, trained_encoder, **quick, **frozen)
+    recipe = pretraining_recipe(tmp_path, train=quick) if what == "encoder" else tagger
+    silent(recipe, tmp_path / "whole")
+    draw, process = random.Random(1), None
+    for pause in [*(draw.uniform(0.5, 2.0) for _ in range(6)), 120.0]:
+        process = begin(_go_on, recipe, tmp_path / "pieces")
+        process.join(timeout=pause)
+        process.kill()
+        process.join(timeout=60)
+    assert process is not None
+    assert process.exitcode == 0
+    whole, pieces = (load_weights(tmp_path / name, "current") for name in ("whole", "pieces"))
+    assert all(torch.equal(whole[name], pieces[name]) for name in whole)
+
+
+def _go_on(recipe: Recipe, folder: Path) -> None:
+    torch.set_num_threads(1)
+    silent(recipe, folder, resume=True)
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {

@@ -47,6 +47,19 @@ def test_captured_equals_eager_bit_for_bit(kind: str, precision: str, accumulate
     assert captured.runner.news == []
 
 
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_frozen_parts_thaw_and_parts_have_rates_of_their_own_as_in_eager_steps(optimizer: str) -> None:
+    settings = {"kind": optimizer, "weight_decay": 0.1, "part_rates": ["encoder=0.5", "decoder=0.25"]}
+    start = {"model": "elsewhere", "parts": ["encoder"], "frozen_steps": 9}
+    task, captured, eager = learners(optimizer=settings, start=start)
+    steps = steps_of(task, 20)
+    for one, other in zip(outcomes(captured, steps), outcomes(eager, steps), strict=True):
+        assert torch.equal(one, other)
+    assert_same_bits(captured, eager)
+    assert captured.runner.sum_up().startswith("2 shapes of batches captured as CUDA graphs, in ")
+    assert captured.runner.news == ["step 10: encoder begin to learn"]
+
+
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode:UserWarning")
 def test_a_captured_step_never_waits_for_the_device() -> None:
     task, captured, _ = learners(precision="bfloat16")

@@ -68,6 +68,7 @@ def test_thawed_captured_steps_equal_eager_ones(kind: str) -> None:
     assert graphs.replayed > 0
 
 
+@pytest.mark.spread(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("stop", [2, 4, 5])
 def test_resumed_before_at_and_after_the_thaw_it_ends_in_the_same_bits(kind: str, stop: int) -> None:
