@@ -1,6 +1,7 @@
 """`regard classify`: files or standard input to standard output, line for line."""
 
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,9 +11,13 @@ from regard.cli.arguments import Device, ModelFolder, Probabilities
 from regard.cli.lines import Line, pieces_of_lines
 from regard.cli.loading import loading
 from regard.cli.sentences import print_lines, up_to_too_long
+from regard.errors import RegardError
 
 if TYPE_CHECKING:
-    from regard.tasks.classifier import Classifier
+    from regard.tasks.classifier import Classified, Classifier
+
+Said = list[tuple[str, str] | str]
+"""What was said in a conversation: texts, or pairs of a speaker and a text."""
 
 Files = Annotated[
     list[Path] | None,
@@ -34,6 +39,10 @@ def classify(
     none. An empty line is a text too, without a word. With --probabilities a line has all labels instead, likeliest
     first, each with its probability and tabs between.
 
+    A model of conversations labels each text given those before it, as soon as its line is there. An empty line ends a
+    conversation and is answered by one. If the training text has speakers, a line is the speaker, a tab and the text;
+    columns after these are not read.
+
     [bold]Examples[/bold]
 
       echo "a lovely film" | regard classify runs/sentiment
@@ -44,8 +53,16 @@ def classify(
         from regard.tasks.classifier import load_classifier
 
         classifier = load_classifier(model, device=device)
-    for piece in pieces_of_lines(files or [], "one text a line; Ctrl-D ends"):
-        print_lines(_labelled(classifier, piece, probabilities))
+    data = classifier.recipe.data
+    if not data.conversations:
+        for piece in pieces_of_lines(files or [], "one text a line; Ctrl-D ends"):
+            print_lines(_labelled(classifier, piece, probabilities))
+        return
+    prompt = "a speaker, a tab and a text a line" if data.speaker_column else "one text a line"
+    for each in [[file] for file in files or []] or [[]]:
+        before = Said()  # a file begins a conversation
+        for piece in pieces_of_lines(each, f"{prompt}, an empty line between conversations; Ctrl-D ends"):
+            print_lines(_conversed(classifier, piece, before, probabilities))
 
 
 def _labelled(classifier: "Classifier", lines: list[Line], probabilities: bool) -> Iterator[str]:
@@ -53,7 +70,33 @@ def _labelled(classifier: "Classifier", lines: list[Line], probabilities: bool) 
     texts = [line.text.split() for line in lines]
     whole, refusal = up_to_too_long(classifier, texts, [line.place for line in lines])
     for found in classifier.classify(texts[:whole]):
-        shares = (f"{label} {share:.4f}" for label, share in found.probabilities.items())
-        yield "\t".join(shares if probabilities else found.labels)
+        yield _told(found, probabilities)
     if refusal is not None:
         raise refusal
+
+
+def _conversed(classifier: "Classifier", lines: list[Line], before: Said, probabilities: bool) -> Iterator[str]:
+    """The labels of lines of conversations. `before` is what was said in the last of them, and is kept up to date."""
+    for is_blank, group in groupby(lines, lambda line: line.is_blank):
+        if is_blank:
+            before.clear()
+            yield from ("" for _ in group)
+            continue
+        said, problem = Said(), None
+        for line in group:
+            try:
+                said.append(classifier.utterance(line.text, line.place))
+            except RegardError as error:
+                problem = error
+                break
+        for found in classifier.classify_conversation(said, before):
+            yield _told(found, probabilities)
+        if problem is not None:
+            raise problem
+        before += said
+        del before[: max(len(before) - classifier.recipe.model.context.texts_before, 0)]
+
+
+def _told(found: "Classified", probabilities: bool) -> str:
+    shares = (f"{label} {share:.4f}" for label, share in found.probabilities.items())
+    return "\t".join(shares if probabilities else found.labels)

@@ -3,7 +3,7 @@
     positive <tab> a lovely film            {"text": "a lovely film", "label": "positive"}
     __label__positive a lovely film         (4 (2 a) (4 (4 lovely) (2 film)))
 
-Words are what stands between blanks. Blank lines are left out.
+Words are what stands between blanks. Blank lines are left out, and end conversations if there are such.
 """
 
 import json
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regard.data.bracket_trees import phrases_of
+from regard.data.columns import column_of
 from regard.data.examples import Split
 from regard.data.labelled import LabelledCorpora, LabelledPart, LabelledText
 from regard.data.report import Finding
@@ -71,6 +72,7 @@ class LabelFiles:
     def __init__(self, data: ClassifyingData, split: Split) -> None:
         self.data, self.split = data, split
         self.problems = Problems(split)
+        self.conversation = 0
         self.names = {trees: data.new_names(trees) for trees in (False, True)}
         self.files = [Path(path) for path in getattr(data, split)]
         self.texts = [text for path in self.files for text in self._read(path)]
@@ -88,11 +90,14 @@ class LabelFiles:
         lines = lines_of(path)
         if chosen == "tsv" and data.header:
             next(lines, None)
+        before = -1
         for number, line in lines:
             place = f"{path}:{number}"
+            self.conversation += data.conversations and number > before + 1  # a blank line was left out
+            before = number
             try:
                 for text, labels in read(line):
-                    found = self._taken(text, labels, trees, place)
+                    found = self._taken(text, labels, trees, place, self._speaker(line, chosen))
                     if found is None or found in seen:
                         continue
                     if trees and self._phrases:  # the same phrase stands in many trees
@@ -101,7 +106,17 @@ class LabelFiles:
             except LineError as problem:
                 self.problems.note(problem.kind, place + (f" ({problem.detail})" if problem.detail else ""))
 
-    def _taken(self, text: str, given: list[str], trees: bool, place: str) -> LabelledText | None:
+    def _speaker(self, line: str, chosen: LabelFormat) -> str:
+        if not self.data.speaker_column:
+            return ""
+        if chosen != "tsv":
+            raise LineError("missing", "no column of a speaker, since this is not TSV")
+        speaker = column_of(line.split("\t"), self.data.speaker_column).strip()
+        if not speaker:
+            raise LineError("missing", "no speaker")
+        return speaker
+
+    def _taken(self, text: str, given: list[str], trees: bool, place: str, speaker: str) -> LabelledText | None:
         names = self.names[trees]
         labels = tuple(dict.fromkeys(names.get(label, label) for label in given))
         if "" in labels:
@@ -112,7 +127,7 @@ class LabelFiles:
         words = tuple(text.split())
         if not words:
             self.problems.note("empty", place)
-        return LabelledText(words, labels, place)
+        return LabelledText(words, labels, place, self.conversation, speaker)
 
     @property
     def _phrases(self) -> bool:
@@ -163,7 +178,8 @@ class LabelFiles:
                 if known is not None and label not in known:
                     problems.note("unseen", f"{text.place} ({label})")
         columns = (
-            f"see data.text_column = {data.text_column}, data.label_column = {data.label_column} for TSV, "
+            f"see data.text_column = {data.text_column}, data.label_column = {data.label_column}"
+            f"{f', data.speaker_column = {data.speaker_column}' if data.speaker_column else ''} for TSV, "
             f"data.text_field = {data.text_field!r}, data.label_field = {data.label_field!r} for JSON Lines"
         )
         left_out = "texts with labels that are left out"
@@ -185,7 +201,8 @@ class LabelFiles:
             ),
         ]
         words, files = sum(len(text.words) for text in self.texts), ", ".join(map(str, self.files))
-        holds = f"{counted(len(self.texts), 'text')} in {files}, {counted(words, 'word')}"
+        conversations = f"{counted(self.conversation, 'conversation')}, " if data.conversations else ""
+        holds = f"{counted(len(self.texts), 'text')} in {files}, {conversations}{counted(words, 'word')}"
         return LabelledPart(tuple(self.texts), holds, tuple(findings))
 
 

@@ -1,4 +1,4 @@
-"""Texts with their labels."""
+"""Texts with their labels, each by itself or in a conversation."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +19,10 @@ class LabelledText:
     labels: tuple[str, ...]
     place: str = field(default="", compare=False)
     """Where it stands, for a message."""
+    conversation: int = 0
+    """Number of the conversation that it belongs to, whose texts follow each other."""
+    speaker: str = ""
+    """Who says it; empty if that is not known."""
 
     def places(self, word: int) -> str:
         """Where a word stands: on the line of its text."""
@@ -58,7 +62,8 @@ class LabelledCorpora:
         found = sha256()
         for split in TRAINED_ON:
             for text in self.texts(split):
-                found.update("\n".join([split, *text.words, "", *text.labels, ""]).encode("utf-8", "replace"))
+                said = [text.speaker, str(text.conversation)] if text.conversation else []
+                found.update("\n".join([split, *text.words, "", *text.labels, *said, ""]).encode("utf-8", "replace"))
         return found.hexdigest()
 
 

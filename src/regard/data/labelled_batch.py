@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from regard.data.batches import Batches
+from regard.data.conversations import ConversationBatches, Conversations, TextsInContext, plan_stretches, words_in
 from regard.data.fill_rows import Indices
 from regard.data.labelled import LabelledText
-from regard.data.sentence_batches import Lengths, plan_sentences
+from regard.data.sentence_batches import Lengths, SentenceBatches, plan_sentences
 from regard.data.sentences import NumberedSentences, Sentences
 from regard.tokens.rows import Rows
 from regard.tokens.tag_set import MISSING, TagSet
@@ -22,7 +24,7 @@ from regard.tokens.word_vocabulary import WordVocabulary
 class LabelledBatch:
     """Texts with their labels. There may be empty rows after those of the examples, to fill a shape."""
 
-    texts: Sentences
+    texts: Sentences | TextsInContext
     labels: Float[Tensor, "B L"]
     """1 for the labels that a text has, 0 for the others."""
     known: Bool[Tensor, " B"]
@@ -61,11 +63,15 @@ class NumberedLabelled:
     labels: Rows
     size: int
     """Number of different labels."""
+    conversations: Conversations | None = None
+    """Where texts have their context, if it is read."""
 
     @classmethod
-    def of(cls, texts: Sequence[LabelledText], vocabulary: WordVocabulary, labels: TagSet) -> Self:
+    def of(cls, texts: Sequence[LabelledText], vocabulary: WordVocabulary, labels: TagSet, reach: int = 0) -> Self:
+        """With `reach`, each text comes with as many before it in its conversation."""
         words = NumberedSentences.of([text.words for text in texts], vocabulary)
-        return cls(words, Rows.of(labels.encode(text.labels for text in texts)), len(labels.tags))
+        known = Rows.of(labels.encode(text.labels for text in texts))
+        return cls(words, known, len(labels.tags), Conversations(texts, reach) if reach else None)
 
     @property
     def lengths(self) -> Lengths:
@@ -74,19 +80,37 @@ class NumberedLabelled:
 
     def pick(self, chosen: Indices, shape: tuple[int, int] | None = None) -> LabelledBatch:
         """A batch of some texts, filled up with empty ones to a shape of (rows, width) if one is given."""
-        if shape is None and not self.texts.lengths[chosen].any():
-            shape = (len(chosen), 1)  # encoders need a place to read
-        texts = self.texts.pick(chosen, shape)
+        if self.conversations is None:
+            texts: Sentences | TextsInContext = self.sentences(chosen, shape)
+            count = len(chosen) if shape is None else shape[0]
+        else:
+            texts, count = self.conversations.in_context(chosen, self.lengths, self.sentences), len(chosen)
         lengths = self.labels.lengths_of(chosen)
         rows = np.repeat(np.arange(len(chosen)), lengths)
         numbers = self.labels.picked(chosen, int(lengths.max(initial=0))).values
-        labels, known = np.zeros((len(texts.tokens), self.size), np.float32), np.zeros(len(texts.tokens), np.bool_)
+        labels, known = np.zeros((count, self.size), np.float32), np.zeros(count, np.bool_)
         known[: len(chosen)] = True
         known[rows[numbers == MISSING]] = False
         labels[rows[numbers != MISSING], numbers[numbers != MISSING]] = 1
         examples = tuple(chosen.tolist())
         return LabelledBatch(texts, torch.from_numpy(labels), torch.from_numpy(known), int(known.sum()), examples)
 
+    def sentences(self, chosen: Indices, shape: tuple[int, int] | None = None) -> Sentences:
+        """Some texts as they are read without their context."""
+        if shape is None and not self.texts.lengths[chosen].any():
+            shape = (len(chosen), 1)  # encoders need a place to read
+        return self.texts.pick(chosen, shape)
+
     def batches(self, batch_tokens: int) -> Iterator[LabelledBatch]:
-        """All texts once, within a budget, shortest first."""
-        return map(self.pick, plan_sentences(self.lengths, batch_tokens))
+        """All texts once, within a budget: shortest first, or as they follow each other in conversations."""
+        if self.conversations is None:
+            return map(self.pick, plan_sentences(self.lengths, batch_tokens))
+        stretches = self.conversations.stretches
+        plan = plan_stretches(words_in(stretches, self.lengths), batch_tokens)
+        return (self.pick(np.concatenate([stretches[number] for number in part])) for part in plan)
+
+    def training_batches(self, seed: int, batch_tokens: int, shapes: int) -> Batches[Any, LabelledBatch]:
+        """Batches of all texts, without end."""
+        if self.conversations is None:
+            return SentenceBatches(self.lengths, self.pick, seed=seed, batch_tokens=batch_tokens, shapes=shapes)
+        return ConversationBatches(self.conversations, self.lengths, self.pick, seed=seed, batch_tokens=batch_tokens)

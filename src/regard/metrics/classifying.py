@@ -4,11 +4,12 @@
     F1 of a label = 2 · right / (found + there)
     macro F1 = mean over labels,   micro F1 = 2 · right / (found + there) over all labels together
 
-The labels are those that are found or there. Where each text has one label, micro F1 is the accuracy.
+The labels are those that are found or there. Where each text has one label, micro F1 is the accuracy. The texts of a
+conversation are not independent, so intervals resample whole conversations.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,8 @@ class LabelCounts:
     """1 if the label is found and there."""
     marks: Numbers
     """1 if it is found or there, 2 if both."""
+    groups: Numbers | None = None
+    """Of each text, the number of its conversation, if there are conversations."""
 
     def accuracy(self, *, margins: bool = False) -> MetricScore:
         """Percentage of texts with exactly the right labels."""
@@ -55,9 +58,20 @@ class LabelCounts:
     def _score(self, name: str, margins: bool) -> MetricScore:
         value = self._value(name, np.arange(len(self.exact)))
         signature = f"texts:{len(self.exact)}|labels:{len(np.unique(self.labels))}"
+        count = len(self.exact)
+        if self.groups is not None:
+            members = np.split(np.arange(count), np.flatnonzero(np.diff(self.groups)) + 1)
+            count = len(members)
+            signature += f"|conversations:{count}"
         if not margins:
             return MetricScore(name, value, signature)
-        low, high = interval(lambda drawn: self._value(name, drawn), len(self.exact))
+
+        def value_of(drawn: Numbers) -> float:
+            return self._value(
+                name, drawn if self.groups is None else np.concatenate([members[each] for each in drawn])
+            )
+
+        low, high = interval(value_of, count)
         return MetricScore(name, value, f"{signature}|bootstrap:{RESAMPLES}", (high - low) / 2)
 
     def _value(self, name: str, drawn: Numbers) -> float:
@@ -72,8 +86,8 @@ class LabelCounts:
         return 200 * float((right[there] / marks[there]).mean()) if there.any() else 0.0
 
 
-def count_labels(outputs: Labels, references: Labels) -> LabelCounts:
-    """Counts of each text."""
+def count_labels(outputs: Labels, references: Labels, groups: Sequence[int] | None = None) -> LabelCounts:
+    """Counts of each text; `groups` are the numbers of the conversations that texts belong to, one after another."""
     if not references:
         raise UsageError("labels: there is nothing to score; give at least one text")
     if len(outputs) != len(references):
@@ -88,4 +102,5 @@ def count_labels(outputs: Labels, references: Labels) -> LabelCounts:
             number = numbers.setdefault(label, len(numbers))
             rows.append((text, number, label in found & there, (label in found) + (label in there)))
     exact = [set(output) == set(reference) for output, reference in zip(outputs, references, strict=True)]
-    return LabelCounts(np.array(exact, dtype=np.int64), *np.array(rows, dtype=np.int64).reshape(-1, 4).T)
+    counts = LabelCounts(np.array(exact, dtype=np.int64), *np.array(rows, dtype=np.int64).reshape(-1, 4).T)
+    return replace(counts, groups=None if groups is None else np.array(groups, dtype=np.int64))

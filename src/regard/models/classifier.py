@@ -1,10 +1,12 @@
-"""A classifier: words, an encoder, pooling, and a score for each label."""
+"""A classifier: words, an encoder, pooling, perhaps what was said before, and a score for each label."""
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from regard.data.conversations import TextsInContext
 from regard.data.sentences import Sentences
+from regard.models.context import ConversationContext
 from regard.models.encoders import build_encoder
 from regard.models.pooling import POOLINGS
 from regard.models.words import WordInput
@@ -33,13 +35,29 @@ class TextClassifier(nn.Module):
         name_axes(self.encoder, step="source", query="source", key="source")
         self.words = WordInput(words, vocabulary, self.encoder.input_width)
         self.pooling = POOLINGS[settings.pooling.kind](settings.pooling, self.encoder)
+        self.context: ConversationContext | None = None
+        if settings.context.kind != "none":
+            self.context = ConversationContext(settings.context, self.pooling.width)
         self.dropout = Dropout(settings.dropout)
-        self.project = nn.Linear(self.pooling.width, labels)
+        self.project = nn.Linear((self.context or self.pooling).width, labels)
         self.scores = Tap("row", "label")
 
-    def forward(self, texts: Sentences) -> Float[Tensor, "B L"]:
-        encoded = self.encoder.encode(self.words(texts), texts.lengths)
-        scores: Tensor = self.scores(self.project(self.dropout(self.pooling(encoded))))
+    def forward(self, texts: Sentences | TextsInContext) -> Float[Tensor, "B L"]:
+        if isinstance(texts, TextsInContext):
+            return self.choose(torch.cat([self.vectors(band) for band in texts.bands]), texts)
+        return self.choose(self.vectors(texts))
+
+    def vectors(self, texts: Sentences) -> Float[Tensor, "B F"]:
+        """A vector for each text by itself."""
+        pooled: Tensor = self.pooling(self.encoder.encode(self.words(texts), texts.lengths))
+        return pooled
+
+    def choose(self, vectors: Float[Tensor, "N F"], texts: TextsInContext | None = None) -> Float[Tensor, "B L"]:
+        """The scores of labels, given the vectors of texts, or of all that are read for `texts`."""
+        if texts is not None:
+            assert self.context is not None
+            vectors = self.context(vectors, texts)
+        scores: Tensor = self.scores(self.project(self.dropout(vectors)))
         return scores
 
     def loss(

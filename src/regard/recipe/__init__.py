@@ -5,6 +5,7 @@ from regard.recipe.classifying import (
     ClassifyingCorpus,
     ClassifyingData,
     ClassifyingRecipe,
+    ContextTable,
 )
 from regard.recipe.data import Data, TokenizerSettings, Tokens
 from regard.recipe.decoding import Decoding, Drawing, LanguageDecoding
@@ -86,6 +87,7 @@ __all__ = [
     "ClassifyingCorpus",
     "ClassifyingData",
     "ClassifyingRecipe",
+    "ContextTable",
     "CopyingModel",
     "Corpus",
     "CountingVectors",

@@ -5,10 +5,10 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from regard.recipe.encoders import ENCODERS, Encoding
-from regard.recipe.names import LABELLED_CORPORA, LabelledCorpusName
+from regard.recipe.names import LABELLED_CORPORA, SCORES, LabelledCorpusName, NormalizerName, ScoreName
 from regard.recipe.pooling import PoolingTable
 from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
-from regard.recipe.section import ChosenBy, FilePath, Only, Positive, Section, Share
+from regard.recipe.section import ChosenBy, FilePath, Only, Positive, Section, Share, Width
 from regard.recipe.training import TokenTraining
 from regard.recipe.words import WordTable
 
@@ -51,6 +51,11 @@ class ClassifyingData(Corpus):
     exactly one (softmax)."""
     separator: Annotated[str, Field(min_length=1), Only(multiple=(True,))] = ","
     """What stands between several labels in a column."""
+    conversations: Annotated[bool, Only(corpus=LABELLED_CORPORA)] = False
+    """Whether texts are what is said in conversations, between which files have a blank line; a text can then be
+    labelled given those before it (`model.context`)."""
+    speaker_column: Annotated[int, Only(corpus=LABELLED_CORPORA), Only(conversations=(True,))] = 0
+    """TSV: column of who says the text, in the same way as `text_column`; 0 means that there is none."""
     examples: Annotated[Positive, Only(corpus=LABELLED_CORPORA)] = 20_000
     """Training texts a built-in corpus generates; development and test sets have a tenth of it, 1,000 at most."""
     languages: Annotated[list[str], Only(corpus=LABELLED_CORPORA)] = Field(default=[])
@@ -75,6 +80,10 @@ class ClassifyingData(Corpus):
         for name in ("text_column", "label_column"):
             if getattr(self, name) == 0:
                 raise ValueError(f"{name} = 0: columns are counted from 1, or from -1 at the end")
+        if self.conversations and self.phrases:
+            raise ValueError(
+                "phrases = true takes texts apart, and conversations are of whole ones; leave one of them out"
+            )
         for name, trees in (("rename", False), ("rename_in_trees", True)):
             for pair in self._renamed(trees):
                 if not pair.rpartition("=")[0]:
@@ -95,6 +104,27 @@ class ClassifyingData(Corpus):
         return self
 
 
+class ContextTable(Section):
+    """What is read of the conversation before a text, beside the text itself."""
+
+    kind: Literal["none", "attention"] = "none"
+    """Nothing, or a mean of the vectors of the texts before it, weighed by attention with its own vector as query. What
+    was said by the same speaker is told from what was not, and near from far."""
+    reach: Annotated[Positive, Only(kind=("attention",))] = 5
+    """Texts before it that may be attended to."""
+    score: Annotated[ScoreName, Only(kind=("attention",))] = "additive"
+    """How a text is compared with one before it."""
+    hidden: Annotated[Width, Only(kind=("attention",)), Only(score=SCORES)] = 64
+    """Hidden width of the scores that have one."""
+    normalizer: Annotated[NormalizerName, Only(kind=("attention",))] = "softmax"
+    """How scores become weights."""
+
+    @property
+    def texts_before(self) -> int:
+        """Texts before each that are read with it."""
+        return 0 if self.kind == "none" else self.reach
+
+
 class ClassifierModel(Section):
     """What reads a text, and how its features are pooled."""
 
@@ -102,6 +132,8 @@ class ClassifierModel(Section):
     """What reads the vectors of the words."""
     pooling: PoolingTable = PoolingTable()
     """How the features of the words become one vector."""
+    context: ContextTable = ContextTable()
+    """What is read of the conversation before a text (`data.conversations`)."""
     dropout: Share = 0.0
     """Share of the pooled features dropped before a label is chosen."""
 
@@ -125,3 +157,19 @@ class ClassifyingRecipe(ClassifyingCorpus, Recipe):
     """The model."""
     train: TokenTraining
     """The training loop."""
+
+    @model_validator(mode="after")
+    def _context_is_there(self) -> Self:
+        if self.model.context.kind == "none":
+            return self
+        if not self.data.conversations:
+            raise ValueError(
+                f"model.context.kind = {self.model.context.kind!r} is for conversations; set data.conversations = "
+                "true, or leave it out"
+            )
+        if self.train.shapes:
+            raise ValueError(
+                f"train.shapes = {self.train.shapes}: stretches of conversations do not come in few shapes; leave it "
+                "out"
+            )
+        return self

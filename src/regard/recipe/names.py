@@ -97,7 +97,7 @@ LABELLED_CORPORA: Registry[Any] = Registry(
             "regard.data.label_files:from_files",
             uses=(
                 *("format", "text_column", "label_column", "header", "text_field", "label_field"),
-                *("phrases", "rename", "rename_in_trees", "multiple"),
+                *("phrases", "rename", "rename_in_trees", "multiple", "conversations", "speaker_column"),
             ),
         ),
         "dates": Entry("regard.data.dates.labelled:labelled_dates", uses=("examples", "languages")),

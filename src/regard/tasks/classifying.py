@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from regard.data.labelled import LabelledCorpora, LabelledText, load_labelled
 from regard.data.labelled_batch import LabelledBatch, NumberedLabelled
 from regard.data.report import Report
-from regard.data.sentence_batches import SentenceBatches
 from regard.device import device_of
 from regard.errors import DataError, counted, with_short_paths
 from regard.metrics.classifying import count_labels
@@ -42,12 +41,10 @@ class ClassifyingTask(BatchedTask):
         self.vocabulary, self.labels, self.fingerprint = vocabulary, labels, corpora.fingerprint
         self._train: list[LabelledText] = list(corpora.texts("train"))
         self._dev: list[LabelledText] = list(corpora.texts("dev"))
-        train = NumberedLabelled.of(self._train, vocabulary, labels)
-        self._numbered_dev = NumberedLabelled.of(self._dev, vocabulary, labels)
-        settings = recipe.train
-        self._batches = SentenceBatches(
-            train.lengths, train.pick, seed=recipe.seed, batch_tokens=settings.batch_tokens, shapes=settings.shapes
-        )
+        reach, settings = recipe.model.context.texts_before, recipe.train
+        train = NumberedLabelled.of(self._train, vocabulary, labels, reach)
+        self._numbered_dev = NumberedLabelled.of(self._dev, vocabulary, labels, reach)
+        self._batches = train.training_batches(recipe.seed, settings.batch_tokens, settings.shapes)
 
     @classmethod
     def prepare(cls, recipe: ClassifyingRecipe, folder: Path, say: Callable[[str], None]) -> Self:
