@@ -60,3 +60,39 @@ def trained_classifier(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tra
     assert outcome.code == 0, outcome.err
     with untouched(place):
         yield Trained(place / "model", recipe, outcome.err)
+
+
+def conversation(draw: random.Random) -> list[tuple[str, str, str]]:
+    """Speakers, what they say, and its act: "yes" answers a question, and agrees with anything else."""
+    said: list[tuple[str, str, str]] = []
+    for _ in range(draw.randint(2, 6)):
+        speaker = draw.choice("AB")
+        first = draw.choice([("is it ?", "question"), ("it is .", "statement")])
+        said.append((speaker, *first))
+        other = "AB".replace(speaker, "")
+        said.append((other, "yes .", {"question": "answer", "statement": "agreement"}[first[1]]))
+    return said
+
+
+def write_conversations(folder: Path, sizes: dict[str, int] | None = None) -> dict[str, Any]:
+    """A file for each part; the settings that name them."""
+    draw = random.Random(0)
+    for part, size in (sizes or {"train": 40, "dev": 8, "test": 8}).items():
+        blocks = ("".join("\t".join(row) + "\n" for row in conversation(draw)) for _ in range(size))
+        (folder / f"{part}.tsv").write_text("\n".join(blocks), encoding="utf-8")
+    files = {part: [str(folder / f"{part}.tsv")] for part in sizes or ("train", "dev", "test")}
+    return files | {"conversations": True, "speaker_column": 1, "text_column": 2, "label_column": 3}
+
+
+@pytest.fixture(scope="session")
+def trained_converser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trained]:
+    """A classifier of conversations that the real command trained."""
+    place = tmp_path_factory.mktemp("conversations")
+    recipe = place / "my.toml"
+    model = {"context": {"kind": "attention", "reach": 2}, "pooling": {"kind": "attention"}}
+    wished = classifying_recipe(place, data=write_conversations(place), model=model)
+    recipe.write_text(write_recipe(wished), encoding="utf-8")
+    outcome = regard("train", recipe, "--out", place / "model")
+    assert outcome.code == 0, outcome.err
+    with untouched(place):
+        yield Trained(place / "model", recipe, outcome.err)

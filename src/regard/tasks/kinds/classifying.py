@@ -16,7 +16,7 @@ def are_labelled(files: Sequence[str]) -> bool:
 def register() -> None:
     better = Metric(more_is_better=True)
     kind = TaskKind(
-        help="Gives each text a label, or several: sentiment, topic, language.",
+        help="Gives each text a label, or several: sentiment, topic, language, acts of a dialogue.",
         recipe=ClassifyingRecipe,
         corpus=ClassifyingCorpus,
         takes=are_labelled,
