@@ -90,6 +90,19 @@ def test_looking_shows_which_texts_before_were_attended_to(
         trained.inspect("A\tis it ?\nB\t ")
 
 
+def test_outputs_are_those_of_the_last_text_given_those_before_it(trained: Classifier) -> None:
+    outputs = trained.outputs(lines(SAID[:4]).decode())
+    assert [outputs.name(choice) for choice in outputs.chosen] == ["agreement"]
+    wanted = trained.classify_conversation(SAID[:4])[-1].probabilities
+    shares = outputs.probabilities(0, without=[(), (0,), (0, 1)])
+    assert shares[0].tolist() == pytest.approx([wanted[label] for label in trained.labels.tags], abs=1e-5)
+    (other,) = trained.classify_conversation([("B", ".")], SAID[:3])
+    assert shares[1].tolist() == pytest.approx([other.probabilities[label] for label in trained.labels.tags], abs=1e-5)
+    with library.record(trained, "words.output") as seen:
+        outputs.log_probs(0)
+    assert [tuple(tensor.shape[:2]) for tensor in seen["words.output"]] == [(1, 2)]  # those before are not read again
+
+
 def test_lines_of_conversations_are_answered_line_for_line(trained_converser: Trained, tmp_path: Path) -> None:
     folder, file = trained_converser.folder, tmp_path / "said.tsv"
     file.write_bytes(lines(SAID[:2]) + b"\n\n" + lines(SAID[1:2]))

@@ -172,7 +172,7 @@ class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
         with torch.inference_mode():
             (arrays,), scores = recorded(self.model, patterns, lengths, lambda: choose(self.model.vectors(alone)))
             shares = self.model.probabilities(scores)[0].cpu()
-        of_context = [name for name, array in arrays.items() if "earlier" in array.axes and len(said) > 1]
+        of_context = [name for name, array in arrays.items() if "earlier" in array.axes]
         for name in of_context:  # of the one text, in the order of the conversation
             arrays[name] = Array(("earlier",), arrays[name].values[0, 0, ::-1])
         arrays |= label_arrays(shares, self.labels)
@@ -182,7 +182,11 @@ class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
             arrays,
             {"source": words, "label": self.labels.tags, "earlier": earlier},
             title=" ".join(words),
-            shown=("labels", *of_context, *sorted(weights, key=lambda name: not name.startswith("pooling."))),
+            shown=(
+                "labels",
+                *(of_context if earlier else ()),
+                *sorted(weights, key=lambda name: not name.startswith("pooling.")),
+            ),
         )
 
     def outputs(self, *texts: str) -> Outputs:
