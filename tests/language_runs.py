@@ -53,9 +53,8 @@ def language_recipe(folder: Path, kind: str = "recurrent", **tables: Any) -> Lan
             "batch_tokens": 28,
             "device": "cpu",
             "validation": {"every": 4},
-            "schedule": {"warmup": 2},
-            "optimizer": {"rate": 0.02},
         }
+        | ({} if kind == "ngram" else {"schedule": {"warmup": 2}, "optimizer": {"rate": 0.02}})
         | tables.pop("train", {}),
     }
     return parse_recipe(content | tables, kind=LanguageRecipe)

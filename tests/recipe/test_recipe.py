@@ -287,6 +287,31 @@ def test_an_n_gram_model_needs_no_training_table() -> None:
         parse_recipe(tables | {"train": 3})
 
 
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("optimizer = { rate = 0.1 }", "train.optimizer.rate = 0.1"),
+        ("average = { decay = 0.9 }", "train.average.decay = 0.9"),
+        ("clip = 0.5", "train.clip = 0.5"),
+        ('start_from = "/other"', "train.start_from = '/other'"),
+    ],
+)
+def test_settings_of_steps_are_refused_where_a_model_is_counted(setting: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "recipe.toml"
+    text = 'task = "language"\n[data]\ntrain = ["a.txt"]\ncontext = "lines"\n[train]\nsteps = 1\n'
+    refused = f"{said} is not used with model.kind = 'ngram'; leave it out"
+    path.write_text(f'{text}{setting}\n[model]\nkind = "ngram"\n')
+    with pytest.raises(RecipeError) as refusal:
+        read_recipe(path)
+    assert str(refusal.value) == f"{path}: {refused}"
+    plain = read_recipe(path, saved=True).train
+    path.write_text(f'{text}{setting}\n[model]\nkind = "window"\n')
+    # What a change of the model leaves unused is left out; what a change names itself is refused.
+    assert read_recipe(path, ["model.kind=ngram"]).train == plain
+    with pytest.raises(RecipeError, match=r"train\.clip = 3\.0 is not used with model\.kind = 'ngram'; leave it out"):
+        read_recipe(path, ["model.kind=ngram", "train.clip=3.0"])
+
+
 @pytest.mark.parametrize(("changes", "dev", "test"), [([], True, False), (["data.dev=[]"], False, False)])
 def test_which_text_there_is(changes: list[str], dev: bool, test: bool) -> None:
     pairs = ['data.train=["a.tsv"]', 'data.dev=["b.tsv"]', "model.kind=transformer", "train.steps=1", *changes]

@@ -70,7 +70,7 @@ def location_of(known: Sequence[Setting], detail: Any) -> tuple[list[str], str]:
         else:
             location.append(part)
     if detail["type"] == "unused_setting":
-        location.append(detail["ctx"]["setting"])
+        location += detail["ctx"]["setting"].split(".")
     return location, only_for
 
 
@@ -99,7 +99,7 @@ def _in_words(where: str, known: Sequence[Setting], detail: Any, changes: Sequen
             allowed = one_of(detail["ctx"]["known"], str(given))
             return f"{where}: {dotted} = {given!r} is not allowed; allowed are {allowed}{broken_plugins()}"
         case "unused_setting":
-            ctx, table = detail["ctx"], "".join(f"{part}." for part in location[:-1])
+            ctx, table = detail["ctx"], dotted.removesuffix(detail["ctx"]["setting"])
             used = f"; it is for {one_of(map(str, ctx['used']))}" if ctx["used"] else ""
             chosen = f"{table}{ctx['other']} = {ctx['chosen']!r}"
             return f"{where}: {dotted} = {ctx['given']!r} is not used with {chosen}{used}; leave it out"

@@ -3,13 +3,14 @@
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from regard.recipe.data import TokenizerSettings
 from regard.recipe.decoding import LanguageDecoding
 from regard.recipe.language_models import LanguageModel, NeuralModel, NgramModel
 from regard.recipe.names import TextCorpusName, TokenizerName
 from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
-from regard.recipe.section import FilePath, Positive, Share
+from regard.recipe.section import FilePath, Positive, Section, Share
 from regard.recipe.training import TokenTraining
 
 
@@ -83,6 +84,21 @@ class LanguageTraining(TokenTraining):
     """Share of probability spread evenly over the vocabulary."""
 
 
+UNCOUNTED = (
+    "accumulate",
+    "average",
+    "bad_steps",
+    "clip",
+    "label_smoothing",
+    "optimizer",
+    "precision",
+    "schedule",
+    "start",
+    "start_from",
+)
+"""Settings of `[train]` for models that learn in steps; an n-gram model is counted."""
+
+
 class LanguageTokenizer(TokenizerSettings):
     """How text becomes tokens; learned from the training text as part of the run."""
 
@@ -122,6 +138,19 @@ class LanguageRecipe(LanguageCorpus, Recipe):
             case {"model": {"kind": "ngram"}, **rest} if isinstance(train := rest.get("train", {}), dict):
                 return tables | {"train": {"steps": 1} | train}
         return tables
+
+    @model_validator(mode="after")
+    def _counting_takes_no_steps(self) -> Self:
+        for name in UNCOUNTED if isinstance(self.model, NgramModel) else ():
+            setting, value, default = name, getattr(self.train, name), LanguageTraining.model_fields[name].default
+            if isinstance(value, Section) and value != default:
+                fields = type(value).model_fields.items()
+                inner = next(key for key, field in fields if getattr(value, key) != field.default)
+                setting, value = f"{name}.{inner}", getattr(value, inner)
+            if value != default:
+                ctx = {"given": value, "other": "model.kind", "chosen": self.model.kind, "used": None}
+                raise PydanticCustomError("unused_setting", "not used", {"setting": f"train.{setting}", **ctx})
+        return self
 
     @model_validator(mode="after")
     def _parts_agree(self) -> Self:

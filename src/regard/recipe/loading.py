@@ -123,9 +123,10 @@ def _drop_unused(
     dropped = False
     for detail in error.errors():
         location, _ = location_of(known, detail)
-        dotted, table = ".".join(location), ".".join(location[:-1])
+        dotted = ".".join(location)
         if detail["type"] == "unused_setting":
-            is_left_over = saved or f"{table}.{detail['ctx']['other']}".lstrip(".") in changed
+            table = dotted.removesuffix(detail["ctx"]["setting"])
+            is_left_over = saved or f"{table}{detail['ctx']['other']}" in changed
         else:
             is_left_over = saved and detail["type"] == "extra_forbidden" and dotted in OF_OTHER_TASKS
         if is_left_over and dotted not in changed:

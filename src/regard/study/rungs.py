@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from regard.recipe import LanguageRecipe, read_recipe, toml
+from regard.recipe.language import UNCOUNTED
 
 Settings = Mapping[str, Any]
 """Settings by their dotted names."""
@@ -83,10 +84,13 @@ TRAINING: Settings = {
     "train.keep": 1,
 }
 """What all rungs are trained with, besides the time they get."""
+_OF_STEPS = tuple(f"train.{setting}" for setting in UNCOUNTED)
 
 
 def rung_recipe(name: str, text: Settings, minutes: float, changes: list[str]) -> LanguageRecipe:
     """The recipe of a rung on a text, given by the settings of its `[data]` and `[tokens]`, with further changes."""
     settings = {**TRAINING, "train.minutes": minutes, **text, **RUNGS[name].settings}
-    spelled = [f"{key}={toml(value)}" for key, value in settings.items()]
-    return read_recipe(None, ["task=language", *spelled, *changes], kind=LanguageRecipe)
+    spelled = [*(f"{key}={toml(value)}" for key, value in settings.items()), *changes]
+    if RUNGS[name].settings["model.kind"] == "ngram":
+        spelled = [change for change in spelled if not change.startswith(_OF_STEPS)]
+    return read_recipe(None, ["task=language", *spelled], kind=LanguageRecipe)
