@@ -2,7 +2,10 @@
 
 import html
 import json
+import re
+import sys
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +18,7 @@ from pages import CHROMIUM, Elements, check_fetches_nothing, dom_after, reported
 from regard.errors import UsageError
 from regard.inspect import Inspection, page, save_page
 from regard.inspect.labels import arrow_between
+from regard.inspect.page import SHARED, joined
 
 
 @given(some_inspections(), st.sampled_from(["a title", "</title><script>x()</script>", "{{data}}"]))
@@ -85,34 +89,43 @@ def test_in_a_browser(tmp_path: Path) -> None:
         random_inspection(["هذا", "بيت"], ["a", "house", "∎"], layers=2, heads=3, seed=1),
     ]
     script = """
-    const cell = (view, t, s) => views[view].cells[t][s].getAttribute("aria-label");
+    const cell = (view, t, s) => {
+      views[view].matrix.move(t, s);
+      return views[view].matrix.active.getAttribute("aria-label");
+    };
     const seen = { articles: document.querySelectorAll("article").length,
-      gold: [...document.querySelectorAll("td.gold")].map((cell) => [cell.dataset.c, cell.dataset.r]),
-      direction: views.map((view) => view.table.dir), mean: cell(0, 1, 2) };
+      gold: views.map((view) => view.matrix.frames.children.length),
+      leftward: views.map((view) => view.data.leftward), mean: cell(0, 1, 2) };
     choose("decoder.layers.1.cross.weights", "2");
     seen.chosen = cell(0, 1, 2);
     seen.pressed = document.querySelectorAll("button[aria-pressed=true]").length;
-    const press = (key) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
-    views[0].cells[0][0].focus();
-    for (const key of ["ArrowRight", "ArrowDown", "ArrowDown", "End"]) press(key);
-    seen.focus = [document.activeElement.dataset.r, document.activeElement.dataset.c];
-    seen.readout = views[0].readout.textContent;
-    seen.stops = views[0].table.querySelectorAll('td[tabindex="0"]').length;
-    views[1].cells[0][0].focus();
-    press("ArrowLeft");
-    seen.leftward = document.activeElement.dataset.c;
+    const press = (plot, key) => plot.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    views[0].matrix.move(0, 0);
+    for (const key of ["ArrowRight", "ArrowDown", "ArrowDown", "End"]) press(views[0].matrix.plot, key);
+    seen.place = views[0].matrix.place;
+    seen.readout = views[0].matrix.readout.textContent.split(" · row")[0].trim();
+    seen.stops = views[0].article.querySelectorAll('.matrix [tabindex="0"]').length;
+    views[1].matrix.move(0, 0);
+    press(views[1].matrix.plot, "ArrowLeft");
+    seen.turned = views[1].matrix.place;
+    const pen = views[0].matrix.canvas.getContext("2d");
+    seen.pixels = [views[0].matrix.canvas.width, views[0].matrix.canvas.height];
+    const strongest = views[0].data.values.indexOf(views[0].data.largest);
+    const columns = views[0].data.columns;
+    seen.darkest = [...pen.getImageData(strongest % columns, Math.floor(strongest / columns), 1, 1).data];
     const before = document.documentElement.dataset.theme;
     document.getElementById("theme").click();
     seen.themes = [before, document.documentElement.dataset.theme];
     seen.arrays = [...arrayMenu.options].map((option) => option.value);
     choose("encoder.state", "");
-    seen.signed = document.querySelector(".ramp").classList.contains("signed");
+    seen.signed = views[0].data.signed;
     seen.state = cell(0, 2, 1);
-    seen.meaning = document.querySelector(".meaning").textContent;
+    seen.meaning = views[0].matrix.hint().split(".")[0];
+    views[0].matrix.table.open = true;
+    views[0].matrix.table.dispatchEvent(new Event("toggle"));
+    seen.rows = views[0].matrix.table.querySelectorAll("tbody tr").length;
     choose("candidates", "");
-    seen.text = views[0].cells[0][1].textContent;
-    choose("surprisals", "");
-    seen.surprisal = views[0].cells[1][0].textContent;
+    seen.text = views[0].body.querySelectorAll("tbody td")[1].textContent.split(".")[0];
     report(seen);
     """
     seen = reported(dom_after(script, page(looks), tmp_path))
@@ -122,20 +135,45 @@ def test_in_a_browser(tmp_path: Path) -> None:
     assert texts is not None
     assert seen == {
         "articles": 2,
-        "gold": [["1", "0"]],
-        "direction": ["ltr", "rtl"],
+        "gold": [1, 0],
+        "leftward": [False, True],
         "mean": f"</script>, ∎: {mean:.3f}",
         "chosen": f"</script>, ∎: {chosen:.3f}",
         "pressed": 2,
-        "focus": ["1", "2"],
-        "readout": f"</script> · ∎: {chosen:.3f}",
+        "place": [1, 2],
+        "readout": f"</script> · ∎ {chosen:.3f}",
         "stops": 1,
-        "leftward": "1",
+        "turned": [0, 1],
+        "pixels": [3, 2],
+        "darkest": [0, 32, 77, 255],
         "themes": ["light", "dark"],
         "arrays": ["", *looks[0].shown, "encoder.state", "surprisals", "candidates"],
         "signed": True,
         "state": f"∎, 1: {looks[0]['encoder.state'].values[2, 1]:.3f}",
-        "meaning": "Rows: source, columns: units.",
-        "text": f"{texts[0, 1]} {looks[0]['candidates'].values[0, 1]:.2f}",
-        "surprisal": f"{looks[0]['surprisals'].values[1]:.3f}",
+        "meaning": "Rows: source; columns: units",
+        "rows": 3,
+        "text": f"{texts[0, 1]} {int(100 * looks[0]['candidates'].values[0, 1])}",
     }
+
+
+def test_what_is_too_large_is_refused_with_what_makes_it_smaller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = random_inspection(["a"] * 40, ["b"] * 40, layers=2, heads=3)
+    monkeypatch.setattr(sys.modules["regard.inspect.page"], "MOST_CHARACTERS", 80_000)
+    with pytest.raises(UsageError, match=r"choose arrays \(--show, by name or pattern\) and one of their heads"):
+        look.save(tmp_path / "look.html")
+    look.save(tmp_path / "look.html", show="*.1.cross.*", head=1)
+    data = json.loads(Elements((tmp_path / "look.html").read_text(encoding="utf-8")).scripts[0])[0]
+    ((name, array),) = data["arrays"].items()
+    assert (name, array["shape"]) == ("decoder.layers.1.cross.weights", [1, 40, 40])
+    np.testing.assert_allclose(array["values"], look[name].values[1].ravel(), atol=6e-5)
+
+
+def test_modules_become_one_script() -> None:
+    """Which is right as long as no two of them have a name in common."""
+    parts = [files("regard.inspect").joinpath(name).read_text(encoding="utf-8") for name in (*SHARED, "page.js")]
+    script = joined([part for part in parts if "export " in part or "import " in part])
+    assert not re.search(r"^(import|export)\b", script, flags=re.MULTILINE)
+    names = re.findall(r"^(?:const|let|function|class) (\w+)", script, flags=re.MULTILINE)
+    assert len(names) == len(set(names)) > 20

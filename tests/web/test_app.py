@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.inspect import Array, Inspection, SetWeight, Silence, Uniform, changed, fold
+from regard.inspect import Array, Inspection, SetWeight, Silence, Uniform, changed, fold, head_statistics, over_layers
 from regard.tasks import Translator
 from regard.web.guard import MOST_BYTES, hosts_of
 from regard.web.kept import Kept
@@ -297,6 +297,21 @@ def test_what_is_taken_along(client: TestClient, explored: dict[str, Translator]
     if kind == "json":
         own = json.loads(explored["recurrent"].inspect(*TEXTS).only(CROSS).to_json())
         assert answer.json()["arrays"] == own["arrays"]
+
+
+def test_what_is_counted_of_heads_and_layers_is_what_python_counts(
+    client: TestClient, explored: dict[str, Translator]
+) -> None:
+    own, seen = explored["transformer"].inspect(*TEXTS), post(client, "inspect", {"texts": TEXTS}, "transformer")
+    for kind, made in {"heads": head_statistics(own), "layers": over_layers(own)}.items():
+        shown = client.get(f"/api/inspections/{seen['id']}/derived/{kind}").json()
+        assert {each["name"] for each in shown["arrays"]} == set(made)
+        for name, expected in made.items():
+            found = array(client, shown["id"], name=name, exact=True)
+            np.testing.assert_array_equal(found, expected.values)
+    assert client.get(f"/api/inspections/{seen['id']}/derived/tails").status_code == 422
+    bare = post(client, "alternatives", {"text": "eins"})
+    assert "there are no heads here" in client.get(f"/api/inspections/{bare['id']}/derived/heads").json()["error"]
 
 
 def test_large_arrays_become_small_ones(explored: dict[str, Translator]) -> None:

@@ -14,11 +14,13 @@ from axe_playwright_python.sync_playwright import Axe
 from pages import CHROMIUM
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
-from regard.inspect import Silence, Uniform, changed
+from regard.inspect import Silence, Uniform, changed, head_statistics, over_layers
+from regard.inspect.page import SHARED
 from regard.tasks import Translator
-from regard.web.app import SHARED, create_app
+from regard.web.app import create_app
 from regard.web.serving import listening
 
+expect.set_options(timeout=20_000)  # the machine may have more to do
 REQUIRED = os.environ.get("REGARD_CHROMIUM") == "required"
 """Whether a browser was promised, so that to go without is a failure."""
 
@@ -159,6 +161,15 @@ def test_layers_and_heads(visit: Open, explored: dict[str, Translator]) -> None:
     page.locator(".large .plot").hover(position={"x": 5, "y": 5})
     expect(page.locator(".large .readout strong")).to_have_text(f"{seen[CROSS['transformer']].values[1, 0, 0]:.3f}")
     expect(page.locator(".large .readout")).to_contain_text("entropy")
+    # All heads in a plane: a point for each, and a click enlarges its head.
+    expect(page.locator(".scatter .dot")).to_have_count(12)
+    page.locator(".scatter .dot").first.dispatch_event("click")
+    expect(page.locator(".large code")).to_have_text(head_statistics(seen).labels["layer"][0])
+    page.locator("button", has_text="Rollout").click()
+    expect(page.locator(".large h2")).to_have_text("Rollout")
+    rolled = next(array for name, array in over_layers(seen).items() if name.endswith("rollout"))
+    page.locator(".large .plot").hover(position={"x": 5, "y": 5})
+    expect(page.locator(".large .readout strong")).to_have_text(f"{rolled.values[0, 0]:.3f}")
 
 
 @pytest.mark.parametrize("name", ["recurrent", "transformer"])

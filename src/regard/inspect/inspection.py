@@ -142,6 +142,16 @@ class Inspection(Mapping[str, Array]):
         arrays = self.matching(pattern)
         return replace(self, arrays=arrays, shown=tuple(name for name in self.shown if name in arrays))
 
+    def only_head(self, head: int | None) -> Self:
+        """The inspection with one head of those arrays that have it, and the others as they are."""
+        if head is None:
+            return self
+        arrays = dict(self.arrays)
+        for name, array in arrays.items():
+            if array.axes[:1] == ("head",) and 0 <= head < len(array.values):
+                arrays[name] = replace(array, values=array.values[head : head + 1])
+        return replace(self, arrays=arrays)
+
     def save(self, path: str | Path, *, show: str | None = None, head: int | None = None) -> None:
         """Writes a picture (.png, .svg, .pdf), a page (.html) or .json, by the suffix of the file; `show` is a pattern
         of names, `head` one of the heads."""

@@ -13,6 +13,9 @@ from regard.inspect.inspection import Inspection
 from regard.inspect.labels import readable, runs_right_to_left
 from regard.inspect.panel import MEANINGS
 
+SHARED = ("look.css", "dom.js", "shades.js", "matrix.js")
+"""What pages have in common with the explorer."""
+MOST_CHARACTERS = 20_000_000
 DIGITS = 4
 """Decimals of the numbers in the page; it shows three."""
 
@@ -32,19 +35,32 @@ def page(inspections: Sequence[Inspection], *, title: str = "Inside the model") 
                 f"inspections of one page must come from one model: the first has {sorted(inspections[0])}, number "
                 f"{place + 1} has {sorted(other)}"
             )
-    return assembled("page", title, [_shown(one) for one in inspections])
+    made = assembled("page", title, [_shown(one) for one in inspections], SHARED)
+    if len(made) > MOST_CHARACTERS:
+        raise UsageError(
+            f"the page would have {len(made) / 1e6:,.0f} MB, and at most {MOST_CHARACTERS / 1e6:,.0f} are shown well; "
+            "choose arrays (--show, by name or pattern) and one of their heads (--head), or open `regard explore`"
+        )
+    return made
 
 
-def assembled(name: str, title: str, data: object) -> str:
-    """A page of a kind as one text: its HTML, style and script, with the data that the script shows."""
+def assembled(name: str, title: str, data: object, shared: Sequence[str] = ()) -> str:
+    """A page of a kind as one text: its HTML, style and script, with the data that the script shows; `shared` are parts
+    that its own build on."""
+    files = (*shared, f"{name}.css", f"{name}.js")
     parts = {
         "title": escape(title),
-        "style": _part(f"{name}.css"),
-        "script": _part(f"{name}.js"),
+        "style": "\n".join(_part(file) for file in files if file.endswith(".css")),
+        "script": joined([_part(file) for file in files if file.endswith(".js")]),
         "data": _safe_json(data),
     }
     # In one pass, so that nothing inside of a part is taken for the place of another.
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _part(f"{name}.html"))
+
+
+def joined(modules: Sequence[str]) -> str:
+    """Modules, each after those that it needs, as one script: what each exports, the later ones then have."""
+    return re.sub(r"^(import .*?;\n|export )", "", "\n".join(modules), flags=re.MULTILINE)
 
 
 def _part(name: str) -> str:

@@ -21,7 +21,7 @@ def save(inspection: Inspection, path: str | Path, *, show: str | None = None, h
     if suffix in PAGES:
         from regard.inspect.page import save_page
 
-        save_page([inspection.only(show)], path)
+        save_page([inspection.only(show).only_head(head)], path)
     elif suffix == DATA:
         write_text(inspection.only(show).to_json() + "\n", path)
     else:

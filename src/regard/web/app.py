@@ -23,6 +23,7 @@ from regard import __version__
 from regard.errors import RegardError, one_of
 from regard.inspect import Inspection, head_statistics, over_layers
 from regard.inspect.changes import as_python
+from regard.inspect.page import SHARED
 from regard.tasks.trained import Trained
 from regard.tasks.translator import Translator
 from regard.web.explored import Explored
@@ -33,8 +34,6 @@ from regard.web.numbers import numbers
 from regard.web.shown import shown
 
 KINDS = {"js": "text/javascript", "css": "text/css", "html": "text/html", "svg": "image/svg+xml"}
-SHARED = ("dom.js", "shades.js", "matrix.js")
-"""Modules of the page that stand beside the pages of `regard look`, which have them too."""
 REFUSALS: dict[int | str, dict[str, Any]] = {status: {"model": Failed} for status in (400, 403, 404, 413, 421, 422)}
 BINARY: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}

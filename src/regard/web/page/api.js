@@ -20,24 +20,14 @@ async function fetched(path, options) {
   throw new Refused(told.error || `The server answered ${answer.status}.`, answer.status);
 }
 
-async function post(model, verb, asked) {
-  const options = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked) };
-  return (await fetched(`/api/models/${encodeURIComponent(model)}/${verb}`, options)).json();
-}
-
-export const models = async () => (await fetched("/api/models")).json();
-export const translate = (model, asked) => post(model, "translate", asked);
-export const inspect = (model, asked) => Inspected.of(model, "inspect", asked);
-export const tree = (model, asked) => Inspected.of(model, "tree", asked);
-export const alternatives = (model, asked) => Inspected.of(model, "alternatives", asked);
-
 export class Inspected {
-  static async of(model, verb, asked) {
-    return new Inspected(model, verb, asked, await post(model, verb, asked));
+  /** `ask` gives the inspection from the server, and again if it is no longer kept there. */
+  static async of(ask) {
+    return new Inspected(ask, await ask());
   }
 
-  constructor(model, verb, asked, shown) {
-    Object.assign(this, { model, verb, asked, shown });
+  constructor(ask, shown) {
+    Object.assign(this, { ask, shown });
     this.known = new Map();
   }
 
@@ -79,7 +69,7 @@ export class Inspected {
       answer = await fetched(`/api/inspections/${this.shown.id}/array?${query}`);
     } catch (error) {
       if (error.status !== 404 || !again) throw error;
-      await post(this.model, this.verb, this.asked); // it was no longer kept
+      await this.ask(); // it was no longer kept
       return this.download(query, false);
     }
     const body = await answer.arrayBuffer();
@@ -146,6 +136,20 @@ export class Inspected {
     return `/api/inspections/${this.shown.id}/file.${kind}?${query}`;
   }
 }
+
+async function post(model, verb, asked) {
+  const options = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked) };
+  return (await fetched(`/api/models/${encodeURIComponent(model)}/${verb}`, options)).json();
+}
+
+export const models = async () => (await fetched("/api/models")).json();
+export const translate = (model, asked) => post(model, "translate", asked);
+export const inspect = (model, asked) => Inspected.of(() => post(model, "inspect", asked));
+export const tree = (model, asked) => Inspected.of(() => post(model, "tree", asked));
+export const alternatives = (model, asked) => Inspected.of(() => post(model, "alternatives", asked));
+
+/** What is computed of an inspection: what its "heads" do, or its "layers" as one. */
+export const derived = (seen, kind) => Inspected.of(async () => (await fetched(`/api/inspections/${seen.shown.id}/derived/${kind}`)).json());
 
 export function largestOf(values) {
   let largest = 0;

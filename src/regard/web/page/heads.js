@@ -1,8 +1,9 @@
 // Layers and heads: all of them as small pictures, one enlarged.
-import { behind, make, roving, table } from "./dom.js";
+import { make, roving } from "./dom.js";
 import { Matrix } from "./matrix.js";
 import { paint } from "./shades.js";
-import { largestOf } from "./api.js";
+import { derived, largestOf } from "./api.js";
+import { Scatter } from "./scatter.js";
 import { state } from "./state.js";
 
 const SMALL = 48;
@@ -19,8 +20,35 @@ export class HeadsView {
     if (!this.names.includes(state.tap)) Object.assign(state, { tap: this.names[0], head: "mean" });
     this.large = make("section", { class: "card large" });
     this.small = make("section", { class: "card" });
-    this.element = make("div", { class: "cards heads" }, this.small, this.large);
-    this.ready = Promise.all([this.grid(), this.enlarge()]);
+    this.element = make("div", { class: "cards heads" }, make("div", { class: "cards" }, this.small), this.large);
+    this.ready = Promise.all([this.grid(), this.enlarge(), this.find()]);
+  }
+
+  /** The way to the interesting head, once the server has counted. */
+  async find() {
+    const statistics = await derived(this.seen, "heads");
+    if (statistics.shown.arrays.length < 2 || this.seen.attention.length + this.seen.array(this.names[0]).shape[0] < 3) return;
+    const scatter = new Scatter(statistics, {
+      axesOf: (name) => this.seen.array(name).axes.slice(1).join(),
+      chosen: (name, head) => name === state.tap && String(head) === state.head,
+      onchoose: (name, head) => (this.names.includes(name) ? this.choose(name, head) : this.again({ tap: name, head: String(head) })),
+    });
+    this.small.after(scatter.element);
+  }
+
+  /** All layers as one: mean, maximum, and rollout where a text looks at itself. */
+  async together(way) {
+    const found = await derived(this.seen, "layers");
+    const axes = this.seen.array(this.names[0]).axes.slice(1).join();
+    const array = found.shown.arrays.find(({ name, axes: own }) => own.join() === axes && name.endsWith(`.${way}`));
+    const matrix = new Matrix({ ...(await found.matrix(array.name)), weights: true },
+      { label: array.name, most: Math.min(720, innerWidth - 90), cell: 34 });
+    for (const { button } of this.buttons) button.setAttribute("aria-pressed", "false");
+    for (const [name, button] of this.ways) button.setAttribute("aria-pressed", String(name === way));
+    const told = { rollout: "What reaches the top from each token, if a layer mixes by its attention and adds what it was (Abnar and Zuidema 2020).",
+      mean: "The mean of all heads of all layers.", maximum: "The largest weight of any head of any layer." }[way];
+    this.large.replaceChildren(make("div", { class: "top" }, make("h2", {}, { rollout: "Rollout", mean: "Mean of all layers", maximum: "Maximum of all layers" }[way])),
+      make("p", { class: "hint" }, told), matrix.element);
   }
 
   again(changes) {
@@ -36,6 +64,11 @@ export class HeadsView {
     const rows = make("div", { class: "thumbs" });
     this.small.replaceChildren(make("div", { class: "top" }, make("h2", {}, "Heads"), this.kinds.length > 1 ? kinds : null),
       make("p", { class: "hint" }, "Each picture is a head, dark where it looks; each row a layer. Choose one to enlarge it."), rows);
+    const own = this.kind !== "target × source";
+    this.ways = ["mean", "maximum", ...(own ? ["rollout"] : [])].map((way) =>
+      [way, make("button", { type: "button", "aria-pressed": "false", onclick: () => this.together(way) }, `${way[0].toUpperCase()}${way.slice(1)}`)]);
+    if (names.length > 1) rows.before(make("div", { class: "segments", role: "group", "aria-label": "All layers as one" },
+      make("span", { class: "hint" }, "All layers:"), ...this.ways.map(([, button]) => button)));
     const leftward = seen.shown.leftward.includes(seen.array(names[0]).axes[2]);
     const layers = await Promise.all(names.map((name) => seen.numbers(name, { exact: false, most: SMALL })));
     const most = Math.max(...layers.map((layer) => layer.shape[0]));
@@ -61,6 +94,7 @@ export class HeadsView {
   }
 
   press() {
+    for (const [, button] of this.ways || []) button.setAttribute("aria-pressed", "false");
     for (const { button, name, head } of this.buttons || []) {
       button.setAttribute("aria-pressed", String(name === state.tap && String(head) === state.head));
     }

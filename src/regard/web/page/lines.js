@@ -1,5 +1,6 @@
 // An alignment as lines between two columns of tokens: the thicker, the more weight.
-import { draw, isolated, make, percent, roving, along } from "./dom.js";
+import { isolated, make, percent, roving, along } from "./dom.js";
+import { draw } from "./drawing.js";
 
 const ROW = 24;
 const WIDE = 130;

@@ -1,5 +1,6 @@
 // The beam search as a tree: arrow keys walk, Enter shows what else could stand at a place, typing forces a word.
-import { behind, draw, isolated, make, percent, short, table } from "./dom.js";
+import { behind, isolated, make, percent, short, table } from "./dom.js";
+import { draw } from "./drawing.js";
 import { tint } from "./shades.js";
 import * as api from "./api.js";
 import { state } from "./state.js";
