@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import uvicorn
 
-from regard.errors import UsageError
+from regard.errors import RegardError, UsageError
 from regard.tasks.trained import Trained
 from regard.web.app import create_app
 from regard.web.guard import hosts_of
@@ -27,6 +27,10 @@ def serve(
     tell: Callable[[str], None],
 ) -> None:
     """Serves the page until Ctrl-C; `tell` gets the address when it answers."""
+    for model in models.values():
+        # Loops are compiled on their first use, which is better than in the first visitor's time.
+        with suppress(RegardError):
+            model.inspect("1 2")
     with listening(host, port) as listener:
         chosen = listener.getsockname()[1]
         shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
