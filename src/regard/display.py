@@ -15,7 +15,7 @@ CELL = "text-align:left"
 
 
 def shortened(text: str, most: int = 60) -> str:
-    """A text of at most so many characters; where it was cut, it ends with an ellipsis."""
+    """The text, cut to a maximum number of characters; an ellipsis marks the cut."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

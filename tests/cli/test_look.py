@@ -239,7 +239,7 @@ def test_links_of_other_aligners_are_judged_joined_and_compared(
         ("0-0\n\n0-0 3-0\n", (), "{}:3: the link 3-0 is outside of this pair, which has 1 source word and 1 target w"),
         ("0-0\n\n", (), "{}: 2 lines of links, and there are more sentence pairs"),
         ("0-0\n\n0-0\n0-0\n", (), "{}: more lines of links than 3 sentence pairs; give a line for each"),
-        ("0-0\n0:0\n0-0\n", (), "{}:2: '0:0' is no link; a link is written like '0-0'"),
+        ("0-0\n0:0\n0-0\n", (), "{}:2: '0:0' is not a link; a link is written like '0-0'"),
         ("0-0\n\n0-0\n", ("--scores",), "--scores: {} holds links, which have no score; name a model"),
         ("0-0\n\n0-0\n", ("--head", 1), "--head 1: is for translators, and {} is not one; leave it out"),
         ("0-0\n\n0-0\n", ("--agreement",), "--agreement: {} aligns in one direction; name a model of the other by --r"),

@@ -99,7 +99,10 @@ def test_every_pair_has_the_tag_of_its_corpus(tmp_path: Path) -> None:
             {"train": ["a.tsv"], "tags": ["de", "fr"]},
             r"train names 1 files; give two \(source, target\) or one \(\.tsv, \.jsonl\) for each of 2 tags$",
         ),
-        ({"train": ["a.tsv"], "tags": ["d e"]}, r"tags: 'd e' is no tag; use letters, digits, - and _, such as 'de'$"),
+        (
+            {"train": ["a.tsv"], "tags": ["d e"]},
+            r"tags: 'd e' is not a tag; use letters, digits, - and _, such as 'de'$",
+        ),
         ({"corpus": "dates", "tags": ["x"]}, r"tags are for files, but corpus is 'dates'; leave one of"),
         (
             {"train": ["a.tsv"], "dev": ["b.tsv"], "held_out": 0.1},

@@ -226,7 +226,7 @@ def test_what_is_not_there_is_refused(models: dict[str, tuple[Any, list[str]]]) 
     outputs = models["translator"][0].outputs("eins und zwei", "one and red")
     for call, message in {
         lambda: outputs.log_probs(4): "there is no output 4: this example has 4 along 'target', counted from 0",
-        lambda: outputs.choice(0, "zwei"): "'zwei' is no choice at 0; the likeliest there are 'one', ",
+        lambda: outputs.choice(0, "zwei"): "'zwei' is not a choice at 0; the likeliest there are 'one', ",
         lambda: outputs.choice(0, 999): r"there is no choice 999: there are \d+ here, counted from 0",
         lambda: gradient_norms(models["ngram language model"][0].outputs(TEXT)): "this model reads no vectors",
         lambda: leave_one_out(outputs, 0, axis="sauce"): "reads nothing along 'sauce'; it reads along 'source'",

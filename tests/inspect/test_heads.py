@@ -101,5 +101,5 @@ def test_attention_to_another_text_has_no_rollout() -> None:
 
 
 def test_what_has_no_heads_is_refused() -> None:
-    with pytest.raises(UsageError, match="there are no heads here whose attention could be counted"):
+    with pytest.raises(UsageError, match="there are no attention heads to measure here"):
         head_statistics(random_inspection(["a"], ["b"]), "encoder.state")

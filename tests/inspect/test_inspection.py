@@ -109,9 +109,9 @@ def test_json_gives_back_the_same(seen: Inspection, more: np.ndarray) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[]", "this is no inspection as to_json writes it (list indices must be integers"),
-        ("nonsense", "this is no inspection as to_json writes it (Expecting value"),
-        ('{"inspection": 1}', "this is no inspection as to_json writes it ('arrays'); inspect again"),
+        ("[]", "this is not an inspection as to_json writes it (list indices must be integers"),
+        ("nonsense", "this is not an inspection as to_json writes it (Expecting value"),
+        ('{"inspection": 1}', "this is not an inspection as to_json writes it ('arrays'); inspect again"),
         (
             '{"inspection": 2}',
             "this inspection has format 2, and this version reads 1; upgrade Regard, or inspect again",

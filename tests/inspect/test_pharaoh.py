@@ -33,7 +33,8 @@ def test_a_bad_token_is_refused(token: str) -> None:
     with pytest.raises(DataError) as caught:
         parse_pharaoh(f"0-0 {token} 1-1", "gold.txt:7")
     assert str(caught.value) == (
-        f"gold.txt:7: {token!r} is no link; a link is written like '0-0', source word and target word, counted from 0"
+        f"gold.txt:7: {token!r} is not a link; a link is written like '0-0', source word and target word, "
+        "counted from 0"
     )
 
 
@@ -41,7 +42,7 @@ def test_a_bad_gold_token_is_refused() -> None:
     with pytest.raises(DataError) as caught:
         parse_gold("0-0 1:1", "gold.txt:7")
     assert str(caught.value) == (
-        "gold.txt:7: '1:1' is no link; a link is written like '0-0' or '0p0' or '0?0', "
+        "gold.txt:7: '1:1' is not a link; a link is written like '0-0' or '0p0' or '0?0', "
         "source word and target word, counted from 0"
     )
 
@@ -56,7 +57,7 @@ def test_files_are_read_line_by_line(tmp_path: Path) -> None:
 def test_errors_name_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "links.txt"
     path.write_bytes(b"0-0\n1:1\n")
-    with pytest.raises(DataError, match=r"links\.txt:2: '1:1' is no link"):
+    with pytest.raises(DataError, match=r"links\.txt:2: '1:1' is not a link"):
         list(read_pharaoh(path))
     path.write_bytes(b"0-0\n\xff\n")
     with pytest.raises(DataError) as caught:

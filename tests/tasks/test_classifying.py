@@ -95,7 +95,7 @@ def test_it_shows_itself(trained: Classifier) -> None:
 def test_calls_with_something_else_are_refused_in_words(trained: Classifier) -> None:
     with pytest.raises(UsageError, match="texts = 'fine' is a single text, but a list of texts, each a text or"):
         trained.classify("fine")
-    with pytest.raises(UsageError, match=r"texts\[0\]: '' is no word; a word has no tab or line end"):
+    with pytest.raises(UsageError, match=r"texts\[0\]: '' is not a word; a word has no tab or line end"):
         trained.classify([["fine", ""]])
     with pytest.raises(UsageError, match="a classifier reads a single text, not 2; put it between one pair of quotes"):
         trained.inspect("fine", "dull")

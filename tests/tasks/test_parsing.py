@@ -74,8 +74,8 @@ def test_a_sentence_of_hundreds_of_words_has_a_tree(parser: Parser) -> None:
         (3, "sentences is of type int, but a list of sentences, each a text or a list of words, is needed"),
         ([3], "sentences[0] is of type int, but a list of sentences, each a text or a list of words, is needed"),
         ([["a", 3]], "sentences[0][1] = 3 is of type int, but a list of sentences, each a text or a list of words"),
-        ([["a", ""]], "sentences[0]: '' is no word; a word has no tab or line end and is not empty"),
-        ([["a\tb"]], r"sentences[0]: 'a\tb' is no word"),
+        ([["a", ""]], "sentences[0]: '' is not a word; a word has no tab or line end and is not empty"),
+        ([["a\tb"]], r"sentences[0]: 'a\tb' is not a word"),
     ],
 )
 def test_what_is_no_sentence_is_refused(parser: Parser, given: object, says: str) -> None:

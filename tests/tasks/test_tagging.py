@@ -105,7 +105,7 @@ def test_calls_with_something_else_are_refused_in_words(trained: Tagger, tmp_pat
     with pytest.raises(UsageError, match=r"sentences\[0\]\[0\] = 1 is of type int, but a list of sentences"):
         trained.tag([[1]])  # type: ignore[list-item]
     with pytest.raises(
-        UsageError, match=r"sentences\[0\]: '' is no word; a word has no tab or line end and is not empty"
+        UsageError, match=r"sentences\[0\]: '' is not a word; a word has no tab or line end and is not empty"
     ):
         trained.tag([["Anna", ""]])
     with pytest.raises(UsageError, match="a tagger reads a single sentence, not 2; put it between one pair of quotes"):

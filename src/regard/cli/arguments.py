@@ -23,9 +23,10 @@ Head = Annotated[
     int | None, typer.Option(help="One head of attention, from 0. (default: their mean)", show_default=False)
 ]
 Resume = Annotated[
-    bool, typer.Option("--resume", help="Go on with what was stopped or killed; all else as it was given before.")
+    bool,
+    typer.Option("--resume", help="Continue a run that was stopped or killed, with the other arguments as before."),
 ]
-Seed = Annotated[int | None, typer.Option(help="Seed of what is random. (default: the recipe's, or 1)")]
+Seed = Annotated[int | None, typer.Option(help="Random seed. (default: the recipe's, or 1)")]
 Dev = Annotated[list[str] | None, typer.Option(help="Development text; repeatable.")]
 Test = Annotated[list[str] | None, typer.Option(help="Test text; repeatable.")]
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.", show_default=False)]

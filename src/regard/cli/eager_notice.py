@@ -1,4 +1,4 @@
-"""What is said of how a model steps while it decodes."""
+"""The line that says why decoding is not captured as CUDA graphs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -23,7 +23,7 @@ Files = Annotated[
     ),
 ]
 Guesses = Annotated[
-    int, typer.Option(min=0, help="Write so many guesses for each missing word instead, with their probabilities.")
+    int, typer.Option(min=0, help="Write this many guesses for each missing word instead, with their probabilities.")
 ]
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NAMES = "ngram, window, rnn, lstm, attentive, copying, cache, transformer"
-"""All rungs, written down because help must not wait for what defines them."""
+"""All rungs, listed here so that help need not import their definitions."""
 
 
 def ladder(

@@ -148,7 +148,7 @@ def _tell(scored: "ScoredText", tokens: bool) -> None:
 
 
 def _cache_of(size: int, theta: float | None, share: float | None) -> dict[str, float]:
-    """What is said of a cache, by the names of the library; refused, in those of the options, if it cannot be."""
+    """The settings of a cache by their names in Python; impossible ones are refused by the names of the options."""
     from regard.models.continuous_cache import refuse_impossible_cache
 
     for option, value in {"--cache-theta": theta, "--cache-share": share}.items():

@@ -1,4 +1,4 @@
-"""How an evaluation is told: lines for a person, JSON for a program."""
+"""How an evaluation is reported: lines for a person, JSON for a program."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass

@@ -126,7 +126,7 @@ def _longest_first(chosen: Indices, lengths: Indices, width: int) -> None:
 
 @njit(nogil=True, cache=True)
 def first_fit(lengths: Indices, chosen: Indices, count: int, width: int) -> Indices:
-    """The first of `count` rows with room for both sides of each chosen pair, in order; −1 if there is none."""
+    """The first of `count` rows with room for both sides of each chosen pair, in order; −1 if no row has room."""
     used, found = np.zeros((count, 2), np.int64), np.empty_like(chosen)
     for place in range(len(chosen)):
         source, target = lengths[chosen[place], 0], lengths[chosen[place], 1]

@@ -46,7 +46,7 @@ _DECIDED = ("invalid", "empty", "identical", "control", "duplicates", "overlap")
 
 @dataclass(frozen=True)
 class Checked:
-    """A report, and which training pairs the settings drop because of what it says."""
+    """A report, and the training pairs that the settings drop because of it."""
 
     report: Report
     dropped: npt.NDArray[np.bool_]

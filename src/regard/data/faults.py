@@ -109,7 +109,7 @@ class PairFaults:
             self._likeness.append(np.stack([*columns, *weights], axis=1).astype(np.float32))
 
     def _dense(self, flags: Flags) -> Stretch | None:
-        """Where pairs have a fault, if so many have it that it is no accident."""
+        """The stretch where pairs have a fault, if there are too many for an accident."""
         count = int(flags.sum())
         stretch = densest(np.where(flags, 1.0, -1.0))
         if stretch.evidence >= _LEAST_PAIRS or 2 * count >= len(flags):

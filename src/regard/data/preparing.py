@@ -37,7 +37,7 @@ from regard.recipe import TokenizerSettings, Tokens, TranslationRecipe, parse_re
 from regard.tokens import Tokenizer, load_tokenizer, save_tokenizer, train_tokenizer
 
 _FORMAT = 1
-"""To be raised when the content of the cache changes, so that old ones are not taken for it."""
+"""Raised when the content of the cache changes, so that old caches are not reused."""
 
 _FILES = {"train", "dev", "test"}
 _NAMES = ("source", "target")
@@ -46,7 +46,7 @@ GivenTokenizers = tuple[Tokenizer | None, Tokenizer | None]
 """Those of source and target that another model brings."""
 
 OnProgress = Callable[[str, int], None]
-"""Told what is being done, and how many texts it was done to so far."""
+"""Called with the current activity and the number of texts done so far."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ class Stretch:
     start: int
     end: int
     evidence: float
-    """Sum of what its pairs have; no other stretch has more."""
+    """Sum over its pairs; no other stretch has a higher one."""
 
     def __len__(self) -> int:
         return self.end - self.start

@@ -23,7 +23,7 @@ from regard.inspect.symmetrization import GROW_DIAG, Joining, harmonic_mean, rea
 
 @dataclass(frozen=True)
 class WordWeights:
-    """How much each target word attended to each source word, and to what is no word."""
+    """How much each target word attended to each source word, and to tokens outside words."""
 
     weights: Float[np.ndarray, "T S"]
     elsewhere: Float[np.ndarray, " T"]

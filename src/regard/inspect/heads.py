@@ -25,7 +25,7 @@ def attention_in(inspection: Inspection, pattern: str | None = None) -> dict[str
     matching = inspection.matching(pattern or "*")
     found = {name: array for name, array in matching.items() if len(array.axes) == 3 and array.axes[0] == "head"}
     if not found:
-        raise UsageError("there are no heads here whose attention could be counted; this model has none, or not there")
+        raise UsageError("there are no attention heads to measure here: this model has none, or none at this place")
     return found
 
 

@@ -205,7 +205,7 @@ class Inspection(Mapping[str, Array]):
                 gold=frozenset((int(source), int(target)) for source, target in given["gold"]),
             )
         except (ValueError, KeyError, TypeError, AttributeError, UsageError) as error:
-            raise DataError(f"this is no inspection as to_json writes it ({error}); inspect again") from None
+            raise DataError(f"this is not an inspection as to_json writes it ({error}); inspect again") from None
 
     def _missing(self, name: str) -> str:
         note = f". {self.note[:1].upper()}{self.note[1:]}" if self.note else ""
@@ -224,7 +224,7 @@ def _plain(array: Array, digits: int | None) -> dict[str, Any]:
 
 
 def _numbers(values: Float32[np.ndarray, " n"], digits: int | None) -> list[float | str]:
-    """The shortest decimals that are these numbers; what JSON has no number for as text."""
+    """The shortest decimals that round to these numbers; NaN and infinities, which JSON does not have, as text."""
     exact = values.astype(str) if digits is None else values
     wide = exact.astype(np.float64) if digits is None else exact.astype(np.float64).round(digits)
     if np.isfinite(wide).all():

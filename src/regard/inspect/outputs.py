@@ -109,7 +109,7 @@ class Outputs:
             found = next((each for each in ordered if self.name(each) == choice), None)
             if found is None:
                 best = one_of([self.name(each) for each in ordered[:5]], choice)
-                raise UsageError(f"{choice!r} is no choice at {place}; the likeliest there are {best}")
+                raise UsageError(f"{choice!r} is not a choice at {place}; the likeliest there are {best}")
             return found
         if not 0 <= choice < len(likely):
             raise UsageError(f"there is no choice {choice}: there are {len(likely):,} here, counted from 0")

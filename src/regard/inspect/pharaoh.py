@@ -51,7 +51,7 @@ def _tokens(line: str, where: str, kinds: str) -> Iterator[tuple[int, str, int]]
         if not match:
             allowed = " or ".join(f"'0{kind}0'" for kind in kinds)
             raise DataError(
-                f"{where}: {token[:40]!r} is no link; a link is written like {allowed}, "
+                f"{where}: {token[:40]!r} is not a link; a link is written like {allowed}, "
                 "source word and target word, counted from 0"
             )
         yield int(match[1]), match[2], int(match[3])

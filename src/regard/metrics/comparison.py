@@ -47,7 +47,7 @@ class Comparison:
     signature: str
     lower_is_better: bool = False
     digits: int = 2
-    """After the point, when it is told."""
+    """Decimals in reports."""
 
     @property
     def difference(self) -> float:

@@ -97,7 +97,7 @@ class Data(Corpus):
     def _tags_are_words(self) -> Self:
         for tag in self.tags:
             if not re.fullmatch(r"[A-Za-z0-9_-]+", tag):
-                raise ValueError(f"tags: {tag!r} is no tag; use letters, digits, - and _, such as 'de'")
+                raise ValueError(f"tags: {tag!r} is not a tag; use letters, digits, - and _, such as 'de'")
         if self.tags and self.corpus != "files":
             raise ValueError(f"tags are for files, but corpus is {self.corpus!r}; leave one of them out")
         return self

@@ -73,7 +73,7 @@ class Decoding(Drawing):
     most 128 sentences."""
 
     def longest_output(self, words: int) -> int:
-        """Most tokens of the output for a source of so many tokens, END not counted on either side."""
+        """Maximum number of output tokens for a source of `words` tokens, END not counted on either side."""
         return int(words * self.longest_factor) + self.longest_extra
 
     def search(self) -> "Decoding":

@@ -100,7 +100,7 @@ def _parsed(
 
 
 def _validated(section: type[S], tables: dict[str, Any], changed: Sequence[str], *, saved: bool = False) -> S:
-    """The section, without settings that what was changed leaves unused."""
+    """The section, without settings that are unused since the changes."""
     tables = deepcopy(tables)
     while True:
         try:

@@ -26,7 +26,7 @@ class PretrainingData(Corpus):
     test: list[FilePath] = Field(default=[])
     """Test text, in the same form; read by `regard evaluate` and `regard check` alone."""
     longest: Positive = 128
-    """Most words of a sentence; of a longer line, each so many words are a sentence of their own."""
+    """Maximum number of words in a sentence; a longer line is cut into several."""
     invalid: Literal["refuse", "drop", "replace"] = "refuse"
     """What happens to a line that is not valid UTF-8; `replace` puts U+FFFD in place of the bytes."""
 

@@ -29,7 +29,7 @@ class Setting:
     kind: str
     """What values it takes, in words."""
     default: Any
-    """None if there is none."""
+    """None if it has no default."""
     required: bool
     """Whether it must be given."""
     sentence: str
@@ -140,7 +140,7 @@ def rebuild() -> None:
 
 
 def marks_of(field: FieldInfo) -> Iterator[Any]:
-    """What is said of a setting, or of the parts of its type."""
+    """The annotations of a setting and of the parts of its type."""
     yield from field.metadata
     for part in get_args(field.annotation):
         yield from getattr(part, "__metadata__", ())

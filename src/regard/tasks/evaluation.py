@@ -93,7 +93,7 @@ def scored(translator: Translator, pairs: Sequence[Pair]) -> list[Scored]:
 
 
 def _by_tag(translator: Translator, pairs: Sequence[Pair]) -> Iterator[tuple[Translator, list[int]]]:
-    """The places of the pairs with each tag, after the translator that is told to write it."""
+    """For each tag, the translator that writes its language, and the places of its pairs."""
     for tag in dict.fromkeys(pair.tag for pair in pairs):
         told = translator.into(tag) if tag and translator.tags else translator
         yield told, [place for place, pair in enumerate(pairs) if pair.tag == tag]

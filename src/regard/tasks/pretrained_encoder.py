@@ -134,7 +134,7 @@ class PretrainedEncoder(LoadedModel[PretrainingRecipe, WordPredictor]):
         ]
 
     def _of_words(self, features: Float[Tensor, "N E"]) -> Float[Tensor, "N V"]:
-        """Probabilities of all words; those of what is no word are added up in none of them."""
+        """Probabilities of all words; special tokens get none."""
         logits = self.model.readout.logits(features).float()
         logits[:, : len(SPECIAL_NAMES)] = -torch.inf
         return logits.softmax(-1)

@@ -41,7 +41,7 @@ def check(corpus: PretrainingCorpus) -> Report:
 
 @dataclass(frozen=True)
 class PlainSentences(Iterable[tuple[str, ...]]):
-    """The sentences of a part of a corpus. They are read anew each time, so that they need not be held in memory."""
+    """The sentences of a part of a corpus, read again for each pass so that they need not fit in memory."""
 
     data: PretrainingData
     split: Split

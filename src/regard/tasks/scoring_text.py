@@ -27,8 +27,9 @@ def log_probs_of(
 ) -> Float32[np.ndarray, " tokens"]:
     """The natural log-probability of each token of a text, in its order.
 
-    A stream is read in `rows` stretches side by side, each of which begins without what stands before it; with one, no
-    word is without its past. State is carried from one segment to the next. `on_progress` is told tokens and tokens."""
+    A stream is read in `rows` stretches side by side, each of which begins without its past; with one row, no word
+    loses its past. State is carried from one segment to the next. `on_progress` is called with the tokens done and
+    their total."""
     found, done = np.zeros(len(text), dtype=np.float32), 0
     for batch, places, reading in readings_of(model, text, context, segment=segment, rows=rows):
         log_probs, _ = model.readout_of(reading.state).log_probs(reading.features, batch.wanted.tokens)

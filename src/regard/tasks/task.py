@@ -106,4 +106,4 @@ class CountingTask(Task):
 
     @abstractmethod
     def count(self, on_progress: Callable[[int], None]) -> nn.Module:
-        """The whole model, on the CPU; `on_progress` is told now and then how many tokens were read."""
+        """The whole model, on the CPU; `on_progress` is called now and then with the number of tokens read."""

@@ -21,7 +21,7 @@ def tokenizer_of_part(model: str, part: str) -> Tokenizer:
     encoder, if the model has one for each side."""
     folder, side = Path(model), "source" if part.split(".")[0] == "encoder" else "target"
     try:
-        task_of(folder)  # says in words if there is no model
+        task_of(folder)  # raises a readable error if there is no model
         file = tokenizer_file(folder, side)
         return load_tokenizer(file if file.exists() else folder / TOKENIZER)
     except ModelError as error:

@@ -150,7 +150,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         return self.source_tokenizer.vocabulary.tags
 
     def into(self, tag: str | None) -> Self:
-        """The same translator, told to write one of several languages; none is what a model with but one is told."""
+        """The same translator, writing one of its several languages; None for a model that has only one."""
         if tag is None:
             return self
         if not self.tags:
@@ -448,7 +448,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         return candidates_inspection([*likeliest.values()], names, texts, title=arrow_between(source, f"{prefix} …"))
 
     def _as_read(self, tokens: Sequence[int], beyond: Sequence[str]) -> list[int]:
-        """Tokens as the model reads them: what it has no number for is the unknown sign to it."""
+        """Tokens as the model reads them, with UNKNOWN for words outside its vocabulary."""
         size = self.target_tokenizer.size + len(beyond)
         return [token if token < size else UNKNOWN for token in tokens]
 
@@ -513,7 +513,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
     def _translation(
         self, source: str, hypotheses: Sequence[Hypothesis], texts: list[str], decoding: Decoding
     ) -> Translation:
-        """Of what a search has found, with its texts, what was asked for."""
+        """The requested outputs among all that a search has found."""
         if decoding.risk != "none":
             drawn = decoding.method == "sample"
             text_of = {hypothesis.tokens: text for hypothesis, text in zip(hypotheses, texts, strict=True)}
@@ -561,8 +561,8 @@ class _Read:
 
 
 def _changed(decoding: Decoding, beam: int | None, n_best: int | None) -> Decoding:
-    """The settings with those that were given. Whoever names a beam wants beam search; asking for more outputs than the
-    beam is wide makes it as wide."""
+    """The settings with these changes. Naming a beam asks for beam search; asking for more outputs than the beam holds
+    widens it."""
     changes: dict[str, int | str] = {}
     if n_best is not None:
         changes |= {"n_best": n_best}

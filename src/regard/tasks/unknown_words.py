@@ -48,7 +48,7 @@ def texts_of(
 
 
 def _known(one: Written, size: int) -> list[int]:
-    """The tokens as the model reads them: to it, what it has no number for is the unknown sign."""
+    """The tokens as the model reads them, with UNKNOWN for words outside its vocabulary."""
     known = max(size, *(word + 1 for word in one.words or (0,)))
     return [token if token < known else UNKNOWN for token in one.tokens]
 

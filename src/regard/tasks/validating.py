@@ -1,4 +1,4 @@
-"""Texts as they are given in Python: what is none is refused in words, before anything is done with it."""
+"""Validates texts passed from Python before any work is done."""
 
 from collections.abc import Iterable, Sequence, Sized
 
@@ -6,11 +6,11 @@ from regard.errors import UsageError
 from regard.inspect.watch import LONGEST
 
 _ENDS = frozenset("\t\n\r")
-"""What ends a word or a line of a file, and so cannot be in a word."""
+"""Characters that end a word or a line in files, so that no word can contain them."""
 
 
 def check_texts(name: str, given: object, what: str = "a list of texts") -> None:
-    """Refuses what is no list of texts; a single one would be read as a list of letters."""
+    """Refuses anything but a list of texts; a single text would be read as a list of letters."""
     if isinstance(given, str):
         raise UsageError(f"{name} = {given!r:.60} is a single text, but {what} is needed; put brackets around it")
     if not isinstance(given, Sized) or not isinstance(given, Iterable):
@@ -22,7 +22,7 @@ def check_texts(name: str, given: object, what: str = "a list of texts") -> None
 
 
 def check_terms(given: object) -> None:
-    """Refuses what is no list of terms for each of several texts."""
+    """Refuses anything but a list of terms for each text."""
     what = "a list of terms for each text, such as [['house', 'red'], []],"
     if isinstance(given, str) or not isinstance(given, Sized) or not isinstance(given, Iterable):
         raise UsageError(f"terms = {given!r:.60}, but {what} is needed")
@@ -46,7 +46,7 @@ def words_of(name: str, sentences: Sequence[str] | Sequence[Sequence[str]]) -> l
         wrong = [] if isinstance(sentence, str) else [word for word in sentence if not word or set(word) & _ENDS]
         if wrong:
             raise UsageError(
-                f"{name}[{place}]: {wrong[0]!r} is no word; a word has no tab or line end and is not empty"
+                f"{name}[{place}]: {wrong[0]!r} is not a word; a word has no tab or line end and is not empty"
             )
     return [tuple(each.split()) if isinstance(each, str) else tuple(each) for each in sentences]
 

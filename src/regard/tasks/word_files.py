@@ -47,7 +47,7 @@ def known_words(recipe: ReadsWords, folder: Path, sentences: Iterable[Sequence[s
 
 def _words_of_model(settings: WordTable, folder: Path, setting: str) -> WordVocabulary:
     try:
-        recipe = ModelFolder(folder).read_recipe(AnyRecipe)  # says in words if there is no model
+        recipe = ModelFolder(folder).read_recipe(AnyRecipe)  # raises a readable error if there is no model
         theirs = getattr(recipe, "words", settings)
         if theirs.lowercase != settings.lowercase:
             looked_up = f"its words are looked up with words.lowercase = {str(theirs.lowercase).lower()}"

@@ -184,8 +184,8 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
         sample: int = 0,
         decoding: LanguageDecoding | Mapping[str, Any] | None = None,
     ) -> Iterator[str]:
-        """Writes on from a prompt, for so many tokens, and gives the text in pieces as they are written; the prompt
-        itself is not repeated. What is drawn is a function of the seed and of the sample's number.
+        """Continues a prompt by a number of tokens, and yields the new text in pieces as they are written. It is a
+        function of the seed and of the sample's number.
 
         Settings are the recipe's, but for those that `decoding` gives by name, as in `{"temperature": 0.8}`; a whole
         `LanguageDecoding` replaces the recipe's."""

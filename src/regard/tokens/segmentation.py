@@ -2,7 +2,7 @@
 
 A word stands between blanks. Chinese, Japanese, Thai, Lao, Khmer and Burmese are written without blanks; there each
 character is a word, together with the marks above, below and after it (a grapheme cluster), unless blanks show that the
-text was segmented by other means. Whoever has a better segmenter passes it as a function:
+text was segmented by other means. A better segmenter is passed as a function:
 
     spans_of("東京に行く。")                              # (0, 1), (1, 2), …: one for each character
     spans_of("東京 に 行く 。")                           # (0, 2), (3, 4), …: one for each word

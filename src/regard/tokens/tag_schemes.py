@@ -78,8 +78,8 @@ def may_follow(scheme: Scheme, before: str, after: str) -> bool:
 
 
 def breaks(scheme: Scheme, tags: Sequence[str]) -> list[int]:
-    """Places of words whose tag is none of the scheme, or may not follow the one before; the last word's if nothing may
-    end there."""
+    """Places of words whose tag does not belong to the scheme or may not follow the tag before; the last word if a
+    sentence may not end there."""
     if scheme == "none":
         return []
     unknown = [place for place, tag in enumerate(tags) if not _is_of(scheme, tag)]

@@ -45,7 +45,7 @@ class Keeper:
             found = find_checkpoint(self.folder)
         name, complaints = self.ranks.agree(found)
         if name is None and complaints:
-            # Each may advise to continue from an intact checkpoint, but there is none.
+            # Each complaint advises to continue from an intact checkpoint, but no checkpoint is intact.
             plain = [complaint.removesuffix(f"; {self.folder.advice()}") for complaint in complaints]
             raise ModelError("\n".join(["no checkpoint of this run is intact:", *plain, self.folder.last_resort()]))
         return name, complaints

@@ -13,7 +13,7 @@ STOPPING = "stopping after this step; again to leave at once"
 
 
 class Asked:
-    """Whether somebody wants training to stop, and by which signal."""
+    """Whether a signal has asked training to stop, and which one."""
 
     signal: int | None = None
 

@@ -77,7 +77,7 @@ def _by_words(inspection: Inspection, values: np.ndarray, axes: tuple[str, ...])
 
 
 def _pooled(values: np.ndarray, most: int) -> np.ndarray:
-    """At most so many rows and columns, each the largest in size of those it stands for."""
+    """The array, reduced to `most` rows and columns; each keeps the largest absolute value it stands for."""
     for axis in range(max(0, values.ndim - 2), values.ndim):
         size = values.shape[axis]
         if size > most:

@@ -50,7 +50,7 @@ def convert(
 
 
 def _about(about: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """What is said about vectors, tables in tables as dotted names."""
+    """Facts about vectors; nested tables get dotted names."""
     for name, value in about.items():
         if name == "occurrences" and value:  # of each word, the most frequent first
             yield "least occurrences of a word", f"{value[-1][0]:,}"

@@ -26,7 +26,9 @@ def draw_map(
     ] = None,
     most_frequent: Annotated[
         int | None,
-        typer.Option(min=0, help=f"Place so many frequent words too. (default: {FREQUENT} if no word is named)"),
+        typer.Option(
+            min=0, help=f"Also place this many of the most frequent words. (default: {FREQUENT} if no word is named)"
+        ),
     ] = None,
     projection: Annotated[
         Literal["tsne", "pca", "umap"],

@@ -1,4 +1,4 @@
-"""What a corpus of dates is made of, in numbers: languages, styles, tags, and what was left out."""
+"""Statistics of a corpus of dates: languages, styles, tags, and what was left out."""
 
 from collections import Counter
 from dataclasses import dataclass, field

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 Numerals = Callable[[int, int], str]
-"""Writes a number with at least so many digits."""
+"""Writes a number with at least the given number of digits."""
 
 
 def decimal(digits: str) -> Numerals:

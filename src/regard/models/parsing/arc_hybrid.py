@@ -55,7 +55,7 @@ class Configurations:
         return torch.stack([self.has_words, left, self.size > 1], 1)
 
     def below_top(self, steps: int) -> Int[Tensor, " B"]:
-        """The word so many steps below the top of the stack, 0 if there is none."""
+        """The word `steps` places below the top of the stack, 0 if the stack is too short."""
         place = self.size - 1 - steps
         return self.stack.gather(1, place.clamp_min(0).unsqueeze(1)).squeeze(1).masked_fill(place < 0, 0)
 
