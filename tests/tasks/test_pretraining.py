@@ -227,6 +227,12 @@ def test_settings_that_cannot_be_are_refused(tables: dict[str, Any], line: str, 
         pretraining_recipe(tmp_path, **tables)
 
 
+def test_text_whose_words_are_all_rare_is_refused(tmp_path: Path) -> None:
+    line = r"words\.least = 999: no word of the training text occurs so often, so none can be guessed"
+    with pytest.raises(DataError, match=line):
+        prepared(tmp_path, words={"least": 999})
+
+
 def test_a_bad_batch_is_described_in_words(tmp_path: Path) -> None:
     task = prepared(tmp_path)
     batch, _ = next(task.batches(CorpusPosition()))
@@ -383,6 +389,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"optimizer": {"part_rates": ["encoders=0.5"]}},
         "train.optimizer.part_rates: this model has no part 'encoders'; its parts are ",
     ),
+    "another shape": (
+        {"words": {"width": 13, "characters": {"kind": "cnn", "embedding": 4, "width": 5}}},
+        "; settings that differ: width = 13, there 12, characters.width = 5, there 4",
+    ),
     "nothing is left": (
         {"optimizer": {"part_rates": [f"{part}=0" for part in ("words", "encoder", "project", "output")]}},
         "nothing is left to be trained; give a part a factor above 0",
@@ -393,8 +403,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_makes_no_sense_is_refused_with_the_setting(case: str, trained_encoder: Trained, tmp_path: Path) -> None:
     changes, line = REFUSED[case]
+    words = {name: changes[name] for name in changes if name == "words"}
+    train = {name: changes[name] for name in changes if name != "words"}
+    recipe = change_section(started(tmp_path, trained_encoder, **train), words)
     with pytest.raises(ModelError) as refusal:
-        silent(started(tmp_path, trained_encoder, **changes), tmp_path / "model")
+        silent(recipe, tmp_path / "model")
     assert line in str(refusal.value)
 
 

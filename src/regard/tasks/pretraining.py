@@ -24,6 +24,7 @@ from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.ranks import gathered
 from regard.tasks.task import BatchedTask
 from regard.tasks.word_files import WORDS, known_words
+from regard.tokens.vocabulary import SPECIAL_NAMES
 from regard.tokens.word_vocabulary import WordVocabulary
 
 SAY_EVERY = 500_000
@@ -89,6 +90,11 @@ class PretrainingTask(BatchedTask):
         report.raise_if_refused()
         train = PlainSentences(recipe.data, "train", say)
         vocabulary = known_words(recipe, folder, train)
+        if vocabulary.size - vocabulary.unseen == len(SPECIAL_NAMES):
+            least = recipe.words.least
+            raise DataError(
+                f"words.least = {least}: no word of the training text occurs so often, so none can be guessed; lower it"
+            )
         guessed = "the next word" if recipe.model.encoder.is_causal else f"{100 * recipe.train.masked:g} % of words"
         say(f"{counted(vocabulary.size, 'word')} in the vocabulary; the encoder learns to guess {guessed}")
         task = cls(recipe, vocabulary, train, PlainSentences(recipe.data, "dev") if recipe.data.has("dev") else ())

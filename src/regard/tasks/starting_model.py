@@ -1,6 +1,6 @@
 """A model to start from must have the shape of the new one; its recipe says so before any data is read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,15 @@ def _shapes(model: nn.Module) -> dict[str, torch.Size]:
 
 def differing(ours: Any, theirs: Any) -> list[str]:
     """Settings that both tables have with other values: `width = 16, there 32`."""
-    mine, other = ({} if table is None else table.model_dump() for table in (ours, theirs))
-    names = [name for name in mine if name in other and mine[name] != other[name] and not isinstance(mine[name], dict)]
+    mine, other = ({} if table is None else dict(_values(table.model_dump())) for table in (ours, theirs))
+    names = [name for name in mine if name in other and mine[name] != other[name]]
     return [f"{name} = {mine[name]!r}, there {other[name]!r}" for name in names]
+
+
+def _values(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """The settings of a table and of those inside of it, but for shares that are dropped, which decide no shape."""
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _values(value, f"{before}{name}.")
+        elif "dropout" not in f"{before}{name}":
+            yield f"{before}{name}", value

@@ -51,11 +51,19 @@ def _start_from_parts(learner: Learner, recipe: Recipe, start: Starting) -> None
 
 
 def _differences(ours: Recipe, theirs: AnyRecipe, parts: list[str]) -> list[str]:
-    """Settings that differ between both models, or their encoders if only these are copied."""
-    tables = [getattr(recipe, "model", None) for recipe in (ours, theirs)]
-    if all(part.startswith("encoder") for part in parts):
-        tables = [getattr(table, "source_encoder", table) for table in tables]
-    return differing(*tables)
+    """Settings that differ between the tables that decide the shapes of parts."""
+    found: dict[str, None] = {}
+    for name in (part.split(".")[0] for part in parts):
+        found |= dict.fromkeys(differing(*(_table_of(recipe, name) for recipe in (ours, theirs))))
+    return list(found)
+
+
+def _table_of(recipe: AnyRecipe, part: str) -> object:
+    """That of the words, of an encoder, or of the whole model."""
+    model = getattr(recipe, "model", None)
+    if part == "encoder":
+        return getattr(model, "source_encoder", None) or getattr(model, "encoder", None) or model
+    return getattr(recipe, "words", None) if part == "words" else model
 
 
 def check_same_run(before: AnyRecipe, now: AnyRecipe, where: Path, free: tuple[str, ...] = FREE) -> None:
