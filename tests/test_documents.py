@@ -141,7 +141,7 @@ def commands_in(document: Path) -> Iterator[tuple[str, list[str]]]:
     for call in re.findall(r"(?:^|`|[$|&] *)regard ([a-z][^`\n|#]*)", text, re.M):
         first, *rest = call.split()
         name = f"{first} {rest[0]}" if rest and f"{first} {rest[0]}" in options() else first
-        yield name, re.findall(r"(?<!\S)--?[a-z][a-z-]*", call)
+        yield name, re.findall(r"(?<!\S)--?[a-z][a-z-]*", re.sub(r"\$\([^)]*\)", "", call))
 
 
 @each_guide

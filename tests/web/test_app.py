@@ -311,7 +311,7 @@ def test_what_is_counted_of_heads_and_layers_is_what_python_counts(
             np.testing.assert_array_equal(found, expected.values)
     assert client.get(f"/api/inspections/{seen['id']}/derived/tails").status_code == 422
     bare = post(client, "alternatives", {"text": "eins"})
-    assert "there are no heads here" in client.get(f"/api/inspections/{bare['id']}/derived/heads").json()["error"]
+    assert "there are no attention heads" in client.get(f"/api/inspections/{bare['id']}/derived/heads").json()["error"]
 
 
 def test_large_arrays_become_small_ones(explored: dict[str, Translator]) -> None:
