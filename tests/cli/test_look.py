@@ -257,6 +257,30 @@ def test_files_of_links_that_do_not_fit_are_refused(
     assert told.err.startswith(f"regard: {message.format(given)}")
 
 
+def test_a_page_of_links(
+    trained: Trained, files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, gold = tmp_path / "links.html", tmp_path / "gold"
+    gold.write_text("0-0\n\n0-0\n", encoding="utf-8")
+    told = regard(
+        "align", trained.folder, *files, "--reverse", trained.folder, "--gold", gold, "--html", out, "--scores"
+    )
+    assert told.code == 2
+    told = regard("align", trained.folder, *files, "--reverse", trained.folder, "--gold", gold, "--html", out)
+    assert (told.code, told.err) == (0, "")
+    assert len(told.out.splitlines()) == 5
+    assert told.out.splitlines()[-1] == str(out)
+    assert "eins" in out.read_text(encoding="utf-8")
+    monkeypatch.setattr("regard.inspect.alignments_page.MOST_PAIRS", 2)
+    told = regard("align", trained.folder, *files, "--html", out, "--scores")
+    assert (told.out, told.err) == (f"{out}\n", f"{out}: shows the first 2 of 3 pairs\n")
+    for name, message in (
+        ("links.txt", "--html links.txt: give the name of a file to write that ends in .html"),
+        ("no/links.html", "--html no/links.html: cannot be written; name a file in a folder that exists"),
+    ):
+        assert regard("align", trained.folder, *files, "--html", name).err == f"regard: {message}\n"
+
+
 def test_a_second_direction_in_a_file_is_named_as_it_is_written(files: tuple[Path, Path], tmp_path: Path) -> None:
     one, other = tmp_path / "one.links", tmp_path / "other.links"
     one.write_text("\n\n\n", encoding="utf-8")

@@ -1,0 +1,98 @@
+"""The links of a whole text, to be judged or looked at."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from regard.cli.aligning import Aligners
+from regard.errors import UsageError
+
+if TYPE_CHECKING:
+    from regard.data import Pair
+    from regard.inspect import GoldLinks, Links
+    from regard.inspect.alignments_page import AlignedPair
+    from regard.tokens.segmentation import UnitName
+
+
+def check_page_name(path: Path) -> None:
+    """Refuses a name under which no page can be written, before minutes are spent on it."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"--html {path}: give the name of a file to write that ends in .html")
+    if path.is_dir() or not path.parent.is_dir():
+        raise UsageError(f"--html {path}: cannot be written; name a file in a folder that exists")
+
+
+class Gathered:
+    """Links and texts, piece by piece; of another system too, if there is one."""
+
+    def __init__(
+        self,
+        aligners: Aligners,
+        rival: Aligners | None,
+        units: "UnitName",
+        true: "Sequence[GoldLinks]",
+        page: Path | None,
+    ) -> None:
+        self._aligners, self._rival, self._units, self._true, self._page = aligners, rival, units, true, page
+        self._links: list[Links] = []
+        self._others: list[Links] = []
+        self._directions: list[tuple[Links, Links]] = []
+        self._texts: list[tuple[list[str], list[str]]] = []
+        self._shown: list[AlignedPair] = []
+
+    def take(self, pairs: "list[Pair]", *, scored: bool) -> None:
+        from regard.inspect.alignments_page import MOST_PAIRS, AlignedPair
+        from regard.tokens.segmentation import pieces_of
+
+        for pair, alignment in zip(pairs, self._aligners.align(pairs, self._units, scored=scored), strict=True):
+            words = pieces_of(pair.source, self._units), pieces_of(pair.target, self._units)
+            self._texts.append(words)
+            self._links.append(alignment.links(self._aligners.joining))
+            self._directions += [] if alignment.backward is None else [alignment.directions]
+            if self._page is not None and len(self._shown) < MOST_PAIRS:
+                self._shown.append(AlignedPair(*words, alignment, self._links[-1]))
+        if self._rival is not None:
+            others = self._rival.align(pairs, self._units)
+            self._others += [each.links(self._rival.joining) for each in others]
+
+    def told(self, gold: Path | None, *, agreement: bool) -> list[str]:
+        """What is printed; the page is written."""
+        lines, rows = self._judged(gold) if gold is not None else ([], None)
+        lines += [self._agreement()] if agreement else []
+        if self._page is None:
+            return lines
+        from regard.inspect.alignments_page import save_alignments_page
+
+        save_alignments_page(self._shown, self._page, gold=rows, title=f"Word alignments by {self._aligners.name}")
+        if len(self._shown) < len(self._links):
+            typer.echo(f"{self._page}: shows the first {len(self._shown):,} of {len(self._links):,} pairs", err=True)
+        return [*lines, str(self._page)]
+
+    def _judged(self, path: Path) -> "tuple[list[str], Sequence[GoldLinks]]":
+        """The scores against gold, each with its interval, and what there is to say of another system."""
+        from regard.inspect.gold import gold_of
+        from regard.metrics import alignment_scores, compare_alignments
+
+        gold = gold_of(path, self._true, self._texts)
+        if gold.note:
+            typer.echo(gold.note, err=True)
+        true = [row.sure for row in gold.rows], [row.possible for row in gold.rows]
+        lines = [str(score) for score in alignment_scores(self._links, *true)]
+        if self._rival is not None:
+            self._rival.check_ended()
+            found = compare_alignments(self._links, self._others, *true)
+            lines += ["", f"against {self._rival.name}, on the same {len(self._links):,} pairs:"]
+            lines += [f"  {found.numbers()}", f"    {found.verdict()}", f"    ({found.signature})"]
+        return lines, gold.rows
+
+    def _agreement(self) -> str:
+        from regard.metrics import agreement
+
+        if not self._directions:
+            raise UsageError(
+                f"--agreement: {self._aligners.name} aligns in one direction; name a model of the other by --reverse"
+            )
+        forward, backward = ([row[side] for row in self._directions] for side in (0, 1))
+        return str(agreement(forward, backward))
