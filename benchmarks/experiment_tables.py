@@ -8,6 +8,8 @@ from markdown_tables import Record, Table, conditions, machine, markdown, spread
 from scipy.stats import ttest_ind
 
 PERPLEXITY = "perplexity per token"
+LABEL_KINDS = ("F1", "label accuracy", "exact", "accuracy", "macro F1")
+"""Scores of taggers and classifiers, in percent."""
 INTERVALS = "In brackets, the 95 % interval of the change, by Welch's t over seeds."
 DEVIATIONS = "± is the standard deviation over seeds."
 
@@ -100,6 +102,35 @@ def low_resource(record: Record) -> Table:
     return Table(markdown(titles, rows), caption, {"": conditions(record)})
 
 
+def labels(record: Record) -> Table:
+    """Taggers and classifiers beside each other: their scores on both texts."""
+    kinds = [kind for kind in LABEL_KINDS if any(kind in row["scores"].get("dev", {}) for row in record["rows"])]
+    columns = [(split, kind) for split in ("dev", "test") for kind in kinds]
+    rows = []
+    for row in record["rows"]:
+        found = [row["scores"].get(split, {}).get(kind, {}).get("values", []) for split, kind in columns]
+        rows.append(
+            [
+                f"{row['name']}[^{_made(row, record['rows'])}]",
+                str(len(row["seeds"])),
+                *(spread(each, 2) for each in found),
+            ]
+        )
+    lines = markdown(["", "seeds", *(f"{split} {kind}" for split, kind in columns)], rows)
+    return Table(lines, f"{DEVIATIONS} On {_devices(record['rows'])}.", _notes(record["rows"], kinds))
+
+
+def context(record: Record) -> Table:
+    """Dialogue acts with and without what was said before, on the test text."""
+    rows = [[row.replace("-", " "), spread(values, 2)] for row, values in record["accuracy"].items()]
+    change, low, high = (f"{record[part]:+.2f}".replace("-", "−") for part in ("difference", "low", "high"))
+    caption = (
+        f"With context the accuracy is {change} higher, 95 % interval {low} to {high}, by the paired bootstrap over "
+        f"{record['conversations']} conversations with {record['texts']:,} texts (means of {record['seeds']} seeds).[^]"
+    )
+    return Table(markdown(["", "test accuracy"], rows), caption, {"": conditions(record)})
+
+
 def _judged(row: Record, split: str) -> dict[str, list[float]]:
     """BLEU or perplexity of each seed by its name; of several languages, that which counts, or that of each instead of
     all."""
@@ -120,7 +151,7 @@ def _made(row: Record, rows: Sequence[Record]) -> str:
     return str(1 + ways.index(conditions(row["made"]))) if len(ways) > 1 else ""
 
 
-def _notes(rows: Sequence[Record]) -> dict[str, str]:
+def _notes(rows: Sequence[Record], kinds: Sequence[str] = ("BLEU", PERPLEXITY)) -> dict[str, str]:
     """By what the scores of rows were computed, where, when and by which command."""
     signatures: dict[str, dict[str, None]] = {}
     notes: dict[str, str] = {}
@@ -128,7 +159,7 @@ def _notes(rows: Sequence[Record]) -> dict[str, str]:
         name = _made(row, rows)
         found = signatures.setdefault(name, {})
         for scores in row["scores"].values():
-            for kind in ("BLEU", PERPLEXITY):
+            for kind in kinds:
                 found |= dict.fromkeys(scores.get(kind, {}).get("signatures", ()))
         notes[name] = f"{'; '.join(found)}. {conditions(row['made'])}"
     return notes

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import mean
 
 from decoding_tables import decode_cpu, decode_gpu, decode_gpu_memory, decode_gpu_text, decode_joeynmt, decode_quality
-from experiment_tables import ablation, guide, recipes
+from experiment_tables import ablation, context, guide, labels, recipes
 from markdown_tables import Record, Table, conditions, machine, markdown, spread
 
 HERE = Path(__file__).parent
@@ -349,7 +349,9 @@ def _times(ratios: dict[str, dict[str, float]], figure: Record) -> str:
 
 
 TABLES: dict[str, tuple[str, Callable[[Record], Table]]] = {
+    "atis": ("atis.json", labels),
     "back-translation": ("back-translation.json", ablation),
+    "conversations": ("conversations.json", context),
     "data-faults": ("data_faults.json", data_faults),
     "decode-cpu": ("decode_cpu_trained.json", decode_cpu),
     "decode-gpu": ("decode_gpu.json", decode_gpu),
@@ -373,6 +375,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], Table]]] = {
     "ngram": ("ngram.json", ngram),
     "ptb-transformer": ("ptb-transformer.json", ablation),
     "rare-words": ("rare_words.json", rare_words),
+    "swda": ("swda.json", labels),
     "tatoeba": ("tatoeba.json", recipes),
     "train-cpu": ("train_cpu.json", train_cpu),
     "train-cpu-bfloat16": ("train_cpu_bfloat16.json", train_cpu),

@@ -34,6 +34,24 @@ def test_language_models_are_judged_by_their_perplexity(tables: ModuleType) -> N
     assert made.notes == {"": "tokens:9. a GPU; today, commit c. Command: ``."}
 
 
+def test_labels_are_judged_by_their_own_scores(tables: ModuleType) -> None:
+    made_by = {"uncommitted_changes": False, "device": "a GPU", "date": "today", "commit": "c", "command": ""}
+    scores = {
+        "F1": {"values": [95.0, 96.0], "signatures": ["s"]},
+        "exact": {"values": [80.0]},
+        "recall": {"values": [1]},
+    }
+    row = {"name": "both", "seeds": [1, 2], "scores": {"dev": scores}, "made": made_by}
+    made = tables.labels({"rows": [row]})
+    assert made.lines[0] == "|  | seeds | dev F1 | dev exact | test F1 | test exact |"
+    assert made.lines[2] == "| both[^] | 2 | 95.50 ± 0.71 | 80.00 | – | – |"
+    assert made.notes == {"": "s. a GPU; today, commit c. Command: ``."}
+    record = made_by | {"difference": 2.5, "low": -0.25, "high": 5.0, "conversations": 19, "texts": 4078, "seeds": 1}
+    made = tables.context(record | {"accuracy": {"with-context": [77.0], "without-context": [74.5]}})
+    assert made.lines[2:] == ["| with context | 77.00 |", "| without context | 74.50 |"]
+    assert "is +2.50 higher, 95 % interval −0.25 to +5.00" in made.caption
+
+
 def test_they_are_made_of_the_newest_results() -> None:
     command = [sys.executable, str(BENCHMARKS / "tables.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
