@@ -109,7 +109,7 @@ def test_loading_says_what_a_classifier_does_not_take(trained: Classifier, train
     folder = trained_classifier.folder
     with pytest.raises(UsageError, match="is a classifier, which works alone; name one folder"):
         regard.load(folder, folder)
-    with pytest.raises(UsageError, match="--set 'seed=2': a trained classifier stays as it is; leave it out"):
+    with pytest.raises(UsageError, match="--set 'seed=2': a classifier stays as it is; leave it out"):
         regard.load(folder, changes=["seed=2"])
     recipe = trained.recipe.model_copy(update={"data": trained.recipe.data.model_copy(update={"test": []})})
     without = Classifier(recipe, trained.model, trained.vocabulary, trained.labels)

@@ -120,7 +120,7 @@ def test_loading_says_what_a_tagger_does_not_take(trained: Tagger, tmp_path: Pat
     folder = Path(trained.recipe.data.train[0]).parent / "model"
     with pytest.raises(UsageError, match="is a tagger, which works alone; name one folder"):
         regard.load(folder, folder)
-    with pytest.raises(UsageError, match="--set 'seed=2': a trained tagger stays as it is; leave it out"):
+    with pytest.raises(UsageError, match="--set 'seed=2': a tagger stays as it is; leave it out"):
         regard.load(folder, changes=["seed=2"])
     recipe = trained.recipe.model_copy(update={"data": trained.recipe.data.model_copy(update={"test": []})})
     without = Tagger(recipe, trained.model, trained.vocabulary, trained.tags)

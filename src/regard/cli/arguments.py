@@ -30,6 +30,14 @@ Seed = Annotated[int | None, typer.Option(help="Random seed. (default: the recip
 Dev = Annotated[list[str] | None, typer.Option(help="Development text; repeatable.")]
 Test = Annotated[list[str] | None, typer.Option(help="Test text; repeatable.")]
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.", show_default=False)]
+SentenceFiles = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="FILES",
+        help="Sentences, one a line with blanks between words; may end in .gz. (default: standard input)",
+        show_default=False,
+    ),
+]
 RecipeName = Annotated[
     str,
     typer.Argument(

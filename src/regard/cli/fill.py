@@ -1,12 +1,11 @@
 """`regard fill`: files or standard input to standard output, line for line."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.arguments import Device, ModelFolder
+from regard.cli.arguments import Device, ModelFolder, SentenceFiles
 from regard.cli.lines import Line, pieces_of_lines
 from regard.cli.loading import loading
 from regard.cli.sentences import print_lines, up_to_too_long
@@ -14,20 +13,12 @@ from regard.cli.sentences import print_lines, up_to_too_long
 if TYPE_CHECKING:
     from regard.tasks.pretrained_encoder import PretrainedEncoder
 
-Files = Annotated[
-    list[Path] | None,
-    typer.Argument(
-        metavar="FILES",
-        help="Sentences, one a line with blanks between words; may end in .gz. (default: standard input)",
-        show_default=False,
-    ),
-]
 Guesses = Annotated[
     int, typer.Option(min=0, help="Write this many guesses for each missing word instead, with their probabilities.")
 ]
 
 
-def fill(model: ModelFolder, files: Files = None, guesses: Guesses = 0, device: Device = "auto") -> None:
+def fill(model: ModelFolder, files: SentenceFiles = None, guesses: Guesses = 0, device: Device = "auto") -> None:
     """Fill in missing words of files or of standard input, line for line.
 
     Each line is a sentence, its words (and punctuation) separated by blanks, in which ___ stands for a missing word;

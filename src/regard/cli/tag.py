@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.arguments import Device, ModelFolder, Probabilities
+from regard.cli.arguments import Device, ModelFolder, Probabilities, SentenceFiles
 from regard.cli.lines import Line, pieces_of_lines
 from regard.cli.loading import loading
 from regard.cli.sentences import print_lines, up_to_too_long
@@ -17,14 +16,6 @@ from regard.errors import DataError, RegardError
 if TYPE_CHECKING:
     from regard.tasks.tagger import Tagger
 
-Files = Annotated[
-    list[Path] | None,
-    typer.Argument(
-        metavar="FILES",
-        help="Sentences, one a line with blanks between words; may end in .gz. (default: standard input)",
-        show_default=False,
-    ),
-]
 Columns = Annotated[
     bool, typer.Option("--columns", help="Read columns, a word a line, and add a column with the tags.")
 ]
@@ -32,7 +23,7 @@ Columns = Annotated[
 
 def tag(
     model: ModelFolder,
-    files: Files = None,
+    files: SentenceFiles = None,
     columns: Columns = False,
     probabilities: Probabilities = False,
     device: Device = "auto",

@@ -33,7 +33,7 @@ from regard.nn.undrawn import Undrawn
 from regard.recipe import ClassifyingRecipe, HeldOut
 from regard.tasks.chosen_labels import label_arrays, likeliest_first
 from regard.tasks.classifying import build_classifier, names_of
-from regard.tasks.loading import refuse_other_task
+from regard.tasks.loading import refuse_company, refuse_other_task
 from regard.tasks.long_sentences import refuse_long_text
 from regard.tasks.trained import LoadedModel
 from regard.tasks.validating import check_not_empty, words_of, words_to_look_at
@@ -273,9 +273,6 @@ def load_classifier(
     folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()
 ) -> Classifier:
     """The classifier in a folder."""
-    if others:
-        raise UsageError(f"{folder}: is a classifier, which works alone; name one folder")
-    if changes:
-        raise UsageError(f"--set {changes[0]!r}: a trained classifier stays as it is; leave it out")
+    refuse_company(folder, "classifier", others, changes)
     refuse_other_task(Path(folder), "classifying")
     return Classifier.load(Path(folder), device=device)

@@ -31,6 +31,14 @@ def refuse_other_task(folder: Path, wanted: str) -> None:
         )
 
 
+def refuse_company(folder: str | Path, what: str, others: Sequence[str | Path], changes: Sequence[str] = ()) -> None:
+    """Refuses other folders and changes beside a model that works alone and has no settings to change."""
+    if others:
+        raise UsageError(f"{folder}: is a {what}, which works alone; name one folder")
+    if changes:
+        raise UsageError(f"--set {changes[0]!r}: a {what} stays as it is; leave it out")
+
+
 @explained
 def load(folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()) -> Any:
     """The trained model in a folder, ready for use; `changes` are settings such as `decode.beam=10`.

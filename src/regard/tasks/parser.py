@@ -33,7 +33,7 @@ from regard.nn.undrawn import Undrawn
 from regard.recipe import HeldOut
 from regard.recipe.parsing import ParsingRecipe
 from regard.tasks.decoding import check_only_decoding
-from regard.tasks.loading import refuse_other_task
+from regard.tasks.loading import refuse_company, refuse_other_task
 from regard.tasks.parsing import ParserNames, find_trees
 from regard.tasks.trained import LoadedModel
 from regard.tasks.validating import words_of, words_to_look_at
@@ -192,7 +192,6 @@ class Parser(LoadedModel[ParsingRecipe, DependencyParser]):
 
 def load_parser(folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()) -> Parser:
     """The parser in a folder."""
-    if others:
-        raise UsageError(f"{folder}: is a parser, which works alone; name one folder")
+    refuse_company(folder, "parser", others)
     refuse_other_task(Path(folder), "parsing")
     return Parser.load(Path(folder), device=device, changes=changes)

@@ -29,7 +29,7 @@ from regard.misuse import explained
 from regard.models.word_predictor import ROWS_AT_ONCE, WordPredictor
 from regard.nn.undrawn import Undrawn
 from regard.recipe import HeldOut, PretrainingRecipe
-from regard.tasks.loading import refuse_other_task
+from regard.tasks.loading import refuse_company, refuse_other_task
 from regard.tasks.long_sentences import refuse_long_text
 from regard.tasks.pretraining import PlainSentences, build_predictor, judge, masking_of
 from regard.tasks.trained import LoadedModel
@@ -206,9 +206,6 @@ def load_encoder(
     folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()
 ) -> PretrainedEncoder:
     """The pre-trained encoder in a folder."""
-    if others:
-        raise UsageError(f"{folder}: is a pre-trained encoder, which works alone; name one folder")
-    if changes:
-        raise UsageError(f"--set {changes[0]!r}: a pre-trained encoder stays as it is; leave it out")
+    refuse_company(folder, "pre-trained encoder", others, changes)
     refuse_other_task(Path(folder), "pretraining")
     return PretrainedEncoder.load(Path(folder), device=device)

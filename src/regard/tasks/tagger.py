@@ -31,7 +31,7 @@ from regard.models.tagger import WordTagger
 from regard.nn.undrawn import Undrawn
 from regard.recipe import HeldOut, TaggingRecipe
 from regard.tasks.chosen_labels import label_arrays, likeliest_first
-from regard.tasks.loading import refuse_other_task
+from regard.tasks.loading import refuse_company, refuse_other_task
 from regard.tasks.long_sentences import refuse_long_text
 from regard.tasks.tagging import build_tagger, report_of
 from regard.tasks.trained import LoadedModel
@@ -230,9 +230,6 @@ class Tagger(LoadedModel[TaggingRecipe, WordTagger]):
 
 def load_tagger(folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()) -> Tagger:
     """The tagger in a folder."""
-    if others:
-        raise UsageError(f"{folder}: is a tagger, which works alone; name one folder")
-    if changes:
-        raise UsageError(f"--set {changes[0]!r}: a trained tagger stays as it is; leave it out")
+    refuse_company(folder, "tagger", others, changes)
     refuse_other_task(Path(folder), "tagging")
     return Tagger.load(Path(folder), device=device)
