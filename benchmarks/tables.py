@@ -373,6 +373,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], Table]]] = {
     "multi30k-recurrent": ("multi30k-recurrent.json", ablation),
     "multi30k-scores": ("multi30k-scores.json", ablation),
     "ngram": ("ngram.json", ngram),
+    "ptb-attentive": ("ptb-attentive.json", ablation),
     "ptb-transformer": ("ptb-transformer.json", ablation),
     "rare-words": ("rare_words.json", rare_words),
     "swda": ("swda.json", labels),

@@ -62,7 +62,10 @@ def test_added_context_starts_as_the_recurrent_model(
     """From one seed, weights and outputs equal the model without attention to the bit; gradients reach the map."""
     shared: dict[str, Any] = {"cell": cell, "embedding": 4, "hidden": 5, "layers": layers, "tie": tie}
     text, found = torch.tensor([words]), []
-    models = (RecurrentSettings(kind="recurrent", **shared), AttentiveModel(kind="attentive", score=score, **shared))
+    models = (
+        RecurrentSettings(kind="recurrent", **shared),
+        AttentiveModel(kind="attentive", score=score, join="add", **shared),
+    )
     with torch.random.fork_rng():
         for settings in models:
             torch.manual_seed(0)

@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 from regard.errors import RecipeError
 from regard.recipe import (
     TASKS,
-    AttentiveModel,
-    LanguageRecipe,
     Recipe,
     Setting,
     TranslationRecipe,
@@ -321,20 +319,3 @@ def test_which_text_there_is(changes: list[str], dev: bool, test: bool) -> None:
     divided = read_recipe(None, [*pairs, "data.dev=[]", "data.held_out=0.1"], kind=Recipe)
     assert divided.data.has("dev")
     assert divided.data.has("test")
-
-
-def test_a_setting_that_a_saved_recipe_lacks_means_what_it_meant(tmp_path: Path) -> None:
-    """`join` was added later: saved recipes without it concatenate, unless a change says otherwise; new ones add."""
-    path = tmp_path / "recipe.toml"
-    path.write_text('task = "language"\n[train]\nsteps = 1\n[data]\ncorpus = "topics"\n[model]\nkind = "attentive"\n')
-
-    def join(*changes: str, saved: bool) -> str:
-        model = read_recipe(path, changes, kind=LanguageRecipe, saved=saved).model
-        assert isinstance(model, AttentiveModel)
-        return model.join
-
-    assert join(saved=False) == "add"
-    assert join(saved=True) == "concatenate"
-    assert join("model.join=add", saved=True) == "add"
-    path.write_text(write_recipe(read_recipe(path)))
-    assert join(saved=True) == "add"

@@ -3,8 +3,8 @@
 
 With h the output of the last layer and c the context, the readout sees
 
-    add           h + V c, with V zero at first, so that the model starts as the recurrent one that it extends
     concatenate   [h; c]
+    add           h + V c, with V zero at first, so that the model starts as the recurrent one that it extends
 
 Added, context and prediction have separate parts of the state, and with `score = "multiplicative"` keys have one too
 (Daniluk et al.'s key, value and prediction, as linear maps). Attention of a segment is one call. The context of the

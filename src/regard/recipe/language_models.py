@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from regard.recipe.layers import RecurrentDropout, TransformerBlocks
 from regard.recipe.names import SCORES, CellName, ConnectionName, NormalizerName, ScoreName
 from regard.recipe.pretrained import TextVectors
-from regard.recipe.section import ChosenBy, Count, Formerly, Layers, Not, Only, Positive, Section, Share, Width
+from regard.recipe.section import ChosenBy, Count, Layers, Not, Only, Positive, Section, Share, Width
 from regard.registry import Entry, Registry
 
 DISTANCES = ("none", "relative", "rotary", "alibi")
@@ -140,8 +140,8 @@ class AttentiveModel(RecurrentLayers):
     """How scores become weights."""
     reach: Positive = 100
     """Earlier states it sees."""
-    join: Annotated[Literal["add", "concatenate"], Formerly("concatenate")] = "add"
-    """How the context joins the state before the readout: added by a map that is zero at first, or concatenated."""
+    join: Literal["concatenate", "add"] = "concatenate"
+    """How the context joins the state before the readout: concatenated, or added by a map that is zero at first."""
 
 
 class CopyingModel(RecurrentLayers):

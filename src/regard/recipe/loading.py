@@ -18,7 +18,7 @@ from regard.misuse import explained
 from regard.recipe.complaints import blamed, broken_plugins, complaints, location_of
 from regard.recipe.kinds import TASKS, default_task
 from regard.recipe.recipe import AnyRecipe, Recipe
-from regard.recipe.section import SAVED, Section
+from regard.recipe.section import Section
 from regard.recipe.settings import Setting, holds, in_order, is_path, settings, settings_of, tables_of
 
 S = TypeVar("S", bound=Section)
@@ -104,7 +104,7 @@ def _validated(section: type[S], tables: dict[str, Any], changed: Sequence[str],
     tables = deepcopy(tables)
     while True:
         try:
-            return section.model_validate(tables, context=SAVED if saved else None)
+            return section.model_validate(tables)
         except ValidationError as error:
             if not _drop_unused(tables, settings_of(section), error, changed, saved):
                 raise

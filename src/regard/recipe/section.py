@@ -4,15 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    GetCoreSchemaHandler,
-    ValidationError,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError, model_validator
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from regard.errors import RecipeError, UsageError
@@ -98,17 +90,6 @@ class Only:
         return value in (self.allowed(setting) or [])
 
 
-@dataclass(frozen=True)
-class Formerly:
-    """What a setting, added later, means for saved recipes without it, where that is not its default now."""
-
-    value: Any
-
-
-SAVED: dict[str, Any] = {"saved": True}
-"""Validation context of a recipe that was saved with a model."""
-
-
 class Section(BaseModel):
     """A table of a recipe: strict about types, closed to unknown names and to settings that its other settings leave
     unused, never changed after loading."""
@@ -136,19 +117,6 @@ class Section(BaseModel):
         """What to call it in messages: `decoding`."""
         words: list[str] = re.findall("[A-Z][a-z]*", cls.__name__)
         return (words or [cls.__name__])[-1].lower()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _as_it_was_saved(cls, tables: Any, info: ValidationInfo) -> Any:
-        if info.context is not SAVED or not isinstance(tables, dict):
-            return tables
-        former = {
-            name: each.value
-            for name, field in cls.model_fields.items()
-            for each in field.metadata
-            if isinstance(each, Formerly)
-        }
-        return former | tables
 
     @model_validator(mode="after")
     def _nothing_is_unused(self) -> Self:
