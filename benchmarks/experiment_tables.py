@@ -117,7 +117,8 @@ def labels(record: Record) -> Table:
             ]
         )
     lines = markdown(["", "seeds", *(f"{split} {kind}" for split, kind in columns)], rows)
-    return Table(lines, f"{DEVIATIONS} On {_devices(record['rows'])}.", _notes(record["rows"], kinds))
+    deviations = f"{DEVIATIONS} " if any("±" in line for line in lines) else ""
+    return Table(lines, f"{deviations}On {_devices(record['rows'])}.", _notes(record["rows"], kinds))
 
 
 def context(record: Record) -> Table:
@@ -125,8 +126,8 @@ def context(record: Record) -> Table:
     rows = [[row.replace("-", " "), spread(values, 2)] for row, values in record["accuracy"].items()]
     change, low, high = (f"{record[part]:+.2f}".replace("-", "−") for part in ("difference", "low", "high"))
     caption = (
-        f"With context the accuracy is {change} higher, 95 % interval {low} to {high}, by the paired bootstrap over "
-        f"{record['conversations']} conversations with {record['texts']:,} texts (means of {record['seeds']} seeds).[^]"
+        f"Context changes the accuracy by {change}, 95 % interval {low} to {high}, by the paired bootstrap over "
+        f"{record['conversations']} conversations with {record['texts']:,} texts. Seeds of each: {record['seeds']}.[^]"
     )
     return Table(markdown(["", "test accuracy"], rows), caption, {"": conditions(record)})
 

@@ -49,7 +49,7 @@ def test_labels_are_judged_by_their_own_scores(tables: ModuleType) -> None:
     record = made_by | {"difference": 2.5, "low": -0.25, "high": 5.0, "conversations": 19, "texts": 4078, "seeds": 1}
     made = tables.context(record | {"accuracy": {"with-context": [77.0], "without-context": [74.5]}})
     assert made.lines[2:] == ["| with context | 77.00 |", "| without context | 74.50 |"]
-    assert "is +2.50 higher, 95 % interval −0.25 to +5.00" in made.caption
+    assert "changes the accuracy by +2.50, 95 % interval −0.25 to +5.00" in made.caption
 
 
 def test_they_are_made_of_the_newest_results() -> None:
