@@ -140,7 +140,7 @@ def test_attributions_show_themselves(models: dict[str, tuple[Any, list[str]]], 
     model, _ = models["classifier"]
     outputs = model.outputs("the film is lovely")
     found = attributions(outputs, 0, choice="bad")
-    assert found.labels["measure"] == ("integrated gradients", "gradient × input", "leave-one-out")
+    assert found.labels["measure"] == ("integrated-gradients", "gradient×input", "leave-one-out")
     probability = model.classify(["the film is lovely"])[0].probabilities["bad"]
     assert float(found["probability"].values) == pytest.approx(probability, abs=1e-6)
     left = model.classify(["the film is"])[0].probabilities["bad"]

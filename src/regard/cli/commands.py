@@ -24,6 +24,7 @@ OWN = (
     Verb("look", "Show what happens inside a model while it reads and writes.", "regard.cli.look:look"),
     Verb("explore", "Serve a local page that shows and changes what models attend to.", "regard.cli.explore:explore"),
     Verb("lexicon", "Make a bilingual dictionary of aligned text.", "regard.cli.lexicon:lexicon"),
+    Verb("faithful", "Say whether attention explains what a model says.", "regard.cli.faithful:faithful"),
     Verb("ladder", "Train language models from n-grams to Transformers on one text.", "regard.cli.ladder:ladder"),
 )
 """Commands that do not depend on a task; a task may have one of the same name for its own models."""

@@ -217,8 +217,8 @@ def attributions(
     axis = outputs.input_axis(axis)
     integrated = integrated_gradients(outputs, place, choice=choice, axis=axis)
     rows = {
-        "integrated gradients": integrated.values,
-        "gradient × input": gradient_times_input(outputs, place, choice=choice, axis=axis),
+        "integrated-gradients": integrated.values,
+        "gradient×input": gradient_times_input(outputs, place, choice=choice, axis=axis),
         "leave-one-out": leave_one_out(outputs, place, choice=choice, axis=axis),
     }
     return Inspection(

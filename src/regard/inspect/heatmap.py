@@ -98,8 +98,8 @@ def draw(inspections: Sequence[Inspection], *, show: str | None = None, head: in
 
 
 def _scaled(found: list[tuple[Inspection, Panel]]) -> list[DrawnPanel]:
-    """Each panel on the scale of those that have its axes, and under its title: that of the inspection over its first
-    panel, and its own name where there are several."""
+    """Each panel on the scale of those that have its axes, and under its title: over its first panel that of the
+    inspection, with its note, and its own name where there are several."""
     largest: dict[object, float] = {}
     for _, panel in found:
         largest[panel.axes] = max(largest.get(panel.axes, 0.0), panel.largest)
@@ -108,7 +108,7 @@ def _scaled(found: list[tuple[Inspection, Panel]]) -> list[DrawnPanel]:
     drawn: list[DrawnPanel] = []
     for place, (one, panel) in enumerate(found):
         first = not place or found[place - 1][0] is not one
-        lines = [one.heading] if first and one.heading else []
+        lines = [line for line in (one.heading, one.note) if line] if first else []
         if several and panel.axes[1]:  # a single column has its name above it
             lines.append(panel.name if alike else f"{panel.name} ({panel.meaning})")
         drawn.append(DrawnPanel(panel, "\n".join(lines), largest[panel.axes]))

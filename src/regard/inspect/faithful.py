@@ -1,0 +1,172 @@
+"""Is attention an explanation of an output? Questions that one example answers (Jain and Wallace 2019).
+
+    found = faithfulness(model.outputs("a lovely film"), 0)      # a Faithfulness, which is an Inspection
+    found.sentence                                               # what follows, with its number
+    found.divergence, found.variations["uniform"], found.correlations["leave-one-out"]
+    found.save("found.png")                                      # .svg, .html, .json
+
+That another attention leaves an output as it was says that these weights alone are not what the output rests on. That
+none was found does not prove the opposite. Nor could the model have computed any weights: what it attends to depends on
+all else that passes through it (Wiegreffe and Pinter 2019).
+"""
+
+import math
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from regard.inspect.chosen_attention import ChosenAttention
+from regard.inspect.gradients import attributions
+from regard.inspect.inspection import Array, Inspection
+from regard.inspect.most_different import Different, most_different, permuted, total_variation, uniform
+from regard.inspect.outputs import Outputs
+from regard.metrics.rank_correlation import kendall
+
+LIMIT = 0.01
+"""Total variation up to which an output counts as unchanged (Jain and Wallace 2019)."""
+LEAST = 0.1
+"""Divergence from which weights count as different. It is at most log 2 times the share of the weight that is
+elsewhere, so that this is at least 14 %."""
+PERMUTATIONS = 100
+REMOVALS = 20
+"""Draws of random words that are taken out."""
+SHARE = 0.2
+"""Of the words of a text, how many are taken out; one at least."""
+CHANGES = ("most-different", "uniform", "permuted")
+REMOVED = ("most-attended", "random")
+
+
+class Faithfulness(Inspection):
+    """What is known of one attention and one output: its arrays with their names, and the sentence that follows."""
+
+    @property
+    def sentence(self) -> str:
+        return self.note
+
+    @property
+    def divergence(self) -> float:
+        """Of the most different weights that leave the output as it was, in nats, at most 0.69; NaN where there is but
+        one position to attend to."""
+        return float(self["divergence"].values)
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether different weights leave the output as it was."""
+        return self.divergence >= LEAST
+
+    @property
+    def variations(self) -> dict[str, float]:
+        """Total variation of the output under other weights: the most different, uniform, permuted (median)."""
+        return self._by_label("changes", "change")
+
+    @property
+    def drops(self) -> dict[str, float]:
+        """Loss of probability without the most attended words, and without random ones (median)."""
+        return self._by_label("drops", "without")
+
+    @property
+    def correlations(self) -> dict[str, float]:
+        """Kendall's τ-b between the weights and the size of what each measure attributes to a position."""
+        return self._by_label("correlations", "measure")
+
+    def _by_label(self, name: str, axis: str) -> dict[str, float]:
+        return dict(zip(self.labels[axis], self[name].values.tolist(), strict=True))
+
+
+def faithfulness(
+    outputs: Outputs,
+    place: int = -1,
+    *,
+    layer: str | None = None,
+    head: int | None = None,
+    query: int | None = None,
+    choice: int | str | None = None,
+    limit: float = LIMIT,
+    seed: int = 1,
+) -> Faithfulness:
+    """Whether the attention of a layer explains a choice. Without a layer, head or query, it is that of all heads which
+    the choice is made from (`ChosenAttention.of`)."""
+    attention = ChosenAttention.of(outputs, place, layer=layer, head=head, query=query)
+    place, axis, choice = attention.place, attention.axis, outputs.choice(place, choice)
+    generator = torch.Generator().manual_seed(seed)
+    changed = torch.cat([uniform(attention)[None], permuted(attention, PERMUTATIONS, generator)])
+    before = outputs.probabilities(place)
+    uniformly, *shuffled = total_variation(attention.probabilities(changed), before).tolist()
+    different = most_different(attention, limit, seed=seed)
+    attributed = attributions(outputs, place, choice=choice, axis=axis)
+    length = outputs.length(axis, place)
+    own, other = (_of_inputs(weights, length) for weights in (attention.weights, different.weights))
+    correlations = [kendall(own, abs(row)) for row in attributed["attributions"].values]
+    drops = _drops(outputs, attention, choice, own, seed)
+    variations = np.array([different.variation, uniformly, np.median(shuffled)])
+    away = np.array(different.divergence)
+    if not attention.has_choice:
+        variations, away = variations * np.nan, away * np.nan
+    return Faithfulness(
+        {
+            "weights": Array(("attention", axis), np.stack([own, other])),
+            "attributions": attributed["attributions"],
+            "divergence": Array((), away),
+            "changes": Array(("change",), variations),
+            "drops": Array(("without",), drops),
+            "correlations": Array(("measure",), np.array(correlations)),
+            "probability": attributed["probability"],
+            "completeness error": attributed["completeness error"],
+        },
+        {
+            **attributed.labels,
+            "attention": ("own", CHANGES[0]),
+            "change": CHANGES,
+            "without": REMOVED,
+        },
+        title=f"{outputs.title}: {outputs.told(place, choice)}, {attention.told}",
+        shown=("weights", "attributions", "changes", "drops", "correlations"),
+        note=_sentence(outputs.told(place, choice), attention, different, uniformly, limit),
+    )
+
+
+def _of_inputs(weights: Float[torch.Tensor, "M K"], length: int) -> Float[np.ndarray, " S"]:
+    """The mean weight of each position of the input. Keys are the last ones that were read, and may be followed by one
+    that is none of them."""
+    mean = weights.double().mean(0).cpu().numpy()[:length]
+    return np.pad(mean, (length - len(mean), 0))
+
+
+def _drops(
+    outputs: Outputs, attention: ChosenAttention, choice: int, weights: Float[np.ndarray, " S"], seed: int
+) -> Float[np.ndarray, " 2"]:
+    """By how much the probability of a choice falls without the words that got most attention, and without as many
+    random ones (median); NaN if there is no other word."""
+    words = outputs.removable(attention.place, attention.axis)
+    count = max(1, round(SHARE * len(words)))
+    if count >= len(words):
+        return np.full(2, np.nan)
+    draw = np.random.default_rng(seed)
+    attended = sorted(words, key=lambda word: -weights[word].sum())[:count]
+    drawn = [[words[each] for each in draw.choice(len(words), count, replace=False)] for _ in range(REMOVALS)]
+    without = [(), *([position for word in some for position in word] for some in (attended, *drawn))]
+    found = outputs.probabilities(attention.place, axis=attention.axis, without=without)[:, choice].double()
+    drops = (found[0] - found[1:]).cpu().numpy()
+    return np.array([drops[0], np.median(drops[1:])])
+
+
+def _sentence(told: str, attention: ChosenAttention, different: Different, uniformly: float, limit: float) -> str:
+    """What follows for this input."""
+    if not attention.has_choice:
+        return f"There is one position to attend to, so that its weight says nothing about {told}."
+    far = f"(Jensen–Shannon divergence; {math.log(2):.2f} at most)"
+    if different.divergence >= LEAST:
+        return (
+            f"Other weights, different by {different.divergence:.2f} {far}, leave {told} as it was (total variation "
+            f"{different.variation:.3f}), so these weights alone do not tell what it rests on."
+        )
+    if uniformly <= limit:
+        return (
+            f"Uniform weights leave {told} as it was (total variation {uniformly:.3f}), and these hardly differ from "
+            "them, so that they tell nothing about it."
+        )
+    return (
+        f"None found: the most different weights that leave {told} as it was differ by {different.divergence:.2f} "
+        f"{far}, and uniform ones change it by {uniformly:.2f} (total variation), so it does depend on these weights."
+    )
