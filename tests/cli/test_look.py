@@ -257,6 +257,21 @@ def test_files_of_links_that_do_not_fit_are_refused(
     assert told.err.startswith(f"regard: {message.format(given)}")
 
 
+def test_pairs_are_kept_by_their_score(trained: Trained, files: tuple[Path, Path]) -> None:
+    rows = list(zip(*(path.read_text(encoding="utf-8").splitlines() for path in files), strict=True))
+    scored = regard("align", trained.folder, *files, "--scores").out.splitlines()
+    scores = [float(line.split("\t")[1]) for line in scored]
+    least = sorted(scores)[1] - 1e-3
+    told = regard("align", trained.folder, *files, "--least-score", least)
+    kept = [row for row, score in zip(rows, scores, strict=True) if score >= least]
+    assert 0 < len(kept) < 3
+    assert told.out.splitlines() == ["\t".join(row) for row in kept]
+    assert (told.code, told.err) == (0, f"kept {len(kept)} of 3 pairs\n")
+    for option in ("--scores", "--probabilities", "--agreement"):
+        told = regard("align", trained.folder, *files, "--least-score", -1, option)
+        assert told.err == f"regard: --least-score prints pairs, and {option} something else; choose one of them\n"
+
+
 def test_a_page_of_links(
     trained: Trained, files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,9 +8,10 @@ import typer
 from regard.cli.aligning import AlignerName, Aligners, HowToLoad, Reverse, Symmetrize, Threshold, UnitsName, joining_of
 from regard.cli.arguments import Against, DecodingChanges, Device, Head, Pairs, Probabilities, Scores, To
 from regard.cli.choosing_attention import choose_attention
-from regard.errors import UsageError
+from regard.errors import UsageError, counted
 
 if TYPE_CHECKING:
+    from regard.data import Pair
     from regard.inspect import Alignment, Joining
 
 GoldFile = Annotated[
@@ -34,6 +35,13 @@ Html = Annotated[
         "--html",
         metavar="FILE",
         help="One page to look at the links of up to 1,000 pairs, with --gold against true ones.",
+        show_default=False,
+    ),
+]
+LeastScore = Annotated[
+    float | None,
+    typer.Option(
+        help="Print the pairs themselves, source and target, whose score is at least this, to clean a corpus.",
         show_default=False,
     ),
 ]
@@ -65,6 +73,7 @@ def align(
     reverse: Reverse = None,
     probabilities: Probabilities = False,
     scores: Scores = False,
+    least_score: LeastScore = None,
     layer: Layer = None,
     head: Head = None,
     settings: DecodingChanges = None,
@@ -85,6 +94,8 @@ def align(
 
       regard align runs/mine crawled.tsv --scores | cut -f 2 > crawled.scores
 
+      regard align runs/mine crawled.tsv --least-score -4 > clean.tsv
+
       regard align runs/de-en dev.de dev.en --reverse runs/en-de --choose
 
       regard align runs/mine test.de test.en --gold gold.links --html test.html
@@ -101,6 +112,9 @@ def align(
     check_pairs(files)
     given = {"--gold": gold is not None, "--agreement": agreement, "--choose": choose, "--html": html is not None}
     instead = next((option for option, is_given in given.items() if is_given), None)
+    if least_score is not None and (instead or probabilities or scores):
+        other = instead or ("--probabilities" if probabilities else "--scores")
+        raise UsageError(f"--least-score prints pairs, and {other} something else; choose one of them")
     _refuse_contradictions(instead, gold, agreement, against, probabilities, scores)
     if html is not None:
         check_page_name(html)
@@ -114,15 +128,23 @@ def align(
     aligners = Aligners(model, forward, backward, joined_by)
     rival = None if against is None else Aligners(Path(against), how.load(Path(against), [], to), None, None)
     gathered = Gathered(aligners, rival, counted_by, [] if gold is None else list(read_gold(gold)), html)
+    count, kept, scored = 0, 0, scores or least_score is not None
     for number, pairs in enumerate(pieces_of(files)):
         if not number and isinstance(forward, Translator):
             warn_if_swapped(forward, pairs)
         if instead:
             gathered.take(pairs, scored=scores)
             continue
-        for alignment in aligners.align(pairs, counted_by, scored=scores):
-            typer.echo(_line(alignment, aligners.joining, probabilities))
+        for pair, alignment in zip(pairs, aligners.align(pairs, counted_by, scored=scored), strict=True):
+            count += 1
+            if least_score is None:
+                typer.echo(_line(alignment, aligners.joining, probabilities))
+            elif alignment.score is not None and alignment.score >= least_score:
+                kept += 1
+                typer.echo(tab_separated(pair))
     aligners.check_ended()
+    if least_score is not None:
+        typer.echo(f"kept {kept:,} of {counted(count, 'pair')}", err=True)
     for line in gathered.told(gold, agreement=agreement):
         typer.echo(line)
 
@@ -139,6 +161,11 @@ def _refuse_contradictions(
         raise UsageError("--agreement is for text without gold, and --gold names it; leave --agreement out")
     if against is not None and gold is None:
         raise UsageError(f"--against {against} needs true links to compare with; name them with --gold FILE")
+
+
+def tab_separated(pair: "Pair") -> str:
+    """A pair as a line of a .tsv; tabs within its texts become blanks."""
+    return "\t".join(text.replace("\t", " ") for text in (pair.source, pair.target))
 
 
 def _line(alignment: "Alignment", joining: "Joining", probabilities: bool) -> str:
