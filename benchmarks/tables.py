@@ -213,6 +213,35 @@ def data_faults(record: Record) -> Table:
     return Table(markdown(["planted", *alarms], rows), caption, {"": conditions(record)})
 
 
+def alignment(record: Record) -> Table:
+    """Error rates of aligners: a row for each text, with the difference and its interval."""
+    texts: dict[str, dict[str, Record]] = defaultdict(dict)
+    for row in record["figures"]:
+        texts[row["text"]][row.get("system", "difference")] = row
+    titles = ["text", "pairs", "Regard", "eflomal", "difference, 95 % interval", "CPU s, Regard", "CPU s, eflomal"]
+    rows = []
+    for text, systems in texts.items():
+        ours, theirs, difference = systems["regard"], systems.get("eflomal"), systems.get("difference")
+        low, high = difference["interval"] if difference else (0.0, 0.0)
+        rows.append(
+            [
+                f"English–{text.split('-')[0]}",
+                f"{ours['pairs']:,}",
+                f"{ours['test']:.3f}",
+                f"{theirs['test']:.3f}" if theirs else "–",
+                f"{difference['difference']:+.3f} ({low:+.3f} to {high:+.3f})" if difference else "–",
+                f"{ours['cpu_seconds']:.0f}",
+                f"{theirs['cpu_seconds']:.0f}" if theirs else "–",
+            ]
+        )
+    runs = sorted({row["runs"] for row in record["figures"] if row.get("system") == "eflomal"})
+    caption = (
+        "Alignment error rate on the test part. CPU seconds are of training and aligning the whole text, with starting "
+        f"Python. Means over {' or '.join(map(str, runs))} runs of eflomal; Regard's are all equal.[^]"
+    )
+    return Table(markdown(titles, rows), caption, {"": conditions(record)})
+
+
 def generating(record: Record) -> Table:
     """How fast language models write, on the machines that were measured."""
     rows = [[row["rung"], f"{row['first']:,.0f}", f"{row['last']:,.0f}"] for row in record["figures"]]
@@ -349,6 +378,7 @@ def _times(ratios: dict[str, dict[str, float]], figure: Record) -> str:
 
 
 TABLES: dict[str, tuple[str, Callable[[Record], Table]]] = {
+    "alignment": ("alignment.json", alignment),
     "atis": ("atis.json", labels),
     "back-translation": ("back-translation.json", ablation),
     "conversations": ("conversations.json", context),

@@ -32,6 +32,7 @@ BUILT_IN = (
     "regard.tasks.kinds.classifying",
     "regard.tasks.kinds.parsing",
     "regard.tasks.kinds.pretraining",
+    "regard.tasks.kinds.alignment",
 )
 """Built-in modules that register tasks through a function `register`, as plugins do."""
 

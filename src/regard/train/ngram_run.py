@@ -77,8 +77,10 @@ def save_counted(folder: ModelFolder, weights: dict[str, Tensor], progress: Prog
 
 
 def numbers_of(weights: Mapping[str, Tensor]) -> int:
-    """The number of parameters of a counted model: probabilities and back-off weights, not indices."""
-    return sum(tensor.numel() for name, tensor in weights.items() if name.endswith(("log_probs", "back_offs")))
+    """The number of parameters of a counted model: probabilities, back-off weights and counts, not indices."""
+    return sum(
+        tensor.numel() for name, tensor in weights.items() if name.endswith(("log_probs", "back_offs", "counts"))
+    )
 
 
 def _ended(progress: Progress, message: str) -> Ended:

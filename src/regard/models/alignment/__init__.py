@@ -1,0 +1,1 @@
+"""Aligners: statistical models of which words of two parallel texts are translations of each other."""

@@ -1,0 +1,138 @@
+"""Alignment: parallel text in, a model that finds which words of two sentences are translations of each other."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NoReturn, Self
+
+from torch import nn
+
+from regard.data import CorpusPosition, load_corpus
+from regard.data.check import PLACES, check_corpora, over_long
+from regard.data.corpora import place, records
+from regard.data.report import Report
+from regard.disk import parse_json, replace_file
+from regard.errors import DataError, ModelError, with_short_paths
+from regard.models.alignment.aligner import StatisticalAligner
+from regard.models.alignment.learning import learn
+from regard.models.alignment.word_pairs import ParallelText, Sentence
+from regard.recipe.alignment import AlignmentCorpus, AlignmentData, AlignmentRecipe
+from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
+from regard.tasks.task import CountingTask
+from regard.tokens.segmentation import Units, spans_of
+
+WORDS = "words.json"
+"""File of a model folder with the words of both sides."""
+SAY_EVERY = 100_000
+"""Pairs between two lines that say how far reading or training has come."""
+
+
+def words_of(text: str, data: AlignmentData, units: Units = "auto") -> list[str]:
+    """The words of a text as an aligner compares them."""
+    spans = spans_of(text, data.units if units == "auto" else units)
+    return [text[start:end].lower() if data.lowercase else text[start:end] for start, end in spans]
+
+
+class AlignmentTask(CountingTask):
+    """An alignment recipe with its text at hand."""
+
+    def __init__(self, recipe: AlignmentRecipe, text: ParallelText, say: Callable[[str], None] = lambda line: None):
+        self.recipe: AlignmentRecipe = recipe
+        self.text, self._say = text, say
+
+    @classmethod
+    def prepare(cls, recipe: AlignmentRecipe, folder: Path, say: Callable[[str], None]) -> Self:
+        """Checks the pairs and says what it found; reads and numbers their words."""
+        sources: list[Sentence] = []
+        targets: list[Sentence] = []
+
+        def take(source: Sentence, target: Sentence) -> None:
+            sources.append(source)
+            targets.append(target)
+
+        report = check_pairs(recipe, take)
+        report.raise_if_refused()
+        for line in report.lines():
+            say(with_short_paths(line))
+        if not sources:
+            raise DataError("\n".join(["train: no pairs are left to learn from", *report.lines()]))
+        task = cls(recipe, ParallelText.of(sources, targets), say)
+        refuse_other_text(folder, task.fingerprint)
+        return task
+
+    @property
+    def fingerprint(self) -> str:
+        digest = sha256()
+        for side in (self.text.source, self.text.target):
+            digest.update(json.dumps(side.words).encode())
+            digest.update(side.numbers.tobytes() + side.starts.tobytes())
+        return digest.hexdigest()
+
+    def save(self, folder: Path) -> None:
+        words = {"source": self.text.source.words, "target": self.text.target.words}
+        replace_file(folder / WORDS, json.dumps(words, indent=0).encode())
+        write_fingerprint(folder, self.fingerprint)
+
+    def build_model(self) -> StatisticalAligner:
+        return StatisticalAligner.untrained(self.recipe.model, (self.text.source.words, self.text.target.words))
+
+    def count(self, on_progress: Callable[[int], None]) -> StatisticalAligner:
+        def told(what: str, read: int) -> None:
+            on_progress(read)
+            if read == len(self.text) or read % SAY_EVERY == 0:
+                self._say(f"{what}: {read:,} of {len(self.text):,} pairs")
+
+        return learn(self.text, self.recipe.model, told)
+
+    def validate(self, model: nn.Module, *, decode: bool, rank: int, world: int) -> Mapping[str, float]:
+        return {}
+
+    def batches(self, position: CorpusPosition) -> Iterator[tuple[Any, CorpusPosition]]:
+        self._has_no_steps()
+
+    def objective(self, model: nn.Module, batch: Any, carry: Any) -> NoReturn:
+        self._has_no_steps()
+
+    def describe_batch(self, batch: Any) -> NoReturn:
+        self._has_no_steps()
+
+    def _has_no_steps(self) -> NoReturn:
+        raise NotImplementedError("an aligner is counted, not trained by steps")
+
+
+def check_pairs(
+    corpus: AlignmentCorpus | AlignmentRecipe, take: Callable[[list[str], list[str]], object] = lambda *_: None
+) -> Report:
+    """What is wrong with the pairs of a recipe. Each that is learned from is given to `take`, as words."""
+    data = corpus.data
+    corpora = load_corpus(data, corpus.seed)
+    checked = check_corpora(corpora, data)
+    if checked.report.refused:
+        return checked.report
+    long = 0
+    places: list[str] = []
+    for record, dropped in zip(records(corpora.train), checked.dropped.tolist(), strict=True):
+        if dropped:
+            continue
+        source, target = words_of(record.source, data), words_of(record.target, data)
+        if max(len(source), len(target)) > data.longest:
+            long += 1
+            if len(places) < PLACES:
+                places.append(place(corpora.train, record.line))
+        else:
+            take(source, target)
+    return checked.report.extended([over_long(data, long, tuple(places), "words")] if long else [])
+
+
+def load_words(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of both sides that an aligner was trained on."""
+    path = folder / WORDS
+    try:
+        content = parse_json(path.read_text(encoding="utf-8"))
+        source, target = (tuple(map(str, content[side])) for side in ("source", "target"))
+        return source, target
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(
+            f"{path}: holds no words of an aligner ({error}); restore it from a copy, or train again"
+        ) from None

@@ -1,0 +1,218 @@
+"""A trained aligner: which words of two sentences are translations of each other.
+
+aligner = regard.load("runs/aligner")
+aligner.align(["das Haus ist klein"], ["the house is small"])[0].links      # frozenset({(0, 0), (1, 1), …})
+aligner.inspect("das Haus ist klein", "the house is small")                  # probabilities, in both directions
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from jaxtyping import Float
+
+from regard.checkpoint import ModelFolder, load_weights, put_weights
+from regard.errors import ModelWarning, UsageError
+from regard.inspect import Alignment, Inspection, Joining, Links, WordWeights
+from regard.inspect.inspection import Array
+from regard.inspect.labels import arrow_between
+from regard.metrics import MetricScore
+from regard.misuse import explained
+from regard.models.alignment.aligner import Posteriors, StatisticalAligner
+from regard.recipe import HeldOut
+from regard.recipe.alignment import AlignmentData, AlignmentRecipe
+from regard.tasks.alignment import load_words, words_of
+from regard.tasks.loading import refuse_other_task
+from regard.tasks.trained import LoadedModel
+from regard.tasks.validating import check_texts
+from regard.tokens.segmentation import Units, parts_of
+
+BY_PROBABILITY = Joining("by-probability", 0.2)
+"""How both directions are joined unless another way is asked for; chosen on development text of ten languages."""
+CELLS_AT_ONCE = 1_000_000
+"""Pairs of words of the pairs that are aligned together."""
+MOST_CELLS = 10_000_000
+"""Pairs of words of the longest pair that is aligned."""
+_JUDGED = 200
+"""Words from which on it can be told that a text is tokenized otherwise."""
+_OTHERWISE = 0.03
+"""Share of words that tells it."""
+
+
+@dataclass(frozen=True, repr=False)
+class AlignedPair:
+    """Two texts and the links between their words."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    links: Links
+    probabilities: Float[np.ndarray, "T S"]
+    """Of every link: the harmonic mean of both directions."""
+    score: float
+    """How well the two texts fit: the mean log-probability of a word given the other text."""
+
+    def __repr__(self) -> str:
+        pairs = (f"{self.source[i]}–{self.target[j]} {self.probabilities[j, i]:.2f}" for i, j in sorted(self.links))
+        return f"<AlignedPair: {', '.join(pairs) or 'no links'}>"
+
+
+@explained
+class WordAligner(LoadedModel[AlignmentRecipe, StatisticalAligner]):
+    """An aligner, ready for use."""
+
+    joining = BY_PROBABILITY
+
+    def __init__(self, recipe: AlignmentRecipe, model: StatisticalAligner) -> None:
+        self.recipe, self.model = recipe, model.eval()
+        self._told = False
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        recipe, weights = ModelFolder(folder).read_recipe(AlignmentRecipe), load_weights(folder)
+        model = StatisticalAligner.untrained(recipe.model, load_words(folder))
+        model.make_room(weights)
+        put_weights(model, weights, folder)
+        return cls(recipe, model)
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        source, target = self.model.words
+        return {"words": f"{len(source):,} source, {len(target):,} target", "pairs": f"{len(self.model.keys):,}"}
+
+    def evaluate(self, split: HeldOut) -> tuple[MetricScore, ...]:
+        raise UsageError("an aligner is judged by true links: regard align MODEL SOURCE TARGET --gold LINKS")
+
+    def align(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        joining: Joining | None = None,
+        units: Units | tuple[Units, Units] = "auto",
+    ) -> list[AlignedPair]:
+        """The links of pairs of texts, with their probabilities and a score of each pair."""
+        both = units if isinstance(units, tuple) else (units, units)
+        found = self.alignments(sources, targets, units=units, scored=True)
+        return [
+            AlignedPair(
+                tuple(words_of(source, self._as_written, both[0])),
+                tuple(words_of(target, self._as_written, both[1])),
+                alignment.links(joining or self.joining),
+                alignment.probabilities,
+                alignment.score or 0.0,
+            )
+            for source, target, alignment in zip(sources, targets, found, strict=True)
+        ]
+
+    @cached_property
+    def _as_written(self) -> AlignmentData:
+        return self.recipe.data.model_copy(update={"lowercase": False})
+
+    def alignments(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        units: Units | tuple[Units, Units] = "auto",
+        scored: bool = False,
+    ) -> Iterator[Alignment]:
+        """The probabilities of the links of each pair, in both directions, and its score, which costs nothing more.
+        `units` says what counts as a word, if it is another than in training."""
+        check_texts("sources", sources)
+        check_texts("targets", targets)
+        if len(sources) != len(targets):
+            raise UsageError(f"{len(sources)} sources and {len(targets)} targets do not pair up; give as many of each")
+        both = units if isinstance(units, tuple) else (units, units)
+        rows = [
+            tuple(words_of(text, self.recipe.data, each) for text, each in zip(pair, both, strict=True))
+            for pair in zip(sources, targets, strict=True)
+        ]
+        self._tell_if_tokenized_otherwise(rows)
+        first = cells = 0
+        for number, (source, target) in enumerate(rows):
+            size = len(source) * len(target)
+            if size > MOST_CELLS:
+                raise UsageError(
+                    f"pair {number + 1}: {len(source):,} and {len(target):,} words are too many to be aligned; at most "
+                    f"{MOST_CELLS:,} pairs of words are: split it into sentences"
+                )
+            if cells + size > CELLS_AT_ONCE and number > first:
+                yield from self._aligned(rows[first:number], scored)
+                first, cells = number, 0
+            cells += size
+        yield from self._aligned(rows[first:], scored)
+
+    def _aligned(self, rows: Sequence[tuple[list[str], ...]], scored: bool) -> Iterator[Alignment]:
+        sources, targets = [row[0] for row in rows], [row[1] for row in rows]
+        for found in self.model.posteriors(sources, targets) if rows else ():
+            yield Alignment(_weights(found.forward), _weights(found.backward), _score(found) if scored else None)
+
+    def _tell_if_tokenized_otherwise(self, rows: Sequence[tuple[list[str], ...]]) -> None:
+        """Warns, once, where words of a text seem to be split otherwise than those of the training text."""
+        for place, side in enumerate(("source", "target")):
+            words = [word for row in rows for word in row[place]]
+            if self._told or len(words) < _JUDGED:
+                continue
+            known, apart = self.model.numbers[place], ""
+            whole = [word for word in words if word not in known and len(parts_of(word)) > 1]
+            joined = [word for word in whole if all(word[start:end] in known for start, end in parts_of(word))]
+            lone = [word for word in words if word not in known and not any(map(str.isalnum, word))]
+            if len(joined) > _OTHERWISE * len(words):
+                apart = f"{joined[0]!r} is not known, but its parts are: put blanks between them"
+            elif len(lone) > _OTHERWISE * len(words):
+                apart = f"{lone[0]!r} stands alone, which it never does there: leave it with its word"
+            if apart:
+                self._told = True
+                warnings.warn(
+                    f"the {side} text seems to be tokenized otherwise than the training text, which costs many links: "
+                    f"{apart}",
+                    ModelWarning,
+                    stacklevel=4,
+                )
+
+    def inspect(self, *texts: str) -> Inspection:
+        """The probabilities of all links of a pair: of each direction, and of both."""
+        check_texts("texts", texts)
+        if len(texts) != 2:
+            raise UsageError(f"an aligner looks at a pair of texts, not at {len(texts)}; give source and target")
+        (found,) = self.align(*([text] for text in texts))
+        (each,) = self.alignments(*([text] for text in texts))
+        assert each.backward is not None
+        axes = ("target", "source")
+        return Inspection(
+            {
+                "probabilities": Array(axes, found.probabilities),
+                "forward": Array(axes, each.forward.weights),
+                "backward": Array(axes, each.backward.weights.T),
+            },
+            {"source": found.source, "target": found.target},
+            title=arrow_between(*texts),
+            words={"source": tuple(range(len(found.source))), "target": tuple(range(len(found.target)))},
+            shown=("probabilities", "forward", "backward"),
+        )
+
+
+def load_word_aligner(
+    folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()
+) -> WordAligner:
+    """The aligner in a folder. It runs on the CPU."""
+    if others:
+        raise UsageError(f"{folder}: is an aligner, which aligns alone; name one folder")
+    if changes:
+        raise UsageError(f"{changes[0]}: an aligner has no settings that could change after training; leave it out")
+    refuse_other_task(Path(folder), "alignment")
+    return WordAligner.load(Path(folder))
+
+
+def _weights(found: Float[np.ndarray, "T S"]) -> WordWeights:
+    return WordWeights(found, np.maximum(1 - found.sum(axis=1), 0.0))
+
+
+def _score(found: Posteriors) -> float:
+    """The mean log-probability of a word; of a pair with an empty side, nothing could be less likely."""
+    words = sum(found.forward.shape)
+    return sum(found.log_likelihoods) / words if found.forward.size else float("-inf")
