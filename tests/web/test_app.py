@@ -11,7 +11,19 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.inspect import Array, Inspection, SetWeight, Silence, Uniform, changed, fold, head_statistics, over_layers
+from regard.inspect import (
+    Array,
+    Inspection,
+    SetWeight,
+    Silence,
+    Uniform,
+    attributions,
+    changed,
+    fold,
+    gradient_norms,
+    head_statistics,
+    over_layers,
+)
 from regard.tasks import Translator
 from regard.web.guard import MOST_BYTES, hosts_of
 from regard.web.kept import Kept
@@ -32,7 +44,7 @@ def post(client: TestClient, verb: str, asked: dict[str, Any], model: str = "rec
 def array(client: TestClient, inspection: str, **query: Any) -> np.ndarray:
     answer = client.get(f"/api/inspections/{inspection}/array", params=query)
     assert answer.status_code == 200, answer.text
-    shape = tuple(int(size) for size in answer.headers["x-shape"].split(","))
+    shape = tuple(int(size) for size in answer.headers["x-shape"].split(",") if size)
     return np.frombuffer(answer.content, answer.headers["x-type"]).reshape(shape)
 
 
@@ -312,6 +324,24 @@ def test_what_is_counted_of_heads_and_layers_is_what_python_counts(
     assert client.get(f"/api/inspections/{seen['id']}/derived/tails").status_code == 422
     bare = post(client, "alternatives", {"text": "eins"})
     assert "there are no attention heads" in client.get(f"/api/inspections/{bare['id']}/derived/heads").json()["error"]
+
+
+def test_reasons_are_those_of_python(client: TestClient, explored: dict[str, Translator]) -> None:
+    outputs = explored["recurrent"].outputs(*TEXTS)
+    for place, made in {1: attributions(outputs, 1), None: gradient_norms(outputs)}.items():
+        found = post(client, "reasons", {"texts": TEXTS, "place": place})
+        assert {each["name"] for each in found["arrays"]} == set(made)
+        for name, expected in made.items():
+            np.testing.assert_allclose(array(client, found["id"], name=name, exact=True), expected.values, atol=1e-6)
+        names: dict[str, Any] = {}
+        exec(found["python"], names)
+        assert {name: array.axes for name, array in names["seen"].items()} == {
+            name: each.axes for name, each in made.items()
+        }
+    for asked, told in {9: "9", None: "gradients of over 128 positions take too long"}.items():
+        texts = TEXTS if asked else ["eins " * 200, "one"]
+        answer = client.post("/api/models/recurrent/reasons", json={"texts": texts, "place": asked})
+        assert (answer.status_code, told in answer.json()["error"]) == (400, True)
 
 
 def test_large_arrays_become_small_ones(explored: dict[str, Translator]) -> None:

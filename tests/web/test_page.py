@@ -14,7 +14,7 @@ from axe_playwright_python.sync_playwright import Axe
 from pages import CHROMIUM
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
-from regard.inspect import Silence, Uniform, changed, head_statistics, over_layers
+from regard.inspect import Silence, Uniform, attributions, changed, head_statistics, over_layers
 from regard.inspect.page import SHARED
 from regard.tasks import Translator
 from regard.web.app import create_app
@@ -30,8 +30,8 @@ pytestmark = [
 ]
 
 VIEWS = {
-    "recurrent": ["translate", "heads", "change", "inside"],
-    "transformer": ["translate", "heads", "change", "inside"],
+    "recurrent": ["translate", "heads", "change", "why", "inside"],
+    "transformer": ["translate", "heads", "change", "why", "inside"],
 }
 CROSS = {"recurrent": "decoder.attention.weights", "transformer": "decoder.layers.1.cross.weights"}
 ODD = "<img src=x onerror=alert(1)> שלום 👩‍👩‍👧 </script>"
@@ -235,6 +235,19 @@ def test_texts_are_texts(visit: Open) -> None:
 def test_what_cannot_be_looked_at_is_said(visit: Open) -> None:
     page = visit(model="recurrent", text="eins " * 700, wait=False)
     expect(page.locator("#failure")).to_contain_text("a text of 700 tokens is too long to look at; give one below 512")
+
+
+def test_what_an_output_rests_on(visit: Open, explored: dict[str, Translator]) -> None:
+    model = explored["recurrent"]
+    outputs = model.outputs("eins zwei", model.translate(["eins zwei"], beam=5)[0].text)
+    page = visit(model="recurrent", text="eins zwei", view="why", place=1)
+    expect(page.locator(".tokens button")).to_have_count(len(outputs))
+    picture = page.locator(".matrix", has=page.locator("[aria-label='Attributions']"))
+    picture.locator(".plot").hover(position={"x": 5, "y": 5})
+    found = attributions(outputs, 1)["attributions"].values[0, 0]
+    shown = float(picture.locator(".readout strong").inner_text())
+    assert shown == pytest.approx(float(found), abs=6e-4)
+    expect(page.locator(".card").nth(1).locator("h2")).to_have_text("Gradients")
 
 
 @pytest.mark.long

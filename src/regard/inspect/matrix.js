@@ -73,7 +73,7 @@ export class Matrix {
     const size = Math.max(9, Math.min(14, this.cell * 0.56));
     const slanted = columnLabels.some((label) => [...label].length > 2);
     const pen = document.createElement("canvas").getContext("2d");
-    pen.font = `${size}px system-ui, sans-serif`;
+    pen.font = `700 ${size}px system-ui, sans-serif`; // as the chosen label is
     const wide = (labels) => (shown ? Math.max(0, ...labels.map((label) => pen.measureText(label).width)) : 0);
     const rise = slanted ? wide(columnLabels) * 0.82 + size * 1.5 : size * 1.8;
     this.above.style.height = `${shown ? Math.ceil(rise) : 0}px`;

@@ -20,8 +20,8 @@ from pydantic import Field
 from starlette.exceptions import HTTPException
 
 from regard import __version__
-from regard.errors import RegardError, one_of
-from regard.inspect import Inspection, head_statistics, over_layers
+from regard.errors import RegardError, UsageError, one_of
+from regard.inspect import Inspection, attributions, gradient_norms, head_statistics, over_layers
 from regard.inspect.changes import as_python
 from regard.inspect.page import SHARED
 from regard.tasks.trained import Trained
@@ -29,7 +29,17 @@ from regard.tasks.translator import Translator
 from regard.web.explored import Explored
 from regard.web.guard import Guard, hosts_of
 from regard.web.kept import Kept, NotFoundError
-from regard.web.messages import Asked, AskedBeginning, AskedTranslation, Failed, Models, Output, Outputs, Shown
+from regard.web.messages import (
+    Asked,
+    AskedBeginning,
+    AskedReason,
+    AskedTranslation,
+    Failed,
+    Models,
+    Output,
+    Outputs,
+    Shown,
+)
 from regard.web.numbers import numbers
 from regard.web.shown import shown
 
@@ -38,6 +48,8 @@ REFUSALS: dict[int | str, dict[str, Any]] = {status: {"model": Failed} for statu
 BINARY: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
 }
+MOST_OUTPUTS = 128
+"""Positions whose gradients are computed while someone waits."""
 DERIVED: dict[str, Callable[[Inspection], Inspection]] = {"heads": head_statistics, "layers": over_layers}
 
 
@@ -58,6 +70,7 @@ def create_app(
     explored = {name: Explored(name, (folders or {}).get(name, name), each) for name, each in models.items()}
     kept = Kept()
     _ask_models(app, explored, kept)
+    _ask_translators(app, explored, kept)
     _fetch_inspections(app, kept)
     _serve_page(app)
     _explain_refusals(app)
@@ -67,62 +80,15 @@ def create_app(
 def _ask_models(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:
     """What models are asked to do, each time with all that is changed in them."""
 
-    def model_of(name: str) -> Explored:
-        if name not in explored:
-            raise NotFoundError(f"there is no model {name!r}; there is {one_of(explored, name)}")
-        return explored[name]
-
     @app.get("/api/models")
     def list_models() -> Models:
         """The models, and what of each can be changed."""
         return Models(version=__version__, models=[each.card() for each in explored.values()])
 
-    @app.post("/api/models/{model}/translate")
-    def translate(model: str, asked: AskedTranslation) -> Outputs:
-        """The best translations of a text, as many as the beam is wide."""
-        chosen = model_of(model)
-        translator = chosen.translator(asked.text, asked.prefix, asked.into)
-        prefixes = [asked.prefix] if asked.prefix else None
-        with chosen.computing([each.made() for each in asked.changes]):
-            (best,) = translator.translate([asked.text], beam=asked.beam, n_best=asked.beam, prefixes=prefixes)
-        outputs = [
-            Output(text=one.text, score=one.score, probability=float(np.exp(one.log_prob)), finished=one.finished)
-            for one in (best, *best.others)
-        ]
-        return Outputs(outputs=outputs)
-
-    @app.post("/api/models/{model}/tree")
-    def tree(model: str, asked: AskedTranslation) -> Shown:
-        """All that a beam search keeps on its way, as a tree (`Translator.search_tree`)."""
-        chosen = model_of(model)
-        translator = chosen.translator(asked.text, asked.prefix, asked.into)
-
-        def make() -> Inspection:
-            with chosen.computing([each.made() for each in asked.changes]):
-                return translator.search_tree(asked.text, beam=asked.beam, prefix=asked.prefix)
-
-        name, found = kept.put(f"tree {model} {asked.model_dump_json()}", make)
-        prefix = f", prefix={asked.prefix!r}" if asked.prefix else ""
-        program = chosen.program(f"search_tree({asked.text!r}, beam={asked.beam}{prefix})")
-        return shown(name, found, [asked.text], program)
-
-    @app.post("/api/models/{model}/alternatives")
-    def alternatives(model: str, asked: AskedBeginning) -> Shown:
-        """What may follow the beginning of a translation (`Translator.alternatives`)."""
-        chosen = model_of(model)
-        translator = chosen.translator(asked.text, asked.prefix, asked.into)
-
-        def make() -> Inspection:
-            with chosen.computing():
-                return translator.alternatives(asked.text, asked.prefix)
-
-        name, found = kept.put(f"alternatives {model} {asked.model_dump_json()}", make)
-        return shown(name, found, [asked.text], chosen.program(f"alternatives({asked.text!r}, {asked.prefix!r})"))
-
     @app.post("/api/models/{model}/inspect")
     def inspect(model: str, asked: Asked) -> Shown:
         """What happens inside a model while it reads a text, or writes one given another."""
-        chosen = model_of(model)
+        chosen = _model_of(explored, model)
         changes, texts = [each.made() for each in asked.changes], list(asked.texts)
         told = chosen.into(asked.into)
         if isinstance(told, Translator) and len(texts) == 1:
@@ -137,6 +103,80 @@ def _ask_models(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> N
 
         name, found = kept.put(f"inspect {model} {asked.into} {texts!r} {changes!r}", make)
         return shown(name, found, texts, as_python(chosen.folder, texts, changes, into=asked.into))
+
+    @app.post("/api/models/{model}/reasons")
+    def reasons(model: str, asked: AskedReason) -> Shown:
+        """What an output rests on: what each position of the input adds to its probability (`attributions`). Without a
+        place, the gradients of all outputs that reach each position (`gradient_norms`)."""
+        chosen = _model_of(explored, model)
+
+        def make() -> Inspection:
+            with chosen.computing():
+                outputs = chosen.into(asked.into).outputs(*asked.texts)
+                if len(outputs) > MOST_OUTPUTS or any(len(labels) > MOST_OUTPUTS for labels in outputs.labels.values()):
+                    raise UsageError(f"gradients of over {MOST_OUTPUTS} positions take too long; give a shorter text")
+                if asked.place is None:
+                    return gradient_norms(outputs)
+                return attributions(outputs, asked.place)
+
+        name, found = kept.put(f"reasons {model} {asked.model_dump_json()}", make)
+        call, place = ("gradient_norms", "") if asked.place is None else ("attributions", f", {asked.place}")
+        program = chosen.program(f"outputs({', '.join(map(repr, asked.texts))})", "outputs", into=asked.into)
+        lines = f"{program}seen = {call}(outputs{place})\n"
+        return shown(name, found, asked.texts, lines.replace("\n\n", f"\nfrom regard.inspect import {call}\n\n", 1))
+
+
+def _ask_translators(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:
+    """What only translators can be asked: how they search."""
+
+    @app.post("/api/models/{model}/translate")
+    def translate(model: str, asked: AskedTranslation) -> Outputs:
+        """The best translations of a text, as many as the beam is wide."""
+        chosen = _model_of(explored, model)
+        translator = chosen.translator(asked.text, asked.prefix, asked.into)
+        prefixes = [asked.prefix] if asked.prefix else None
+        with chosen.computing([each.made() for each in asked.changes]):
+            (best,) = translator.translate([asked.text], beam=asked.beam, n_best=asked.beam, prefixes=prefixes)
+        outputs = [
+            Output(text=one.text, score=one.score, probability=float(np.exp(one.log_prob)), finished=one.finished)
+            for one in (best, *best.others)
+        ]
+        return Outputs(outputs=outputs)
+
+    @app.post("/api/models/{model}/tree")
+    def tree(model: str, asked: AskedTranslation) -> Shown:
+        """All that a beam search keeps on its way, as a tree (`Translator.search_tree`)."""
+        chosen = _model_of(explored, model)
+        translator = chosen.translator(asked.text, asked.prefix, asked.into)
+
+        def make() -> Inspection:
+            with chosen.computing([each.made() for each in asked.changes]):
+                return translator.search_tree(asked.text, beam=asked.beam, prefix=asked.prefix)
+
+        name, found = kept.put(f"tree {model} {asked.model_dump_json()}", make)
+        prefix = f", prefix={asked.prefix!r}" if asked.prefix else ""
+        program = chosen.program(f"search_tree({asked.text!r}, beam={asked.beam}{prefix})", into=asked.into)
+        return shown(name, found, [asked.text], program)
+
+    @app.post("/api/models/{model}/alternatives")
+    def alternatives(model: str, asked: AskedBeginning) -> Shown:
+        """What may follow the beginning of a translation (`Translator.alternatives`)."""
+        chosen = _model_of(explored, model)
+        translator = chosen.translator(asked.text, asked.prefix, asked.into)
+
+        def make() -> Inspection:
+            with chosen.computing():
+                return translator.alternatives(asked.text, asked.prefix)
+
+        name, found = kept.put(f"alternatives {model} {asked.model_dump_json()}", make)
+        program = chosen.program(f"alternatives({asked.text!r}, {asked.prefix!r})", into=asked.into)
+        return shown(name, found, [asked.text], program)
+
+
+def _model_of(explored: Mapping[str, Explored], name: str) -> Explored:
+    if name not in explored:
+        raise NotFoundError(f"there is no model {name!r}; there is {one_of(explored, name)}")
+    return explored[name]
 
 
 def _fetch_inspections(app: FastAPI, kept: Kept) -> None:

@@ -69,9 +69,10 @@ class Explored:
         with self.lock, changed(self.model, changes):
             yield
 
-    def program(self, call: str) -> str:
+    def program(self, call: str, name: str = "seen", *, into: str | None = None) -> str:
         """What does the same in Python."""
-        return f"import regard\n\nmodel = regard.load({self.folder!r})\nseen = model.{call}\n"
+        told = f".into({into!r})" if into else ""
+        return f"import regard\n\nmodel = regard.load({self.folder!r}){told}\n{name} = model.{call}\n"
 
 
 def _kinds(name: str, tap: Tap) -> list[str]:

@@ -53,6 +53,15 @@ class Asked(Message):
     """The language to write, of a model that writes several."""
 
 
+class AskedReason(Message):
+    """One example, and the output that is asked about."""
+
+    texts: Annotated[list[Words], Field(min_length=1, max_length=2)]
+    place: Annotated[int, Field(ge=0, le=10_000)] | None = None
+    """Of the output; without it, all of them."""
+    into: Annotated[str, Field(max_length=100)] | None = None
+
+
 class AskedTranslation(Message):
     text: Words
     beam: Annotated[int, Field(ge=1, le=20)] = 5

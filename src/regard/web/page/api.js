@@ -147,6 +147,7 @@ export const translate = (model, asked) => post(model, "translate", asked);
 export const inspect = (model, asked) => Inspected.of(() => post(model, "inspect", asked));
 export const tree = (model, asked) => Inspected.of(() => post(model, "tree", asked));
 export const alternatives = (model, asked) => Inspected.of(() => post(model, "alternatives", asked));
+export const reasons = (model, asked) => Inspected.of(() => post(model, "reasons", asked));
 
 /** What is computed of an inspection: what its "heads" do, or its "layers" as one. */
 export const derived = (seen, kind) => Inspected.of(async () => (await fetched(`/api/inspections/${seen.shown.id}/derived/${kind}`)).json());

@@ -6,6 +6,7 @@ import { link, remember, restore, state } from "./state.js";
 import { TranslateView } from "./translate.js";
 import { HeadsView } from "./heads.js";
 import { ChangeView } from "./change.js";
+import { WhyView } from "./why.js";
 import { InsideView } from "./inside.js";
 
 const element = (id) => document.getElementById(id);
@@ -13,6 +14,7 @@ const VIEWS = [
   ["translate", "Translate and align", TranslateView, (card) => card.writes],
   ["heads", "Layers and heads", HeadsView, (card, seen) => seen.attention.length > 0],
   ["change", "Change it", ChangeView, (card) => card.places.length > 0],
+  ["why", "Why", WhyView, () => true],
   ["inside", "Inside", InsideView, () => true],
 ];
 
