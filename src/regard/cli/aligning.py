@@ -76,7 +76,9 @@ class HowToLoad:
         is_file = path.is_file()
         trained = GivenLinks(path, turned=turned) if is_file else load(path, device=self.device, changes=changes)
         if not isinstance(trained, Aligner):
-            raise ModelError(f"{path}: this model is for {task_of(path)}, which aligns nothing; name a translator")
+            raise ModelError(
+                f"{path}: this model is for {task_of(path)}, which aligns nothing; name an aligner or a translator"
+            )
         if isinstance(trained, Translator):
             told, asked = trained.into(to), self.layer is not None or self.head is not None
             return told.looking_at(AttentionChoice.named(self.layer, self.head)) if asked else told
