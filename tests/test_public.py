@@ -21,10 +21,11 @@ PAGE = ROOT / "docs/python.md"
 BEGIN, END = "<!-- reference: tests/test_public.py -->", "<!-- end of the reference -->"
 
 PUBLIC = """
-    Classified Classifier DataError Decoding EncodingError Filled Inspection LanguageDecoding ModelError ModelWarning
-    Neighbor Parse Parser PictureWarning PretrainedEncoder Recipe RecipeError RegardError RegardWarning Scored
-    ScoredText Tagged Tagger TrainingError Translation Translator UsageError Vectors Writer __version__ attend attention
-    built_in_recipes intervene learn_vectors load parse_recipe read_recipe record run taps write_recipe
+    AlignedPair Classified Classifier DataError Decoding EncodingError Filled Inspection LanguageDecoding ModelError
+    ModelWarning Neighbor Parse Parser PictureWarning PretrainedEncoder Recipe RecipeError RegardError RegardWarning
+    Scored ScoredText Tagged Tagger TrainingError Translation Translator UsageError Vectors WordAligner Writer
+    __version__ attend attention built_in_recipes intervene learn_vectors load parse_recipe read_recipe record run
+    taps write_recipe
 """
 ATTENTION = """
     Additive Alibi Attention Concatenation Cosine Dot Gaussian Heads InverseDistance Learned Multiplicative Relative
@@ -45,6 +46,7 @@ INHERITED = {
         "Parse",
         "PretrainedEncoder",
         "Filled",
+        "WordAligner",
     ),
     *("Translation", "Scored", "ScoredText", "Inspection", "PretrainedEncoder", "Filled"),
 }

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     )
     from regard.tap import intervene, record, taps
     from regard.tasks import (
+        AlignedPair,
         Classified,
         Classifier,
         Filled,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         Tagger,
         Translation,
         Translator,
+        WordAligner,
         Writer,
         load,
     )
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
+    "AlignedPair": "regard.tasks",
     "Classified": "regard.tasks",
     "Classifier": "regard.tasks",
     "DataError": "regard.errors",
@@ -91,6 +94,7 @@ _HOMES = {
     "Translator": "regard.tasks",
     "UsageError": "regard.errors",
     "Vectors": "regard.vectors",
+    "WordAligner": "regard.tasks",
     "Writer": "regard.tasks",
     "attend": "regard.attention",
     "built_in_recipes": "regard.recipe",
@@ -106,6 +110,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AlignedPair",
     "Classified",
     "Classifier",
     "DataError",
@@ -134,6 +139,7 @@ __all__ = [
     "Translator",
     "UsageError",
     "Vectors",
+    "WordAligner",
     "Writer",
     "__version__",
     "attend",

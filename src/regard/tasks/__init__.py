@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from regard.tasks.trained import Trained
     from regard.tasks.translation import TranslationTask
     from regard.tasks.translator import Scored, Translation, Translator
+    from regard.tasks.word_aligner import AlignedPair, WordAligner
     from regard.tasks.writer import ScoredText, Writer
 
 __getattr__ = found_on_use(
@@ -41,11 +42,13 @@ __getattr__ = found_on_use(
         "trained": ("Trained",),
         "translation": ("TranslationTask",),
         "translator": ("Scored", "Translation", "Translator"),
+        "word_aligner": ("AlignedPair", "WordAligner"),
         "writer": ("ScoredText", "Writer"),
     },
 )
 
 __all__ = [
+    "AlignedPair",
     "Classified",
     "Classifier",
     "ClassifyingTask",
@@ -66,6 +69,7 @@ __all__ = [
     "Translation",
     "TranslationTask",
     "Translator",
+    "WordAligner",
     "Writer",
     "load",
     "load_translator",

@@ -72,6 +72,7 @@ class WordAligner(LoadedModel[AlignmentRecipe, StatisticalAligner]):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
+        """The aligner in a folder."""
         recipe, weights = ModelFolder(folder).read_recipe(AlignmentRecipe), load_weights(folder)
         model = StatisticalAligner.untrained(recipe.model, load_words(folder))
         model.make_room(weights)
@@ -84,6 +85,7 @@ class WordAligner(LoadedModel[AlignmentRecipe, StatisticalAligner]):
         return {"words": f"{len(source):,} source, {len(target):,} target", "pairs": f"{len(self.model.keys):,}"}
 
     def evaluate(self, split: HeldOut) -> tuple[MetricScore, ...]:
+        """Refuses: a recipe of an aligner has no true links to judge by."""
         raise UsageError("an aligner is judged by true links: regard align MODEL SOURCE TARGET --gold LINKS")
 
     def align(
