@@ -329,7 +329,8 @@ def test_a_model_of_a_task_without_links_is_refused(files: tuple[Path, Path], tm
     told = regard("align", tmp_path / "ngram", *files)
     assert (told.code, told.out) == (2, "")
     assert told.err == (
-        f"regard: {tmp_path / 'ngram'}: this model is for language, which aligns nothing; name an aligner or a translator\n"
+        f"regard: {tmp_path / 'ngram'}: this model is for language, which aligns nothing; name an "
+        "aligner or a translator\n"
     )
 
 
