@@ -24,6 +24,7 @@ from regard.inspect import (
     head_statistics,
     over_layers,
 )
+from regard.inspect.faithful import faithfulness
 from regard.tasks import Translator
 from regard.web.guard import MOST_BYTES, hosts_of
 from regard.web.kept import Kept
@@ -338,6 +339,8 @@ def test_reasons_are_those_of_python(client: TestClient, explored: dict[str, Tra
         assert {name: array.axes for name, array in names["seen"].items()} == {
             name: each.axes for name, each in made.items()
         }
+    whether = {"texts": TEXTS, "place": 1, "other_attention": True}
+    assert post(client, "reasons", whether)["note"] == faithfulness(outputs, 1).sentence
     for asked, told in {9: "9", None: "gradients of over 128 positions take too long"}.items():
         texts = TEXTS if asked else ["eins " * 200, "one"]
         answer = client.post("/api/models/recurrent/reasons", json={"texts": texts, "place": asked})

@@ -15,6 +15,7 @@ from pages import CHROMIUM
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 from regard.inspect import Silence, Uniform, attributions, changed, head_statistics, over_layers
+from regard.inspect.faithful import faithfulness
 from regard.inspect.page import SHARED
 from regard.tasks import Translator
 from regard.web.app import create_app
@@ -248,6 +249,8 @@ def test_what_an_output_rests_on(visit: Open, explored: dict[str, Translator]) -
     shown = float(picture.locator(".readout strong").inner_text())
     assert shown == pytest.approx(float(found), abs=6e-4)
     expect(page.locator(".card").nth(1).locator("h2")).to_have_text("Gradients")
+    page.locator("button", has_text="Is this attention an explanation?").click()
+    expect(page.locator("button:has-text('explanation') + output")).to_contain_text(faithfulness(outputs, 1).sentence)
 
 
 @pytest.mark.long

@@ -23,6 +23,7 @@ from regard import __version__
 from regard.errors import RegardError, UsageError, one_of
 from regard.inspect import Inspection, attributions, gradient_norms, head_statistics, over_layers
 from regard.inspect.changes import as_python
+from regard.inspect.faithful import faithfulness
 from regard.inspect.page import SHARED
 from regard.tasks.trained import Trained
 from regard.tasks.translator import Translator
@@ -107,7 +108,8 @@ def _ask_models(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> N
     @app.post("/api/models/{model}/reasons")
     def reasons(model: str, asked: AskedReason) -> Shown:
         """What an output rests on: what each position of the input adds to its probability (`attributions`). Without a
-        place, the gradients of all outputs that reach each position (`gradient_norms`)."""
+        place, the gradients of all outputs that reach each position (`gradient_norms`); with `other_attention`, whether
+        other weights leave the output as it was (`faithfulness`)."""
         chosen = _model_of(explored, model)
 
         def make() -> Inspection:
@@ -117,13 +119,15 @@ def _ask_models(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> N
                     raise UsageError(f"gradients of over {MOST_OUTPUTS} positions take too long; give a shorter text")
                 if asked.place is None:
                     return gradient_norms(outputs)
-                return attributions(outputs, asked.place)
+                return (faithfulness if asked.other_attention else attributions)(outputs, asked.place)
 
         name, found = kept.put(f"reasons {model} {asked.model_dump_json()}", make)
         call, place = ("gradient_norms", "") if asked.place is None else ("attributions", f", {asked.place}")
+        call = "faithfulness" if place and asked.other_attention else call
+        home = "regard.inspect.faithful" if call == "faithfulness" else "regard.inspect"
         program = chosen.program(f"outputs({', '.join(map(repr, asked.texts))})", "outputs", into=asked.into)
         lines = f"{program}seen = {call}(outputs{place})\n"
-        return shown(name, found, asked.texts, lines.replace("\n\n", f"\nfrom regard.inspect import {call}\n\n", 1))
+        return shown(name, found, asked.texts, lines.replace("\n\n", f"\nfrom {home} import {call}\n\n", 1))
 
 
 def _ask_translators(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:

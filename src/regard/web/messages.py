@@ -59,6 +59,8 @@ class AskedReason(Message):
     texts: Annotated[list[Words], Field(min_length=1, max_length=2)]
     place: Annotated[int, Field(ge=0, le=10_000)] | None = None
     """Of the output; without it, all of them."""
+    other_attention: bool = False
+    """Whether to ask if other attention would have given the same output."""
     into: Annotated[str, Field(max_length=100)] | None = None
 
 

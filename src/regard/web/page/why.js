@@ -48,7 +48,23 @@ export class WhyView {
     const [[chance], [without]] = ["probability", "probability of zeros"].map((name) => found.values(name));
     this.measures.replaceChildren(make("p", {}, `${found.shown.note[0].toUpperCase()}${found.shown.note.slice(1)}: ${percent(chance)}, and ${percent(without)} if it read only zeros. Purple adds, orange takes away.`),
       picture.element, ...(attention ? [make("h3", {}, "Attention at this output"), attention] : []),
+      make("p", {}, ...this.question(place)),
       make("p", { class: "hint" }, `Integrated gradients sum to the difference of the two, but for ${percent(error)} of it.`));
+  }
+
+  /** Whether other attention would have given the same output: a search, so only when it is asked for. */
+  question(place) {
+    const answer = make("output", { "aria-live": "polite" });
+    const ask = async () => {
+      answer.textContent = " Searching …";
+      try {
+        const found = await reasons(this.page.card.name, { ...this.asked, place, other_attention: true });
+        answer.textContent = ` ${found.shown.note}`;
+      } catch (error) {
+        answer.textContent = ` ${error.message}`;
+      }
+    };
+    return [make("button", { type: "button", onclick: ask }, "Is this attention an explanation?"), answer];
   }
 
   async attention(place, { columnLabels }) {
