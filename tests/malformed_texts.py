@@ -240,7 +240,9 @@ ARGUMENTS = {
     "gold of another length": call(
         "align MODEL a.de a.en --gold short.links", "short.links: 1 line of links for 3 sentence pairs"
     ),
-    "gold no links": call("align MODEL a.de a.en --gold bad.links", "bad.links:2: '0:0' is no link", "'0-0' or '0p0'"),
+    "gold no links": call(
+        "align MODEL a.de a.en --gold bad.links", "bad.links:2: '0:0' is not a link", "'0-0' or '0p0'"
+    ),
     "gold not text": call("align MODEL a.de a.en --gold latin.links", "latin.links:2: this line is not UTF-8"),
     "gold a folder": call("align MODEL a.de a.en --gold .", "cannot be read (Is a directory)"),
     "picture nowhere": call("look MODEL eins -o nowhere/x.png", "nowhere/x.png: cannot be written"),

@@ -15,7 +15,7 @@ from language_runs import language_recipe
 from train_processes import begin
 
 from regard.cli.repeat import lines_of
-from regard.recipe import read_recipe, write_recipe
+from regard.recipe import TASKS, read_recipe, write_recipe
 from regard.train import Repeat, Results, Spread, repeating
 
 SHORT = ["--set", "train.steps=3", "--set", "train.validation.every=2", "--set", "decode.beam=1"]
@@ -222,8 +222,8 @@ def test_a_language_model_is_judged_by_what_score_says(tmp_path: Path, monkeypat
 def test_vectors_are_not_repeated(tmp_path: Path) -> None:
     (tmp_path / "vectors.toml").write_text('task = "vectors"\n', encoding="utf-8")
     told = regard("repeat", str(tmp_path / "vectors.toml"), "--out", str(tmp_path / "out"))
-    others = "'translation', 'language', 'tagging', 'classifying' or 'parsing'"
-    needed = f"task = 'vectors', but a recipe with task = {others} is needed here\n"
+    *others, last = (repr(task) for task in TASKS if task != "vectors")
+    needed = f"task = 'vectors', but a recipe with task = {', '.join(others)} or {last} is needed here\n"
     assert (told.code, told.err) == (2, f"regard: {tmp_path}/vectors.toml: {needed}")
 
 
