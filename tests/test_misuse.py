@@ -254,6 +254,20 @@ def test_memory_that_does_not_suffice_is_said() -> None:
         fill(10**18)
 
 
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("inductor: no kernel")])
+def test_training_sees_what_stopped_attention(error: Exception) -> None:
+    """It makes batches smaller, or does without the compiler."""
+
+    def fails(query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
+        raise error
+
+    queries = torch.zeros(1, 1, 2, 4)
+    with pytest.raises(type(error), match=str(error)):
+        attention.Attention(fails)(queries, queries, queries)
+    with pytest.raises(type(error), match=str(error)):
+        attention.Heads(4, 2, score=fails)(torch.zeros(1, 2, 4))
+
+
 @pytest.mark.parametrize(
     ("value", "annotation", "does"),
     [(True, int, False), (np.int64(3), int, True), ("a", list[str], False), (["a"], list[str], True), (3, float, True)],

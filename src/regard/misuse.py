@@ -73,6 +73,8 @@ def _complaint(
                 needed = f"{in_words(wanted.annotation)} is needed"
                 return f"{name}: {parameter} is {_described(each)}, but {needed}"
     if isinstance(error, MemoryError | OverflowError) or TOO_MUCH.search(str(error)):
+        if function.__name__ == "forward":
+            return None  # training makes its batches smaller, and must see what happened
         return f"{name}: more than fits ({_first_line(error)}); make what it is given, or its settings, smaller"
     tensors = {parameter: value for parameter, value in given.items() if hasattr(value, "shape")}
     if tensors and isinstance(error, RuntimeError | IndexError) and not OF_THE_DEVICE.search(str(error)):
@@ -90,8 +92,8 @@ TOO_MUCH = re.compile("out of memory|not enough memory|can't allocate|unable to 
 """What torch and NumPy say of numbers for which there is no memory, or no integer, on any device."""
 
 
-OF_THE_DEVICE = re.compile("CUDA error|CUDNN|CUBLAS|device-side", re.IGNORECASE)
-"""What torch says when the device has failed, whatever the shapes."""
+OF_THE_DEVICE = re.compile("CUDA|CUDNN|CUBLAS|device-side|triton|inductor|dynamo|compil|captur", re.IGNORECASE)
+"""What torch says when the device or its compiler has failed, whatever the shapes."""
 
 
 def _dimensions(annotation: Any) -> str:
