@@ -11,14 +11,14 @@ from pages import CHROMIUM, Elements, check_fetches_nothing, dom_after, reported
 
 from regard.errors import UsageError
 from regard.inspect import Alignment, GoldLinks, WordWeights
-from regard.inspect.alignments_page import AlignedPair, alignments_page
+from regard.inspect.alignments_page import ShownPair, alignments_page
 
 words = st.lists(
     st.sampled_from(["Haus", "</script>", "<b>", "{{data}}", "بيت", "a\u2028b", "."]), min_size=1, max_size=4
 )
 
 
-def pair_of(source: list[str], target: list[str], *, both: bool = True) -> AlignedPair:
+def pair_of(source: list[str], target: list[str], *, both: bool = True) -> ShownPair:
     """Each target word on the source word at its place; in the other direction on the one before."""
     forward = np.full((len(target), len(source)), 0.1)
     backward = np.full((len(source), len(target)), 0.1)
@@ -27,7 +27,7 @@ def pair_of(source: list[str], target: list[str], *, both: bool = True) -> Align
         backward[place, max(place - 1, 0)] = 0.7
     back = WordWeights(backward, np.zeros(len(source))) if both else None
     alignment = Alignment(WordWeights(forward, np.zeros(len(target))), back)
-    return AlignedPair(source, target, alignment, alignment.links())
+    return ShownPair(source, target, alignment, alignment.links())
 
 
 @given(words, words, st.sampled_from(["a title", "</title><script>x()</script>", "{{data}}"]))
@@ -57,6 +57,9 @@ def test_numbers_are_those_of_the_alignment() -> None:
     assert (shown["sure"], shown["possible"]) == ([[0, 0]], [[2, 1]])
     alone = json.loads(Elements(alignments_page([pair_of(["a"], ["x"], both=False)])).scripts[0])
     assert (alone["both"], alone["gold"], alone["pairs"][0]["backward"]) == (False, False, [])
+    empty = Alignment(WordWeights(np.zeros((0, 1)), np.zeros(0)), None, float("-inf"))
+    (without,) = json.loads(Elements(alignments_page([ShownPair(["a"], [], empty, frozenset())])).scripts[0])["pairs"]
+    assert (without["score"], without["cells"]) == (None, [])
     with pytest.raises(UsageError, match="there is nothing to show; give at least one pair"):
         alignments_page([])
 
@@ -90,8 +93,11 @@ def test_in_a_browser(tmp_path: Path) -> None:
       const theme = document.documentElement.dataset.theme;
       document.getElementById("theme").click();
       const other = document.documentElement.dataset.theme;
+      location.hash = "#abc";
+      dispatchEvent(new Event("hashchange"));
+      const astray = document.getElementById("number").value;
       press("End");
-      report({ first, cellSays, marked, wordSays, words, second, third, back, changed: theme !== other,
+      report({ first, cellSays, marked, wordSays, words, second, third, back, astray, changed: theme !== other,
         hash: location.hash, injected: count("main i, main script") });
     }"""
     seen = reported(dom_after(script, alignments_page(pairs, gold=[GoldLinks(row, row) for row in sure]), tmp_path))
@@ -109,4 +115,5 @@ def test_in_a_browser(tmp_path: Path) -> None:
     assert seen["words"] == ["Das", "Haus", "<i>", "the", "house", "</script>"]
     # The second pair has no errors, and the third has one.
     assert [seen["second"], seen["third"], seen["back"]] == ["2", "3", "1"]
+    assert seen["astray"] == "1"
     assert (seen["changed"], seen["hash"], seen["injected"]) == (True, "#3", 0)

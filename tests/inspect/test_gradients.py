@@ -14,7 +14,7 @@ from parsing_task import RECIPE, write_treebank
 from tagging_runs import tagging_recipe
 
 import regard
-from regard.errors import UsageError
+from regard.errors import ModelError, UsageError
 from regard.inspect import Outputs, attributions, gradient_norms
 from regard.inspect.gradients import integrated_gradients, leave_one_out
 from regard.recipe import Recipe, TransformerModel
@@ -134,6 +134,14 @@ def test_integrated_gradients_of_a_linear_function_are_its_terms(trained_classif
     found = integrated_gradients(plain, 0)
     np.testing.assert_allclose(found.values, draw[0, :, 0] / 100, atol=1e-6)
     assert found.without == pytest.approx(0.5)
+
+
+def test_weights_that_are_not_finite_are_told(trained_classifier: Trained) -> None:
+    model = regard.load(trained_classifier.folder, device="cpu")
+    with torch.no_grad():
+        next(model.model.parameters()).fill_(torch.nan)
+    with pytest.raises(ModelError, match="output 0: its probability or gradient is not finite"):
+        integrated_gradients(model.outputs("the film is lovely"), 0)
 
 
 def test_attributions_show_themselves(models: dict[str, tuple[Any, list[str]]], tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from pages import CHROMIUM, Elements, check_fetches_nothing, dom_after, reported
 
 from regard.errors import UsageError
 from regard.inspect import Inspection, page, save_page
+from regard.inspect.inspection import Array
 from regard.inspect.labels import arrow_between
 from regard.inspect.page import SHARED, joined
 
@@ -156,6 +157,24 @@ def test_in_a_browser(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+def test_what_is_shown_first_is_drawn_first_and_a_head_keeps_its_number(tmp_path: Path) -> None:
+    look = random_inspection(["a", "b"], ["c"], layers=2, heads=3)
+    weights = look[look.shown[0]]
+    arrays = {**look.arrays, "alignment": Array(("target", "source"), weights.values.mean(axis=0))}
+    look = replace(look, arrays=arrays, shown=("alignment", *look.shown))
+    script = """{
+      const arrays = [...arrayMenu.options].slice(0, 3).map((option) => option.value), first = arrayMenu.value;
+      choose(arrays[2], "");
+      report({ arrays, first, head: document.querySelector(".thumbs button").getAttribute("aria-label") });
+    }"""
+    assert reported(dom_after(script, page([look.only_head(2)]), tmp_path)) == {
+        "arrays": ["alignment", "", look.shown[1]],
+        "first": "alignment",
+        "head": "layer 1, head 2",
+    }
+
+
 def test_what_is_too_large_is_refused_with_what_makes_it_smaller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,9 +183,17 @@ def test_what_is_too_large_is_refused_with_what_makes_it_smaller(
     with pytest.raises(UsageError, match=r"choose arrays \(--show, by name or pattern\) and one of their heads"):
         look.save(tmp_path / "look.html")
     look.save(tmp_path / "look.html", show="*.1.cross.*", head=1)
+    look.save(tmp_path / "look.json", show="*.1.cross.*", head=1)
+    same = Inspection.from_json((tmp_path / "look.json").read_bytes())
+    assert same["decoder.layers.1.cross.weights"].values.shape == (1, 40, 40)
+    assert same.labels["head"] == same.only_head(0).labels["head"] == ("1",)
+    for name in ("look.html", "look.json", "look.svg"):
+        with pytest.raises(UsageError, match="there is no head 9; heads are counted from 0 to 2"):
+            look.save(tmp_path / name, head=9)
     data = json.loads(Elements((tmp_path / "look.html").read_text(encoding="utf-8")).scripts[0])[0]
     ((name, array),) = data["arrays"].items()
     assert (name, array["shape"]) == ("decoder.layers.1.cross.weights", [1, 40, 40])
+    assert data["labels"]["head"] == ["1"]
     np.testing.assert_allclose(array["values"], look[name].values[1].ravel(), atol=6e-5)
 
 

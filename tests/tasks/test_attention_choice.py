@@ -1,6 +1,7 @@
 """The attention that links of a translator come from: chosen without gold, kept in its folder, used by all."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import regard as library
-from regard.errors import ModelError, ModelWarning
+from regard.errors import ModelWarning, UsageError
 from regard.inspect import Alignment, Joining, WordWeights, pharaoh
 from regard.metrics import alignment_error_rate
 from regard.models.word_translation import translation_weights
@@ -111,6 +112,21 @@ def test_the_layer_on_which_both_directions_agree_is_chosen(seed: int, good: int
     assert {replace(each, agreement=None): each.agreement for each in compared} == by_hand
 
 
+@given(st.integers(0, 30))
+def test_both_choices_say_how_far_they_agree_in_the_end(seed: int) -> None:
+    forward, backward = watched(2 * seed, 0), watched(2 * seed + 1, 0, turned=True)
+    for place, layers in enumerate([*forward.layers, *backward.layers]):
+        noise = np.random.default_rng(1000 * seed + place).dirichlet(np.full(5, 0.1), size=5)
+        layers[LAYERS[0]] = np.stack([0.5 * layers[LAYERS[0]][0], noise])  # type: ignore[index]
+    _, one, other = choose_both(forward, backward)
+    assert one.agreement == other.agreement == agreement(forward.links(one), backward.links(other))
+
+
+def test_texts_that_do_not_pair_up_are_refused(transformer: Path) -> None:
+    with pytest.raises(UsageError, match="2 sources and 3 targets do not pair up"):
+        list(library.load(transformer).alignments(["eins", "zwei"], ["one", "two", "three"]))
+
+
 def test_heads_that_agree_less_are_left_out() -> None:
     forward = watched(3, 0)
     for layers in forward.layers:
@@ -198,25 +214,34 @@ def test_two_directions_choose_together_and_are_joined_by_probability(model: Pat
     [
         (
             {"format": 2},
-            "is of a format that this version does not know; upgrade Regard; delete it, and links come from",
+            "is of a format that this version does not know; upgrade Regard; it is set aside, and links come",
         ),
         (
             {"row": "heard"},
-            "damaged: Input should be 'written' or 'read'; delete it, and links come from all layers, or",
+            "damaged: Input should be 'written' or 'read'; it is set aside, and links come from all layers:",
         ),
-        ({"heads": [-1]}, "damaged: Input should be greater than or equal to 0; delete it"),
+        ({"heads": [-1]}, "damaged: Input should be greater than or equal to 0; it is set aside"),
         ({"colour": 1}, "damaged: "),
-        ({"layers": ["top"]}, "names the layer 'top', which this model does not have; delete it"),
-        (None, "damaged; delete it, and links come from all layers, or choose again with `regard align "),
+        ({"layers": ["top"]}, "names the layer 'top', which this model does not have; it is set aside"),
+        ({"heads": [9]}, f"names the head 9, and {LAYERS[0]} has 2 heads; it is set aside, and links come"),
+        (
+            None,
+            "damaged; it is set aside, and links come from all layers: delete it, or choose again with `regard align ",
+        ),
     ],
 )
-def test_a_damaged_choice_is_refused(model: Path, change: dict[str, object] | None, message: str) -> None:
+def test_a_damaged_choice_is_set_aside(
+    model: Path, files: tuple[Path, Path], change: dict[str, object] | None, message: str
+) -> None:
     AttentionChoice((LAYERS[0],), agreement=0.5).save(model)
     plain = json.loads((model / FILE).read_text(encoding="utf-8"))
     (model / FILE).write_text("{" if change is None else json.dumps({**plain, **change}), encoding="utf-8")
-    with pytest.raises(ModelError) as caught:
-        library.load(model)
-    assert str(caught.value).startswith(f"{model / FILE}: {message}")
+    with pytest.warns(ModelWarning, match=re.escape(f"{model / FILE}: {message}")):
+        assert library.load(model).attention_choice is None
+    if change is None:  # what is advised mends it
+        told = regard("align", model, *files, "--choose")
+        assert (told.code, told.err.count(message)) == (0, 1)
+        assert library.load(model).attention_choice is not None
 
 
 def test_a_choice_for_other_weights_is_set_aside(model: Path) -> None:

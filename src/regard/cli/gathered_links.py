@@ -12,7 +12,7 @@ from regard.errors import UsageError
 if TYPE_CHECKING:
     from regard.data import Pair
     from regard.inspect import GoldLinks, Links
-    from regard.inspect.alignments_page import AlignedPair
+    from regard.inspect.alignments_page import ShownPair
     from regard.tokens.segmentation import UnitName
 
 
@@ -40,10 +40,10 @@ class Gathered:
         self._others: list[Links] = []
         self._directions: list[tuple[Links, Links]] = []
         self._texts: list[tuple[list[str], list[str]]] = []
-        self._shown: list[AlignedPair] = []
+        self._shown: list[ShownPair] = []
 
     def take(self, pairs: "list[Pair]", *, scored: bool) -> None:
-        from regard.inspect.alignments_page import MOST_PAIRS, AlignedPair
+        from regard.inspect.alignments_page import MOST_PAIRS, ShownPair
         from regard.tokens.segmentation import pieces_of
 
         for pair, alignment in zip(pairs, self._aligners.align(pairs, self._units, scored=scored), strict=True):
@@ -52,7 +52,7 @@ class Gathered:
             self._links.append(alignment.links(self._aligners.joining))
             self._directions += [] if alignment.backward is None else [alignment.directions]
             if self._page is not None and len(self._shown) < MOST_PAIRS:
-                self._shown.append(AlignedPair(*words, alignment, self._links[-1]))
+                self._shown.append(ShownPair(*words, alignment, self._links[-1]))
         if self._rival is not None:
             others = self._rival.align(pairs, self._units)
             self._others += [each.links(self._rival.joining) for each in others]

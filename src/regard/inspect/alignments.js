@@ -107,7 +107,7 @@ function point(pair, links, target) {
 }
 
 function show(number) {
-  place = Math.min(Math.max(number, 0), pairs.length - 1);
+  place = Math.min(Math.max(Math.trunc(number) || 0, 0), pairs.length - 1);
   const pair = pairs[place];
   const links = known(pair);
   at("number").value = place + 1;

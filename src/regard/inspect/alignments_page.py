@@ -1,5 +1,6 @@
 """Alignments as one HTML file that fetches nothing, to page through: lines between words, and probabilities."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ MOST_PAIRS = 1000
 
 
 @dataclass(frozen=True)
-class AlignedPair:
+class ShownPair:
     """A pair as the page shows it."""
 
     source: Sequence[str]
@@ -33,14 +34,14 @@ class AlignedPair:
 
 
 def save_alignments_page(
-    pairs: Sequence[AlignedPair], path: str | Path, *, gold: Sequence[GoldLinks] | None = None, title: str
+    pairs: Sequence[ShownPair], path: str | Path, *, gold: Sequence[GoldLinks] | None = None, title: str
 ) -> None:
     """Writes the page into a file."""
     write_text(alignments_page(pairs, gold=gold, title=title), path)
 
 
 def alignments_page(
-    pairs: Sequence[AlignedPair], *, gold: Sequence[GoldLinks] | None = None, title: str = "Word alignments"
+    pairs: Sequence[ShownPair], *, gold: Sequence[GoldLinks] | None = None, title: str = "Word alignments"
 ) -> str:
     """The page; with gold, true links are framed, and pairs with errors can be looked at alone."""
     if not pairs:
@@ -53,8 +54,8 @@ def alignments_page(
     return assembled("alignments", title, data, ["dom.js"])
 
 
-def _shown(pair: AlignedPair, gold: GoldLinks | None) -> dict[str, object]:
-    probabilities = pair.alignment.probabilities
+def _shown(pair: ShownPair, gold: GoldLinks | None) -> dict[str, object]:
+    probabilities, score = pair.alignment.probabilities, pair.alignment.score
     rows, columns = np.nonzero(probabilities >= LEAST)
     forward, backward = pair.alignment.directions
     return {
@@ -69,5 +70,6 @@ def _shown(pair: AlignedPair, gold: GoldLinks | None) -> dict[str, object]:
         "backward": sorted(backward),
         "sure": sorted(gold.sure) if gold else [],
         "possible": sorted(gold.possible - gold.sure) if gold else [],
-        "score": pair.alignment.score,
+        # Of a pair with an empty side it is infinite, which JSON does not have.
+        "score": score if score is not None and math.isfinite(score) else None,
     }

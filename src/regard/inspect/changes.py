@@ -9,7 +9,7 @@
 
 A change names a tap, or several by a pattern. Positions are counted from the first that passes the tap in the block, so
 what has positions belongs around one run: for a translator, around `inspect` with a given target. Rows of attention
-that were changed sum to what they summed to, except for those of a silenced head.
+that were changed sum to what they summed to, except for those of a silenced head, and what had no weight gets none.
 """
 
 from abc import ABC, abstractmethod
@@ -120,7 +120,8 @@ class Permute(ChangeAttention):
 
 @dataclass(frozen=True, repr=False)
 class SetWeight(ChangeAttention):
-    """One weight; the others of its row keep their proportions and share the rest."""
+    """One weight; the others of its row keep their proportions and share the rest. A row in which the key has no
+    weight, as where it is masked, or has all of it, stays as it is."""
 
     key: int = 0
     value: float = 1.0
@@ -134,9 +135,10 @@ class SetWeight(ChangeAttention):
         others = old.clone()
         others[..., self.key] = 0.0
         total = old.sum(-1, keepdim=True)
-        new: Tensor = others * (total * (1 - self.value) / others.sum(-1, keepdim=True).clamp(min=1e-30))
+        rest = others.sum(-1, keepdim=True)
+        new = others * (total * (1 - self.value) / rest.clamp(min=1e-30))
         new[..., self.key] = self.value * total[..., 0]
-        return new
+        return torch.where((old[..., self.key, None] > 0) & (rest > 0), new, old)
 
 
 @dataclass(frozen=True, repr=False)

@@ -19,6 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.errors import ModelError
 from regard.inspect.inspection import Array, Inspection
 from regard.inspect.outputs import Outputs
 from regard.nn.recurrent import RecurrentLayer
@@ -153,6 +154,11 @@ def integrated_gradients(
         known |= dict(zip(new.tolist(), zip(*_along(outputs, place, chosen, axis, new), strict=True), strict=True))
         slopes = np.stack([known[middle][1] for middle in middles.tolist()])
         missed = abs(np.diff(values) - lengths * slopes.sum(1))
+        if not np.isfinite(missed).all():
+            raise ModelError(
+                f"output {place}: its probability or gradient is not finite, so that nothing can be attributed: the "
+                "weights are damaged or training diverged; take an earlier checkpoint, or compute in float32"
+            )
         if missed.sum() <= allowed or len(lengths) >= MOST_STEPS:
             return Integrated(lengths @ slopes, values[-1], values[0], len(lengths))
         (halved,) = np.nonzero(missed > allowed / len(missed))

@@ -143,14 +143,22 @@ class Inspection(Mapping[str, Array]):
         return replace(self, arrays=arrays, shown=tuple(name for name in self.shown if name in arrays))
 
     def only_head(self, head: int | None) -> Self:
-        """The inspection with one head of those arrays that have it, and the others as they are."""
+        """The inspection with one head, whose number is its label, and with the arrays that have no heads."""
         if head is None:
             return self
-        arrays = dict(self.arrays)
-        for name, array in arrays.items():
-            if array.axes[:1] == ("head",) and 0 <= head < len(array.values):
-                arrays[name] = replace(array, values=array.values[head : head + 1])
-        return replace(self, arrays=arrays)
+        heads = {name: len(array.values) for name, array in self.arrays.items() if array.axes[:1] == ("head",)}
+        if not 0 <= head < (most := max(heads.values(), default=0)):
+            there = f"heads are counted from 0 to {most - 1}" if most else "nothing that is shown here has heads"
+            raise UsageError(f"there is no head {head}; {there}")
+        arrays, only = dict[str, Array](), slice(head, head + 1)
+        for name, array in self.arrays.items():
+            if name not in heads:
+                arrays[name] = array
+            elif head < heads[name]:
+                texts = None if array.texts is None else array.texts[only]
+                arrays[name] = replace(array, values=array.values[only], texts=texts)
+        labels = {**self.labels, "head": (self.labels.get("head") or tuple(map(str, range(most))))[only]}
+        return replace(self, arrays=arrays, labels=labels, shown=tuple(name for name in self.shown if name in arrays))
 
     def save(self, path: str | Path, *, show: str | None = None, head: int | None = None) -> None:
         """Writes a picture (.png, .svg, .pdf), a page (.html) or .json, by the suffix of the file; `show` is a pattern

@@ -16,6 +16,9 @@ function together(inspection) {
   return shown.filter((name) => alike(inspection.arrays[name], inspection.arrays[shown[0]]));
 }
 
+/** What a head is called: by its number, which one that stands alone has kept. */
+const nameOfHead = (inspection, head) => (inspection.labels.head ? inspection.labels.head[head] : String(head));
+
 const largestOf = (values) => values.reduce((most, value) => (Math.abs(value) > most ? Math.abs(value) : most), 0);
 
 /** The mean of arrays: of one head, or of all. */
@@ -88,21 +91,24 @@ class InspectionView {
 
   thumb(name, place, head) {
     const canvas = make("canvas", { "aria-hidden": "true" });
+    const label = nameOfHead(this.inspection, head);
     paint(canvas, meanOf([this.inspection.arrays[name]], head), this.data.leftward);
     const pressed = (arrayMenu.value === "" || arrayMenu.value === name) && headMenu.value === String(head);
-    return make("button", { type: "button", title: `${name}, head ${head}`, "aria-label": `layer ${place + 1}, head ${head}`,
+    return make("button", { type: "button", title: `${name}, head ${label}`, "aria-label": `layer ${place + 1}, head ${label}`,
       "aria-pressed": String(pressed), onclick: () => choose(...(pressed ? [arrayMenu.options[0].value, ""] : [name, String(head)])) }, canvas);
   }
 }
 
-/** The mean of those that stand together, if there are several, then those that are shown, then all others. */
+/** The mean of those that stand together, if there are several, then those that are shown, then all others; what is shown
+ * first and has no heads, such as the alignment that was chosen, comes before the mean. */
 function fillMenus() {
   const [first] = inspections;
   const several = together(first).length;
   const drawable = Object.keys(first.arrays).filter((name) => axesOf(first.arrays[name]).length <= 2);
-  const order = [...drawable.filter((name) => first.shown.includes(name)), ...drawable.filter((name) => !first.shown.includes(name))];
-  arrayMenu.replaceChildren(...(several > 1 ? [make("option", { value: "" }, `mean of ${several} layers`)] : []),
-    ...order.map((name) => make("option", { value: name }, name)));
+  const order = [...first.shown.filter((name) => drawable.includes(name)), ...drawable.filter((name) => !first.shown.includes(name))];
+  const options = order.map((name) => make("option", { value: name }, name));
+  if (several > 1) options.splice(heads(first.arrays[order[0]]) ? 0 : 1, 0, make("option", { value: "" }, `mean of ${several} layers`));
+  arrayMenu.replaceChildren(...options);
   arrayMenu.parentElement.hidden = arrayMenu.length < 2;
   fillHeads();
 }
@@ -113,7 +119,7 @@ function fillHeads() {
   const names = arrayMenu.value === "" ? together(first) : [arrayMenu.value];
   const count = Math.min(...names.map((name) => heads(first.arrays[name])));
   headMenu.replaceChildren(make("option", { value: "" }, "mean of all"),
-    ...Array.from({ length: count }, (_, head) => make("option", { value: head }, String(head))));
+    ...Array.from({ length: count }, (_, head) => make("option", { value: head }, nameOfHead(first, head))));
   headMenu.parentElement.hidden = count < 2;
 }
 

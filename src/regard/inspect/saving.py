@@ -23,7 +23,7 @@ def save(inspection: Inspection, path: str | Path, *, show: str | None = None, h
 
         save_page([inspection.only(show).only_head(head)], path)
     elif suffix == DATA:
-        write_text(inspection.only(show).to_json() + "\n", path)
+        write_text(inspection.only(show).only_head(head).to_json() + "\n", path)
     else:
         from regard.inspect.heatmap import save_pictures
 

@@ -20,8 +20,9 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from regard.checkpoint import ModelFolder
 from regard.disk import replace_file
-from regard.errors import ModelError, ModelWarning
+from regard.errors import ModelError, ModelWarning, counted
 from regard.inspect import Alignment, WordWeights, choose, link
+from regard.models.generator import Generator
 from regard.models.word_translation import Rows, translation_weights
 
 FILE = "alignment.json"
@@ -112,13 +113,16 @@ class AttentionChoice:
             raise _damaged(folder, "damaged") from None
 
 
-def kept_choice(folder: Path, taps: Sequence[str]) -> AttentionChoice | None:
-    """The choice for the weights that are in use in a folder."""
-    choice = AttentionChoice.of(folder)
-    if choice is None:
+def kept_choice(folder: Path, model: Generator) -> AttentionChoice | None:
+    """The choice for the weights that are in use in a folder; what cannot be one is set aside with a warning."""
+    try:
+        choice = AttentionChoice.of(folder)
+        if choice is None:
+            return None
+        _check_names(folder, choice, model)
+    except ModelError as error:
+        warnings.warn(str(error), ModelWarning, stacklevel=2)
         return None
-    if lacking := [layer for layer in choice.layers or () if layer not in taps]:
-        raise _damaged(folder, f"names the layer {lacking[0]!r}, which this model does not have")
     if choice.weights_file != weights_in_use(folder):
         warnings.warn(
             f"{folder / FILE}: was chosen for other weights than those in use, and is set aside; choose again with "
@@ -130,6 +134,17 @@ def kept_choice(folder: Path, taps: Sequence[str]) -> AttentionChoice | None:
     return choice
 
 
+def _check_names(folder: Path, choice: AttentionChoice, model: Generator) -> None:
+    """Refuses layers and heads that a model does not have."""
+    # Attention without several heads does not count them.
+    heads = {tap: getattr(model.get_submodule(tap.rpartition(".")[0]), "heads", 1) for tap in model.cross_taps}
+    for layer in heads if choice.layers is None else choice.layers:
+        if layer not in heads:
+            raise _damaged(folder, f"names the layer {layer!r}, which this model does not have")
+        if lacking := [head for head in choice.heads or () if head >= heads[layer]]:
+            raise _damaged(folder, f"names the head {lacking[0]}, and {layer} has {counted(heads[layer], 'head')}")
+
+
 def weights_in_use(folder: Path) -> str:
     """The checkpoint and file of a model's weights."""
     return "/".join(ModelFolder(folder).chosen() or ())
@@ -137,7 +152,7 @@ def weights_in_use(folder: Path) -> str:
 
 def _damaged(folder: Path, problem: str) -> ModelError:
     return ModelError(
-        f"{folder / FILE}: {problem}; delete it, and links come from all layers, or choose again with "
+        f"{folder / FILE}: {problem}; it is set aside, and links come from all layers: delete it, or choose again with "
         f"`regard align {folder} SOURCE TARGET --choose`"
     )
 
@@ -217,8 +232,10 @@ def choose_both(forward: Watched, backward: Watched) -> tuple[list[AttentionChoi
     ]
     one, other = max(both, key=lambda each: _agreement(each[0]))
     one = forward.refined(one, backward.links(other))
-    other = backward.refined(other, forward.links(one))
-    return [each for each, _ in both], one, other
+    # What `one` has left out may have changed how far they agree.
+    links = forward.links(one)
+    other = backward.refined(replace(other, agreement=agreement(backward.links(other), links)), links)
+    return [each for each, _ in both], replace(one, agreement=other.agreement), other
 
 
 def choose_alone(forward: Watched, true: Bool[np.ndarray, " cells"]) -> tuple[list[AttentionChoice], AttentionChoice]:

@@ -88,6 +88,7 @@ class AlignsByAttention(ABC):
     ) -> Iterator[Alignment]:
         """The weights behind the links of given translations, of this direction; with `scored`, the mean
         log-probability of a word of each, the end-of-sentence mark among them."""
+        check_pair_up(sources, targets)
         written = units[1] if isinstance(units, tuple) else units
         for start in range(0, len(sources), WATCHED_AT_ONCE):
             some = slice(start, start + WATCHED_AT_ONCE)

@@ -135,7 +135,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
             model = build_model(recipe.model, source.size, target.size)
         put_weights(model, load_weights(folder), folder)
         model.to(choose_device(device))
-        return cls(recipe, model, source, target).looking_at(kept_choice(folder, model.cross_taps))
+        return cls(recipe, model, source, target).looking_at(kept_choice(folder, model))
 
     @property
     def _facts(self) -> dict[str, str]:
