@@ -6,10 +6,14 @@ import sys
 from pathlib import Path
 from urllib.request import urlopen
 
+import numpy as np
 import pytest
 from command_line import ALONE, Trained, regard
 
+from regard.cli.explore import _unique
 from regard.errors import UsageError
+from regard.recipe import VectorsRecipe, parse_recipe, write_recipe
+from regard.vectors import Vectors
 from regard.web.serving import PORT, listening
 
 
@@ -37,6 +41,8 @@ def test_a_port_of_one_s_own_or_any(trained: Trained) -> None:
     assert (told.code, "leave it out for a free one" in told.err) == (2, True)
     with pytest.raises(UsageError, match=r"--host no\.such\.host\.invalid: this machine has no such address"):
         listening("no.such.host.invalid", None)
+    told = regard("explore", trained.folder, "--no-browser", "--host", "..")
+    assert (told.code, "--host ..: this machine has no such address" in told.err) == (2, True)
     assert PORT > 1024
 
 
@@ -54,3 +60,17 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     told = regard("explore", tmp_path, "--no-browser")
     assert told.code == 2
     assert str(tmp_path) in told.err
+    Vectors(["man", "king"], np.eye(2, dtype=np.float32)).save(tmp_path / "vectors")
+    recipe = parse_recipe(
+        {"task": "vectors", "data": {"train": ["text.txt"]}, "vectors": {"kind": "svd"}}, kind=VectorsRecipe
+    )
+    (tmp_path / "vectors" / "recipe.toml").write_text(write_recipe(recipe), encoding="utf-8")
+    told = regard("explore", tmp_path / "vectors", "--no-browser")
+    assert (told.code, "which has nothing to look inside; leave it out" in told.err) == (2, True), told.err
+
+
+def test_no_two_models_have_the_same_name() -> None:
+    taken: list[str] = []
+    for name in ("a", "a", "a-2", "a"):
+        taken.append(_unique(name, taken))
+    assert taken == ["a", "a-2", "a-2-2", "a-3"]

@@ -16,7 +16,7 @@ import regard as library
 from regard.checkpoint import load_weights
 from regard.data.labelled import LabelledCorpora, load_labelled
 from regard.errors import DataError, RecipeError, UsageError
-from regard.inspect import Inspection
+from regard.inspect import Inspection, SetWeight, changed
 from regard.recipe import ClassifyingData, RecurrentEncoding
 from regard.tasks.classifier import Classifier
 from regard.tasks.classifying import ClassifyingTask
@@ -68,11 +68,15 @@ def test_looking_shows_which_texts_before_were_attended_to(
 ) -> None:
     seen = trained.inspect(lines(SAID[:4]).decode())
     assert seen.title == "yes ."
-    assert seen.labels["earlier"] == ("B: yes .", "A: it is .")
+    assert seen.labels["earlier"] == ("A: it is .", "B: yes .")
     weights = seen["context.attention.weights"]
     assert weights.axes == ("earlier",)
     np.testing.assert_allclose(weights.values.sum(), 1, atol=1e-5)
-    assert weights.values[1] > 0.5  # what was said just before decides
+    assert weights.values[0] > 0.5  # what was said just before decides
+    # A change names the text that stands in its place.
+    with changed(trained, [SetWeight("context.attention.weights", key=1, value=0.9)]):
+        other = trained.inspect(lines(SAID[:4]).decode())["context.attention.weights"]
+    np.testing.assert_allclose(other.values, [0.1, 0.9], atol=1e-5)
     assert seen.shown == ("labels", "context.attention.weights", "pooling.weights")
     assert seen["encoder.stack.layers.0.ahead.gates.input"].axes == ("source", "feature")
     assert seen["labels"].texts is not None

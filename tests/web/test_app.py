@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
+import regard
 from regard.inspect import (
     Array,
     Inspection,
@@ -26,10 +27,12 @@ from regard.inspect import (
 )
 from regard.inspect.faithful import faithfulness
 from regard.tasks import Translator
-from regard.web.guard import MOST_BYTES, hosts_of
+from regard.web.app import create_app
+from regard.web.guard import HEADERS, MOST_BYTES, hosts_of
 from regard.web.kept import Kept
 from regard.web.messages import MOST_CHARACTERS
 from regard.web.numbers import numbers
+from regard.web.shown import FEW, shown
 
 TEXTS = ["eins zwei", "one two"]
 CROSS = "decoder.attention.weights"
@@ -103,6 +106,20 @@ def test_the_page_runs_its_own_files_alone(client: TestClient) -> None:
     assert kinds == {"text/javascript", "text/css", "image/svg+xml"}
     for name in ("../app.py", "app.py", "%2e%2e%2fapp.py"):
         assert client.get(f"/page/{name}").status_code == 404
+
+
+def test_faults_are_guarded_too(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*texts: str) -> None:
+        raise ValueError("broken")
+
+    monkeypatch.setattr(Translator, "inspect", broken)
+    visitor = TestClient(client.app, base_url="http://127.0.0.1:8765", raise_server_exceptions=False)
+    answer = visitor.post("/api/models/recurrent/inspect", json={"texts": ["eins", "a fault"]})
+    assert (answer.status_code, answer.json()["error"]) == (
+        500,
+        "a fault of the server, which its terminal shows; please report it",
+    )
+    assert HEADERS.items() <= dict(answer.headers).items()
 
 
 def test_what_can_be_changed_is_told(client: TestClient, trained: Trained) -> None:
@@ -345,6 +362,29 @@ def test_reasons_are_those_of_python(client: TestClient, explored: dict[str, Tra
         texts = TEXTS if asked else ["eins " * 200, "one"]
         answer = client.post("/api/models/recurrent/reasons", json={"texts": texts, "place": asked})
         assert (answer.status_code, told in answer.json()["error"]) == (400, True)
+
+
+def test_models_without_outputs_cannot_be_asked_why(trained_encoder: Trained, client: TestClient) -> None:
+    app = create_app({"encoder": regard.load(trained_encoder.folder, device="cpu")})
+    with TestClient(app, base_url="http://127.0.0.1:8765") as visitor:
+        (card,) = visitor.get("/api/models").json()["models"]
+        answer = visitor.post("/api/models/encoder/reasons", json={"texts": ["Anna sees Rome ."]})
+    assert [card["explains"], *(each["explains"] for each in client.get("/api/models").json()["models"])] == [
+        False,
+        True,
+        True,
+    ]
+    assert (answer.status_code, answer.json()["error"]) == (
+        400,
+        "encoder is for pretraining and gives no outputs to explain; inspect it",
+    )
+
+
+def test_trees_come_whole() -> None:
+    nodes = np.arange(FEW + 1)
+    seen = Inspection({"parents": Array(("node",), nodes), "other": Array(("target",), nodes)}, {})
+    sent = {each.name: each.values for each in shown("tree", seen, [], "").arrays}
+    assert sent == {"parents": nodes.tolist(), "other": None}
 
 
 def test_large_arrays_become_small_ones(explored: dict[str, Translator]) -> None:

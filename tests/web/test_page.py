@@ -11,9 +11,11 @@ from urllib.parse import quote
 import pytest
 import uvicorn
 from axe_playwright_python.sync_playwright import Axe
+from command_line import Trained
 from pages import CHROMIUM
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Route, expect, sync_playwright
 
+import regard
 from regard.inspect import Silence, Uniform, attributions, changed, head_statistics, over_layers
 from regard.inspect.faithful import faithfulness
 from regard.inspect.page import SHARED
@@ -52,9 +54,11 @@ def test_the_page_is_small() -> None:
 
 
 @pytest.fixture(scope="module")
-def address(explored: dict[str, Translator]) -> Iterator[str]:
+def address(explored: dict[str, Translator], trained_encoder: Trained, trained_converser: Trained) -> Iterator[str]:
+    folders = {"encoder": trained_encoder.folder, "converser": trained_converser.folder}
+    readers = {name: regard.load(folder) for name, folder in folders.items()}
     with listening("127.0.0.1", None) as listener:
-        server = uvicorn.Server(uvicorn.Config(create_app(explored), log_level="error", ws="none"))
+        server = uvicorn.Server(uvicorn.Config(create_app({**explored, **readers}), log_level="error", ws="none"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         while not server.started:
@@ -208,6 +212,53 @@ def test_a_weight_is_changed_with_keys_alone(visit: Open, explored: dict[str, Tr
     assert float(page.locator(".matrix .readout strong").inner_text()) == pytest.approx(
         round(before + 0.1, 1), abs=0.05
     )
+
+
+def test_models_that_read_are_changed_too(visit: Open) -> None:
+    page = visit(model="encoder", text="Anna sees Rome .", view="change")
+    expect(page.locator(".outcome tbody tr")).to_have_count(4)
+    expect(page.locator("#tab-why")).to_have_count(0)
+    # A column of weights is changed where it is pointed at.
+    text = "A\tis it ?\nB\tyes ."
+    page = visit(model="converser", text=text, view="change", tap="pooling.weights")
+    expect(page.locator(".outcome tbody tr")).to_have_count(4)
+    expect(page.locator(".readout .hint")).not_to_contain_text("columns")
+    page.locator(".plot").focus()
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("+")
+    expect(page.locator("ol li")).to_contain_text("key 1")
+
+
+def test_a_refused_change_is_said_and_taken_back(visit: Open) -> None:
+    wrong = [{"kind": "Silence", "tap": CROSS["recurrent"], "head": 7}]
+    page = visit(model="recurrent", text="eins zwei", view="change", changes=wrong)
+    expect(page.locator("#failure")).to_contain_text("head = 7: must be from 0 to 0")
+    expect(page.locator("ol li")).to_have_count(0)
+    page.locator("button", has_text="Make uniform").click()
+    expect(page.locator("ol li")).to_have_count(1)
+    expect(page.locator("#failure")).to_be_hidden()
+
+
+def test_what_is_no_longer_kept_is_made_anew(visit: Open) -> None:
+    page = visit(model="transformer", text="eins zwei", view="inside")
+    gone = []
+
+    def lose(route: Route) -> None:
+        if gone:
+            route.continue_()
+        else:
+            gone.append(route.fulfill(status=404, json={"error": "no longer kept"}))
+
+    page.route("**/file.json*", lose)
+    page.locator("#take summary").click()
+    with page.expect_download() as saved:
+        page.locator("#files button", has_text="JSON").click()
+    assert json.loads(saved.value.path().read_bytes())["arrays"]
+    # A head that the alignment does not have, as a link or another view may say, is none.
+    page = visit(model="recurrent", text="eins zwei", tap=CROSS["recurrent"], head="all")
+    expect(page.locator(".alignment .matrix")).to_be_visible()
+    expect(page.locator("#failure")).to_be_hidden()
 
 
 @pytest.mark.parametrize(("name", "view"), [(name, view) for name, views in VIEWS.items() for view in views])

@@ -1,5 +1,7 @@
 """`regard explore`: a local page that shows what models attend to, and what happens when that is changed."""
 
+from collections.abc import Collection
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +25,7 @@ def explore(
 ) -> None:
     """Serve a page that shows what models attend to, and what happens when that is changed.
 
-    It runs on this machine alone, loads nothing from elsewhere, and ends with Ctrl-C.
+    It answers this machine alone unless --host says otherwise, loads nothing from elsewhere, and ends with Ctrl-C.
 
     [bold]Examples[/bold]
 
@@ -37,12 +39,20 @@ def explore(
     except ImportError as error:
         raise UsageError(f"the page needs {error.name}, which is not installed: pip install 'regard[web]'") from None
     from regard.cli.loading import loading
-    from regard.tasks import load
+    from regard.tasks import load, task_of
     from regard.web.serving import serve
 
-    names = {_unique(folder, models[:place]): folder for place, folder in enumerate(models)}
+    names: dict[str, Path] = {}
+    for folder in models:
+        names[_unique(folder.resolve().name, names)] = folder
     with loading():
         loaded = {name: load(folder, device=device, changes=settings or []) for name, folder in names.items()}
+
+    for name, model in loaded.items():
+        if not hasattr(model, "inspect"):
+            raise UsageError(
+                f"{names[name]}: is for {task_of(names[name])}, which has nothing to look inside; leave it out"
+            )
 
     def tell(address: str) -> None:
         typer.echo(f"{address}  (Ctrl-C ends it)")
@@ -51,8 +61,7 @@ def explore(
     serve(loaded, folders, host=host, port=port, browser=not no_browser, tell=tell)
 
 
-def _unique(folder: Path, before: list[Path]) -> str:
-    """The name of a folder, with a number if another has the same."""
-    name = folder.resolve().name
-    same = sum(other.resolve().name == name for other in before)
-    return f"{name}-{same + 1}" if same else name
+def _unique(name: str, taken: Collection[str]) -> str:
+    """The name, with a number if another has the same."""
+    numbered = (f"{name}-{number}" for number in count(2))
+    return next(each for each in chain([name], numbered) if each not in taken)

@@ -16,7 +16,7 @@ from regard.errors import DataError, RegardError, UsageError, counted
 if TYPE_CHECKING:
     from regard.inspect import Outputs
     from regard.inspect.faithful import Faithfulness
-    from regard.tasks import Trained
+    from regard.tasks.trained import Explainable
 
 Files = Annotated[
     list[Path],
@@ -127,7 +127,7 @@ class _Text:
 class _Run:
     """The explanations of texts, one after another."""
 
-    def __init__(self, trained: "Trained", position: str, seed: int, options: dict[str, Any]) -> None:
+    def __init__(self, trained: "Explainable", position: str, seed: int, options: dict[str, Any]) -> None:
         self._trained, self._position, self._seed, self._options = trained, position, seed, options
         self.found: list[tuple[str, Faithfulness]] = []
         self.skipped: list[tuple[str, str]] = []

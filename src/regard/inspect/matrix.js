@@ -60,7 +60,8 @@ export class Matrix {
 
   hint() {
     const { rowMeaning, columnMeaning } = this.data;
-    return `Rows: ${rowMeaning}; columns: ${columnMeaning}. Point at a cell, or move with the arrow keys.`;
+    const axes = [rowMeaning && `Rows: ${rowMeaning}`, columnMeaning && `columns: ${columnMeaning}`].filter(Boolean).join("; ");
+    return `${axes && `${axes}. `}Point at a cell, or move with the arrow keys.`;
   }
 
   paint() {

@@ -173,11 +173,11 @@ class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
             (arrays,), scores = recorded(self.model, patterns, lengths, lambda: choose(self.model.vectors(alone)))
             shares = self.model.probabilities(scores)[0].cpu()
         of_context = [name for name, array in arrays.items() if "earlier" in array.axes]
-        for name in of_context:  # of the one text, in the order of the conversation
-            arrays[name] = Array(("earlier",), arrays[name].values[0, 0, ::-1])
+        for name in of_context:  # of the one text, the nearest first as at the tap, so that changes name the same
+            arrays[name] = Array(("earlier",), arrays[name].values[0, 0])
         arrays |= label_arrays(shares, self.labels)
         weights = [name for name, array in arrays.items() if name.startswith("pooling.") or "head" in array.axes]
-        earlier = tuple(f"{text.speaker}: {' '.join(text.words)}".removeprefix(": ") for text in said[:-1])
+        earlier = tuple(f"{text.speaker}: {' '.join(text.words)}".removeprefix(": ") for text in said[-2::-1])
         return Inspection(
             arrays,
             {"source": words, "label": self.labels.tags, "earlier": earlier},

@@ -34,6 +34,11 @@ class Trained(Protocol):
         """What happens inside while it reads or writes one example."""
         ...
 
+
+@runtime_checkable
+class Explainable(Protocol):
+    """A trained model that says what its choices rest on."""
+
     def outputs(self, *texts: str) -> Outputs:
         """What it chooses for one example, as functions of what passes inside, with gradients."""
         ...

@@ -114,7 +114,7 @@ def _ask_models(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> N
 
         def make() -> Inspection:
             with chosen.computing():
-                outputs = chosen.into(asked.into).outputs(*asked.texts)
+                outputs = chosen.outputs(asked.texts, asked.into)
                 if len(outputs) > MOST_OUTPUTS or any(len(labels) > MOST_OUTPUTS for labels in outputs.labels.values()):
                     raise UsageError(f"gradients of over {MOST_OUTPUTS} positions take too long; give a shorter text")
                 if asked.place is None:

@@ -6,10 +6,11 @@ from threading import Lock
 from typing import Any
 
 from regard.errors import UsageError
+from regard.inspect import Outputs
 from regard.inspect.changes import CHANGES, Change, changed
 from regard.inspect.watch import LONGEST
 from regard.tap import Tap
-from regard.tasks.trained import Trained
+from regard.tasks.trained import Explainable, Trained
 from regard.tasks.translator import Translator
 from regard.web.messages import ModelCard, Place
 
@@ -37,6 +38,7 @@ class Explored:
             about=dict(getattr(model, "about", {})),
             task=model.recipe.task,
             writes=writes,
+            explains=isinstance(model, Explainable),
             languages=[*model.tags] if isinstance(model, Translator) else [],
             examples=DATES if str(corpus).startswith("dates") else [],
             places=places,
@@ -62,6 +64,13 @@ class Explored:
             if count >= LONGEST:
                 raise UsageError(f"a {side} of {count:,} tokens is too long to look at; give one below {LONGEST}")
         return model
+
+    def outputs(self, texts: Sequence[str], tag: str | None) -> Outputs:
+        """What the model chooses for an example, if it can be asked why."""
+        model = self.into(tag)
+        if not isinstance(model, Explainable):
+            raise UsageError(f"{self.name} is for {self.model.recipe.task} and gives no outputs to explain; inspect it")
+        return model.outputs(*texts)
 
     @contextmanager
     def computing(self, changes: Sequence[Change] = ()) -> Iterator[None]:

@@ -30,7 +30,8 @@ class TooLargeError(Exception):
 
 class Guard:
     """Refuses requests under a foreign `Host` (a name that someone else pointed at this machine), from pages with
-    another `Origin`, and with too large a body; adds the headers that keep a page to itself."""
+    another `Origin`, and with too large a body; adds the headers that keep a page to itself, to what is said of faults
+    too."""
 
     def __init__(self, app: "ASGIApp", hosts: Collection[str]) -> None:
         self.app, self.hosts = app, frozenset(hosts)
@@ -62,8 +63,13 @@ class Guard:
                 message["headers"] = [*message.get("headers", []), *_encoded(HEADERS)]
             await send(message)
 
-        with suppress(TooLargeError):
-            await self.app(scope, limited, guarded)
+        try:
+            with suppress(TooLargeError):
+                await self.app(scope, limited, guarded)
+        except Exception:
+            if not begun:
+                await _answer(send, *_FAULT)
+            raise  # the terminal shows it
         if size > MOST_BYTES and not begun:
             await _answer(send, *_TOO_LARGE)
 
@@ -85,6 +91,7 @@ class Guard:
         return name in self.hosts or ("*" in self.hosts and _is_address(name))
 
 
+_FAULT = 500, "a fault of the server, which its terminal shows; please report it"
 _TOO_LARGE = 413, f"the request is larger than {MOST_BYTES // 1024} KiB; send a shorter text"
 
 

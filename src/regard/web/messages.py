@@ -93,6 +93,8 @@ class ModelCard(Message):
     task: str
     writes: bool
     """Whether it translates; all others read a text."""
+    explains: bool
+    """Whether it can be asked what an output rests on."""
     languages: list[str]
     examples: list[str]
     places: list[Place]

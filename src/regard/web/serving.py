@@ -43,9 +43,7 @@ def serve(
             if browser:
                 webbrowser.open(address)
 
-        announcer = threading.Timer(0.0, _once_started, (server, when_ready))
-        announcer.daemon = True
-        announcer.start()
+        threading.Thread(target=_once_started, args=(server, when_ready), daemon=True).start()
         with suppress(KeyboardInterrupt):  # uvicorn ends cleanly, and then passes the signal on
             server.run(sockets=[listener])
 
@@ -64,10 +62,9 @@ def listening(host: str, port: int | None) -> socket.socket:
         try:
             family, *_, address = socket.getaddrinfo(host, choice, type=socket.SOCK_STREAM)[0]
             listener = socket.socket(family, socket.SOCK_STREAM)
-        except OSError as error:
-            raise UsageError(
-                f"--host {host}: this machine has no such address ({error.strerror}); leave it out"
-            ) from None
+        except (OSError, UnicodeError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise UsageError(f"--host {host}: this machine has no such address ({why}); leave it out") from None
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)

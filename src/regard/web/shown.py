@@ -36,7 +36,10 @@ def _array_card(name: str, inspection: Inspection) -> ArrayCard:
     array, plain = inspection[name], None
     values = array.values
     finite = values[np.isfinite(values)]
-    few = values.size <= FEW and array.axes[:1] != ("head",) and "feature" not in array.axes
+    # A tree cannot be drawn without all of its nodes.
+    few = (
+        (values.size <= FEW or array.axes == ("node",)) and array.axes[:1] != ("head",) and "feature" not in array.axes
+    )
     if few:
         plain = [number if np.isfinite(number) else str(number) for number in values.ravel().tolist()]
     return ArrayCard(

@@ -63,15 +63,20 @@ export class Inspected {
     return this.known.get(query);
   }
 
-  async download(query, again = true) {
-    let answer;
+  /** What the server says of the inspection; it is made anew if it is no longer kept. */
+  async told(path) {
+    const asked = () => fetched(`/api/inspections/${this.shown.id}/${path}`);
     try {
-      answer = await fetched(`/api/inspections/${this.shown.id}/array?${query}`);
+      return await asked();
     } catch (error) {
-      if (error.status !== 404 || !again) throw error;
-      await this.ask(); // it was no longer kept
-      return this.download(query, false);
+      if (error.status !== 404) throw error;
+      await this.ask();
+      return asked();
     }
+  }
+
+  async download(query) {
+    const answer = await this.told(`array?${query}`);
     const body = await answer.arrayBuffer();
     const kind = { uint8: Uint8Array, int8: Int8Array, float32: Float32Array }[answer.headers.get("x-type")];
     const values = new kind(body);
@@ -131,9 +136,18 @@ export class Inspected {
       this.shown.labels[axis].filter((__, place) => words[place] === word).join("").replaceAll("␣", "") || "·");
   }
 
-  file(kind, { name, head } = {}) {
+  /** The wished head of an array; the mean of all where it has no such head. */
+  headOf(name, head) {
+    const isHead = /^\d+$/.test(head) && Number(head) < this.array(name).shape[0];
+    return isHead || ["mean", "max"].includes(head) ? head : "mean";
+  }
+
+  /** Saves a picture, the page or the numbers. */
+  async save(kind, { name, head } = {}) {
     const query = new URLSearchParams({ ...(name && { name }), ...(Number.isInteger(head) && { head }) });
-    return `/api/inspections/${this.shown.id}/file.${kind}?${query}`;
+    const address = URL.createObjectURL(await (await this.told(`file.${kind}?${query}`)).blob());
+    Object.assign(document.createElement("a"), { href: address, download: `look.${kind}` }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 60_000);
   }
 }
 
@@ -150,7 +164,7 @@ export const alternatives = (model, asked) => Inspected.of(() => post(model, "al
 export const reasons = (model, asked) => Inspected.of(() => post(model, "reasons", asked));
 
 /** What is computed of an inspection: what its "heads" do, or its "layers" as one. */
-export const derived = (seen, kind) => Inspected.of(async () => (await fetched(`/api/inspections/${seen.shown.id}/derived/${kind}`)).json());
+export const derived = (seen, kind) => Inspected.of(async () => (await seen.told(`derived/${kind}`)).json());
 
 export function largestOf(values) {
   let largest = 0;

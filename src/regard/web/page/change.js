@@ -1,5 +1,5 @@
 // Change it: a weight, a head, a gate; the probabilities before and after, and the program that does the same.
-import { behind, isolated, make, percent, short, table } from "./dom.js";
+import { isolated, make, short } from "./dom.js";
 import { Matrix } from "./matrix.js";
 import { tint } from "./shades.js";
 import * as api from "./api.js";
@@ -11,6 +11,8 @@ export class ChangeView {
   constructor(page) {
     this.page = page;
     this.before = page.seen;
+    this.after = page.seen;
+    this.made = []; // the changes that `after` shows
     const known = new Set(this.before.shown.arrays.map((array) => array.name));
     this.places = page.card.places.filter((place) => known.has(place.tap));
     if (!this.places.some((place) => place.tap === state.tap)) {
@@ -68,15 +70,30 @@ export class ChangeView {
       do {
         this.wanted = false;
         remember();
-        const asked = { texts: this.page.texts, changes: state.changes, ...this.page.told };
-        this.after = state.changes.length ? await api.inspect(this.page.card.name, asked) : this.before;
+        await this.apply();
         await this.draw();
         this.compare();
         this.tell();
+        if (!this.wanted && this.page.card.writes) await this.rewrite().catch((error) => this.page.fail(error));
       } while (this.wanted);
-      if (this.page.card.writes) await this.rewrite();
     } finally {
       this.running = false;
+    }
+  }
+
+  /** Makes the changes; those that are refused are taken back, or every later one would be refused with them. */
+  async apply() {
+    const { changes } = state;
+    const asked = { texts: this.page.texts, changes, ...this.page.told };
+    try {
+      this.after = changes.length ? await api.inspect(this.page.card.name, asked) : this.before;
+      this.made = changes;
+      this.page.fail(null);
+    } catch (error) {
+      state.changes = this.made;
+      this.wanted = false;
+      remember();
+      this.page.fail(error);
     }
   }
 
@@ -106,7 +123,7 @@ export class ChangeView {
     const value = Math.round(share * 1000) / 1000;
     this.slider.value = value;
     return this.add(this.isGate ? { kind: "SetGate", tap: state.tap, ...this.step(r), unit: c, value }
-      : { kind: "SetWeight", tap: state.tap, ...this.ofHead(), ...this.ofQuery(r), key: c, value }, true);
+      : { kind: "SetWeight", tap: state.tap, ...this.ofHead(), ...this.ofQuery(r), key: this.key(r, c), value }, true);
   }
 
   ofHead() {
@@ -115,6 +132,11 @@ export class ChangeView {
 
   ofQuery(r) {
     return this.before.array(state.tap).axes.length > 2 ? { query: r } : {};
+  }
+
+  /** What has one axis is drawn as a column. */
+  key(r, c) {
+    return this.before.array(state.tap).axes.length === 1 ? r : c;
   }
 
   /** Steps are counted as they are read: backward in a cell that reads backward. */
@@ -149,32 +171,34 @@ export class ChangeView {
 
   /** What comes out, before and after. */
   compare() {
-    const [name, axis] = this.before.array("probabilities") ? ["probabilities", "target"] : [this.outcome(), null];
+    const name = this.before.array("probabilities") ? "probabilities" : this.outcome();
     if (!name) {
       this.result.replaceChildren(make("h2", {}, "Before and after"), make("p", {}, "This model shows no probabilities."));
       return;
     }
     const [before, after] = [this.before.values(name), this.after.values(name)];
-    const labels = axis ? this.before.shown.labels[axis] : this.outcomeLabels(name);
-    const expected = axis && this.after.array("candidates");
+    const labels = this.outcomeLabels(name);
+    const [axis] = this.before.array(name).axes;
+    const candidates = this.after.array("candidates");
+    const expected = name === "probabilities" && candidates?.axes[0] === axis ? candidates : null;
     const rows = labels.map((label, place) => {
       const change = make("td", { class: "number" }, signed(after[place] - before[place]));
       tint(change, after[place] - before[place], true);
       const best = expected ? expected.texts[place * expected.shape[1]] : "";
       return make("tr", {}, make("th", { scope: "row" }, isolated(label)), this.share(before[place]), this.share(after[place]), change,
-        make("td", { class: best !== label ? "other" : "" }, isolated(best)));
+        make("td", { class: expected && best !== label ? "other" : "" }, isolated(best)));
     });
     this.result.replaceChildren(make("h2", {}, "Before and after"),
       make("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Before and after" }, make("table", { class: "outcome" },
         make("thead", {}, make("tr", {}, ...["", "before %", "after %", "difference", expected ? "now likeliest" : ""].map((text) => make("th", { scope: "col" }, text)))),
         make("tbody", {}, ...rows))), this.rewritten = make("p", { class: "rewritten" }));
-    if (axis) {
+    if (name === "probabilities" && axis === "target") {
       const log = (chances) => chances.reduce((sum, chance) => sum + Math.log(chance), 0);
       this.result.append(make("p", { class: "hint" }, `Log-probability of the whole: ${short(log(before))} before, ${short(log(after))} after.`));
     }
   }
 
-  /** The array of shares that a model without a target decides by. */
+  /** The array of shares that a model without `probabilities` decides by. */
   outcome() {
     return this.before.shown.arrays.find((array) => array.values && array.values.length > 1 && array.axes.length <= 2
       && /probabilit|labels|scores|tags/.test(array.name))?.name;
@@ -214,7 +238,7 @@ export class ChangeView {
     const undo = make("button", { type: "button", disabled: !items.length, onclick: () => leave(items.length - 1) }, "Undo");
     const all = make("button", { type: "button", disabled: !items.length, onclick: () => { state.changes = []; this.run(); } }, "Undo all");
     const program = this.after.shown.python;
-    const copy = make("button", { type: "button", onclick: () => navigator.clipboard?.writeText(program) }, "Copy");
+    const copy = navigator.clipboard ? make("button", { type: "button", onclick: () => navigator.clipboard.writeText(program) }, "Copy") : null;
     this.list.replaceChildren(make("div", { class: "top" }, make("h2", {}, "Changes"), undo, all),
       items.length ? make("ol", {}, ...items) : make("p", { class: "hint" }, "None yet. Drag a cell up or down, press + and −, or use the buttons."),
       make("div", { class: "top" }, make("h3", {}, "The same in Python"), copy), make("pre", { tabindex: 0 }, program));

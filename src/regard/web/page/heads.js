@@ -111,7 +111,7 @@ export class HeadsView {
     const { seen } = this;
     const name = state.tap;
     const count = seen.array(name).shape[0];
-    if (!["mean", "max"].includes(state.head) && !(Number(state.head) < count)) state.head = "mean";
+    state.head = seen.headOf(name, state.head);
     const folds = seen.folds(seen.array(name).axes.slice(1));
     const data = await seen.matrix(name, { head: state.head, words: state.words && folds });
     const over = ["mean", "max"].map((way) => make("button", { type: "button", "aria-pressed": String(state.head === way),

@@ -14,7 +14,7 @@ const VIEWS = [
   ["translate", "Translate and align", TranslateView, (card) => card.writes],
   ["heads", "Layers and heads", HeadsView, (card, seen) => seen.attention.length > 0],
   ["change", "Change it", ChangeView, (card) => card.places.length > 0],
-  ["why", "Why", WhyView, () => true],
+  ["why", "Why", WhyView, (card) => card.explains],
   ["inside", "Inside", InsideView, () => true],
 ];
 
@@ -40,7 +40,7 @@ export class Page {
   /** Looks at the text again: the whole page follows. */
   async look() {
     const turn = (this.turn += 1);
-    fail("");
+    this.fail(null);
     this.fillModel();
     remember();
     if (!state.text.trim()) {
@@ -66,7 +66,7 @@ export class Page {
     } catch (error) {
       if (turn === this.turn) {
         element("view").replaceChildren();
-        fail(error);
+        this.fail(error);
       }
     } finally {
       if (turn === this.turn) document.body.classList.remove("busy");
@@ -81,7 +81,6 @@ export class Page {
     view.setAttribute("aria-labelledby", `tab-${state.view}`);
     const made = new View(this);
     view.replaceChildren(made.element);
-    made.ready?.catch(fail);
     this.fillFiles();
   }
 
@@ -129,20 +128,32 @@ export class Page {
   fillFiles() {
     const kinds = { svg: "Picture (SVG)", png: "Picture (PNG)", html: "Page (HTML)", json: "Numbers (JSON)" };
     const array = this.seen.attention.includes(state.tap) ? state.tap : this.seen.attention[0];
-    const head = /^\d+$/.test(state.head) && array ? Number(state.head) : undefined;
-    const links = Object.entries(kinds).map(([kind, label]) =>
-      make("a", { href: this.seen.file(kind, { name: array, head }), download: `look.${kind}` }, label));
+    const head = array && this.seen.headOf(array, state.head);
+    const { seen } = this;
+    const links = Object.entries(kinds).map(([kind, label]) => make("button", { type: "button",
+      onclick: () => seen.save(kind, { name: array, head: /^\d+$/.test(head) ? Number(head) : undefined }) }, label));
     const program = make("pre", { tabindex: 0 }, this.seen.shown.python);
     element("files").replaceChildren(...links, make("p", {}, "The same in Python:"), program);
   }
+
+  /** Says why something failed; with null, that all is well again. What is not a refusal is a fault of the page. */
+  fail(error) {
+    tell(error);
+    if (error && !(error instanceof api.Refused)) throw error;
+  }
 }
 
-function fail(error) {
+function tell(error) {
   const told = element("failure");
   told.hidden = !error;
-  told.textContent = error ? error.message : "";
-  if (error && !(error instanceof api.Refused)) throw error;
+  told.textContent = error ? error.message || String(error) : "";
 }
+
+// Whatever a button began and nobody waits for.
+window.addEventListener("unhandledrejection", (event) => {
+  tell(event.reason);
+  if (event.reason instanceof api.Refused) event.preventDefault();
+});
 
 function grow() {
   const text = element("text");
@@ -184,8 +195,9 @@ async function begin() {
   });
   element("link").addEventListener("click", async () => {
     const address = location.href.replace(/#.*/, "") + link();
-    await navigator.clipboard?.writeText(address).catch(() => {});
-    element("link").textContent = "Copied";
+    // There is no clipboard for a page of plain HTTP from another machine.
+    const copied = await navigator.clipboard?.writeText(address).then(() => true, () => false);
+    element("link").textContent = copied ? "Copied" : "Copy the address of the page";
     setTimeout(() => { element("link").textContent = "Copy link"; }, 1500);
   });
   window.addEventListener("hashchange", () => {
@@ -203,4 +215,4 @@ try {
 } catch {
   setTheme(isDark());
 }
-begin().catch(fail);
+begin();

@@ -82,7 +82,7 @@ export class TranslateView {
     }
     const name = names.includes(state.tap) ? state.tap : "";
     const heads = name ? seen.array(name).shape[0] : 1;
-    const options = { head: name ? state.head : "mean", words: state.words && seen.folds(["target", "source"]) };
+    const options = { head: name ? seen.headOf(name, state.head) : "mean", words: state.words && seen.folds(["target", "source"]) };
     const data = name ? await seen.matrix(name, options) : await seen.mean(names, options);
     const lines = new Lines(data, (r) => matrix.move(r, matrix.place[1], true));
     const matrix = new Matrix(data, { label: "Alignment", most: Math.min(560, innerWidth - 90), onmove: (r) => lines.light({ r }) });
@@ -94,7 +94,7 @@ export class TranslateView {
       make("option", { value: "" }, names.length > 1 ? `mean of ${names.length} layers` : "mean"),
       ...names.map((each) => make("option", { value: each, selected: each === name }, each)));
     const head = make("select", { onchange: (event) => again({ head: event.target.value }) },
-      ...["mean", "max", ...Array(heads).keys()].map((each) => make("option", { value: each, selected: String(each) === String(state.head) }, String(each))));
+      ...["mean", "max", ...Array(heads).keys()].map((each) => make("option", { value: each, selected: String(each) === options.head }, String(each))));
     const words = make("input", { type: "checkbox", checked: options.words, onchange: (event) => again({ words: event.target.checked }) });
     this.alignment.replaceChildren(make("div", { class: "top" }, make("h2", {}, "Alignment"),
       names.length > 1 || seen.array(names[0]).shape[0] > 1 ? make("label", {}, "Layer ", layer) : null,

@@ -16,7 +16,7 @@ export class Tree {
     const texts = seen.array("scores").texts;
     const labels = seen.shown.labels.node;
     this.nodes = parents.map((parent, place) => ({ place, parent, label: labels[place], chance: chances[place],
-      score: scores[place], rank: ranks[place], text: texts[place] === "∅" ? "" : texts[place], children: [] }));
+      score: scores[place], rank: ranks[place], text: texts[place] === "∅" ? "" : texts[place].replaceAll("␣", " "), children: [] }));
     for (const node of this.nodes.slice(1)) this.nodes[node.parent].children.push(node);
     for (const node of this.nodes) node.children.sort((one, other) => other.chance - one.chance);
     this.arrange();
@@ -116,7 +116,7 @@ export class Tree {
     } else if (event.key === "Enter") {
       event.preventDefault();
       this.choose(node);
-    } else if (event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey && event.key !== " ") {
+    } else if (event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey) {
       event.preventDefault();
       this.choose(node, event.key);
     }
@@ -128,9 +128,11 @@ export class Tree {
     const own = make("input", { type: "text", value: typed, "aria-label": "A text of your own for this place", dir: "auto", size: 14,
       onkeydown: (event) => { if (event.key === "Escape") this.close(node); } });
     const force = (text) => this.onforce(text);
-    const form = make("form", { onsubmit: (event) => {
+    const asked = api.alternatives(this.page.card.name, { text: state.text, prefix: before, ...this.page.told });
+    const form = make("form", { onsubmit: async (event) => {
       event.preventDefault();
-      if (own.value) force(before + own.value);
+      await asked; // whether a blank comes first
+      if (own.value.trim()) force(before + own.value);
     } }, own, make("button", { type: "submit" }, "Force"));
     const list = make("div", { class: "bars", role: "group", "aria-label": "Likeliest here" });
     this.alternatives.replaceChildren(
@@ -139,15 +141,23 @@ export class Tree {
       own.focus();
       own.setSelectionRange(typed.length, typed.length);
     }
-    const found = await api.alternatives(this.page.card.name, { text: state.text, prefix: before, ...this.page.told });
-    const [labels, texts] = ["candidates", "texts"].map((name) => found.array(name).texts);
+    const found = await asked;
+    const labels = found.array("candidates").texts;
+    const texts = found.array("texts").texts.map((text) => text.replaceAll("␣", " "));
+    // Where words have blanks between them, one's own begins with one, which can be deleted to go on with the word.
+    const likeliest = texts.find((_, rank) => labels[rank] !== "∎");
+    if (likeliest?.startsWith(`${before} `) && !own.value.startsWith(" ")) {
+      const caret = own.selectionStart + 1;
+      own.value = ` ${own.value}`;
+      own.setSelectionRange(caret, caret);
+    }
     const bars = found.values("candidates").map((chance, rank) => {
       const ends = labels[rank] === "∎";
       const bar = make("span", { class: "bar" });
       bar.style.width = `${Math.max(1, 100 * chance)}%`;
       return make("button", { type: "button", disabled: ends, class: "candidate", onkeydown: (event) => {
         if (event.key === "Escape") this.close(node);
-      }, onclick: () => force(texts[rank].replaceAll("␣", " ")) }, bar, isolated(labels[rank]), make("span", { class: "chance" }, percent(chance)));
+      }, onclick: () => force(texts[rank]) }, bar, isolated(labels[rank]), make("span", { class: "chance" }, percent(chance)));
     });
     list.replaceChildren(...bars);
     if (!typed) bars.find((bar) => !bar.disabled)?.focus();

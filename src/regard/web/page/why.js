@@ -40,7 +40,6 @@ export class WhyView {
     const found = await reasons(this.page.card.name, { ...this.asked, place });
     if (state.place !== place) return;
     const data = await found.matrix("attributions");
-    data.rowLabels = data.rowLabels.map((measure) => measure.replaceAll("␣", " "));
     const most = Math.min(980, innerWidth - 190);
     const picture = new Matrix(data, { label: "Attributions", most, cell: 34 });
     const attention = await this.attention(place, data);
