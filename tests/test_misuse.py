@@ -1,6 +1,6 @@
 """Every misuse of the public surface is a RegardError."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import regard
 from regard import attention
 from regard.errors import RecipeError, RegardError, UsageError
-from regard.misuse import explained, fits
+from regard.misuse import explained, fits, in_words
 
 JUNK = st.one_of(
     st.none(),
@@ -243,6 +243,19 @@ def test_a_bug_stays_a_bug() -> None:
         half(3)
     with pytest.raises(UsageError, match="half: number is 'x' of type str, but a whole number is needed"):
         half("x")
+
+
+def test_shapes_without_names_and_lists_of_lists_are_said() -> None:
+    @explained
+    def add(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        return one + other
+
+    with pytest.raises(UsageError, match=r"add: these shapes do not fit: one \(2,\), other \(3,\) \(The size "):
+        add(torch.zeros(2), torch.zeros(3))
+    assert in_words(Sequence[str]) == "a list of texts"
+    assert in_words(Sequence[tuple[str, str] | str]) == "a list of tuples of texts or texts"
+    assert in_words(tuple[int, ...]) == "a tuple of whole numbers"
+    assert in_words(list[Any] | None) == "a list of anything"
 
 
 def test_memory_that_does_not_suffice_is_said() -> None:

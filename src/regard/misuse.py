@@ -81,10 +81,8 @@ def _complaint(
         shapes = ", ".join(f"{parameter} {tuple(value.shape)}" for parameter, value in tensors.items())
         shape_of = {parameter: _dimensions(signature.parameters[parameter].annotation) for parameter in tensors}
         needed = ", ".join(f'{parameter} "{dimensions}"' for parameter, dimensions in shape_of.items() if dimensions)
-        return (
-            f"{name}: these shapes do not fit: {shapes}; in {needed}, equal names are equal numbers "
-            f"({_first_line(error)})"
-        )
+        told = f"; in {needed}, equal names are equal numbers" if needed else ""
+        return f"{name}: these shapes do not fit: {shapes}{told} ({_first_line(error)})"
     return None
 
 
@@ -147,12 +145,22 @@ def in_words(annotation: Any) -> str:
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return "a dictionary"
     if isinstance(origin, type) and issubclass(origin, Sequence):
-        return f"a list of {re.sub('^an? ', '', in_words(parts[0]))}{'s' if parts[0] is not Any else ''}"
+        return f"a {'tuple' if origin is tuple else 'list'} of {_plural(parts[0])}"
     if origin is _FUNCTION:
         return "a function"
     if hasattr(annotation, "dim_str"):  # of jaxtyping
         return f'a tensor "{annotation.dim_str}" of {"booleans" if "bool" in annotation.dtypes else "floats"}'
     return _WORDS.get(annotation, f"a {getattr(annotation, '__name__', annotation)}")
+
+
+def _plural(annotation: Any) -> str:
+    """The same for several of it."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        return " or ".join(dict.fromkeys(_plural(part) for part in parts if part is not NoneType))
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return re.sub("^a (tuple|list)", r"\1s", in_words(annotation))
+    return "anything" if annotation is Any else re.sub("^an? ", "", in_words(annotation)) + "s"
 
 
 _WORDS: dict[Any, str] = {

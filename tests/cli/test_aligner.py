@@ -143,13 +143,13 @@ def test_what_cannot_be_aligned_is_refused(aligner: WordAligner, folder: Path, t
     assert (told.code, told.out) == (2, "")
     assert "an aligner is judged by true links" in told.err
     for arguments, wrong in (
-        (("--set", "decode.beam=2"), "decode.beam=2: an aligner has no settings that could change after training"),
+        (("--set", "decode.beam=2"), "--set 'decode.beam=2': a word aligner stays as it is; leave it out"),
         (("--layer", "x"), "--layer"),
     ):
         told = regard("align", folder / "model", folder / "train.de", folder / "train.en", *arguments)
         assert told.code == 2
         assert wrong in told.err
-    with pytest.raises(UsageError, match="is an aligner, which aligns alone; name one folder"):
+    with pytest.raises(UsageError, match="is a word aligner, which works alone; name one folder"):
         library.load(folder / "model", folder / "model")
 
 
@@ -179,6 +179,7 @@ def test_bad_training_text_is_refused_by_file_and_line(tmp_path: Path) -> None:
         ("data.dev=['a', 'b']", "is not used by task = 'alignment', which has no true links to keep apart"),
         ("data.over_long=cut", "over_long = 'cut' would take translations away; choose 'drop' or 'refuse'"),
         ("train.clip=2.0", "train.clip = 2.0 is not used by task = 'alignment', which is trained in a few passes"),
+        ("train.steps=500", "train.steps = 500 is not used by task = 'alignment', which is trained in a few passes"),
         ("model.stems=3", "stem"),
     ],
 )

@@ -151,6 +151,7 @@ def test_what_is_wrong_is_said(trained_classifier: Trained, trained_tagger: Trai
         ): "there is no attention 'poling.weights' to what is read; there is",
         (folder, texts, "--head", 1): "'pooling.weights' has no head 1; it has no heads",
         (folder, texts, "--position", "first"): "--position 'first': give random, last, every, or a number from 0",
+        (folder, texts, "--position=--5"): "--position '--5': give random, last, every, or a number from 0",
         (folder, texts, "--limit", 1.5): "--limit 1.5: total variation is between 0 and 1",
         (folder, texts, "--examples", -1): "--examples -1: give 1 or more",
         (folder, texts, "-o", "found.docx"): "found.docx: pictures are not written as .docx",

@@ -242,7 +242,11 @@ def test_links_of_other_aligners_are_judged_joined_and_compared(
         ("0-0\n0:0\n0-0\n", (), "{}:2: '0:0' is not a link; a link is written like '0-0'"),
         ("0-0\n\n0-0\n", ("--scores",), "--scores: {} holds links, which have no score; name a model"),
         ("0-0\n\n0-0\n", ("--head", 1), "--head 1: is for translators, and {} is not one; leave it out"),
-        ("0-0\n\n0-0\n", ("--agreement",), "--agreement: {} aligns in one direction; name a model of the other by --r"),
+        (
+            "0-0\n9-9\n0-0\n",
+            ("--agreement",),
+            "--agreement: {} aligns in one direction; name a model of the other by --r",
+        ),
         ("0-0\n\n0-0\n", ("--against", "x"), "--against x needs true links to compare with; name them with --gold F"),
         ("0-0\n\n0-0\n", ("--gold", "x", "--agreement"), "--agreement is for text without gold, and --gold names it"),
     ],

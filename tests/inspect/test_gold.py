@@ -70,6 +70,17 @@ def test_few_links_count_from_zero_if_they_fit(tmp_path: Path) -> None:
     assert read_as(write(tmp_path / "gold", [[]]), texts).first == 0
 
 
+def test_the_note_on_many_links_without_zero_that_fit_either_way_says_what_to_do(tmp_path: Path) -> None:
+    texts: list[Words] = [(["a", "b", "c"], ["d", "e", "f"])] * 10
+    path = write(tmp_path / "gold", [[(1, 1)]] * 10)
+    gold = read_as(path, texts)
+    assert gold.first == 1
+    assert gold.note == (
+        f"{path}: counts words from 1, as no link has a 0; if it counts from 0 all the same, add 1 to all its numbers"
+    )
+    assert read_as(write(path, [[(2, 2)]] * 10), texts).rows[0].sure == {(1, 1)}
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [

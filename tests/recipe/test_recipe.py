@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from regard.errors import RecipeError
 from regard.recipe import (
     TASKS,
+    OptimizerSettings,
     Recipe,
     Setting,
     TranslationRecipe,
@@ -283,6 +284,11 @@ def test_an_n_gram_model_needs_no_training_table() -> None:
         parse_recipe(tables | {"model": {"kind": "window"}})
     with pytest.raises(RecipeError, match="recipe: train = 3 is not a table; write its settings below a line"):
         parse_recipe(tables | {"train": 3})
+
+
+def test_a_section_is_called_as_in_recipes() -> None:
+    with pytest.raises(RecipeError, match=r"^optimizer: rate = "):
+        OptimizerSettings(rate=-1.0)
 
 
 @pytest.mark.parametrize(

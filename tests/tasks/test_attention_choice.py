@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import regard as library
+from regard.data import Pair
 from regard.errors import ModelWarning, UsageError
 from regard.inspect import Alignment, Joining, WordWeights, pharaoh
 from regard.metrics import alignment_error_rate
@@ -248,6 +250,15 @@ def test_a_choice_for_other_weights_is_set_aside(model: Path) -> None:
     AttentionChoice((LAYERS[0],), agreement=0.5, weights_file="step-00000001/model.safetensors").save(model)
     with pytest.warns(ModelWarning, match="was chosen for other weights than those in use, and is set aside; choose a"):
         assert library.load(model).attention_choice is None
+
+
+def test_no_more_is_read_than_is_needed_to_choose(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of text without end."""
+    monkeypatch.setattr("regard.cli.choosing_attention.COUNTED", 10)
+    monkeypatch.setattr("regard.cli.corpus.pieces_of", lambda files: repeat([Pair("eins rot", "one red")] * 200))
+    told = regard("align", model, "some.tsv", "--choose")
+    assert (told.code, told.err) == (0, "")
+    assert told.out.startswith("agreement on 300 pairs with word translations counted in 310 pairs:")
 
 
 @pytest.mark.parametrize(

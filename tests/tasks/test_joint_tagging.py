@@ -49,7 +49,8 @@ def test_scores_of_both_have_signatures(trained: Tagger) -> None:
     assert list(scores) == ["F1", "precision", "recall", "accuracy", "label accuracy", "exact"]
     assert all(score.value > 80 for score in scores.values())
     assert scores["exact"].value <= scores["label accuracy"].value
-    assert scores["exact"].signature.startswith("conlleval|sentences:30|words:")
+    assert scores["accuracy"].signature.startswith("conlleval|sentences:30|words:")
+    assert all(scores[name].signature.startswith("sentences:30|words:") for name in ("label accuracy", "exact"))
 
 
 def test_looking_shows_labels_and_the_weight_of_each_word(trained: Tagger, trained_joint_tagger: Trained) -> None:
@@ -72,6 +73,7 @@ def test_lines_get_tags_and_a_label(trained_joint_tagger: Trained, tmp_path: Pat
     line = "the Anna .\tO O O\tx\n"
     told = regard("tag", folder, "--columns", stdin=f"{line}\nRome .\n".encode())
     assert told.out == f"{line.strip()}\tO B-PER O\tper#first\n\nRome .\tB-LOC O\tloc#first\n"
+    assert regard("tag", folder, "--columns", stdin=b"\tO\tx\n").out == "\tO\tx\n"
     told = regard("tag", folder, "--probabilities", stdin=b"\nAnna .")
     empty, full = told.out.splitlines()
     assert empty == ""

@@ -127,7 +127,8 @@ def align(
         return
     aligners = Aligners(model, forward, backward, joined_by)
     rival = None if against is None else Aligners(Path(against), how.load(Path(against), [], to), None, None)
-    gathered = Gathered(aligners, rival, counted_by, [] if gold is None else list(read_gold(gold)), html)
+    true = [] if gold is None else list(read_gold(gold))
+    gathered = Gathered(aligners, rival, counted_by, true, html, agreement=agreement)
     count, kept, scored = 0, 0, scores or least_score is not None
     for number, pairs in enumerate(pieces_of(files)):
         if not number and isinstance(forward, Translator):
@@ -145,7 +146,7 @@ def align(
     aligners.check_ended()
     if least_score is not None:
         typer.echo(f"kept {kept:,} of {counted(count, 'pair')}", err=True)
-    for line in gathered.told(gold, agreement=agreement):
+    for line in gathered.told(gold):
         typer.echo(line)
 
 

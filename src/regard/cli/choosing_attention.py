@@ -39,7 +39,8 @@ def choose_attention(
     if asked:
         raise UsageError("--choose finds layer, head and row by itself and prints no links; leave other options out")
     forward, folder = _translator(*one), one[0]
-    pairs = [pair for piece in pieces_of(files) for pair in piece if pair.source.strip() and pair.target.strip()]
+    every_pair = (pair for piece in pieces_of(files) for pair in piece if pair.source.strip() and pair.target.strip())
+    pairs = list(islice(every_pair, CHOSEN_ON + COUNTED))
     some = pairs[:CHOSEN_ON]
     if not some:
         raise UsageError(f"{', '.join(files)}: there is no pair to choose by; name some hundred pairs of text")

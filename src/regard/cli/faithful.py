@@ -1,6 +1,7 @@
 """`regard faithful`: whether attention explains what a model says of the texts of a file."""
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -193,7 +194,7 @@ def _numbers(values: dict[str, float]) -> dict[str, float | None]:
 
 
 def _check(position: str, limit: float) -> None:
-    if position not in ("random", "last", "every") and not position.lstrip("-").isdecimal():
+    if position not in ("random", "last", "every") and not re.fullmatch(r"-?\d+", position):
         raise UsageError(f"--position {position!r}: give random, last, every, or a number from 0")
     if not 0 < limit < 1:
         raise UsageError(f"--limit {limit}: total variation is between 0 and 1; give a number between them")

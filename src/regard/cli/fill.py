@@ -44,8 +44,8 @@ def _filled(encoder: "PretrainedEncoder", lines: list[Line], guesses: int) -> It
     """What is written for each line."""
     sentences = [line.text.split() for line in lines]
     whole, refusal = up_to_too_long(encoder, sentences, [line.place for line in lines])
-    for found in encoder.fill(sentences[:whole], guesses=max(guesses, 1)):
+    for line, found in zip(lines, encoder.fill(sentences[:whole], guesses=max(guesses, 1)), strict=False):
         shown = ("\t".join(f"{word} {share:.4f}" for word, share in each) for each in found.guesses)
-        yield " | ".join(shown) if guesses else found.text
+        yield " | ".join(shown) if guesses else found.text if found.guesses else line.text
     if refusal is not None:
         raise refusal

@@ -34,8 +34,11 @@ class Gathered:
         units: "UnitName",
         true: "Sequence[GoldLinks]",
         page: Path | None,
+        *,
+        agreement: bool,
     ) -> None:
         self._aligners, self._rival, self._units, self._true, self._page = aligners, rival, units, true, page
+        self._needs_both = agreement
         self._links: list[Links] = []
         self._others: list[Links] = []
         self._directions: list[tuple[Links, Links]] = []
@@ -47,6 +50,11 @@ class Gathered:
         from regard.tokens.segmentation import pieces_of
 
         for pair, alignment in zip(pairs, self._aligners.align(pairs, self._units, scored=scored), strict=True):
+            if self._needs_both and alignment.backward is None:
+                raise UsageError(
+                    f"--agreement: {self._aligners.name} aligns in one direction; name a model of the other by "
+                    "--reverse"
+                )
             words = pieces_of(pair.source, self._units), pieces_of(pair.target, self._units)
             self._texts.append(words)
             self._links.append(alignment.links(self._aligners.joining))
@@ -57,10 +65,10 @@ class Gathered:
             others = self._rival.align(pairs, self._units)
             self._others += [each.links(self._rival.joining) for each in others]
 
-    def told(self, gold: Path | None, *, agreement: bool) -> list[str]:
+    def told(self, gold: Path | None) -> list[str]:
         """What is printed; the page is written."""
         lines, rows = self._judged(gold) if gold is not None else ([], None)
-        lines += [self._agreement()] if agreement else []
+        lines += [self._agreement()] if self._needs_both else []
         if self._page is None:
             return lines
         from regard.inspect.alignments_page import save_alignments_page
@@ -90,9 +98,5 @@ class Gathered:
     def _agreement(self) -> str:
         from regard.metrics import agreement
 
-        if not self._directions:
-            raise UsageError(
-                f"--agreement: {self._aligners.name} aligns in one direction; name a model of the other by --reverse"
-            )
         forward, backward = ([row[side] for row in self._directions] for side in (0, 1))
         return str(agreement(forward, backward))

@@ -75,7 +75,7 @@ def _in_lines(tagger: "Tagger", lines: list[Line], probabilities: bool, *, repea
         if labels and probabilities:
             shares.append(f"{found.label_probabilities[found.label]:.4f}")
         columns = [*([line.text] if repeat else []), " ".join(found.tags), *labels, *shares]
-        yield "\t".join(columns) if found.words else ""
+        yield "\t".join(columns) if found.words else line.text if repeat else ""
     if refusal is not None:
         raise refusal
 

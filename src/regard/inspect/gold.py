@@ -39,7 +39,8 @@ def gold_of(path: Path, rows: Sequence[GoldLinks], texts: Sequence[Words]) -> Go
             "give a line for each pair, an empty one where there are no links"
         )
     links = [sorted(row.possible) for row in rows]
-    first = _first(links, texts)
+    fits = all(_fits(pair, words, 0) for row, words in zip(links, texts, strict=True) for pair in row)
+    first = _first(links, fits)
     for line, (row, words) in enumerate(zip(links, texts, strict=True), start=1):
         outside = next((pair for pair in row if not _fits(pair, words, first)), None)
         if outside is None:
@@ -56,6 +57,8 @@ def gold_of(path: Path, rows: Sequence[GoldLinks], texts: Sequence[Words]) -> Go
         for row in rows
     ]
     note = f"{path}: counts words from 1" if first else ""
+    if first and fits:
+        note += ", as no link has a 0; if it counts from 0 all the same, add 1 to all its numbers"
     return Gold(moved, first, "; ".join(filter(None, [note, _misfit(path, moved, texts)])))
 
 
@@ -63,11 +66,10 @@ def _fits(link: tuple[int, int], words: Words, first: int) -> bool:
     return all(first <= place < first + len(side) for place, side in zip(link, words, strict=True))
 
 
-def _first(links: Sequence[Sequence[tuple[int, int]]], texts: Sequence[Words]) -> int:
+def _first(links: Sequence[Sequence[tuple[int, int]]], fits: bool) -> int:
     """What the links count from. Few links without a zero count from 0, as is usual, if they fit so."""
     if any(0 in pair for row in links for pair in row):
         return 0
-    fits = all(_fits(pair, words, 0) for row, words in zip(links, texts, strict=True) for pair in row)
     return int(not fits or sum(map(bool, links)) >= WITHOUT_ZERO)
 
 

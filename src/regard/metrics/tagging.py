@@ -1,4 +1,4 @@
-"""Scores of tagged sentences, as the script of the CoNLL shared tasks (conlleval) counts them, in percent.
+"""Scores of tagged sentences in percent: of tags as the script of the CoNLL shared tasks (conlleval) counts them.
 
     accuracy = words with the right tag / words
     precision = right spans / spans found,   recall = right spans / spans there,   F1 = 2 · right / (found + there)
@@ -73,7 +73,9 @@ class TagCounts:
 
     def _score(self, name: str, parts: Counts, wholes: Counts, margins: bool) -> MetricScore:
         value = 100 * float(parts.sum()) / max(int(wholes.sum()), 1)
-        signature = f"conlleval|sentences:{len(self.words)}|words:{self.words.sum()}"
+        signature = f"sentences:{len(self.words)}|words:{self.words.sum()}"
+        if name not in ("label accuracy", "exact"):  # which the script does not have
+            signature = f"conlleval|{signature}"
         if name in ("precision", "recall", "F1"):
             signature += f"|spans:{self.there.sum()}"
         if not margins:

@@ -92,10 +92,9 @@ class AlignmentRecipe(AlignmentCorpus, Recipe):
 
     @model_validator(mode="after")
     def _nothing_is_trained_in_steps(self) -> Self:
-        for name in sorted(self.train.model_fields_set - {"steps"}):
-            if (value := getattr(self.train, name)) != Training.model_fields[name].get_default(
-                call_default_factory=True
-            ):
+        for name in sorted(self.train.model_fields_set):
+            default = 1 if name == "steps" else Training.model_fields[name].get_default(call_default_factory=True)
+            if (value := getattr(self.train, name)) != default:
                 raise ValueError(
                     f"train.{name} = {value!r} is not used by task = 'alignment', which is trained in a few passes "
                     "(model.word_rounds, model.order_rounds); leave it out"

@@ -115,7 +115,7 @@ class Section(BaseModel):
     @classmethod
     def title(cls) -> str:
         """What to call it in messages: `decoding`."""
-        words: list[str] = re.findall("[A-Z][a-z]*", cls.__name__)
+        words: list[str] = re.findall("[A-Z][a-z]*", cls.__name__.removesuffix("Settings"))
         return (words or [cls.__name__])[-1].lower()
 
     @model_validator(mode="after")

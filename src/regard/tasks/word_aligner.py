@@ -26,9 +26,9 @@ from regard.models.alignment.aligner import Posteriors, StatisticalAligner
 from regard.recipe import HeldOut
 from regard.recipe.alignment import AlignmentData, AlignmentRecipe
 from regard.tasks.alignment import load_words, words_of
-from regard.tasks.loading import refuse_other_task
+from regard.tasks.loading import refuse_company, refuse_other_task
 from regard.tasks.trained import LoadedModel
-from regard.tasks.validating import check_texts
+from regard.tasks.validating import check_pair_up, check_texts
 from regard.tokens.segmentation import Units, parts_of
 
 BY_PROBABILITY = Joining("by-probability", 0.2)
@@ -124,10 +124,7 @@ class WordAligner(LoadedModel[AlignmentRecipe, StatisticalAligner]):
     ) -> Iterator[Alignment]:
         """The probabilities of the links of each pair, in both directions, and its score, which costs nothing more.
         `units` says what counts as a word, if it is another than in training."""
-        check_texts("sources", sources)
-        check_texts("targets", targets)
-        if len(sources) != len(targets):
-            raise UsageError(f"{len(sources)} sources and {len(targets)} targets do not pair up; give as many of each")
+        check_pair_up(sources, targets)
         both = units if isinstance(units, tuple) else (units, units)
         rows = [
             tuple(words_of(text, self.recipe.data, each) for text, each in zip(pair, both, strict=True))
@@ -202,10 +199,7 @@ def load_word_aligner(
     folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()
 ) -> WordAligner:
     """The aligner in a folder. It runs on the CPU."""
-    if others:
-        raise UsageError(f"{folder}: is an aligner, which aligns alone; name one folder")
-    if changes:
-        raise UsageError(f"{changes[0]}: an aligner has no settings that could change after training; leave it out")
+    refuse_company(folder, "word aligner", others, changes)
     refuse_other_task(Path(folder), "alignment")
     return WordAligner.load(Path(folder))
 
