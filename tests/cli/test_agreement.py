@@ -31,7 +31,7 @@ ABOUT_THEIR_COMMAND = {"--out", "--set"}
 
 def meaning(text: str) -> str:
     """A help text without its default."""
-    return re.sub(r" ?\\(default: .*\\)", "", text).strip()
+    return re.sub(r" ?\(default: .*\)", "", text).strip()
 
 
 def kind(option: Any) -> str:

@@ -47,7 +47,7 @@ LeastScore = Annotated[
 ]
 Layer = Annotated[
     str | None,
-    typer.Option(help="For a translator: name of the layer's tap. (default: the mean of all)", show_default=False),
+    typer.Option(help="Name of the layer's tap. (default: the mean of all)", show_default=False),
 ]
 
 

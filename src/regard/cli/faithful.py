@@ -33,7 +33,9 @@ Layer = Annotated[
         help="Name of the layer's tap. (default: the attention that outputs are made from)", show_default=False
     ),
 ]
-OneHead = Annotated[int | None, typer.Option(help="One head, from 0. (default: all of the layer)", show_default=False)]
+OneHead = Annotated[
+    int | None, typer.Option(help="One head of attention, from 0. (default: all of the layer)", show_default=False)
+]
 Position = Annotated[
     str,
     typer.Option(help="Which output of each text: random, last, every, or a number from 0 (-1 is the last)."),
@@ -53,7 +55,7 @@ def faithful(
     head: OneHead = None,
     position: Position = "random",
     examples: Examples = 20,
-    seed: Annotated[int, typer.Option(help="Seed of what is drawn: texts, outputs, permutations, words.")] = 1,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 1,
     limit: Limit = 0.01,
     json: JsonFile = None,
     out: Out = None,
