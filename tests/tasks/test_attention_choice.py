@@ -124,7 +124,9 @@ def test_both_choices_say_how_far_they_agree_in_the_end(seed: int) -> None:
     assert one.agreement == other.agreement == agreement(forward.links(one), backward.links(other))
 
 
-def test_texts_that_do_not_pair_up_are_refused(transformer: Path) -> None:
+def test_texts_that_do_not_pair_up_are_refused(transformer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where a whole number of pieces pairs up."""
+    monkeypatch.setattr("regard.tasks.attention_links.WATCHED_AT_ONCE", 2)
     with pytest.raises(UsageError, match="2 sources and 3 targets do not pair up"):
         list(library.load(transformer).alignments(["eins", "zwei"], ["one", "two", "three"]))
 
