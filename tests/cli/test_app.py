@@ -52,6 +52,11 @@ def test_defaults_that_depend_are_told() -> None:
     assert "(default: the recipe's)" in told
 
 
+def test_help_of_a_command_that_several_tasks_share_is_shown_once() -> None:
+    assert regard("align", "--help").out.count("Usage:") == 1
+    assert regard("evaluate", "--help").out.count("Usage:") > 1
+
+
 def test_without_a_command_there_is_help() -> None:
     told = regard()
     assert "Usage: regard" in told.out + told.err

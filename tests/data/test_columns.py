@@ -102,7 +102,7 @@ def test_tags_that_break_the_scheme_are_named_by_line_or_replaced(tmp_path: Path
     text = "EU B-ORG\nrejects O\n\nPeter I-PER\nBlackburn I-PER\n\nNew B-LOC\nYork I-LOC\n"
     (line,) = lines(read(tmp_path, text))
     assert line == (
-        f"train: 1 tag that break the scheme iob2: refused (data.broken); {tmp_path / 'train.conll'}:4 (I-PER); mend "
+        f"train: 1 tag breaking the scheme iob2: refused (data.broken); {tmp_path / 'train.conll'}:4 (I-PER); mend "
         "them, name another data.scheme, or set data.broken = 'replace'"
     )
     replaced = read(tmp_path, text, broken="replace")
@@ -115,7 +115,7 @@ def test_tags_that_break_the_scheme_are_named_by_line_or_replaced(tmp_path: Path
 def test_a_tag_never_seen_in_training_is_named(tmp_path: Path) -> None:
     found = read(tmp_path, NER, "Rome NNP I-NP B-LOC\n")
     assert lines(found, "dev") == [
-        "dev: 1 tag never seen in training, which count as wrong wherever they stand: kept; "
+        "dev: 1 tag never seen in training, counted as wrong wherever they stand: kept; "
         f"{tmp_path / 'dev.conll'}:1 (B-LOC)"
     ]
 

@@ -105,7 +105,7 @@ def test_what_is_wrong_is_named_by_file_and_line(tmp_path: Path) -> None:
         "train: 1 text without exactly one label: refused; a.tsv:3 (0 labels); give each one, or set "
         "data.multiple = true for any number",
         "train: 1 text without a word: kept; a.tsv:4",
-        "dev: 1 label never seen in training, which count as wrong wherever they stand: kept; dev.tsv:2 (z)",
+        "dev: 1 label never seen in training, counted as wrong wherever they stand: kept; dev.tsv:2 (z)",
     ]
     assert corpora.texts("train")[-1] == LabelledText((), ("x",))
     broken = '{"text": "x"}\n[1]\n{"text": 1, "label": "x"}\n{"text": "x", "label": [{}]}\n{'

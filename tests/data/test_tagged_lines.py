@@ -59,7 +59,7 @@ def test_what_is_wrong_is_named_by_line(tmp_path: Path) -> None:
         '"#"',
         "train: 1 line with another number of tags than words: refused; train.tsv:3 (2 words, 1 tag); give each word "
         "one tag",
-        "train: 1 tag that break the scheme iob2: refused (data.broken); train.tsv:9, word 1 (I-city); mend them, name "
+        "train: 1 tag breaking the scheme iob2: refused (data.broken); train.tsv:9, word 1 (I-city); mend them, name "
         "another data.scheme, or set data.broken = 'replace'",
     ]
     twice = read(tmp_path, "to\tO\n", word_column=1, tag_column=-1, label_column=2)
@@ -74,8 +74,8 @@ def test_what_is_wrong_is_named_by_line(tmp_path: Path) -> None:
 def test_labels_and_tags_never_seen_in_training_are_named(tmp_path: Path) -> None:
     found = read(tmp_path, GOOD, "to\tO\tfare\nYork\tB-town\tflight\n")
     assert lines(found, tmp_path, "dev") == [
-        "dev: 1 tag never seen in training, which count as wrong wherever they stand: kept; dev.tsv:2, word 1 (B-town)",
-        "dev: 1 label never seen in training, which count as wrong wherever they stand: kept; dev.tsv:1 (fare)",
+        "dev: 1 tag never seen in training, counted as wrong wherever they stand: kept; dev.tsv:2, word 1 (B-town)",
+        "dev: 1 label never seen in training, counted as wrong wherever they stand: kept; dev.tsv:1 (fare)",
     ]
 
 

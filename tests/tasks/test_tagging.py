@@ -295,7 +295,7 @@ def test_bad_files_are_refused_before_training(tmp_path: Path) -> None:
     files = write_columns(tmp_path)
     with (tmp_path / "train.conll").open("a", encoding="utf-8") as file:
         file.write("\nAnna x I-PER\n")
-    with pytest.raises(DataError, match="1 tag that break the scheme iob2: refused"):
+    with pytest.raises(DataError, match="1 tag breaking the scheme iob2: refused"):
         prepared(tmp_path, data=files)
     with pytest.raises(DataError, match=r"words\.vectors\.file: .*missing"):
         prepared(tmp_path, data=files | {"broken": "replace"}, words={"vectors": {"file": str(tmp_path / "missing")}})

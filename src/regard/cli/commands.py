@@ -122,8 +122,13 @@ def _given(arguments: Sequence[str]) -> list[str]:
 
 
 def _show_all(name: str, command: Command) -> None:
-    for task, target in command.of_task.items():
-        typer.echo(f"For models of task {task!r}. {TASKS[task].help}" if task else "For all other models:")
+    """The help of each function once, with the tasks that it is for if there are several."""
+    targets = list(dict.fromkeys(command.of_task.values()))
+    for target in targets:
+        tasks = [task for task, each in command.of_task.items() if each == target]
+        if len(targets) > 1:
+            kinds = " ".join(f"For models of task {task!r}. {TASKS[task].help}" for task in tasks if task)
+            typer.echo(kinds if all(tasks) else "For all other models:")
         made(target).main(["--help"], prog_name=f"regard {name}", standalone_mode=False)
 
 

@@ -196,9 +196,7 @@ class LabelFiles:
             *problems.finding("empty", "texts without a word", "kept"),
             *problems.finding("rename", left_out, "dropped", "data.rename"),
             *problems.finding("rename_in_trees", left_out, "dropped", "data.rename_in_trees"),
-            *problems.finding(
-                "unseen", "labels never seen in training, which count as wrong wherever they stand", "kept"
-            ),
+            *problems.finding("unseen", "labels never seen in training, counted as wrong wherever they stand", "kept"),
         ]
         words, files = sum(len(text.words) for text in self.texts), ", ".join(map(str, self.files))
         conversations = f"{counted(self.conversation, 'conversation')}, " if data.conversations else ""

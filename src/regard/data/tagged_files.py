@@ -110,17 +110,13 @@ class TaggedFiles:
             ),
             *problems.finding(
                 "scheme",
-                f"tags that break the scheme {scheme}",
+                f"tags breaking the scheme {scheme}",
                 outcome_of(data.broken),
                 "data.broken",
                 advice="mend them, name another data.scheme, or set data.broken = 'replace'",
             ),
-            *problems.finding(
-                "unseen", "tags never seen in training, which count as wrong wherever they stand", "kept"
-            ),
-            *problems.finding(
-                "label", "labels never seen in training, which count as wrong wherever they stand", "kept"
-            ),
+            *problems.finding("unseen", "tags never seen in training, counted as wrong wherever they stand", "kept"),
+            *problems.finding("label", "labels never seen in training, counted as wrong wherever they stand", "kept"),
         ]
         return TaggedPart(tuple(kept), self._holds(), tuple(findings))
 

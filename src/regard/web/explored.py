@@ -15,7 +15,9 @@ from regard.tasks.translator import Translator
 from regard.web.messages import ModelCard, Place
 
 DATES = ["3. März 2021", "Wednesday, 17 January 1990", "le 1er août 1999", "2021年3月3日", "٣ مارس ٢٠٢١"]
-"""To begin with, for models of the built-in corpus."""
+"""To begin with, for translators of the built-in corpus."""
+DATES_IN_WORDS = ["3 . März 2021", "Wednesday , 17 January 1990", "le 1er août 1999"]
+"""The same for models that read words."""
 
 
 class Explored:
@@ -40,7 +42,7 @@ class Explored:
             writes=writes,
             explains=isinstance(model, Explainable),
             languages=[*model.tags] if isinstance(model, Translator) else [],
-            examples=DATES if str(corpus).startswith("dates") else [],
+            examples=(DATES if writes else DATES_IN_WORDS) if str(corpus).startswith("dates") else [],
             places=places,
         )
 
