@@ -111,8 +111,9 @@ def visit(browser: Browser, address: str) -> Iterator[Open]:
     assert wrong == []
 
 
-def told(page: Page, selector: str) -> list[str]:
-    return [text.strip() for text in page.locator(selector).all_inner_texts()]
+def expect_texts(page: Page, selector: str, texts: list[str]) -> None:
+    """Waits until the page says them: it draws when answers come."""
+    expect(page.locator(selector)).to_have_text(texts, use_inner_text=True)
 
 
 def test_translate_and_align(visit: Open, explored: dict[str, Translator]) -> None:
@@ -120,7 +121,7 @@ def test_translate_and_align(visit: Open, explored: dict[str, Translator]) -> No
     (best,) = model.translate(["eins zwei"], beam=5, n_best=5)
     page = visit(model="recurrent", text="eins zwei")
     expect(page.locator("p.output")).to_have_text(best.text)
-    assert told(page, ".outputs .text") == [best.text, *(other.text for other in best.others)]
+    expect_texts(page, ".outputs .text", [best.text, *(other.text for other in best.others)])
     # The weight that is read out is the weight of the model.
     seen = model.inspect("eins zwei", best.text)
     page.locator(".alignment .plot").focus()
@@ -128,9 +129,9 @@ def test_translate_and_align(visit: Open, explored: dict[str, Translator]) -> No
     expect(page.locator(".alignment .matrix .readout strong")).to_have_text(
         f"{seen[CROSS['recurrent']].values[0, 0, 1]:.3f}"
     )
-    assert page.locator(".lines .side").count() == 2
+    expect(page.locator(".lines .side")).to_have_count(2)
     page.locator(".alignment summary").click()
-    assert len(told(page, ".alignment tbody tr")) == len(seen.labels["target"])
+    expect(page.locator(".alignment tbody tr")).to_have_count(len(seen.labels["target"]))
     # The tree is that of the search; Enter shows what else could stand there.
     tree = model.search_tree("eins zwei", beam=5)
     expect(page.locator(".node")).to_have_count(len(tree.labels["node"]))
@@ -139,7 +140,8 @@ def test_translate_and_align(visit: Open, explored: dict[str, Translator]) -> No
     expect(page.locator(".alternatives .candidate").first).to_be_visible()
     first = model.alternatives("eins zwei", "")["candidates"].texts
     assert first is not None
-    assert told(page, ".alternatives .candidate bdi")[:3] == [str(text) for text in first[:3]]
+    for place, text in enumerate(first[:3]):
+        expect(page.locator(".alternatives .candidate bdi").nth(place)).to_have_text(str(text))
     # A word of one's own is forced by typing it, and the rest follows.
     page.keyboard.press("Escape")
     page.keyboard.press("b")
@@ -151,9 +153,8 @@ def test_translate_and_align(visit: Open, explored: dict[str, Translator]) -> No
     page.locator(".own input").fill("red red")
     page.keyboard.press("Enter")
     expect(page.locator("h2").first).to_have_text("A target of your own")
-    assert (
-        f"{model.score(['eins zwei'], ['red red'])[0].log_prob:.2f}" in page.locator(".card .hint").first.inner_text()
-    )
+    log_prob = model.score(["eins zwei"], ["red red"])[0].log_prob
+    expect(page.locator(".card .hint").first).to_contain_text(f"{log_prob:.2f}")
 
 
 def test_layers_and_heads(visit: Open, explored: dict[str, Translator]) -> None:
@@ -189,14 +190,14 @@ def test_change_it(visit: Open, explored: dict[str, Translator], name: str) -> N
     before = model.inspect("eins zwei", target)["probabilities"].values
     expect(page.locator("ol li")).to_have_count(1)
     for column, values in (("nth-child(2)", before), ("nth-child(3)", after)):
-        assert told(page, f".outcome tbody td:{column}") == [f"{100 * value:.1f}" for value in values]
+        expect_texts(page, f".outcome tbody td:{column}", [f"{100 * value:.1f}" for value in values])
     expect(page.locator(".rewritten b")).to_have_text(written or "nothing")
     # The program stands beside it, a link restores it, and it can be taken back.
-    assert f"Uniform('{tap}', head=0)" in page.locator("main pre").inner_text()
+    expect(page.locator("main pre")).to_contain_text(f"Uniform('{tap}', head=0)")
     again = page.url
     page.locator("button", has_text="Undo").first.click()
     expect(page.locator("ol li")).to_have_count(0)
-    assert told(page, ".outcome tbody td:nth-child(3)") == [f"{100 * value:.1f}" for value in before]
+    expect_texts(page, ".outcome tbody td:nth-child(3)", [f"{100 * value:.1f}" for value in before])
     page.goto("about:blank")
     page.goto(again)
     expect(page.locator("ol li")).to_have_count(1)
@@ -342,4 +343,4 @@ def test_silence_of_all_heads_by_pointer(visit: Open, explored: dict[str, Transl
     with changed(model, [Silence(CROSS["transformer"])]):
         after = model.inspect("eins zwei", target)["probabilities"].values
     expect(page.locator("ol li")).to_have_count(1)
-    assert told(page, ".outcome tbody td:nth-child(3)") == [f"{100 * value:.1f}" for value in after]
+    expect_texts(page, ".outcome tbody td:nth-child(3)", [f"{100 * value:.1f}" for value in after])
