@@ -151,7 +151,7 @@ def counts(found: list[Links], gold: list[Links]) -> np.ndarray:
 
 def error_rate(of_sentences: np.ndarray) -> float:
     total, right = of_sentences.sum(axis=0)
-    return 1 - right / total
+    return float(1 - right / total)
 
 
 def judge(work: Path, notes: list[dict[str, Any]]) -> list[dict[str, Any]]:
