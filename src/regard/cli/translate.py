@@ -1,7 +1,7 @@
 """`regard translate`: files or standard input to standard output, line for line."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -113,7 +113,7 @@ def translate(
 
         terms = _terms(glossary, ignore_case)
         translator = load_translator(model, *ensemble or [], device=device, changes=settings or []).into(to)
-    if not (alignments or markup):  # which look at the attention
+    if not (alignments or markup or glossary):  # which look at the attention
         translator.only_writing()
     rescoring = None if rescore is None else _rescoring(translator, rescore, weight, n_best, device, to)
     with told_if_eager(translator, terms=terms is not None):
@@ -174,9 +174,17 @@ def _translated(
     """The translations of texts, with all that was wished for."""
     marked = _marked(texts) if markup else None
     plain = texts if marked is None else marked.plain
-    forced = None if terms is None else [[entry.target for entry in terms.find(text)] for text in plain]
-    found = translator.translate(plain, beam=beam, n_best=n_best, terms=forced)
-    found = rescoring.rank(found) if rescoring else found
+
+    def write(some: Sequence[str], forced: Sequence[Sequence[str]] | None) -> "list[Translation]":
+        found = translator.translate(some, beam=beam, n_best=n_best, terms=forced)
+        return rescoring.rank(found) if rescoring else found
+
+    if terms is None:
+        found = write(plain, None)
+    else:
+        from regard.tasks.placed_terms import translate_with_terms
+
+        found = translate_with_terms(translator, plain, list(map(terms.find, plain)), write)
     return found if marked is None else marked.restored(found)
 
 

@@ -8,7 +8,7 @@ from typing import Self
 
 from regard.disk import each_line
 from regard.errors import DataError, counted
-from regard.tokens.segmentation import parts_of, smallest_parts_of
+from regard.tokens.segmentation import Span, parts_of, smallest_parts_of
 
 Parts = tuple[str, ...]
 """What a term is made of: words, characters of scripts without blanks, and signs. It is found where they stand side by
@@ -21,6 +21,13 @@ class GlossaryEntry:
 
     source: str
     target: str
+
+
+@dataclass(frozen=True)
+class FoundTerm(GlossaryEntry):
+    """A term where it stands in a text."""
+
+    span: Span
 
 
 class Glossary:
@@ -58,13 +65,13 @@ class Glossary:
     def entries(self) -> list[GlossaryEntry]:
         return list(self._terms.values())
 
-    def find(self, text: str) -> list[GlossaryEntry]:
+    def find(self, text: str) -> list[FoundTerm]:
         """The terms of a text, in order, each as often as it stands there."""
-        text = self._folded(text)
         spans, words = smallest_parts_of(text), parts_of(text)
         starts, ends = {start for start, _ in words}, {end for _, end in words}
-        parts = tuple(text[start:end] for start, end in spans)
-        found, place = [], 0
+        parts = self._parts(text)
+        found: list[FoundTerm] = []
+        place = 0
         while place < len(parts):
             lengths = range(min(self._longest, len(parts) - place), 0, -1) if spans[place][0] in starts else ()
             term = next(
@@ -75,16 +82,17 @@ class Glossary:
                 ),
                 (),
             )
-            found += [self._terms[term]] if term else []
+            if term:
+                entry, span = self._terms[term], (spans[place][0], spans[place + len(term) - 1][1])
+                found.append(FoundTerm(entry.source, entry.target, span))
             place += len(term) or 1
         return found
 
     def _folded(self, text: str) -> str:
         return text.casefold() if self.ignore_case else text
 
-    def _parts(self, term: str) -> Parts:
-        term = self._folded(term)
-        return tuple(term[start:end] for start, end in smallest_parts_of(term))
+    def _parts(self, text: str) -> Parts:
+        return tuple(self._folded(text[start:end]) for start, end in smallest_parts_of(text))
 
 
 class GlossaryUse:
@@ -97,7 +105,7 @@ class GlossaryUse:
         self._found: Counter[str] = Counter()
         self._other_case: Counter[str] = Counter()
 
-    def find(self, text: str) -> list[GlossaryEntry]:
+    def find(self, text: str) -> list[FoundTerm]:
         """The terms of a text."""
         found = self._glossary.find(text)
         terms = Counter(entry.source for entry in found)

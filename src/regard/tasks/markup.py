@@ -273,7 +273,7 @@ def _spelled(placeholder: str, place: int, written: Sequence[Unit]) -> Span:
     return start, end
 
 
-def _longest_run(own: Sequence[bool], free: Sequence[bool]) -> Span:
+def longest_run(own: Sequence[bool], free: Sequence[bool]) -> Span:
     """Where most of one's own stand side by side, with nothing but free ones between them; the first of equals."""
     best, most, start, count = (0, 0), 0, 0, 0
     for place, mine in enumerate(own):
@@ -337,7 +337,7 @@ class _Arrangement:
         taken |= enclosed
         units_here = self._written[start:end]
         own = [unit.origin in enclosed for unit in units_here]
-        first, last = _longest_run(own, [unit.origin is None for unit in units_here])
+        first, last = longest_run(own, [unit.origin is None for unit in units_here])
         return start + first, start + last
 
     def _beside(self, element: Element, filled: Sequence[tuple[Element, int, int]], start: int, end: int) -> int:
