@@ -14,11 +14,13 @@ import gzip
 import json
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice, product
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import torch
 from conditions import conditions
 from experiments import call
 
@@ -40,10 +42,10 @@ dev = ["text-dev.txt"]
 dropout = 0.1
 
 [train]
-batch_tokens = 1024
+batch_tokens = 4096
 threads = 1
 keep = 1
-schedule = { kind = "cosine", warmup = 100 }
+schedule = { kind = "cosine", warmup = 200 }
 optimizer = { kind = "adam", rate = 3e-3, beta2 = 0.999 }
 validation = { every = 500 }
 """
@@ -80,7 +82,7 @@ characters = { kind = "cnn", embedding = 16, width = 30 }
 [model.encoder]
 kind = "recurrent"
 embedding = 100
-hidden = 100
+hidden = 200
 """
 TRAINING = """\
 dropout = { input = 0.3, variational = false }
@@ -89,7 +91,7 @@ dropout = { input = 0.3, variational = false }
 batch_tokens = 256
 threads = 1
 keep = 1
-steps = 300
+steps = 600
 clip = 5.0
 schedule = { kind = "cosine", warmup = 30 }
 optimizer = { kind = "adam", rate = 3e-3, beta2 = 0.999 }
@@ -206,30 +208,38 @@ def perplexity(encoder: Path) -> float:
     return float(min(found))
 
 
-def main() -> None:
+def parsed() -> argparse.Namespace:
+    """What the command line says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", type=Path, required=True, help="plain text, a paragraph a line, ending in .gz")
     parser.add_argument("--conll", type=Path, required=True, help="folder with eng.train, eng.testa and eng.testb")
     parser.add_argument(
         "--sst", type=Path, required=True, help="folder with sst2.train.tsv, sst2.dev.tsv, sst2.test.tsv"
     )
-    parser.add_argument("--sentences", type=int, default=60_000, help="sentences of plain text")
-    parser.add_argument("--steps", type=int, default=2000, help="steps of pre-training, of 1,024 words each")
+    parser.add_argument("--sentences", type=int, default=65_000, help="sentences of plain text")
+    parser.add_argument("--steps", type=int, default=5000, help="steps of pre-training, of 4,096 words each")
+    parser.add_argument("--parallel", type=int, default=1, help="models that are trained at the same time")
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--work", type=Path, default=Path("runs/pretraining"), help="folder for texts and models")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results/pretraining.json")
-    arguments = parser.parse_args()
-    made, folder = conditions(("regard", "torch")), arguments.work.absolute()
+    parser.add_argument("--commit", default="", help="commit of the code, where there is no repository to ask")
+    return parser.parse_args()
+
+
+def main() -> None:
+    arguments = parsed()
+    made, folder = conditions(("regard", "torch"), arguments.commit), arguments.work.absolute()
+    made["device"] = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
     write_texts(arguments, folder)
     pretrain(arguments, folder)
     text = {"sentences": arguments.sentences, "steps": arguments.steps, "perplexity": perplexity(folder / "encoder")}
     rows = []
-    for task in TASKS:
-        for size in SIZES:
-            for start in STARTS:
-                rows.append(repeat(task, size, start, arguments, folder))
-                record = {**made, "text": text, "rows": rows}
-                replace_file(arguments.out, (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode())
+    with ThreadPoolExecutor(arguments.parallel) as pool:
+        ways = product(TASKS, SIZES, STARTS)
+        for row in pool.map(lambda way: repeat(*way, arguments, folder), ways):
+            rows.append(row)
+            record = {**made, "text": text, "rows": rows}
+            replace_file(arguments.out, (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 if __name__ == "__main__":

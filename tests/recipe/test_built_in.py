@@ -25,7 +25,7 @@ TATOEBA_TEXT = Path(os.environ.get("TATOEBA", Path(__file__).parents[3] / "share
 PTB = ["attentive", "awd-lstm", "copying", "lstm", "ngram", "rnn", "transformer", "window"]
 WIKITEXT2 = ["awd-lstm", "copying", "lstm"]
 LANGUAGE = [*(f"ptb-{rung}" for rung in PTB), *(f"wikitext2-{rung}" for rung in WIKITEXT2)]
-TAGGING = ["atis-tagger", "conll2003-tagger"]
+TAGGING = ["atis-tagger", "conll2003-tagger", "ewt-tagger"]
 CLASSIFYING = ["sst2-classifier", "swda-classifier"]
 PARSING = ["ewt-graph-parser", "ewt-transition-parser"]
 EVERY_DAY = [pytest.param(name, marks=pytest.mark.long if "recurrent" in name else ()) for name in NEED_FILES]

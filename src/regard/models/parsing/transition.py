@@ -6,7 +6,7 @@ configuration the parser itself has come to (Goldberg and Nivre 2013).
 """
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -41,17 +41,30 @@ class TransitionParser(DependencyParser):
     def loss(self, batch: TreeBatch) -> Float[Tensor, ""]:
         features = self.read(batch.sentences)
         hidden = self._hidden(features)
+        # The way is found without gradients, and then all moves on it are scored at once: what is learned is the same,
+        # and the gradient goes back through one step instead of hundreds.
+        places, allowed, right = self._way(hidden.detach(), batch)
+        chosen = self._log_probs(hidden, places, allowed).masked_fill(~right, -torch.inf)
+        return self.relation_loss(features, batch) - chosen.logsumexp(2).masked_fill(~allowed.any(2), 0.0).sum()
+
+    @torch.no_grad()
+    def _way(
+        self, hidden: Float[Tensor, "B P roles F"], batch: TreeBatch
+    ) -> tuple[Int[Tensor, "B M roles"], Bool[Tensor, "B M moves"], Bool[Tensor, "B M moves"]]:
+        """What M moves of training depend on: the words that each is scored by, which moves are allowed and which of
+        these are right; all are where a sentence is parsed."""
         lengths, longest = batch.sentences.lengths, batch.heads.shape[1]
-        now, total = Configurations.start(lengths, longest), features.new_zeros((), dtype=torch.float32)
+        now, steps = Configurations.start(lengths, longest), []
         for _ in range(2 * longest):
-            is_done = ~now.allowed.any(1)
-            log_probs = self._log_probs(hidden, now)
-            right = (now.allowed & (now.costs(batch.heads) == 0)) | is_done[:, None]
-            chosen = log_probs.masked_fill(~right, -torch.inf)
-            total = total - chosen.logsumexp(1).masked_fill(is_done, 0.0).sum()
+            places, allowed = _places(now), now.allowed
+            right = (allowed & (now.costs(batch.heads) == 0)) | ~allowed.any(1, keepdim=True)
+            steps.append((places, allowed, right))
+            log_probs = self._log_probs(hidden, places[:, None], allowed[:, None]).squeeze(1)
             explores = torch.rand(len(lengths), device=lengths.device) < (self.explore if self.training else 0.0)
-            now = now.make(torch.where(explores, log_probs.argmax(1), chosen.argmax(1)))
-        return total + self.relation_loss(features, batch)
+            best = log_probs.masked_fill(~right, -torch.inf).argmax(1)
+            now = now.make(torch.where(explores, log_probs.argmax(1), best))
+        places, allowed, right = (torch.stack(each, 1) for each in zip(*steps, strict=True))
+        return places, allowed, right
 
     @torch.no_grad()
     def trees(self, sentences: Sentences, *, projective: bool = False) -> Trees:
@@ -59,7 +72,9 @@ class TransitionParser(DependencyParser):
         hidden = self._hidden(features)
         now = Configurations.start(sentences.lengths, sentences.tokens.shape[1])
         for _ in range(2 * sentences.tokens.shape[1]):
-            log_probs = watched(self.moves, self._log_probs(hidden, now).unsqueeze(1)).squeeze(1)
+            log_probs = watched(
+                self.moves, self._log_probs(hidden, _places(now)[:, None], now.allowed[:, None])
+            ).squeeze(1)
             # An intervention may prefer what cannot be done.
             now = now.make(log_probs.masked_fill(~now.allowed, -torch.inf).argmax(1))
         return Trees(now.heads, self.relation_log_probs(features, now.heads))
@@ -69,13 +84,18 @@ class TransitionParser(DependencyParser):
         hidden: Tensor = self.inward(self.dropout(features)).unflatten(2, (DEPTH + 1, -1))
         return hidden
 
-    def _log_probs(self, hidden: Float[Tensor, "B P roles F"], now: Configurations) -> Float[Tensor, "B moves"]:
+    def _log_probs(
+        self, hidden: Float[Tensor, "B P roles F"], places: Int[Tensor, "B M roles"], allowed: Bool[Tensor, "B M moves"]
+    ) -> Float[Tensor, "B M moves"]:
         """Of the allowed moves; all count as allowed where a sentence is parsed."""
-        places = torch.stack([*(now.below_top(step) for step in range(DEPTH)), now.front * now.has_words], 1)
-        index = places[:, None, :, None].expand(-1, -1, -1, hidden.shape[3])
-        found = hidden.gather(1, index).squeeze(1)
-        is_missing = (places[:, :DEPTH] == 0).unsqueeze(2)
-        stack = torch.where(is_missing, self.nothing.to(found.dtype), found[:, :DEPTH])
-        scores = self.outward(F.relu(stack.sum(1) + found[:, DEPTH])).float()
-        allowed = now.allowed | ~now.allowed.any(1, keepdim=True)
-        return F.log_softmax(scores.masked_fill(~allowed, -torch.inf), -1)
+        found = hidden.gather(1, places.unsqueeze(3).expand(-1, -1, -1, hidden.shape[3]))
+        is_missing = (places[..., :DEPTH] == 0).unsqueeze(3)
+        stack = torch.where(is_missing, self.nothing.to(found.dtype), found[:, :, :DEPTH])
+        scores = self.outward(F.relu(stack.sum(2) + found[:, :, DEPTH])).float()
+        possible = allowed | ~allowed.any(2, keepdim=True)
+        return F.log_softmax(scores.masked_fill(~possible, -torch.inf), -1)
+
+
+def _places(now: Configurations) -> Int[Tensor, "B roles"]:
+    """The words that a move is scored by, 0 where there is none."""
+    return torch.stack([*(now.below_top(step) for step in range(DEPTH)), now.front * now.has_words], 1)
