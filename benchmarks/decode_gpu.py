@@ -7,18 +7,25 @@ embeddings tied) with random weights, on sources of 27 tokens; every output is m
 batches of 128, and a single sentence. MarianMT has the same shape, in bfloat16; ours is run in float32, in float32 with
 products in TF32, and in bfloat16. All are warmed, then take turns; the median of the rounds counts. Captured outputs
 are compared with those of the same steps done one by one. A text of sentences of all lengths is translated too, three
-times, from nothing: all is captured on the way.
+times (`--times`), from nothing: all is captured on the way.
 
     python benchmarks/decode_gpu.py --model runs/mine --text test.en --out …
 
 With a model there is nothing but such a text, a real one: MarianMT has the weights of the model, which must compute as
-it does, and the same batches; both end outputs by themselves, and all settings are the defaults.
+it does, and the same batches; both end outputs by themselves, and all settings are the defaults. If more sentences are
+wanted than the text has, they are repeated and shuffled. `--cold` gives each process an empty cache of compiled Triton
+kernels, which otherwise is the user's own; the first time then includes compiling, of ours and not of the peer's.
+
+    python benchmarks/decode_gpu.py --model runs/mine --text test.en --systems "own, float32" --beams 5 --cold --out …
 """
 
 import argparse
 import json
+import os
+import random
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -51,6 +58,8 @@ PEER, WIDE_PEER = "MarianMT generate, bfloat16", "MarianMT generate, float32"
 PEERS = {WIDE_PEER: torch.float32, PEER: torch.bfloat16}
 ALONE = "weights in bfloat16 alone"
 """As the peer has them, and as the commands do; otherwise a model keeps its own weights too."""
+SYSTEMS = (WIDE_PEER, *PRECISIONS, PEER, ALONE)
+BEAMS = 5, 1
 Found = list[list[Hypothesis]]
 
 
@@ -149,11 +158,28 @@ def memory() -> Iterator[dict[str, Any]]:
     yield from each_by_itself(peak_of)
 
 
-def each_by_itself(figure: Callable[[str, int], dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def each_by_itself(
+    figure: Callable[[str, int], dict[str, Any]],
+    systems: Iterable[str] | None = None,
+    beams: Iterable[int] = BEAMS,
+    *,
+    cold: bool = False,
+) -> Iterator[dict[str, Any]]:
     """The figures of each system, with a beam and without, each from a new process."""
-    cases = [(name, beam) for beam in (5, 1) for name in (WIDE_PEER, *PRECISIONS, PEER, ALONE)]
-    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
+    systems = list(map(shown, SYSTEMS)) if systems is None else systems
+    cases = [(name, beam) for beam in beams for name in SYSTEMS if shown(name) in systems]
+    start = cold_start if cold else None
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1, initializer=start) as pool:
         yield from pool.map(figure, *zip(*cases, strict=True))
+
+
+def cold_start() -> None:
+    """Gives this process an empty cache of compiled kernels."""
+    os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp(prefix="no-kernels-")
+
+
+def shown(name: str) -> str:
+    return name if name in PEERS else f"own, {name}"
 
 
 def peak_of(name: str, beam: int) -> dict[str, Any]:
@@ -169,7 +195,7 @@ def peak_of(name: str, beam: int) -> dict[str, Any]:
             generate_all(model, sources, rows, beam)
         else:
             own(model, name, sources, how)
-    return {"system": name if is_peer else f"own, {name}", "beam": beam, **peaks()}
+    return {"system": shown(name), "beam": beam, **peaks()}
 
 
 def peaks() -> dict[str, float]:
@@ -206,26 +232,32 @@ def _share(found: Found, others: Found) -> float:
     return round(sum(a.tokens == b.tokens for a, b in pairs) / len(pairs), 4)
 
 
-def files(count: int, folder: Path | None, path: Path | None) -> Iterator[dict[str, Any]]:
-    """Figures of a text, three times: it begins without a graph."""
-    yield from each_by_itself(partial(file_of, count=count, folder=folder, path=path))
+def repeated(lines: list[str], count: int) -> list[str]:
+    """So many of the lines; if there are fewer, they are repeated, and shuffled."""
+    if count <= len(lines):
+        return lines[:count]
+    many = lines * -(-count // len(lines))
+    random.Random(1).shuffle(many)
+    return many[:count]
 
 
-def file_of(name: str, beam: int, count: int, folder: Path | None, path: Path | None) -> dict[str, Any]:
+def file_of(name: str, beam: int, count: int, folder: Path | None, path: Path | None, times: int) -> dict[str, Any]:
+    """Figures of a text, a few times: it begins without a graph."""
     if folder is not None and path is not None:
-        text, system = real_text(name, beam, trained("--model", folder), read_lines("--text", path)[:count])
+        lines = repeated(read_lines("--text", path), count)
+        text, system = real_text(name, beam, trained("--model", folder), lines)
     elif name in PEERS:
         text, how = text_of(count), limited(beam)
         system = partial(generate_text, peer_model(PEERS[name]), text, how)
     else:
         text = text_of(count)
         system = partial(own, own_model(name), name, text, limited(beam))
-    rates = [round(len(text) / seconds(system), 1) for _ in TIMES]
+    rates = [round(len(text) / seconds(system), 1) for _ in range(times)]
     return {
-        "system": name if name in PEERS else f"own, {name}",
+        "system": shown(name),
         "beam": beam,
         "sentences": len(text),
-        **dict(zip(TIMES, rates, strict=True)),
+        **dict(zip(TIMES, rates, strict=False)),
         **peaks(),
     }
 
@@ -271,6 +303,10 @@ def main() -> None:
     parser.add_argument("--commit", default="", help="commit of the code, where there is no repository to ask")
     parser.add_argument("--model", type=Path, help="folder of a trained Transformer, for a real text")
     parser.add_argument("--text", type=Path, help="that text, a sentence a line")
+    parser.add_argument("--systems", nargs="+", choices=list(map(shown, SYSTEMS)), help="of a text; all by default")
+    parser.add_argument("--beams", type=int, nargs="+", default=list(BEAMS), help="of a text: beam sizes")
+    parser.add_argument("--times", type=int, default=len(TIMES), choices=range(1, len(TIMES) + 1), help="of a text")
+    parser.add_argument("--cold", action="store_true", help="a text begins without compiled kernels")
     arguments = parser.parse_args()
     if (arguments.model is None) != (arguments.text is None):
         parser.error("--model and --text belong together")
@@ -281,11 +317,13 @@ def main() -> None:
         parser.error(f"--model {arguments.model}: MarianMT computes otherwise; give one that can lend it its weights")
     record: dict[str, Any] = conditions(("regard", "torch", "transformers", "numpy"), arguments.commit)
     record["device"] = torch.cuda.get_device_name()
+    whose = {"folder": arguments.model, "path": arguments.text}
+    text = partial(file_of, count=arguments.sentences, times=arguments.times, **whose)
     parts: dict[str, Iterator[dict[str, Any]]] = {
         "batches": batches(arguments.rounds),
         "memory": memory(),
         "equal": equal_outputs(arguments.sentences // 16),
-        "text": files(arguments.sentences, arguments.model, arguments.text),
+        "text": each_by_itself(text, arguments.systems, arguments.beams, cold=arguments.cold),
     }
     for name in chosen:
         record[name] = []
