@@ -59,7 +59,7 @@ class AttentiveLanguageModel(LookingBack):
         own, context = dropped[..., : self.part_width], dropped[..., self.part_width :]
         joined = dropped if self.added is None else own + self.added(context)
         features = self.output(self.toward(joined))
-        return Reading(features, RecurrentLanguageState(recurrent, recent), raw, own)
+        return Reading(features, RecurrentLanguageState(recurrent, recent), prediction, own)
 
     def look(self, states: Float[Tensor, "N n H"], recent: Recent) -> Float[Tensor, "N n C"]:
         """The context of each of the last n positions."""
