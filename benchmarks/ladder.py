@@ -1,8 +1,9 @@
-"""`regard ladder` on its built-in text: all rungs with the first seed, and some of them with more.
+"""`regard ladder` on its built-in text, with several seeds.
 
     python benchmarks/ladder.py --seeds 1,2,3 --out benchmarks/results/ladder.json
 
-Each rung has the time that the command gives it, so nothing else may run meanwhile. What is finished is not repeated.
+Each rung has the time that the command gives it, so nothing else may run meanwhile. With several sets of processors
+(`--cores 0,1 2,3 4,5`), that many seeds are trained at once, each on its own set. What is finished is not repeated.
 The JSON has the perplexities of all seeds, and for each of CLAIMS the difference of means with its 95 % interval
 (Welch's t; an n-gram model is the same for all seeds).
 """
@@ -13,7 +14,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import Queue
 from statistics import mean
 from typing import Any
 
@@ -47,35 +50,51 @@ def claims(perplexities: dict[str, list[float]]) -> list[dict[str, Any]]:
     return found
 
 
-def climb(out: Path, seed: int, rungs: str, options: Sequence[str]) -> dict[str, Any]:
-    """Runs the command; returns what its ladder.json says."""
+def climb(out: Path, seed: int, rungs: str, options: Sequence[str], cores: Queue[str]) -> dict[str, Any]:
+    """Runs the command; returns what its ladder.json says, and the minutes that it took."""
     command = [sys.executable, "-m", "regard", "ladder", "--out", str(out), "--set", f"seed={seed}", *options]
+    own = cores.get()
+    command = ["taskset", "-c", own, *command] if own else command
+    begun = time.monotonic()
     command += ["--rungs", rungs] if rungs else []
-    subprocess.run([*command, *(["--resume"] if out.exists() else [])], check=True)
+    try:
+        subprocess.run([*command, *(["--resume"] if out.exists() else [])], check=True)
+    finally:
+        cores.put(own)
     found: dict[str, Any] = json.loads((out / "ladder.json").read_text(encoding="utf-8"))
-    return found
+    return found | {"minutes": (time.monotonic() - begun) / 60}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", default="1,2,3")
-    parser.add_argument("--repeated", default="window,lstm,copying", help="rungs that all seeds have")
+    parser.add_argument("--repeated", default="", help="rungs that seeds after the first have; all if it is left out")
+    parser.add_argument("--cores", nargs="+", default=[""], help="sets of processors, one for each seed at a time")
     parser.add_argument("--options", nargs=argparse.REMAINDER, default=[], help="more options of `regard ladder`, last")
     parser.add_argument("--work", type=Path, default=Path("runs/ladder-seeds"), help="folder for the models")
+    parser.add_argument("--commit", default="", help="commit of the code, where there is no repository to ask")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "ladder.json")
     given = parser.parse_args()
-    told = conditions(["regard", "torch", "numpy"])
+    told = conditions(["regard", "torch", "numpy"], given.commit)
     seeds = [int(seed) for seed in given.seeds.split(",")]
-    begun = time.monotonic()
-    first = climb(given.work / f"seed-{seeds[0]}", seeds[0], "", given.options)
-    told["note"] = f"All rungs together took {(time.monotonic() - begun) / 60:.1f} minutes with one seed."
+    cores: Queue[str] = Queue()
+    for own in given.cores:
+        cores.put(own)
+
+    def climbed(seed: int) -> dict[str, Any]:
+        rungs = "" if seed == seeds[0] else given.repeated
+        return climb(given.work / f"seed-{seed}", seed, rungs, given.options, cores)
+
+    with ThreadPoolExecutor(len(given.cores)) as pool:
+        first, *others = pool.map(climbed, seeds)
+    processors = f", each seed on {len(given.cores[0].split(','))} processors of its own" if given.cores[0] else ""
+    told["note"] = f"All rungs together took {first['minutes']:.1f} minutes with one seed{processors}."
     perplexities = {row["rung"]: [row["perplexity"]] for row in first["rungs"]}
-    for seed in seeds[1:]:
-        for row in climb(given.work / f"seed-{seed}", seed, given.repeated, given.options)["rungs"]:
-            perplexities[row["rung"]].append(row["perplexity"])
-        rungs = [row | {"perplexities": perplexities[row["rung"]]} for row in first["rungs"]]
-        content = {**told, "seeds": seeds, "rungs": rungs, "claims": claims(perplexities), "recipes": first["recipes"]}
-        replace_file(given.out, json.dumps(content, ensure_ascii=False, indent=1).encode() + b"\n")
+    for row in (row for other in others for row in other["rungs"]):
+        perplexities[row["rung"]].append(row["perplexity"])
+    rungs = [row | {"perplexities": perplexities[row["rung"]]} for row in first["rungs"]]
+    content = {**told, "seeds": seeds, "rungs": rungs, "claims": claims(perplexities), "recipes": first["recipes"]}
+    replace_file(given.out, json.dumps(content, ensure_ascii=False, indent=1).encode() + b"\n")
 
 
 if __name__ == "__main__":

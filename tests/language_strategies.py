@@ -75,6 +75,8 @@ def _looking_back() -> dict[str, AttentiveModel | CopyingModel]:
             normalizer=next(normalizers),
             reach=2 + place % 3,
             join=("add", "concatenate")[place % 2],
+            parts=(1, 2, 3)[place % 3],
+            values=("states", "words")[place // 2 % 2],
             **shared,
         )
         mixture = next(mixtures)

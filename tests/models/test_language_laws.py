@@ -26,6 +26,7 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTens
 
 from regard.data.batch import Padded, SegmentBatch
 from regard.models import LANGUAGE_MODELS, LanguageModel, LinearReadout, State, build_language_model
+from regard.models.attentive import AttentiveLanguageModel
 from regard.models.generator import Readout
 from regard.models.language import cleared
 from regard.objectives import segment_loss
@@ -166,6 +167,8 @@ def test_looking_at_everything_changes_nothing(name: str, data: st.DataObject) -
 def test_every_parameter_learns(name: str) -> None:
     torch.manual_seed(0)
     model = build_language_model(TINY[name], SIZE)
+    if isinstance(model, AttentiveLanguageModel) and model.added is not None:
+        torch.nn.init.normal_(model.added.weight)  # zero at first, it lets no gradient through
     text = torch.tensor([[2, 5, 6, 5, 9], [2, 8, 3, 8, 10]])
     features, state = model.advance(text, model.start(rows(2), 5))
     wanted = torch.tensor([[5, 6, 5, 9, 6], [8, 3, 8, 10, 4]])

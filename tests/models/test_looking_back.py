@@ -1,6 +1,6 @@
 """Language models that look back, against loops over positions: the attentive one and the copying one."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -30,21 +30,43 @@ def outputs_of(model: RecurrentLanguageModel, text: Tensor) -> Tensor:
     return model.run(text, state)[0][0]
 
 
-@pytest.mark.parametrize("name", ["attentive-dot", "attentive-scaled_dot", "attentive-additive"])
+@pytest.mark.parametrize(("parts", "key", "value", "prediction"), [(1, 0, 0, 0), (2, 0, 1, 1), (3, 0, 1, 2)])
+@pytest.mark.parametrize("values", ["states", "words"])
+@pytest.mark.parametrize("join", ["add", "concatenate"])
 @few
 @given(words=WORDS)
-def test_a_position_mixes_the_states_before_it(name: str, words: list[int]) -> None:
-    model, text = tiny_language_model(name), torch.tensor([words])
-    assert isinstance(model, AttentiveLanguageModel)
-    outputs = outputs_of(model, text)
+def test_a_position_mixes_what_came_before_it(
+    parts: Literal[1, 2, 3],
+    key: int,
+    value: int,
+    prediction: int,
+    values: Literal["states", "words"],
+    join: Literal["add", "concatenate"],
+    words: list[int],
+) -> None:
+    """Parts of earlier states, or the vectors of the words after them."""
+    settings = AttentiveModel(
+        kind="attentive", embedding=4, hidden=5, tie=True, reach=3, parts=parts, values=values, join=join
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = build_language_model(settings, SIZE).eval()
+        assert isinstance(model, AttentiveLanguageModel)
+        if model.added is not None:
+            torch.nn.init.normal_(model.added.weight)
+    text = torch.tensor([words])
+    outputs = outputs_of(model, text).split(5, -1)
     features, _ = model.advance(text, model.start(rows(1), len(words)))
+    known = torch.tensor([word if word < SIZE else UNKNOWN for word in words])
+    mixable = model.input.embedding.weight[known[1:]] if values == "words" else outputs[value]
     for place in range(len(words)):
-        earlier = outputs[max(0, place - model.reach) : place]
-        context = torch.zeros_like(outputs[0])
-        if len(earlier):
-            scores = model.attention.score(outputs[place, None], earlier)
-            context = (model.attention.normalizer(scores, None) @ earlier)[0]
-        joined = model.added(context) + outputs[place] if model.added else torch.cat([outputs[place], context])
+        earlier = slice(max(0, place - model.reach), place)
+        context = torch.zeros(mixable.shape[-1])
+        if place:
+            scores = model.attention.score(outputs[key][place, None], outputs[key][earlier])
+            context = (scores.softmax(-1) @ mixable[earlier])[0]
+        own = outputs[prediction][place]
+        joined = own + model.added(context) if model.added else torch.cat([own, context])
         torch.testing.assert_close(features[0, place], model.toward(joined))
 
 

@@ -39,8 +39,10 @@ class RecurrentLanguageState(State):
 
 
 class RecurrentLanguageModel(LanguageModel):
-    """Recurrent layers between an embedding and a readout; the tap `output` shows the features, which are `parts` times
-    as wide as the output of the last layer."""
+    """Recurrent layers between an embedding and a readout; the tap `output` shows the features.
+
+    The output of the last layer may have several `parts`, each as wide as it would be alone.
+    """
 
     def __init__(self, settings: RecurrentLayers, size: int, *, parts: int = 1) -> None:
         super().__init__()
@@ -48,15 +50,19 @@ class RecurrentLanguageModel(LanguageModel):
         self.input = TokenInput(settings, size, scale=1.0 if settings.tie else None)
         embedding = self.input.embedding
         as_embedding = settings.tie and settings.layers > 1 and settings.connection == "none"
-        self.stack = build_stack(
-            settings, settings.embedding, settings.layers, top=settings.embedding if as_embedding else None
-        )
-        self.output_width = self.stack.width
+        top = parts * (settings.embedding if as_embedding else settings.hidden)
+        self.stack = build_stack(settings, settings.embedding, settings.layers, top=top)
+        self.output_width, self.part_width = self.stack.width, self.stack.width // parts
         self.dropout = FeatureDropout(settings.dropout.output, variational=settings.dropout.variational)
-        self.toward = build_toward(settings, parts * self.stack.width, embedding)
-        self.readout = build_readout(settings, parts * self.stack.width, embedding)
+        width = self.width_of_features()
+        self.toward = build_toward(settings, width, embedding)
+        self.readout = build_readout(settings, width, embedding)
         self.output = Tap("row", "target", "feature")
         name_axes(self, step="past")
+
+    def width_of_features(self) -> int:
+        """The width of what `toward` maps."""
+        return self.part_width
 
     def blank(self, rows: int) -> dict[str, Tensor]:
         return self._named(self.stack.initial(self.like.new_zeros(rows, 0)))

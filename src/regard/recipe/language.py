@@ -10,7 +10,7 @@ from regard.recipe.decoding import LanguageDecoding
 from regard.recipe.language_models import LanguageModel, NeuralModel, NgramModel
 from regard.recipe.names import TextCorpusName, TokenizerName
 from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
-from regard.recipe.section import FilePath, Positive, Section, Share
+from regard.recipe.section import Count, FilePath, Positive, Section, Share
 from regard.recipe.training import TokenTraining
 
 
@@ -80,6 +80,11 @@ class LanguageData(Corpus):
 class LanguageTraining(TokenTraining):
     """The training loop of a language model."""
 
+    precision: Literal["float32", "bfloat16", "auto"] = "auto"
+    """Number format of the matrix products (`auto`: bfloat16 on CUDA, else float32); weights and sums stay in
+    float32."""
+    shapes: Count | Literal["auto"] = "auto"
+    """Any number but 0 lets steps be captured on CUDA: all batches have one shape. `auto` is such a number there."""
     label_smoothing: Share = 0.0
     """Share of probability spread evenly over the vocabulary."""
 

@@ -140,8 +140,24 @@ class AttentiveModel(RecurrentLayers):
     """How scores become weights."""
     reach: Positive = 100
     """Earlier states it sees."""
+    parts: Literal[1, 2, 3] = 1
+    """Into how many parts, each `hidden` wide, states are divided: 1, all of a state is key, value and prediction; 2,
+    keys are apart; 3, keys, values and predictions are (Daniluk et al. 2017)."""
+    values: Literal["states", "words"] = "states"
+    """What is mixed by the weights: the earlier states, or the vectors of the words that followed them."""
+    attention_dropout: Share = 0.0
+    """Share of attention weights dropped."""
     join: Literal["concatenate", "add"] = "concatenate"
     """How the context joins the state before the readout: concatenated, or added by a map that is zero at first."""
+
+    @model_validator(mode="after")
+    def _parts_pass_nothing(self) -> Self:
+        if self.parts > 1 and self.layers > 1 and self.connection != "none":
+            raise ValueError(
+                f"parts = {self.parts} widens the last layer, around which a connection = {self.connection!r} leads; "
+                "set parts = 1, or connection = 'none'"
+            )
+        return self
 
 
 class CopyingModel(RecurrentLayers):

@@ -163,7 +163,8 @@ class Training(Section):
     clip: Annotated[float, Field(ge=0)] = 1.0
     """Norm at which gradients are clipped; 0 means off."""
     precision: Literal["float32", "bfloat16", "auto"] = "float32"
-    """Number format of the matrix products (`auto`: bfloat16 on CUDA alone); weights and sums stay in float32."""
+    """Number format of the matrix products (`auto`: bfloat16 on CUDA, else float32); weights and sums stay in
+    float32."""
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     """Where to train; `auto` takes CUDA, then Apple's MPS, then the CPU."""
     threads: Count = 0
@@ -219,10 +220,10 @@ class TokenTraining(Training):
 
     batch_tokens: Positive = 4096
     """Tokens in a micro-batch, padding included, on the longer side."""
-    shapes: Count = 0
+    shapes: Count | Literal["auto"] = 0
     """Most shapes that batches may have, padded at some expense, so that on CUDA a step is captured once for each and
     then replayed; 0 pads a batch to its longest row. Of running text all batches have one shape, and any number but 0
-    lets steps be captured."""
+    lets steps be captured. `auto` is 16 on CUDA where nothing is packed, else 0."""
 
     @property
     def tokens_in_batch(self) -> int:
@@ -230,4 +231,9 @@ class TokenTraining(Training):
 
     @property
     def few_shapes(self) -> bool:
-        return self.shapes > 0
+        return self.fixed_shapes > 0
+
+    @property
+    def fixed_shapes(self) -> int:
+        """Most shapes of batches; 0 for any, also where the device has not been asked yet."""
+        return 0 if self.shapes == "auto" else self.shapes

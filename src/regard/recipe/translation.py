@@ -8,7 +8,7 @@ from regard.recipe.data import Data, Tokens
 from regard.recipe.decoding import Decoding
 from regard.recipe.model import Model
 from regard.recipe.recipe import AnyRecipe, Recipe
-from regard.recipe.section import Section, Share
+from regard.recipe.section import Count, Section, Share
 from regard.recipe.training import TokenTraining
 
 
@@ -33,9 +33,16 @@ class EvaluationSettings(Section):
 class TranslationTraining(TokenTraining):
     """The training loop of a translator."""
 
-    pack: bool = False
-    """Whether several short pairs share a row instead of being padded, nearly all rows of a width (Transformers only):
-    hardly anything is padding then, and nearly all batches have one shape, whatever `shapes` says."""
+    precision: Literal["float32", "bfloat16", "auto"] = "auto"
+    """Number format of the matrix products (`auto`: bfloat16 on CUDA, else float32); weights and sums stay in
+    float32."""
+    shapes: Count | Literal["auto"] = "auto"
+    """Most shapes that batches may have, padded at some expense, so that on CUDA a step is captured once for each and
+    then replayed; 0 pads a batch to its longest row. `auto` is 16 on CUDA where nothing is packed, else 0."""
+    pack: bool | Literal["auto"] = "auto"
+    """Whether several short pairs share a row instead of being padded, nearly all rows of a width (Transformers without
+    copying): hardly anything is padding then, and nearly all batches have one shape, whatever `shapes` says. `auto`
+    does so on CUDA."""
     label_smoothing: Share = 0.1
     """Share of probability spread evenly over the vocabulary."""
     r_drop: Annotated[float, Field(ge=0)] = 0.0
@@ -47,11 +54,16 @@ class TranslationTraining(TokenTraining):
 
     @property
     def few_shapes(self) -> bool:
-        return self.shapes > 0 or self.pack
+        return self.fixed_shapes > 0 or self.packs
 
     @property
     def mostly_one_shape(self) -> bool:
-        return self.pack
+        return self.packs
+
+    @property
+    def packs(self) -> bool:
+        """Whether rows are packed; not where the device has not been asked yet."""
+        return self.pack is True
 
 
 class TranslationRecipe(TranslationCorpus, Recipe):
@@ -82,7 +94,7 @@ class TranslationRecipe(TranslationCorpus, Recipe):
                 f"train.r_drop = {self.train.r_drop} compares two passes with different dropout, but [model] drops "
                 "nothing; set a dropout of the model, or train.r_drop = 0.0"
             )
-        if self.train.pack and not self.model.packs:
+        if self.train.packs and not self.model.packs:
             raise ValueError(
                 "train.pack = true puts several pairs into a row, which only model.kind = 'transformer' without "
                 "copying, with a Transformer encoder, keeps apart; set train.pack = false"

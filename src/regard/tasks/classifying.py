@@ -44,7 +44,7 @@ class ClassifyingTask(BatchedTask):
         reach, settings = recipe.model.context.texts_before, recipe.train
         train = NumberedLabelled.of(self._train, vocabulary, labels, reach)
         self._numbered_dev = NumberedLabelled.of(self._dev, vocabulary, labels, reach)
-        self._batches = train.training_batches(recipe.seed, settings.batch_tokens, settings.shapes)
+        self._batches = train.training_batches(recipe.seed, settings.batch_tokens, settings.fixed_shapes)
 
     @classmethod
     def prepare(cls, recipe: ClassifyingRecipe, folder: Path, say: Callable[[str], None]) -> Self:

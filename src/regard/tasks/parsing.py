@@ -125,7 +125,7 @@ class ParsingTask(BatchedTask):
             self._train_trees.pick,
             seed=recipe.seed,
             batch_tokens=recipe.train.batch_tokens,
-            shapes=recipe.train.shapes,
+            shapes=recipe.train.fixed_shapes,
         )
 
     @classmethod

@@ -78,7 +78,7 @@ class PretrainingTask(BatchedTask):
             masking_of(recipe, vocabulary),
             seed=recipe.seed,
             batch_tokens=settings.batch_tokens,
-            shapes=settings.shapes,
+            shapes=settings.fixed_shapes,
         )
 
     @classmethod

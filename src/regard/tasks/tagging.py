@@ -62,7 +62,7 @@ class TaggingTask(BatchedTask):
             train.pick,
             seed=recipe.seed,
             batch_tokens=settings.batch_tokens,
-            shapes=settings.shapes,
+            shapes=settings.fixed_shapes,
         )
 
     @classmethod

@@ -73,9 +73,9 @@ class TranslationTask(BatchedTask):
             source=source,
             target=target,
             longest=recipe.data.longest,
-            shapes=recipe.train.shapes,
+            shapes=recipe.train.fixed_shapes,
             copying=self._copying,
-            packed=recipe.train.pack,
+            packed=recipe.train.packs,
         )
 
     @classmethod

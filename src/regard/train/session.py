@@ -18,6 +18,7 @@ from regard.recipe import TASKS, AnyRecipe, Recipe, read_recipe
 from regard.registry import locate
 from regard.tasks.task import CountingTask, Task
 from regard.train.events import Ended, Prepared
+from regard.train.fast_defaults import settled
 from regard.train.loop import train
 from regard.train.metrics import MetricsFile
 from regard.train.ngram_run import count
@@ -54,9 +55,11 @@ def run(
         task: Task = locate(TASKS[recipe.task].prepare)(recipe, folder, say)
         return task
 
+    device = choose_device(recipe.train.device)
+    recipe = settled(recipe, device, _begun(ModelFolder(Path(out))) if resume else None)
     if recipe.train.threads:
         torch.set_num_threads(recipe.train.threads)
-    with joined_ranks(choose_device(recipe.train.device)) as (ranks, device):
+    with joined_ranks(device) as (ranks, device):
         return run_task(prepare, Path(out), resume=resume, reporter=reporter, ranks=ranks, device=device)
 
 
@@ -108,12 +111,18 @@ def _follow(
     raise AssertionError("the last event of `train` is Ended")
 
 
+def _begun(folder: ModelFolder) -> Recipe | None:
+    """The recipe of a run that can go on."""
+    return read_recipe(folder.recipe, saved=True) if folder.can_resume else None
+
+
 def _refuse_other_settings(recipe: Recipe, folder: ModelFolder) -> None:
     """Called before the data is prepared, where a changed setting would look like changed text."""
-    if folder.can_resume:
+    begun = _begun(folder)
+    if begun is not None:
         # A model to start from brings its own tokenizer, which overrides the recipe's.
         free = (*FREE, "tokens.") if recipe.train.start_from or recipe.train.start.model else FREE
-        check_same_run(read_recipe(folder.recipe, saved=True), recipe, folder.path, free)
+        check_same_run(begun, recipe, folder.path, free)
 
 
 def _save_task(task: Task, folder: ModelFolder) -> None:
