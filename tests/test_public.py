@@ -1,4 +1,4 @@
-"""The public surface: it is what docs/python.md says, every name of it is documented, and its examples run.
+"""The public surface: it is what docs/guides/python.md says, every name of it is documented, and its examples run.
 
 `python tests/test_public.py` rewrites the reference of that page.
 """
@@ -17,7 +17,7 @@ from command_line import Trained
 import regard
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs/python.md"
+PAGE = ROOT / "docs/guides/python.md"
 BEGIN, END = "<!-- reference: tests/test_public.py -->", "<!-- end of the reference -->"
 
 PUBLIC = """
