@@ -3,6 +3,7 @@
 # make test-all  the same and the long drills
 # make test-web  the explorer in Chromium, all of it
 # make test-gpu  what needs a CUDA device
+# make docs      the site of the documents, in build/site
 # make format    let ruff put the code in order
 # make lock      resolve requirements.lock anew from pyproject.toml
 #
@@ -22,7 +23,7 @@ READY := .venv/.ready
 # Two test processes on two cores: more threads in each would only wait for one another.
 TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo test test-all test-web test-gpu check format lock
+.PHONY: demo test test-all test-web test-gpu check docs format lock
 .NOTPARALLEL:
 
 demo: $(READY)
@@ -45,6 +46,10 @@ check: $(READY)
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
+	@echo 'Open build/site/index.html'
 
 format: $(READY)
 	.venv/bin/ruff check --fix

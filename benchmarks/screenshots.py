@@ -1,4 +1,4 @@
-"""Pictures of the explorer for the documents: `python benchmarks/screenshots.py runs/demo --out docs`.
+"""Pictures of the explorer for the documents: `python benchmarks/screenshots.py runs/demo --out docs/pictures`.
 
     python benchmarks/screenshots.py runs/demo runs/transformer --all --out shots
 

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import reference
 
 import regard
 from regard.cli.commands import commands, made
@@ -30,7 +31,7 @@ def links(document: Path) -> list[tuple[str, Path, str]]:
 
 def sections(document: Path) -> dict[str, str]:
     """The text below each heading, by the anchor GitHub gives it: lower case, no punctuation, hyphens for spaces."""
-    text = BLOCK.sub("", document.read_text(encoding="utf-8"))
+    text = BLOCK.sub("", reference.filled(document.read_text(encoding="utf-8")))
     _, *parts = re.split(r"^#+ (.+)$", text, flags=re.MULTILINE)
     names = [re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in parts[::2]]
     return dict(zip(names, parts[1::2], strict=True))

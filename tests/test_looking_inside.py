@@ -12,7 +12,7 @@ from notebook_cells import Cell, blocks_of, run_cells
 from regard.inspect import Inspection
 
 LEARNS = settings.get_current_profile_name() == "long"
-PAGE = Path(__file__).parents[1] / "docs/looking-inside.md"
+PAGE = Path(__file__).parents[1] / "docs/guides/looking-inside.md"
 Notebook = tuple[dict[str, Cell], dict[str, Any]]
 
 

@@ -7,7 +7,7 @@
     regard.run(regard.read_recipe("my.toml", ["train.steps=1000"]), "runs/mine")
     regard.Vectors.load("runs/vectors").most_similar("hotel")
 
-The names of `__all__`, and those of `regard.attention`, are the public surface (docs/python.md); all else may change.
+The names of `__all__`, and those of `regard.attention`, are the public surface; all else may change.
 Names are found when they are first used, so that `import regard` takes no time.
 """
 

@@ -10,7 +10,7 @@ import pytest
 from regard.recipe import TASKS, parse_recipe
 
 ROOT = Path(__file__).parents[2]
-GUIDES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+GUIDES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 BLOCKS = [
     pytest.param(block, id=f"{guide.name}-{number}")
     for guide in GUIDES

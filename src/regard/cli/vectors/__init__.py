@@ -12,6 +12,7 @@ from regard.cli.vectors.train import train
 vectors = typer.Typer(
     cls=PlainGroup,
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode="rich",
     help="Learn word vectors, compare, measure, draw and convert them.",
 )

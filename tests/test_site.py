@@ -1,0 +1,73 @@
+"""The site of the documents: it builds strictly, loads nothing from elsewhere, and has every option and setting."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pages import CHROMIUM, Elements
+from test_documents import options
+
+import regard
+from regard.recipe import settings
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Strict: a link to a page or a heading that does not exist, or a page that nothing leads to, ends it."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 30
+    loaded = {
+        (page.name, address)
+        for page in pages
+        for tag, attributes in Elements(page.read_text(encoding="utf-8")).found
+        for name in ("src", "srcset", "data", "poster", *(["href"] if tag == "link" else []))
+        if (address := attributes.get(name)) and attributes.get("rel") != "canonical"
+    }
+    assert loaded
+    assert [each for each in loaded if re.match(r"(\w+:)?//", each[1])] == []
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"@import|url\((?!['\"]?data:)", sheet.read_text(encoding="utf-8")), sheet
+
+
+def test_every_option_setting_and_public_name_is_on_a_page(site: Path) -> None:
+    pages = {name: (site / f"reference/{name}.html").read_text(encoding="utf-8") for name in ("commands", "settings")}
+    for command, known in options().items():
+        assert f"regard {command}" in pages["commands"]
+        assert [option for option in known if option.startswith("--") and option not in pages["commands"]] == []
+    assert [each.name for each in settings() if f"<code>{each.name}</code>" not in pages["settings"]] == []
+    names = (site / "reference/python.html").read_text(encoding="utf-8")
+    left = {"__version__", "attention"}
+    assert [name for name in regard.__all__ if name not in left and f"regard.{name}" not in names] == []
+
+
+@pytest.mark.long
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+def test_it_is_searched_without_a_server(site: Path) -> None:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which(str(CHROMIUM)), args=["--no-sandbox"])
+        page = browser.new_page()
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((site / "guides/translation.html").as_uri())
+        page.fill("input.md-search__input", "glossary")
+        page.wait_for_selector(".md-search-result__item")
+        assert "Translation" in page.inner_text(".md-search-result__list")
+        browser.close()
+    assert [address for address in asked if not address.startswith(("file:", "data:", "about:"))] == []
