@@ -1,4 +1,4 @@
-"""The page "Looking inside", run as a notebook: every cell works, shows itself, and shows what the page says."""
+"""The page "Your first look inside", run as a notebook: every cell works, shows itself, and shows what the page says."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from notebook_cells import Cell, blocks_of, run_cells
 from regard.inspect import Inspection
 
 LEARNS = settings.get_current_profile_name() == "long"
-PAGE = Path(__file__).parents[1] / "docs/guides/looking-inside.md"
+PAGE = Path(__file__).parents[1] / "docs/tutorials/first-look-inside.md"
 Notebook = tuple[dict[str, Cell], dict[str, Any]]
 
 
