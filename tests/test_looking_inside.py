@@ -1,4 +1,4 @@
-"""The page "Your first look inside", run as a notebook: every cell works, shows itself, and shows what the page says."""
+"""The page "Your first look inside" as a notebook: every cell works, shows itself, and shows what the page says."""
 
 from collections.abc import Iterator
 from pathlib import Path
