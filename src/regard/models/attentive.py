@@ -75,5 +75,5 @@ class AttentiveLanguageModel(LookingBack):
 
     def divide(self, states: Float[Tensor, "N K H"]) -> tuple[Tensor, ...]:
         """Key, value and prediction."""
-        parts = states.split(self.part_width, -1)
+        parts = torch.split(states, self.part_width, -1)
         return tuple(parts[place] for place in PARTS[self.parts])

@@ -51,14 +51,14 @@ def run(
             elif ranks.leads:
                 console.print(line, soft_wrap=True, markup=False)
 
-        _refuse_other_settings(recipe, ModelFolder(folder))
-        task: Task = locate(TASKS[recipe.task].prepare)(recipe, folder, say)
+        _refuse_other_settings(chosen, ModelFolder(folder))
+        task: Task = locate(TASKS[chosen.task].prepare)(chosen, folder, say)
         return task
 
     device = choose_device(recipe.train.device)
-    recipe = settled(recipe, device, _begun(ModelFolder(Path(out))) if resume else None)
-    if recipe.train.threads:
-        torch.set_num_threads(recipe.train.threads)
+    chosen = settled(recipe, device, _begun(ModelFolder(Path(out))) if resume else None)
+    if chosen.train.threads:
+        torch.set_num_threads(chosen.train.threads)
     with joined_ranks(device) as (ranks, device):
         return run_task(prepare, Path(out), resume=resume, reporter=reporter, ranks=ranks, device=device)
 
