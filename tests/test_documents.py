@@ -72,7 +72,7 @@ def code_of(document: Path) -> list[str]:
 
 @each_guide
 def test_paths_exist(guide: Path) -> None:
-    found = [code for code in code_of(guide) if re.fullmatch(r"[a-z_0-9]+/[\w./{},-]*", code)]
+    found = [code for code in code_of(guide) if re.fullmatch(r"(?![\d/]+$)[a-z_0-9]+/[\w./{},-]*", code)]
     found += [code for code in code_of(guide) if guide == ARCHITECTURE and re.fullmatch(r"\w+\.(py|toml)", code)]
     assert found or guide != ARCHITECTURE
     # In the page of the architecture a bare name is that of a file beside the one named before it.

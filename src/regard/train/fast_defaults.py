@@ -11,9 +11,13 @@ SHAPES = 16
 """Shapes of batches where steps are captured and rows are not packed."""
 
 
+LEFT = ("precision", "pack", "shapes")
+"""What `[train]` may leave to the device."""
+
+
 def settled(recipe: Recipe, device: torch.device, begun: Recipe | None = None) -> Recipe:
     """The recipe with each `auto` replaced by what is fastest on this device, or by what a run was `begun` with."""
-    left = [name for name in ("precision", "pack", "shapes") if getattr(recipe.train, name, None) == "auto"]
+    left = [name for name in LEFT if getattr(recipe.train, name, None) == "auto"]
     chosen = _fastest(recipe, device) if begun is None else {name: getattr(begun.train, name) for name in left}
     train = recipe.train.model_copy(update={name: chosen[name] for name in left})
     return recipe.model_copy(update={"train": train})

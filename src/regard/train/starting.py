@@ -7,6 +7,7 @@ from regard.errors import ModelError, UsageError, counted
 from regard.recipe import AnyRecipe, Recipe, Starting, settings
 from regard.tasks.starting_model import differing
 from regard.tasks.task import Task
+from regard.train.fast_defaults import LEFT
 from regard.train.learner import Learner
 from regard.train.saving import Keeper
 from regard.train.schedules import count_pass, needs_count
@@ -68,10 +69,11 @@ def _table_of(recipe: AnyRecipe, part: str) -> object:
 
 def check_same_run(before: AnyRecipe, now: AnyRecipe, where: Path, free: tuple[str, ...] = FREE) -> None:
     """Refuses to resume a run with a recipe that would give another result; settings whose names begin with one of
-    `free` may differ."""
+    `free` may differ, and what a recipe leaves to the device is as the run has it."""
+    left = {f"train.{name}" for name in LEFT}
     for name in (setting.name for setting in settings()):
         was, is_now = _setting(before, name), _setting(now, name)
-        if was != is_now and not name.startswith(free):
+        if was != is_now and not name.startswith(free) and not (name in left and is_now == "auto"):
             raise UsageError(
                 f"{where}: this run was begun with {name} = {was!r}, but the recipe now says {is_now!r}; "
                 "resume with the recipe it was begun with, or begin another run in another folder"
