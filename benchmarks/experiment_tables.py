@@ -8,8 +8,8 @@ from markdown_tables import Record, Table, conditions, machine, markdown, spread
 from scipy.stats import ttest_ind
 
 PERPLEXITY = "perplexity per token"
-LABEL_KINDS = ("F1", "label accuracy", "exact", "accuracy", "macro F1")
-"""Scores of taggers and classifiers, in percent."""
+LABEL_KINDS = ("F1", "LAS", "UAS", "label accuracy", "exact", "accuracy", "macro F1")
+"""Scores of taggers, parsers and classifiers, in percent."""
 INTERVALS = "In brackets, the 95 % interval of the change, by Welch's t over seeds."
 DEVIATIONS = "± is the standard deviation over seeds."
 
@@ -103,7 +103,7 @@ def low_resource(record: Record) -> Table:
 
 
 def labels(record: Record) -> Table:
-    """Taggers and classifiers beside each other: their scores on both texts."""
+    """Taggers, parsers or classifiers beside each other: their scores on both texts."""
     kinds = [kind for kind in LABEL_KINDS if any(kind in row["scores"].get("dev", {}) for row in record["rows"])]
     columns = [(split, kind) for split in ("dev", "test") for kind in kinds]
     rows = []

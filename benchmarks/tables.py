@@ -242,6 +242,22 @@ def alignment(record: Record) -> Table:
     return Table(markdown(titles, rows), caption, {"": conditions(record)})
 
 
+def attention_alignment(record: Record) -> Table:
+    """Error rates of links from the attention of translators, for each way to choose where to look."""
+    titles = ["links", "dev", "test", "test, 95 % interval"]
+    rows = []
+    for row in record["figures"]:
+        low, high = row["interval"]
+        rates = (spread(row[f"{part}_runs"], 3) for part in ("dev", "test"))
+        rows.append([row["links"], *rates, f"{low:.3f} to {high:.3f}"])
+    pairs = len(record["figures"][0]["test_runs"])
+    caption = (
+        f"Alignment error rate of {pairs} pairs of translators, {record['epochs']} epochs each. ± is the standard "
+        "deviation over pairs; the interval of the mean is over sentences.[^]"
+    )
+    return Table(markdown(titles, rows), caption, {"": conditions(record)})
+
+
 def generating(record: Record) -> Table:
     """How fast language models write, on the machines that were measured."""
     rows = [[row["rung"], f"{row['first']:,.0f}", f"{row['last']:,.0f}"] for row in record["figures"]]
@@ -380,7 +396,9 @@ def _times(ratios: dict[str, dict[str, float]], figure: Record) -> str:
 TABLES: dict[str, tuple[str, Callable[[Record], Table]]] = {
     "alignment": ("alignment.json", alignment),
     "atis": ("atis.json", labels),
+    "attention-alignment": ("attention_alignment.json", attention_alignment),
     "back-translation": ("back-translation.json", ablation),
+    "conll2003": ("conll2003.json", labels),
     "conversations": ("conversations.json", context),
     "data-faults": ("data_faults.json", data_faults),
     "decode-cpu": ("decode_cpu_trained.json", decode_cpu),
@@ -392,6 +410,8 @@ TABLES: dict[str, tuple[str, Callable[[Record], Table]]] = {
     "decode-joeynmt-transformer": ("decode_joeynmt_transformer.json", decode_joeynmt),
     "decode-quality": ("decode_quality.json", decode_quality),
     "europarl": ("europarl.json", europarl),
+    "ewt": ("ewt.json", labels),
+    "ewt-tagger": ("ewt-tagger.json", labels),
     "generating": ("generating.json", generating),
     "generating-gpu": ("generating_gpu.json", generating),
     "guide-europarl": ("guide-europarl.json", guide),
@@ -406,6 +426,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], Table]]] = {
     "ptb-attentive": ("ptb-attentive.json", ablation),
     "ptb-transformer": ("ptb-transformer.json", ablation),
     "rare-words": ("rare_words.json", rare_words),
+    "sst2": ("sst2.json", labels),
     "swda": ("swda.json", labels),
     "tatoeba": ("tatoeba.json", recipes),
     "train-cpu": ("train_cpu.json", train_cpu),
