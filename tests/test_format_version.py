@@ -1,6 +1,7 @@
 """By whom a model was written: what is said is read back, what another version would misread is refused or told."""
 
 import json
+import platform
 import warnings
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
@@ -12,11 +13,13 @@ from checkpoint_strategies import Killed, failing_at
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard import format_version
+import regard
+from regard import format_version, versions
 from regard.checkpoint import ModelFolder
 from regard.errors import ModelError, ModelWarning, RecipeError
 from regard.format_version import FILE, FORMAT, OLDEST, UNVERSIONED, FormatVersion
 from regard.recipe import LanguageRecipe, Recipe, parse_recipe
+from regard.tasks import evaluation
 
 NOW = version("regard")
 WHERE = Path("runs/mine")
@@ -161,8 +164,10 @@ def test_where_nothing_is_installed_the_version_is_unknown(tmp_path: Path, monke
     def missing(package: str) -> str:
         raise PackageNotFoundError(package)
 
-    monkeypatch.setattr(format_version, "version_of", missing)
+    monkeypatch.setattr(versions, "version", missing)
     assert FormatVersion.read(written_in(tmp_path).path) == FormatVersion(FORMAT, "unknown")
+    assert set(evaluation.versions().values()) == {"unknown", platform.python_version()}
+    assert regard.__version__ == "unknown"
     assert format_version.written_elsewhere(tmp_path) == ""
 
 

@@ -163,9 +163,9 @@ def __getattr__(name: str) -> Any:
     if name == "attention":
         return import_module("regard.attention")
     if name == "__version__":
-        from importlib.metadata import version
+        from regard.versions import version_of
 
-        return version("regard")
+        return version_of("regard")
     raise AttributeError(f"module 'regard' has no attribute {name!r}")
 
 

@@ -6,8 +6,6 @@ results, but it is not known which.
 
 import warnings
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as version_of
 from json import dumps
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +14,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from regard.errors import ModelError, ModelWarning
 from regard.plugins import missing
+from regard.versions import version_of
 
 FORMAT = 3
 """The current format. Incremented by every change after which an older version could not read a model (a new setting or
@@ -40,10 +39,7 @@ class FormatVersion:
     @classmethod
     def now(cls, packages: dict[str, str] | None = None) -> "FormatVersion":
         """The format that this version writes."""
-        try:
-            return cls(FORMAT, version_of("regard"), packages or {})
-        except PackageNotFoundError:  # run from its source, not installed
-            return cls(FORMAT, "unknown", packages or {})
+        return cls(FORMAT, version_of("regard"), packages or {})
 
     @classmethod
     def read(cls, folder: Path) -> "FormatVersion":

@@ -25,9 +25,9 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from regard.versions import version_of
 
-        typer.echo(f"regard {version('regard')}")
+        typer.echo(f"regard {version_of('regard')}")
         raise typer.Exit
 
 

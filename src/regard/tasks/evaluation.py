@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.metadata import version
 from itertools import product
 from platform import python_version
 
@@ -17,6 +16,7 @@ from regard.metrics.score import scores_table
 from regard.recipe import HeldOut, TranslationRecipe
 from regard.tasks.translator import Scored, Translator
 from regard.tokens.segmentation import runs
+from regard.versions import version_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,7 +110,7 @@ def split_of(recipe: TranslationRecipe, split: HeldOut) -> list[Pair]:
 
 def versions() -> dict[str, str]:
     """Of what the numbers depend on."""
-    return {name: version(name) for name in ("regard", "sacrebleu", "torch")} | {"python": python_version()}
+    return {name: version_of(name) for name in ("regard", "sacrebleu", "torch")} | {"python": python_version()}
 
 
 def _bleu_of_tags(

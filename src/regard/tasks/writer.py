@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property, partial
-from importlib.metadata import version
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, Self
@@ -53,6 +52,7 @@ from regard.tasks.validating import check_not_empty, check_texts
 from regard.tokens import BEGIN, END, PAD, UNKNOWN, Tokenizer, load_tokenizer
 from regard.tokens.segmentation import spans_of
 from regard.tokens.streaming import TextStream
+from regard.versions import version_of
 
 AT_ONCE = 512
 """Tokens of a row that are scored together, where that changes nothing but the time it takes."""
@@ -362,4 +362,4 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
             parts.append("scores:divided by their sum")
         if origin:
             parts.append(f"text:{origin}")
-        return "|".join([*parts, f"regard:{version('regard')}"])
+        return "|".join([*parts, f"regard:{version_of('regard')}"])

@@ -1,0 +1,11 @@
+"""Versions of what is installed, which results and models are signed with."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+
+def version_of(package: str) -> str:
+    """The version of a package; `unknown` where it is run from its source and not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
