@@ -16,6 +16,7 @@ import json
 import signal
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -91,6 +92,16 @@ def judge_run(work: Path, run: int) -> dict[str, Any]:
     return figures
 
 
+def trained_as(work: Path, runs: Sequence[int]) -> dict[str, Any]:
+    """What the translators' own folders say of their training: one value where they agree."""
+    recipes = [tomllib.loads((folder(work, "en-es", run) / "recipe.toml").read_text("utf-8")) for run in runs]
+    epochs = {recipe["train"]["epochs"] for recipe in recipes}
+    models = {json.dumps(recipe["model"], sort_keys=True) for recipe in recipes}
+    if len(epochs) > 1 or len(models) > 1:
+        raise SystemExit("these translators were trained with different settings; train all with the same")
+    return {"epochs": epochs.pop(), "model": json.loads(models.pop())}
+
+
 def align(work: Path, model: Path, part: str, *options: str) -> str:
     texts = [str(work / f"{part}.{language}") for language in LANGUAGES.values()]
     command = [*REGARD, "align", str(model), *texts, *options]
@@ -145,7 +156,8 @@ def main() -> None:
         return
     figures = judge(given.work, given.runs)
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
-    record = conditions(("regard", "torch", "numpy"), given.commit) | {"device": device, "epochs": given.epochs}
+    trained = trained_as(given.work, given.runs)
+    record = conditions(("regard", "torch", "numpy"), given.commit) | {"device": device} | trained
     given.out.write_text(json.dumps(record | {"figures": figures}, indent=1, ensure_ascii=False) + "\n")
     for row in figures:
         print(row["links"], row["test"], row["test_runs"], row["interval"])
