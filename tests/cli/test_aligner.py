@@ -93,6 +93,54 @@ def test_pairs_that_do_not_fit_have_low_scores(aligner: WordAligner) -> None:
     assert other.score < fits.score - 1
 
 
+def test_check_finds_pairs_that_do_not_fit(folder: Path, tmp_path: Path) -> None:
+    lines = [(folder / f"train.{side}").read_text(encoding="utf-8").splitlines() for side in ("de", "en")]
+    lines[1][9], lines[1][89] = "Ten nine ten nine ten .", "Six six six , garden"
+    for side, text in zip(("de", "en"), lines, strict=True):
+        (tmp_path / f"noisy.{side}").write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
+    noisy = [tmp_path / "noisy.de", tmp_path / "noisy.en"]
+    told = regard("check", *noisy, "--aligner", folder / "model")
+    assert told.code == 0, told.err
+    line = next(line for line in told.out.splitlines() if "score" in line)
+    least = re.search(r"train: 2 pairs with a score of less than (-\d+\.\d\d) by .*: kept; ", line)
+    assert least, line
+    assert "as texts have that do not belong together" in line
+    assert re.search(r"noisy\.de:10 \(-\d", line)
+    assert re.search(r"noisy\.de:90 \(-\d", line)
+    kept = regard("align", folder / "model", *noisy, "--least-score", least[1])
+    assert len(kept.out.splitlines()) == 118
+    strict = regard("check", *noisy, "--aligner", folder / "model", "--least-score", "0")
+    assert "train: 120 pairs with a score of less than 0.00" in strict.out
+    assert "these are most: the files do not belong together, or the model knows too little" in strict.out
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--least-score", "-5"], "--least-score needs --aligner MODEL, which scores the pairs"),
+        (["--aligner", "short.de"], "--aligner short.de: links in a file have no scores; name the folder of a model"),
+        (["--aligner", "model"], "--aligner: 3 pairs are too few to tell what texts score that do not belong together"),
+    ],
+)
+def test_check_refuses_what_cannot_be_scored(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], told: str
+) -> None:
+    monkeypatch.chdir(folder)
+    for side in ("de", "en"):
+        lines = Path(f"train.{side}").read_text(encoding="utf-8").splitlines()[:3]
+        Path(f"short.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    assert told in regard("check", "short.de", "short.en", *options).err
+    one_file = regard("check", "train.de", "--aligner", "model").err
+    assert "--aligner model: is for pairs of texts, and this corpus has none; leave it out" in one_file
+
+
+def test_swapped_sides_are_noticed(aligner: WordAligner) -> None:
+    fresh = WordAligner(aligner.recipe, aligner.model)
+    with pytest.warns(ModelWarning, match="source and target seem to be swapped for this model"):
+        list(fresh.alignments(["one red house"] * 40, ["eins rot Haus"] * 40))
+    list(fresh.alignments(["one red house"] * 40, ["eins rot Haus"] * 40))  # said once
+
+
 def test_python_gives_links_with_probabilities(aligner: WordAligner) -> None:
     (found,) = aligner.align(["Das Haus , rot"], ["the HOUSE , red"])
     assert {(1, 1), (2, 2), (3, 3)} <= found.links

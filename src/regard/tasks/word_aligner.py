@@ -38,9 +38,11 @@ CELLS_AT_ONCE = 1_000_000
 MOST_CELLS = 10_000_000
 """Pairs of words of the longest pair that is aligned."""
 _JUDGED = 200
-"""Words from which on it can be told that a text is tokenized otherwise."""
+"""Words from which on it can be told that a text is tokenized otherwise, or its sides are swapped."""
 _OTHERWISE = 0.03
 """Share of words that tells it."""
+_SWAPPED = 0.2
+"""Share of words by which more are known if the sides are exchanged, which tells that they are swapped."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,6 +132,7 @@ class WordAligner(LoadedModel[AlignmentRecipe, StatisticalAligner]):
             tuple(words_of(text, self.recipe.data, each) for text, each in zip(pair, both, strict=True))
             for pair in zip(sources, targets, strict=True)
         ]
+        self._tell_if_swapped(rows)
         self._tell_if_tokenized_otherwise(rows)
         first = cells = 0
         for number, (source, target) in enumerate(rows):
@@ -149,6 +152,26 @@ class WordAligner(LoadedModel[AlignmentRecipe, StatisticalAligner]):
         sources, targets = [row[0] for row in rows], [row[1] for row in rows]
         for found in self.model.posteriors(sources, targets) if rows else ():
             yield Alignment(_weights(found.forward), _weights(found.backward), _score(found) if scored else None)
+
+    def _tell_if_swapped(self, rows: Sequence[tuple[list[str], ...]]) -> None:
+        """Warns, once, where each side seems to be in the language of the other side of the training text."""
+        sides = [[word for row in rows for word in row[place]] for place in (0, 1)]
+        words = sum(map(len, sides))
+        if self._told or words < _JUDGED:
+            return
+        numbers = self.model.numbers
+        in_place, exchanged = (
+            sum(word in known for side, known in zip(sides, order, strict=True) for word in side)
+            for order in (numbers, numbers[::-1])
+        )
+        if exchanged - in_place > _SWAPPED * words:
+            self._told = True
+            warnings.warn(
+                "source and target seem to be swapped for this model, which knows more words of them the other way "
+                "round: give the files in the other order",
+                ModelWarning,
+                stacklevel=4,
+            )
 
     def _tell_if_tokenized_otherwise(self, rows: Sequence[tuple[list[str], ...]]) -> None:
         """Warns, once, where words of a text seem to be split otherwise than those of the training text."""
