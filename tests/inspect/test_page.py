@@ -109,6 +109,9 @@ def test_in_a_browser(tmp_path: Path) -> None:
     views[1].matrix.move(0, 0);
     press(views[1].matrix.plot, "ArrowLeft");
     seen.turned = views[1].matrix.place;
+    const slanted = [...views[0].article.querySelectorAll(".slanted span")];
+    const middle = (label) => new DOMMatrix(getComputedStyle(label).transform).e / views[0].matrix.cell;
+    seen.labels = slanted.map(middle);
     const pen = views[0].matrix.canvas.getContext("2d");
     seen.pixels = [views[0].matrix.canvas.width, views[0].matrix.canvas.height];
     const strongest = views[0].data.values.indexOf(views[0].data.largest);
@@ -145,6 +148,7 @@ def test_in_a_browser(tmp_path: Path) -> None:
         "readout": f"</script> · ∎ {chosen:.3f}",
         "stops": 1,
         "turned": [0, 1],
+        "labels": [0.5] * 3,
         "pixels": [3, 2],
         "darkest": [0, 32, 77, 255],
         "themes": ["light", "dark"],
