@@ -178,11 +178,18 @@ def test_text_that_is_tokenized_otherwise_is_noticed(aligner: WordAligner) -> No
     again.align(["Haus"] * 120, ["house !"] * 120)
 
 
+def test_a_pair_that_is_too_long_has_no_links_and_the_others_have_theirs(aligner: WordAligner) -> None:
+    with pytest.warns(
+        ModelWarning, match=r'^a pair of 4,000 and 4,000 words \("eins eins .*…"\) is too long to be ali'
+    ):
+        one, long, other = aligner.align(["Haus", "eins " * 4000, "rot"], ["house", "one " * 4000, "red"])
+    assert (one.links, long.links, other.links) == ({(0, 0)}, frozenset(), {(0, 0)})
+    assert long.score == float("-inf")
+
+
 def test_what_cannot_be_aligned_is_refused(aligner: WordAligner, folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"^2 sources and 1 targets do not pair up; give as many of each$"):
         aligner.align(["a", "b"], ["c"])
-    with pytest.raises(UsageError, match=r"^pair 2: 4,000 and 4,000 words are too many to be aligned; at most "):
-        aligner.align(["a", "a " * 4000], ["a", "a " * 4000])
     (tmp_path / "more.en").write_text("one\n", encoding="utf-8")
     told = regard("align", folder / "model", folder / "train.de", tmp_path / "more.en")
     assert told.code == 2

@@ -137,14 +137,13 @@ class WordAligner(LoadedModel[AlignmentRecipe, StatisticalAligner]):
         first = cells = 0
         for number, (source, target) in enumerate(rows):
             size = len(source) * len(target)
-            if size > MOST_CELLS:
-                raise UsageError(
-                    f"pair {number + 1}: {len(source):,} and {len(target):,} words are too many to be aligned; at most "
-                    f"{MOST_CELLS:,} pairs of words are: split it into sentences"
-                )
             if cells + size > CELLS_AT_ONCE and number > first:
                 yield from self._aligned(rows[first:number], scored)
                 first, cells = number, 0
+            if size > MOST_CELLS:
+                yield _too_long(sources[number], source, target)
+                first = number + 1
+                continue
             cells += size
         yield from self._aligned(rows[first:], scored)
 
@@ -225,6 +224,21 @@ def load_word_aligner(
     refuse_company(folder, "word aligner", others, changes)
     refuse_other_task(Path(folder), "alignment")
     return WordAligner.load(Path(folder))
+
+
+def _too_long(text: str, source: Sequence[str], target: Sequence[str]) -> Alignment:
+    """No links, and a warning: the rest of a text is not lost for the sake of one pair."""
+    warnings.warn(
+        f'a pair of {len(source):,} and {len(target):,} words ("{text[:40]}…") is too long to be aligned and gets no '
+        f"links; at most {MOST_CELLS:,} pairs of words are: split it into sentences",
+        ModelWarning,
+        stacklevel=4,
+    )
+    # Views of one zero: a table of their size would need gigabytes.
+    forward, backward = (
+        np.broadcast_to(0.0, shape) for shape in ((len(target), len(source)), (len(source), len(target)))
+    )
+    return Alignment(_weights(forward), _weights(backward), float("-inf"))
 
 
 def _weights(found: Float[np.ndarray, "T S"]) -> WordWeights:
