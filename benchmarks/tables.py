@@ -223,36 +223,6 @@ def alignment_new_text(record: Record) -> Table:
     return Table(markdown(titles, rows), caption, {"": conditions(record)})
 
 
-def attention_alignment(record: Record) -> Table:
-    """Error rates of links by the attention of translators, with all layers and with those that were chosen."""
-    names = {
-        "all layers, joined": "both directions, mean of all layers",
-        "joined": "both directions, chosen by their agreement",
-        "all layers, alone": "en→es alone, mean of all layers",
-        "alone": "en→es alone, chosen by word translations",
-    }
-    rows = []
-    for row in record["figures"]:
-        low, high = row["interval"]
-        each = ", ".join(f"{rate:.3f}" for rate in row["test_runs"])
-        chosen = "; ".join("–" if run is None else _chosen_attention(run[0]) for run in row["choices"])
-        rows.append([names[row["links"]], f"{row['test']:.3f} ({low:.3f} to {high:.3f})", each, chosen])
-    titles = ["links of", "error rate, 95 % interval", "each seed", "chosen for en→es, each seed"]
-    model = record["model"]
-    caption = (
-        "Alignment error rate on the test part of English–Spanish, which is new to the translators: Transformers of "
-        f"{model['encoder_layers']} + {model['decoder_layers']} layers of {model['width']}, {record['epochs']} epochs "
-        "of 60,000 pairs. Layers and heads are counted from 0.[^]"
-    )
-    return Table(markdown(titles, rows), caption, {"": conditions(record)})
-
-
-def _chosen_attention(choice: Record) -> str:
-    layers = "all" if choice["layers"] is None else " and ".join(re.findall(r"\d+", " ".join(choice["layers"])))
-    heads = "" if choice["heads"] is None else f", heads {', '.join(map(str, choice['heads']))}"
-    return f"layer {layers}{heads}, {choice['row']}".replace("layer all", "all layers")
-
-
 def alignment(record: Record) -> Table:
     """Error rates of aligners: a row for each text, with the difference and its interval."""
     texts: dict[str, dict[str, Record]] = defaultdict(dict)
@@ -420,7 +390,6 @@ def _times(ratios: dict[str, dict[str, float]], figure: Record) -> str:
 TABLES: dict[str, tuple[str, Callable[[Record], Table]]] = {
     "alignment": ("alignment.json", alignment),
     "alignment-new-text": ("alignment_new_text.json", alignment_new_text),
-    "attention-alignment": ("attention_alignment.json", attention_alignment),
     "atis": ("atis.json", labels),
     "back-translation": ("back-translation.json", ablation),
     "conversations": ("conversations.json", context),
