@@ -178,6 +178,13 @@ def test_text_that_is_tokenized_otherwise_is_noticed(aligner: WordAligner) -> No
     again.align(["Haus"] * 120, ["house !"] * 120)
 
 
+def test_what_stands_before_a_line_that_is_wrong_is_aligned(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.tsv").write_text("eins\tone\nzwei\ttwo\ndrei\tthree\t3\n", encoding="utf-8")
+    told = regard("align", folder / "model", tmp_path / "new.tsv")
+    assert (told.code, told.out) == (2, "0-0\n0-0\n")
+    assert "new.tsv:3: 3 columns instead of 2; a line is the source, one tab character and the target; keep" in told.err
+
+
 def test_a_pair_that_is_too_long_has_no_links_and_the_others_have_theirs(aligner: WordAligner) -> None:
     with pytest.warns(
         ModelWarning, match=r'^a pair of 4,000 and 4,000 words \("eins eins .*…"\) is too long to be ali'

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.arguments import Changes, Dev, Device, Test
+from regard.cli.arguments import Changes, Dev, Device, LeastScore, Test
 from regard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,13 +18,6 @@ AlignerFolder = Annotated[
         "--aligner",
         metavar="MODEL",
         help="An aligner or a translator: finds pairs whose texts do not belong together, by its scores.",
-        show_default=False,
-    ),
-]
-LeastScore = Annotated[
-    float | None,
-    typer.Option(
-        help="With --aligner: the score that a pair should have. (default: what few pairs of unrelated texts reach)",
         show_default=False,
     ),
 ]
