@@ -105,6 +105,9 @@ def test_check_finds_pairs_that_do_not_fit(folder: Path, tmp_path: Path) -> None
     least = re.search(r"train: 2 pairs with a score of less than (-\d+\.\d\d) by .*: kept; ", line)
     assert least, line
     assert "as texts have that do not belong together" in line
+    median = re.search(r"train: the median score by .* is (-\d\.\d\d), the limit (-\d+\.\d\d)", told.out)
+    assert median, told.out
+    assert float(median[1]) > float(median[2]) == float(least[1])
     assert re.search(r"noisy\.de:10 \(-\d", line)
     assert re.search(r"noisy\.de:90 \(-\d", line)
     kept = regard("align", folder / "model", *noisy, "--least-score", least[1])

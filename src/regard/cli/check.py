@@ -82,7 +82,7 @@ def _scored(report: "Report", corpus: "AnyRecipe", folder: Path, least: float | 
     from regard.cli.aligning import HowToLoad
     from regard.data import load_corpus
     from regard.recipe import Data
-    from regard.tasks.unfit_pairs import unfit_pairs
+    from regard.tasks.unfit_pairs import with_unfit_pairs
 
     data = getattr(corpus, "data", None)
     if not isinstance(data, Data):
@@ -92,5 +92,4 @@ def _scored(report: "Report", corpus: "AnyRecipe", folder: Path, least: float | 
     parts = load_corpus(data, corpus.seed)
     named = {name: each for name in ("train", "dev", "test") if (each := getattr(parts, name)) != ()}
     model = HowToLoad(device).load(folder, [], None)
-    found = unfit_pairs(model, str(folder), named, least, lambda line: typer.echo(line, err=True))
-    return report.extended(found)
+    return with_unfit_pairs(report, model, str(folder), named, least, lambda line: typer.echo(line, err=True))

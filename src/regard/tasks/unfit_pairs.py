@@ -15,7 +15,7 @@ from regard.data.check import PLACES
 from regard.data.corpora import place, records
 from regard.data.examples import Examples
 from regard.data.pair_files import Record
-from regard.data.report import Finding
+from regard.data.report import Finding, Report
 from regard.errors import UsageError
 from regard.tasks.trained import Aligner
 
@@ -31,21 +31,26 @@ MOST_WORDS = 1000
 SAY_EVERY = 100_000
 
 
-def unfit_pairs(
+def with_unfit_pairs(
+    report: Report,
     aligner: Aligner,
     name: str,
     parts: Mapping[str, Examples],
     least: float | None,
     say: Callable[[str], None] = lambda line: None,
-) -> list[Finding]:
-    """The pairs of each part that score less than `least`, which is found out by the first part if it is None."""
+) -> Report:
+    """The report with the pairs of each part that score less than `least`, which is found out by the first part if it
+    is None."""
     scored = {part: _scores(aligner, examples, say) for part, examples in parts.items()}
     as_unrelated = ""
     if least is None:
         least = _unrelated(aligner, next(iter(parts.values())))
         as_unrelated = ", as texts have that do not belong together"
-    found = []
+    found, notes = [], []
     for part, (scores, lines) in scored.items():
+        if not len(scores):
+            continue
+        notes.append(f"{part}: the median score by {name} is {np.median(scores):.2f}, the limit {least:.2f}")
         low = np.flatnonzero(np.frombuffer(scores) < least)
         worst = heapq.nsmallest(PLACES, low.tolist(), key=scores.__getitem__)
         places = tuple(f"{place(parts[part], lines[each])} ({scores[each]:.2f})" for each in worst)
@@ -55,7 +60,7 @@ def unfit_pairs(
             remedy = "these are most: the files do not belong together, or the model knows too little of such text"
         if len(low):
             found.append(Finding("score", part, len(low), what, "kept", places=places, remedy=remedy))
-    return found
+    return report.extended(found, notes)
 
 
 def _scores(aligner: Aligner, examples: Examples, say: Callable[[str], None]) -> "tuple[array[float], array[int]]":
