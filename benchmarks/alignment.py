@@ -4,13 +4,15 @@
     python benchmarks/alignment.py prepare --gold XL-WA --english europarl.en.gz --spanish europarl.es.gz --work work
     python benchmarks/alignment.py run --work work --text es-10000 --system regard eflomal --runs 1 2 3
     python benchmarks/alignment.py judge --work work --out benchmarks/results/alignment.json
+    python benchmarks/alignment.py speed --work work --out benchmarks/results/alignment_new_text.json
 
 `prepare` writes texts: `es-N` are N pairs of Europarl, tokenized to fit the gold, with the text of XL-WA's development
 and test part; another language is the text of all its parts of XL-WA (train, dev, test). All is lower-cased; no links
 are read. `run` trains and aligns that text with one thread, and notes the CPU seconds of the process. `judge` chooses
 eflomal's symmetrization on the development part of each text, by the mean of its runs, and writes error rates on both
 parts with intervals (1,000 bootstrap samples of sentences, of the mean over runs; paired for the difference). Regard's
-runs have different seeds; nothing of it is random, so they are equal.
+runs have different seeds; nothing of it is random, so they are equal. `speed` takes the aligner that `run` trained on
+30,000 pairs and aligns the 30,000 that follow in the larger text, which are new to it, in one process.
 """
 
 import argparse
@@ -31,9 +33,11 @@ from typing import Any
 import numpy as np
 from conditions import conditions
 
-from regard.inspect import symmetrize
+from regard import load
+from regard.inspect import pharaoh, symmetrize
 from regard.inspect.pharaoh import parse_pharaoh
 from regard.metrics.resampling import interval
+from regard.tasks.word_aligner import WordAligner
 
 LANGUAGES = ("bg", "da", "et", "hu", "it", "nl", "pt", "ru", "sl")
 SIZES = (10_000, 30_000, 60_000)
@@ -136,6 +140,27 @@ def by_eflomal(work: Path, text: str, run: int) -> dict[str, float]:
 SYSTEMS: dict[str, Callable[[Path, str, int], dict[str, float]]] = {"regard": by_regard, "eflomal": by_eflomal}
 
 
+def speed(work: Path) -> dict[str, Any]:
+    """Pairs per second of text that an aligner was not trained on; loading it and compiling its loops apart."""
+    texts = [lines(work / f"es-60000.{side}")[-30_000:] for side in ("source", "target")]
+    begun = time.perf_counter()
+    aligner = load(work / "es-30000.regard.1")
+    assert isinstance(aligner, WordAligner)
+    list(aligner.alignments(*(text[:1] for text in texts)))
+    ready, cpu = time.perf_counter(), time.process_time()
+    for start in range(0, len(texts[0]), 1000):
+        some = (text[start : start + 1000] for text in texts)
+        for found in aligner.alignments(*some):
+            pharaoh(found.links(aligner.joining))
+    seconds, cpu = time.perf_counter() - ready, time.process_time() - cpu
+    return {
+        "pairs": len(texts[0]),
+        "loading_and_compiling_seconds": round(ready - begun, 1),
+        "pairs_per_second": round(len(texts[0]) / seconds),
+        "pairs_per_cpu_second": round(len(texts[0]) / cpu),
+    }
+
+
 def lines(path: str | Path) -> list[str]:
     return Path(path).read_text("utf-8").splitlines()
 
@@ -218,7 +243,7 @@ def bounds(statistic: Callable[[np.ndarray], float], count: int) -> list[float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("prepare", "run", "judge"))
+    parser.add_argument("command", choices=("prepare", "run", "judge", "speed"))
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--gold", type=Path, help="folder of XL-WA: en-es.dev.tsv and so on")
     parser.add_argument("--english", type=Path, help="Europarl, .gz")
@@ -239,6 +264,9 @@ def main() -> None:
                     with notes.open("a") as file:
                         print(json.dumps(note), file=file, flush=True)
                     print(note, flush=True)
+    elif given.command == "speed":
+        record = conditions(("regard", "numpy", "numba")) | {"figures": speed(given.work)}
+        given.out.write_text(json.dumps(record, indent=1) + "\n")
     else:
         latest = {(note["text"], note["system"], note["run"]): note for note in map(json.loads, lines(notes))}
         figures = judge(given.work, list(latest.values()))

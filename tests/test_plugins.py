@@ -143,7 +143,7 @@ def test_a_task_of_another_package_does_all_that_ours_do(place: Place) -> None:
     assert drawn.code == 0
     assert (place.folder / "look.png").stat().st_size > 1000
     assert judged.out == "glad\nsad\n"
-    assert "this model is for moods, and a model for translation is needed here; its commands are judge" in other.err
+    assert "this model is for moods, and a model for translation is needed here; its command is judge" in other.err
     assert "model.width = 8  [moods only]" in settings.out
 
 

@@ -12,7 +12,7 @@ from regard.recipe import RecurrentEncoding
 
 def test_training_says_what_it_found(trained_classifier: Trained) -> None:
     assert "train: 150 texts in " in trained_classifier.err
-    assert "there are 2 different labels" in trained_classifier.err
+    assert "2 different labels" in trained_classifier.err
     assert "15 words in the vocabulary, labels " in trained_classifier.err
     assert "accuracy 100" in trained_classifier.err
 
@@ -31,6 +31,15 @@ def test_lines_are_labelled_line_for_line(trained_classifier: Trained, tmp_path:
     assert (first[0], second[0]) == ("good", "bad")
     assert float(first[1]) + float(second[1]) == pytest.approx(1, abs=2e-4)
     assert regard("classify", trained_classifier.folder).out == ""
+
+
+def test_labels_beside_texts_are_noticed_once(trained_classifier: Trained) -> None:
+    told = regard("classify", trained_classifier.folder, stdin=b"lovely\t\ngood\tthe film\nbad\tthe plot\n")
+    assert (told.code, len(told.out.splitlines())) == (0, 3)
+    assert told.err == (
+        "standard input, line 2: has tabs, and all of the line is read as words; give texts without their labels, for "
+        "example by `cut -f 2`\n"
+    )
 
 
 def test_a_text_that_is_too_long_is_named_after_those_before_it_were_labelled(

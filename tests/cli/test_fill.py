@@ -51,7 +51,7 @@ def test_it_is_evaluated_looked_into_and_refused_elsewhere(trained_encoder: Trai
     assert (tmp_path / "look.html").stat().st_size > 1000
     told = regard("tag", trained_encoder.folder, stdin=b"Anna\n")
     assert told.code == 2
-    assert "this model is for pretraining, and a model for tagging is needed here; its commands are fill" in told.err
+    assert "this model is for pretraining, and a model for tagging is needed here; its command is fill" in told.err
 
 
 def test_problems_of_the_text_are_named_by_line(tmp_path: Path) -> None:

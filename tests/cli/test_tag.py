@@ -13,7 +13,7 @@ from regard.recipe import write_recipe
 
 def test_training_says_what_it_found(trained_tagger: Trained) -> None:
     assert "train: 150 sentences in " in trained_tagger.err
-    assert "tags mark spans in the scheme iob2 (detected); there are 5 different tags" in trained_tagger.err
+    assert "tags mark spans in the scheme iob2 (detected); 5 different tags" in trained_tagger.err
     assert "14 words in the vocabulary, tags O, " in trained_tagger.err
     assert "f1 100" in trained_tagger.err
 
@@ -41,6 +41,16 @@ def test_columns_get_one_more_and_other_lines_stay(trained_tagger: Trained) -> N
     assert 0.5 < float(share) <= 1
 
 
+def test_columns_that_are_read_as_words_are_noticed(trained_tagger: Trained) -> None:
+    told = regard("tag", trained_tagger.folder, stdin=b"Rome\tB-LOC\n")
+    assert len(told.out.split()) == 2
+    assert told.err == (
+        "standard input, line 1: has tabs, and all of the line is read as words; of a file with columns, "
+        "--columns reads the words alone\n"
+    )
+    assert regard("tag", trained_tagger.folder, "--columns", stdin=b"Rome\tB-LOC\n").err == ""
+
+
 def test_nothing_in_is_nothing_out(trained_tagger: Trained) -> None:
     assert regard("tag", trained_tagger.folder).out == ""
     assert regard("tag", trained_tagger.folder, "--columns").out == ""
@@ -57,7 +67,7 @@ def test_of_conllu_the_tag_stands_in_its_own_column(tmp_path: Path) -> None:
     )
     told = regard("train", tmp_path / "my.toml", "--out", tmp_path / "model")
     assert told.code == 0, told.err
-    assert "tags are of single words; there are 1 different tag" in told.err
+    assert "tags are of single words; 1 different tag" in told.err
     blank = rows.replace("VERB", "_")
     assert regard("tag", tmp_path / "model", "--columns", stdin=blank.encode()).out == rows
     told = regard("tag", tmp_path / "model", "--columns", stdin=f"{blank}\n1\n\n{blank}".encode())

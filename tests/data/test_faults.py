@@ -122,7 +122,7 @@ def test_sentences_about_faults(tmp_path: Path) -> None:
     assert line.startswith("train: 400 pairs with source and target swapped against the dev text (100 %): kept; ")
     assert line.endswith("; exchange the two files (or columns) of train, or those of dev")
     line = told("shifted", 0.5)
-    assert "pairs that are shifted by 1 line: " in line
+    assert "pairs shifted by 1 line: " in line
     assert line.endswith("; a line is missing in the target, or too many in the source, just before: mend the files")
     line = told("language of the target", 0)
     assert "400 pairs whose target is not in the language of the dev target (100 %): kept; " in line

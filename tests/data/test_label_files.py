@@ -50,7 +50,7 @@ def test_every_format_is_read(name: str, text: str, settings: dict[str, Any], tm
     assert taken(corpora) == WANTED
     assert lines(corpora, tmp_path) == []
     assert corpora.report.parts["train"].endswith(f"2 texts in {tmp_path / name}, 4 words")
-    assert corpora.notes == ("there are 2 different labels",)
+    assert corpora.notes == ("2 different labels",)
     packed = tmp_path / f"{name}.gz"
     packed.write_bytes(gzip.compress(text.encode()))
     assert list(load_labelled(ClassifyingData(train=[str(packed)], **settings), 1).texts("train")) == list(
@@ -105,7 +105,7 @@ def test_what_is_wrong_is_named_by_file_and_line(tmp_path: Path) -> None:
         "train: 1 text without exactly one label: refused; a.tsv:3 (0 labels); give each one, or set "
         "data.multiple = true for any number",
         "train: 1 text without a word: kept; a.tsv:4",
-        "dev: 1 label never seen in training, counted as wrong wherever they stand: kept; dev.tsv:2 (z)",
+        "dev: 1 label never seen in training, counted as wrong: kept; dev.tsv:2 (z)",
     ]
     assert corpora.texts("train")[-1] == LabelledText((), ("x",))
     broken = '{"text": "x"}\n[1]\n{"text": 1, "label": "x"}\n{"text": "x", "label": [{}]}\n{'
@@ -115,12 +115,12 @@ def test_what_is_wrong_is_named_by_file_and_line(tmp_path: Path) -> None:
         "a.jsonl:3 (the text is not text, or a label is neither text nor a number); a.jsonl:4 "
     )
     assert found[1] == (
-        "train: 2 lines that are not JSON objects: refused; first a.jsonl:2; a.jsonl:5; write each on one line"
+        "train: 2 lines without a JSON object: refused; first a.jsonl:2; a.jsonl:5; write each on one line"
     )
     found = lines(read(tmp_path, "(1 (2 It)\n(1 a)\n", "a.trees"), tmp_path)
     assert found == [
-        "train: 1 tree that are broken: refused; a.trees:1 (the bracket at character 1 is not closed); mend them, or "
-        "leave them out"
+        "train: 1 tree whose brackets are broken: refused; a.trees:1 (the bracket at character 1 is not closed); mend "
+        "them, or leave them out"
     ]
     (tmp_path / "none.tsv").write_text("\n", encoding="utf-8")
     found = lines(load_labelled(ClassifyingData(train=[str(tmp_path / "none.tsv")]), 1), tmp_path)

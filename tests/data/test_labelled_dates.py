@@ -31,7 +31,7 @@ def test_no_text_has_two_languages_and_none_says_its_own() -> None:
     assert re.fullmatch(
         r"200 dates, [\d,]+ words; \d+ that two languages write the same were left out", corpora.report.parts["train"]
     )
-    assert corpora.notes == ("there are 3 different labels",)
+    assert corpora.notes == ("3 different labels",)
 
 
 def test_they_are_a_function_of_the_seed_and_grow_at_the_end() -> None:

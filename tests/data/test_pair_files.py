@@ -176,8 +176,9 @@ def test_half_a_surrogate_pair_in_json(tmp_path: Path) -> None:
 def test_a_wrong_number_of_columns(tmp_path: Path, line: str, columns: str) -> None:
     path = write(tmp_path / "a.tsv", f"a\tb\n{line}\n")
     assert refused(path) == (
-        f"{path}:2: {columns} instead of 2; a line is the source, one tab character and the target, "
-        'or data.source_field and data.target_field name the columns, such as "1" and "3"'
+        f"{path}:2: {columns} instead of 2; a line is the source, one tab character and the target; keep these "
+        "(`cut -f 1,2`), or name the columns in a recipe by data.source_field and data.target_field, such as "
+        '"1" and "3"'
     )
 
 

@@ -34,9 +34,7 @@ def test_a_line_is_a_sentence_with_its_label(tmp_path: Path) -> None:
     assert (first.words, first.tags, first.label) == (("to", "New", "York"), ("O", "B-city", "I-city"), "flight")
     assert second.label == "fare#flight"  # compound labels are labels of their own
     assert first.places(2) == f"{tmp_path / 'train.tsv'}:2, word 3"
-    assert found.notes == (
-        "tags mark spans in the scheme iob2 (detected); there are 3 different tags and 2 different labels",
-    )
+    assert found.notes == ("tags mark spans in the scheme iob2 (detected); 3 different tags and 2 different labels",)
     assert found.parts["train"].holds == f"2 sentences in {tmp_path / 'train.tsv'}, 4 words"
     assert lines(found, tmp_path) == []
 
@@ -74,8 +72,8 @@ def test_what_is_wrong_is_named_by_line(tmp_path: Path) -> None:
 def test_labels_and_tags_never_seen_in_training_are_named(tmp_path: Path) -> None:
     found = read(tmp_path, GOOD, "to\tO\tfare\nYork\tB-town\tflight\n")
     assert lines(found, tmp_path, "dev") == [
-        "dev: 1 tag never seen in training, counted as wrong wherever they stand: kept; dev.tsv:2, word 1 (B-town)",
-        "dev: 1 label never seen in training, counted as wrong wherever they stand: kept; dev.tsv:1 (fare)",
+        "dev: 1 tag never seen in training, counted as wrong: kept; dev.tsv:2, word 1 (B-town)",
+        "dev: 1 label never seen in training, counted as wrong: kept; dev.tsv:1 (fare)",
     ]
 
 

@@ -84,6 +84,32 @@ def test_what_runs_from_right_to_left_turns_nothing_else_around(tmp_path: Path) 
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+def test_what_is_shown_beside_words_is_seen_at_once(tmp_path: Path) -> None:
+    """As of a classifier: labels, what its pooling weighs, and its encoder, which only the menu shows."""
+    look = Inspection(
+        {
+            "labels": Array(("rank",), np.array([0.9, 0.1]), np.array(["good", "bad"])),
+            "pooling.weights": Array(("source",), np.array([0.2, 0.8])),
+            "encoder.states": Array(("source", "feature"), np.ones((2, 3))),
+        },
+        {"source": ("fine", "film")},
+        shown=("labels", "pooling.weights"),
+    )
+    script = """
+    const seen = () => [...document.querySelectorAll(".map > *")].map((part) => part.textContent.split("Rows")[0]);
+    const first = seen();
+    choose("encoder.states", "");
+    report([first, seen().length]);
+    """
+    told = reported(dom_after(script, page([look]), tmp_path))
+    assert isinstance(told, list)
+    labels, weights = told[0]
+    assert re.fullmatch(r"labels\W*labels\W*0\W*good 90.0 %\W*1\W*bad 10.0 %\W*", labels), labels
+    assert re.fullmatch(r"pooling.weights\W*weights\W*fine\W*film\W*", weights), weights
+    assert told[1] == 1
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 def test_in_a_browser(tmp_path: Path) -> None:
     looks = [
         random_inspection(["Das", "Haus", "∎"], ["the", "</script>"], layers=2, heads=3, gold=frozenset({(1, 0)})),
@@ -109,6 +135,9 @@ def test_in_a_browser(tmp_path: Path) -> None:
     views[1].matrix.move(0, 0);
     press(views[1].matrix.plot, "ArrowLeft");
     seen.turned = views[1].matrix.place;
+    const slanted = [...views[0].article.querySelectorAll(".slanted span")];
+    const middle = (label) => new DOMMatrix(getComputedStyle(label).transform).e / views[0].matrix.cell;
+    seen.labels = slanted.map(middle);
     const pen = views[0].matrix.canvas.getContext("2d");
     seen.pixels = [views[0].matrix.canvas.width, views[0].matrix.canvas.height];
     const strongest = views[0].data.values.indexOf(views[0].data.largest);
@@ -145,6 +174,7 @@ def test_in_a_browser(tmp_path: Path) -> None:
         "readout": f"</script> · ∎ {chosen:.3f}",
         "stops": 1,
         "turned": [0, 1],
+        "labels": [0.5] * 3,
         "pixels": [3, 2],
         "darkest": [0, 32, 77, 255],
         "themes": ["light", "dark"],

@@ -206,7 +206,7 @@ def test_what_cannot_be_trained_is_refused(tmp_path: Path) -> None:
     assert said.startswith(f"data.train: {tmp_path / 'train.tsv'}:")
     assert said.endswith("are model.encoder.longest = 4 learned positions; shorten it, or raise model.encoder.longest")
     (tmp_path / "train.tsv").write_text("good\tfine\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"data\.train: there are 1 different label, and nothing to choose from; give"):
+    with pytest.raises(DataError, match=r"data\.train: 1 different label, and nothing to choose from; give"):
         prepared(tmp_path, data=files)
     (tmp_path / "train.tsv").write_text("good fine\n", encoding="utf-8")
     with pytest.raises(DataError, match="1 line without a text or a label: refused"):

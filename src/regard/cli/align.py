@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.aligning import AlignerName, Aligners, HowToLoad, Reverse, Symmetrize, Threshold, UnitsName, joining_of
-from regard.cli.arguments import Against, DecodingChanges, Device, Head, Pairs, Probabilities, Scores, To
+from regard.cli.arguments import Against, DecodingChanges, Device, Head, LeastScore, Pairs, Probabilities, Scores, To
 from regard.cli.choosing_attention import choose_attention
 from regard.errors import UsageError, counted
 
@@ -35,13 +35,6 @@ Html = Annotated[
         "--html",
         metavar="FILE",
         help="One page to look at the links of up to 1,000 pairs, with --gold against true ones.",
-        show_default=False,
-    ),
-]
-LeastScore = Annotated[
-    float | None,
-    typer.Option(
-        help="Print the pairs themselves, source and target, whose score is at least this, to clean a corpus.",
         show_default=False,
     ),
 ]

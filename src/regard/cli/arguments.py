@@ -18,6 +18,13 @@ Split = Annotated[str | None, typer.Option(help="Without FILES: the recipe's tes
 JsonFile = Annotated[Path | None, typer.Option("--json", help="A .json file for every number, for programs.")]
 Probabilities = Annotated[bool, typer.Option("--probabilities", help="Write how likely each label or link is, too.")]
 Scores = Annotated[bool, typer.Option("--scores", help="Add a column with the score.")]
+LeastScore = Annotated[
+    float | None,
+    typer.Option(
+        help="Least score of pairs that fit: `align` prints these instead of links, `check` counts the others.",
+        show_default=False,
+    ),
+]
 PerToken = Annotated[bool, typer.Option("--per-token", help="The probability of every token too.")]
 Head = Annotated[
     int | None, typer.Option(help="One head of attention, from 0. (default: their mean)", show_default=False)

@@ -1,13 +1,26 @@
 """`regard check`: what is wrong with my data, by file and line."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.arguments import Changes, Dev, Test
+from regard.cli.arguments import Changes, Dev, Device, LeastScore, Test
+from regard.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.data import Report
+    from regard.recipe import AnyRecipe
+
+AlignerFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--aligner",
+        metavar="MODEL",
+        help="An aligner or a translator: finds pairs whose texts do not belong together, by its scores.",
+        show_default=False,
+    ),
+]
 
 
 def check(
@@ -23,6 +36,9 @@ def check(
     dev: Dev = None,
     test: Test = None,
     settings: Changes = None,
+    aligner: AlignerFolder = None,
+    least_score: LeastScore = None,
+    device: Device = "auto",
 ) -> None:
     """Say what is wrong with a corpus, by file and line. Nothing is changed. Development and test text is
     looked for in the training text too; of two files each is named by an option of its own.
@@ -40,16 +56,40 @@ def check(
       regard check train.de train.en --test test.de --test test.en
 
       regard check my.toml --set data.longest=100
+
+      regard check train.de train.en --aligner runs/aligner
     """
     from regard.cli.corpus import corpus_of
     from regard.errors import with_short_paths
     from regard.recipe import TASKS
     from regard.registry import locate
 
+    if least_score is not None and aligner is None:
+        raise UsageError("--least-score needs --aligner MODEL, which scores the pairs")
     corpus = corpus_of(data, dev or [], test or [], settings or [])
     report: Report = locate(TASKS[corpus.task].check)(corpus)
+    if aligner is not None and not report.refused:
+        report = _scored(report, corpus, aligner, least_score, device)
     refused = {finding.line() for finding in report.refused}
     for line in report.lines():
         if line not in refused:  # those are the message of the error
             typer.echo(with_short_paths(line))
     report.raise_if_refused()
+
+
+def _scored(report: "Report", corpus: "AnyRecipe", folder: Path, least: float | None, device: str) -> "Report":
+    """The report, and what an aligner says of the pairs."""
+    from regard.cli.aligning import HowToLoad
+    from regard.data import load_corpus
+    from regard.recipe import Data
+    from regard.tasks.unfit_pairs import with_unfit_pairs
+
+    data = getattr(corpus, "data", None)
+    if not isinstance(data, Data):
+        raise UsageError(f"--aligner {folder}: is for pairs of texts, and this corpus has none; leave it out")
+    if folder.is_file():
+        raise UsageError(f"--aligner {folder}: links in a file have no scores; name the folder of a model")
+    parts = load_corpus(data, corpus.seed)
+    named = {name: each for name in ("train", "dev", "test") if (each := getattr(parts, name)) != ()}
+    model = HowToLoad(device).load(folder, [], None)
+    return with_unfit_pairs(report, model, str(folder), named, least, lambda line: typer.echo(line, err=True))

@@ -10,7 +10,7 @@ import typer
 from regard.cli.arguments import Device, ModelFolder, Probabilities
 from regard.cli.lines import Line, pieces_of_lines
 from regard.cli.loading import loading
-from regard.cli.sentences import print_lines, up_to_too_long
+from regard.cli.sentences import print_lines, up_to_too_long, warn_of_tabs
 from regard.errors import RegardError
 
 if TYPE_CHECKING:
@@ -55,7 +55,9 @@ def classify(
         classifier = load_classifier(model, device=device)
     data = classifier.recipe.data
     if not data.conversations:
+        told = False
         for piece in pieces_of_lines(files or [], "one text a line; Ctrl-D ends"):
+            told = told or warn_of_tabs(piece, "give texts without their labels, for example by `cut -f 2`")
             print_lines(_labelled(classifier, piece, probabilities))
         return
     prompt = "a speaker, a tab and a text a line" if data.speaker_column else "one text a line"

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,13 +83,25 @@ def pairs_of(named: Sequence[str | Path]) -> "list[Pair]":
 
 
 def pieces_of(named: Sequence[str | Path]) -> "Iterator[list[Pair]]":
-    """The same, some at a time, so that files may be larger than memory."""
+    """The same, some at a time, so that files may be larger than memory. What is wrong with a line is said after the
+    pairs before it were given."""
     from regard.data import load_corpus
 
     corpus = pairs_in(named)
     pairs = iter(load_corpus(corpus.data, corpus.seed).train)
+    piece: list[Pair] = []
     with read_as_it_is():
-        while piece := list(islice(pairs, PAIRS_AT_ONCE)):
+        try:
+            for pair in pairs:
+                piece.append(pair)
+                if len(piece) == PAIRS_AT_ONCE:
+                    yield piece
+                    piece = []
+        except DataError:
+            if piece:
+                yield piece
+            raise
+        if piece:
             yield piece
 
 

@@ -4,6 +4,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+import typer
+
+from regard.cli.lines import Line
 from regard.errors import UsageError
 
 
@@ -32,3 +35,11 @@ def up_to_too_long(
         except UsageError as refusal:
             return number, refusal
     return len(sentences), None
+
+
+def warn_of_tabs(lines: Sequence[Line], advice: str) -> bool:
+    """Says so if lines of plain text have tabs, as files with labels have: those would be read as words."""
+    first = next((line for line in lines if "\t" in line.text.strip()), None)
+    if first is not None:
+        typer.echo(f"{first.place}: has tabs, and all of the line is read as words; {advice}", err=True)
+    return first is not None

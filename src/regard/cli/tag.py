@@ -10,7 +10,7 @@ import typer
 from regard.cli.arguments import Device, ModelFolder, Probabilities, SentenceFiles
 from regard.cli.lines import Line, pieces_of_lines
 from regard.cli.loading import loading
-from regard.cli.sentences import print_lines, up_to_too_long
+from regard.cli.sentences import print_lines, up_to_too_long, warn_of_tabs
 from regard.errors import DataError, RegardError
 
 if TYPE_CHECKING:
@@ -52,7 +52,9 @@ def tag(
     by_word = columns and tagger.recipe.data.format == "columns"
     prompt = "a word and its columns a line" if by_word else "one sentence a line"
     answer, rest = (_in_columns if by_word else partial(_in_lines, repeat=columns)), list[Line]()
+    told = columns
     for piece in pieces_of_lines(files or [], f"{prompt}; Ctrl-D ends"):
+        told = told or warn_of_tabs(piece, "of a file with columns, --columns reads the words alone")
         rest += piece
         # Columns may end inside a sentence.
         ends = (place + 1 for place in reversed(range(len(rest))) if rest[place].is_blank)

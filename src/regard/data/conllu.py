@@ -32,7 +32,7 @@ Kind = Literal["columns", "numbering", "head", "cycle", "root", "relation"]
 
 KINDS: dict[Kind, str] = {
     "columns": "lines without ten columns",
-    "numbering": "lines that are numbered wrongly",
+    "numbering": "lines with a wrong number",
     "head": "words whose head is not in the sentence",
     "cycle": "cycles of heads",
     "root": "sentences without exactly one root",

@@ -172,7 +172,7 @@ class PairFaults:
         stretch, distance = shift.stretch, shift.distance
         line = min(max(stretch.start, -distance), len(self._identical) - 1)
         belongs = f"{self._at(line)} belongs to {self._at(line + distance, side=1)}"
-        what = f"pairs that are shifted by {counted(abs(distance), 'line')}: {belongs} ({self._inside(stretch)})"
+        what = f"pairs shifted by {counted(abs(distance), 'line')}: {belongs} ({self._inside(stretch)})"
         missing, extra = SIDES if distance > 0 else reversed(SIDES)
         lines = "a line is" if abs(distance) == 1 else f"{abs(distance)} lines are"
         remedy = f"{lines} missing in the {missing}, or too many in the {extra}, just before: mend the files"

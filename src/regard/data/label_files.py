@@ -185,8 +185,10 @@ class LabelFiles:
         left_out = "texts with labels that are left out"
         findings = [
             *problems.finding("missing", "lines without a text or a label", "refused", advice=columns),
-            *problems.finding("json", "lines that are not JSON objects", "refused", advice="write each on one line"),
-            *problems.finding("tree", "trees that are broken", "refused", advice="mend them, or leave them out"),
+            *problems.finding("json", "lines without a JSON object", "refused", advice="write each on one line"),
+            *problems.finding(
+                "tree", "trees whose brackets are broken", "refused", advice="mend them, or leave them out"
+            ),
             *problems.finding(
                 "labels",
                 "texts without exactly one label",
@@ -196,7 +198,7 @@ class LabelFiles:
             *problems.finding("empty", "texts without a word", "kept"),
             *problems.finding("rename", left_out, "dropped", "data.rename"),
             *problems.finding("rename_in_trees", left_out, "dropped", "data.rename_in_trees"),
-            *problems.finding("unseen", "labels never seen in training, counted as wrong wherever they stand", "kept"),
+            *problems.finding("unseen", "labels never seen in training, counted as wrong", "kept"),
         ]
         words, files = sum(len(text.words) for text in self.texts), ", ".join(map(str, self.files))
         conversations = f"{counted(self.conversation, 'conversation')}, " if data.conversations else ""
@@ -223,6 +225,6 @@ def from_files(data: ClassifyingData, seed: int, splits: Iterable[Split]) -> Lab
     # Without training text, as when a model is evaluated, nothing is unseen.
     known = {label for text in read["train"].texts for label in text.labels} if "train" in read else None
     parts |= {split: files.part(known) for split, files in read.items()}
-    notes = () if known is None else (f"there are {counted(len(known), 'different label')}",)
+    notes = () if known is None else (counted(len(known), "different label"),)
     order: tuple[Split, ...] = ("train", "dev", "test")
     return LabelledCorpora({split: parts[split] for split in order if split in parts}, notes)

@@ -88,8 +88,8 @@ class PairFiles:
             if not chosen and len(columns) != 2:
                 raise DataError(
                     f"{file.path}:{number}: {counted(len(columns), 'column')} instead of 2; "
-                    "a line is the source, one tab character and the target, or data.source_field and "
-                    'data.target_field name the columns, such as "1" and "3"'
+                    "a line is the source, one tab character and the target; keep these (`cut -f 1,2`), or name the "
+                    'columns in a recipe by data.source_field and data.target_field, such as "1" and "3"'
                 )
             source, target = chosen or (1, 2)
             yield Record(number, columns[source - 1], columns[target - 1], problem)

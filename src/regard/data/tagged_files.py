@@ -115,8 +115,8 @@ class TaggedFiles:
                 "data.broken",
                 advice="mend them, name another data.scheme, or set data.broken = 'replace'",
             ),
-            *problems.finding("unseen", "tags never seen in training, counted as wrong wherever they stand", "kept"),
-            *problems.finding("label", "labels never seen in training, counted as wrong wherever they stand", "kept"),
+            *problems.finding("unseen", "tags never seen in training, counted as wrong", "kept"),
+            *problems.finding("label", "labels never seen in training, counted as wrong", "kept"),
         ]
         return TaggedPart(tuple(kept), self._holds(), tuple(findings))
 
@@ -173,4 +173,4 @@ def _notes(scheme: Scheme, data: TaggingData, known: Known) -> tuple[str, ...]:
     else:
         how = f"tags mark spans in the scheme {scheme}{' (detected)' if data.scheme == 'auto' else ''}"
     labels = f" and {counted(len(known.labels), 'different label')}" if data.has_labels else ""
-    return (f"{how}; there are {counted(len(known.tags), 'different tag')}{labels}",)
+    return (f"{how}; {counted(len(known.tags), 'different tag')}{labels}",)

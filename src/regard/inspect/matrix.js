@@ -79,6 +79,7 @@ export class Matrix {
     const rise = slanted ? wide(columnLabels) * 0.82 + size * 1.5 : size * 1.8;
     this.above.style.height = `${shown ? Math.ceil(rise) : 0}px`;
     this.above.style.width = `${this.width}px`;
+    this.above.style.setProperty("--half", `${this.cell / 2}px`);
     this.above.style.marginInlineEnd = slanted ? `${Math.ceil(wide(columnLabels) * 0.57)}px` : "0";
     this.beside.style.width = shown ? `${Math.ceil(Math.min(wide(rowLabels), 180) + 16)}px` : "0";
     for (const element of [this.above, this.beside]) element.style.fontSize = `${size}px`;

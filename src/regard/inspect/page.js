@@ -35,17 +35,23 @@ function meanOf(arrays, head) {
   return { values, rows: shape[0], columns: shape[1], largest: largestOf(values), signed: values.some((value) => value < 0) };
 }
 
-/** What is drawn of an inspection. */
-function chosen(inspection) {
-  const names = arrayMenu.value === "" ? together(inspection) : [arrayMenu.value];
+/** What is drawn of arrays of an inspection: their mean, of one head or of all. */
+function drawn(inspection, names, head) {
   const arrays = names.map((name) => inspection.arrays[name]);
   const axes = axesOf(arrays[0]);
-  const data = meanOf(arrays, headMenu.value);
+  const data = meanOf(arrays, head);
   const label = (axis, size) => (axis ? inspection.labels[axis] || Array.from({ length: size }, (_, place) => String(place)) : [names[0].split(".").pop()]);
   return { ...data, texts: arrays[0].texts, weights: heads(arrays[0]) > 0, within: axes[0] === axes[1] || axes[1] === "past",
     rowLabels: label(axes[0], data.rows), columnLabels: label(axes[1], data.columns), rowMeaning: inspection.meanings[axes[0]] || axes[0],
     columnMeaning: inspection.meanings[axes[1]] || axes[1] || "", leftward: inspection.leftward.includes(axes[1]),
     gold: axes.join() === "target,source" ? inspection.gold : [] };
+}
+
+/** Texts with their numbers, such as candidates with their probabilities. */
+function written(name, { texts, values, rows, columns, rowLabels, columnLabels }) {
+  const cell = (r, c) => `${texts[r * columns + c]} ${percent(values[r * columns + c])}`;
+  return table(name, ["", ...columnLabels], Array.from({ length: rows }, (_, r) =>
+    [rowLabels[r], ...Array.from({ length: columns }, (__, c) => cell(r, c))]));
 }
 
 class InspectionView {
@@ -59,23 +65,30 @@ class InspectionView {
   }
 
   draw() {
-    this.data = chosen(this.inspection);
+    const names = arrayMenu.value === "" ? together(this.inspection) : [arrayMenu.value];
+    this.data = drawn(this.inspection, names, headMenu.value);
+    this.matrix = null;
+    const first = this.data.texts ? written(arrayMenu.value, this.data) : this.picture(this.data);
     const thumbs = this.thumbs();
-    this.body.replaceChildren(this.data.texts ? this.written() : this.picture(), ...(thumbs ? [thumbs] : []));
+    this.body.replaceChildren(first, ...(thumbs ? [thumbs] : []), ...this.others());
   }
 
-  picture() {
-    const most = Math.min(this.data.columns > 60 ? 1100 : 640, document.documentElement.clientWidth - 90);
-    this.matrix = new Matrix(this.data, { label: this.inspection.title || "Numbers", most, cell: 28 });
-    return this.matrix.element;
+  picture(data, label = this.inspection.title || "Numbers") {
+    const most = Math.min(data.columns > 60 ? 1100 : 640, document.documentElement.clientWidth - 90);
+    const matrix = new Matrix(data, { label, most, cell: 28 });
+    this.matrix ??= matrix;
+    return matrix.element;
   }
 
-  /** Texts with their numbers, such as candidates with their probabilities. */
-  written() {
-    const { texts, values, rows, columns, rowLabels, columnLabels } = this.data;
-    const cell = (r, c) => `${texts[r * columns + c]} ${percent(values[r * columns + c])}`;
-    return table(arrayMenu.value, ["", ...columnLabels], Array.from({ length: rows }, (_, r) =>
-      [rowLabels[r], ...Array.from({ length: columns }, (__, c) => cell(r, c))]));
+  /** Where what is shown first is words, such as labels or a tree, all else that is shown and has no heads. */
+  others() {
+    const { arrays, shown } = this.inspection;
+    if (!arrays[shown[0]]?.texts || !shown.includes(arrayMenu.value)) return [];
+    const names = shown.filter((name) => name !== arrayMenu.value && !heads(arrays[name]));
+    return names.map((name) => {
+      const data = drawn(this.inspection, [name], "");
+      return data.texts ? written(name, data) : make("section", {}, make("div", { class: "hint" }, name), this.picture(data, name));
+    });
   }
 
   /** A small picture of every head of the layers that stand together with the chosen one. */

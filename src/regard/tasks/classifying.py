@@ -123,7 +123,7 @@ def _known_labels(recipe: ClassifyingRecipe, folder: Path, corpora: LabelledCorp
     found, least = {label for row in rows for label in row}, 1 if recipe.data.multiple else 2
     if len(found) < least:
         raise DataError(
-            f"data.train: there are {counted(len(found), 'different label')}, and nothing to choose from; give "
+            f"data.train: {counted(len(found), 'different label')}, and nothing to choose from; give "
             f"texts with at least {least}"
         )
     return known_tags(recipe, folder, LABELS, rows)

@@ -25,9 +25,11 @@ def refuse_other_task(folder: Path, wanted: str) -> None:
     """Refuses a folder whose model is for another task, or that holds none."""
     task = task_of(folder)
     if task != wanted:
-        verbs = ", ".join(verb.name for verb in TASKS[task].verbs)
+        verbs = [verb.name for verb in TASKS[task].verbs]
+        commands = "its command is" if len(verbs) == 1 else "its commands are"
         raise ModelError(
-            f"{folder}: this model is for {task}, and a model for {wanted} is needed here; its commands are {verbs}"
+            f"{folder}: this model is for {task}, and a model for {wanted} is needed here; {commands} "
+            f"{', '.join(verbs)}"
         )
 
 

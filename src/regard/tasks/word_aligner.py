@@ -38,9 +38,11 @@ CELLS_AT_ONCE = 1_000_000
 MOST_CELLS = 10_000_000
 """Pairs of words of the longest pair that is aligned."""
 _JUDGED = 200
-"""Words from which on it can be told that a text is tokenized otherwise."""
+"""Words from which on it can be told that a text is tokenized otherwise, or its sides are swapped."""
 _OTHERWISE = 0.03
 """Share of words that tells it."""
+_SWAPPED = 0.2
+"""Share of words by which more are known if the sides are exchanged, which tells that they are swapped."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,18 +132,18 @@ class WordAligner(LoadedModel[AlignmentRecipe, StatisticalAligner]):
             tuple(words_of(text, self.recipe.data, each) for text, each in zip(pair, both, strict=True))
             for pair in zip(sources, targets, strict=True)
         ]
+        self._tell_if_swapped(rows)
         self._tell_if_tokenized_otherwise(rows)
         first = cells = 0
         for number, (source, target) in enumerate(rows):
             size = len(source) * len(target)
-            if size > MOST_CELLS:
-                raise UsageError(
-                    f"pair {number + 1}: {len(source):,} and {len(target):,} words are too many to be aligned; at most "
-                    f"{MOST_CELLS:,} pairs of words are: split it into sentences"
-                )
             if cells + size > CELLS_AT_ONCE and number > first:
                 yield from self._aligned(rows[first:number], scored)
                 first, cells = number, 0
+            if size > MOST_CELLS:
+                yield _too_long(sources[number], source, target)
+                first = number + 1
+                continue
             cells += size
         yield from self._aligned(rows[first:], scored)
 
@@ -149,6 +151,26 @@ class WordAligner(LoadedModel[AlignmentRecipe, StatisticalAligner]):
         sources, targets = [row[0] for row in rows], [row[1] for row in rows]
         for found in self.model.posteriors(sources, targets) if rows else ():
             yield Alignment(_weights(found.forward), _weights(found.backward), _score(found) if scored else None)
+
+    def _tell_if_swapped(self, rows: Sequence[tuple[list[str], ...]]) -> None:
+        """Warns, once, where each side seems to be in the language of the other side of the training text."""
+        sides = [[word for row in rows for word in row[place]] for place in (0, 1)]
+        words = sum(map(len, sides))
+        if self._told or words < _JUDGED:
+            return
+        numbers = self.model.numbers
+        in_place, exchanged = (
+            sum(word in known for side, known in zip(sides, order, strict=True) for word in side)
+            for order in (numbers, numbers[::-1])
+        )
+        if exchanged - in_place > _SWAPPED * words:
+            self._told = True
+            warnings.warn(
+                "source and target seem to be swapped for this model, which knows more words of them the other way "
+                "round: give the files in the other order",
+                ModelWarning,
+                stacklevel=4,
+            )
 
     def _tell_if_tokenized_otherwise(self, rows: Sequence[tuple[list[str], ...]]) -> None:
         """Warns, once, where words of a text seem to be split otherwise than those of the training text."""
@@ -202,6 +224,21 @@ def load_word_aligner(
     refuse_company(folder, "word aligner", others, changes)
     refuse_other_task(Path(folder), "alignment")
     return WordAligner.load(Path(folder))
+
+
+def _too_long(text: str, source: Sequence[str], target: Sequence[str]) -> Alignment:
+    """No links, and a warning: the rest of a text is not lost for the sake of one pair."""
+    warnings.warn(
+        f'a pair of {len(source):,} and {len(target):,} words ("{text[:40]}…") is too long to be aligned and gets no '
+        f"links; at most {MOST_CELLS:,} pairs of words are: split it into sentences",
+        ModelWarning,
+        stacklevel=4,
+    )
+    # Views of one zero: a table of their size would need gigabytes.
+    forward, backward = (
+        np.broadcast_to(0.0, shape) for shape in ((len(target), len(source)), (len(source), len(target)))
+    )
+    return Alignment(_weights(forward), _weights(backward), float("-inf"))
 
 
 def _weights(found: Float[np.ndarray, "T S"]) -> WordWeights:

@@ -42,7 +42,7 @@ def labelled_dates(data: ClassifyingData, seed: int, splits: Iterable[Split]) ->
         words = sum(len(text.words) for text in texts)
         alike = f"; {left_out:,} that two languages write the same were left out"
         parts[split] = LabelledPart(tuple(texts), f"{counted(size, 'date')}, {counted(words, 'word')}{alike}")
-    return LabelledCorpora(parts, (f"there are {counted(len(set(labels.values())), 'different label')}",))
+    return LabelledCorpora(parts, (counted(len(set(labels.values())), "different label"),))
 
 
 def label_of(code: str, named: Iterable[str]) -> str:
