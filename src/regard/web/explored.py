@@ -80,11 +80,6 @@ class Explored:
         with self.lock, changed(self.model, changes):
             yield
 
-    def program(self, call: str, name: str = "seen", *, into: str | None = None) -> str:
-        """What does the same in Python."""
-        told = f".into({into!r})" if into else ""
-        return f"import regard\n\nmodel = regard.load({self.folder!r}){told}\n{name} = model.{call}\n"
-
 
 def _kinds(name: str, tap: Tap) -> list[str]:
     """The changes that suit a tap: those of attention where there are weights, and of gates and states."""

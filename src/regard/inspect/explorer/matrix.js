@@ -1,19 +1,27 @@
 // A matrix as a picture that can be read: a canvas with a pixel for every number, labels around it, a cell that moves
-// with pointer and arrow keys, the number in words below, and the table behind.
-import { behind, isolated, make, short, table } from "./dom.js";
+// with pointer and arrow keys, the number in words below, and the table behind. Large ones can be brought nearer.
+import { isolated, make, short, table } from "./dom.js";
 import { paint } from "./shades.js";
+import { asInspection, taking } from "./take.js";
 
 const SMALLEST_WITH_LABELS = 10;
+const LARGEST_CELL = 34;
 let made = 0;
+
+const matrices = new WeakMap();
+
+/** The matrix whose grid this element is. */
+export const matrixOf = (plot) => matrices.get(plot);
 
 export class Matrix {
   /** `data` has values (a flat array), rows, columns, largest, signed, rowLabels, columnLabels, rowMeaning,
-   * columnMeaning, and maybe leftward and gold, `weights` if rows are weights of attention, and `within` if these are
-   * over the positions that the rows are; listeners are `onmove(r, c)`, `onchoose(r, c)` and, for values that
+   * columnMeaning, and maybe axes, leftward and gold, `weights` if rows are weights of attention, and `within` if these
+   * are over the positions that the rows are; listeners are `onmove(r, c)`, `onchoose(r, c)` and, for values that
    * can be dragged, `ondrag(r, c, share)`. */
-  constructor(data, { label = "Weights", most = 640, cell = 30, onmove, onchoose, ondrag } = {}) {
+  constructor(data, { label = "Weights", most = 640, cell = 30, beside = 0, onmove, onchoose, ondrag } = {}) {
     Object.assign(this, { data, label, onmove, onchoose, ondrag });
-    this.limits = { most, cell };
+    this.limits = { most, cell, beside };
+    this.zoom = 1;
     this.canvas = make("canvas", { "aria-hidden": "true" });
     const id = `cell-${(made += 1)}`;
     this.active = make("div", { role: "gridcell", id, class: "active" });
@@ -25,10 +33,13 @@ export class Matrix {
     this.row = make("div", { role: "row" }, this.active);
     this.plot = make("div", { class: "plot", role: "grid", tabindex: 0, "aria-activedescendant": id, "aria-label": label },
       this.canvas, this.frames, this.across, this.down, this.row);
+    matrices.set(this.plot, this);
     this.readout = make("output", { class: "readout", "aria-live": "polite" });
-    this.element = make("figure", { class: "matrix" },
-      make("div", { class: "scroll" }, make("div", { class: "axes" }, this.above, this.beside, this.plot)), this.readout);
-    this.table = null;
+    this.nearer = this.zooming();
+    this.axes = make("div", { class: "axes" }, this.above, this.beside, this.plot);
+    this.window = make("div", { class: "scroll" }, this.axes);
+    this.taken = taking({ name: () => this.label, picture: () => this.axes, table: () => this.buildTable(), json: () => this.inspection() });
+    this.element = make("figure", { class: "matrix" }, this.nearer, this.window, this.readout, this.taken.element);
     this.listen();
     this.show(data);
   }
@@ -37,25 +48,56 @@ export class Matrix {
   show(data) {
     this.data = data;
     this.place = [Math.min(this.place?.[0] ?? 0, data.rows - 1), Math.min(this.place?.[1] ?? 0, data.columns - 1)];
-    const { most, cell } = this.limits;
-    this.cell = Math.max(1, Math.min(cell, Math.floor(most / Math.max(data.rows, data.columns, 1))));
+    this.frames.replaceChildren(...(data.gold || []).map(([c, r]) => this.put(make("i"), r, c)));
+    this.plot.setAttribute("aria-rowcount", data.rows);
+    this.plot.setAttribute("aria-colcount", data.columns);
+    this.taken.close();
+    this.fit();
+    this.paint();
+    this.readout.replaceChildren(make("span", { class: "hint" }, this.hint()));
+  }
+
+  /** Gives cells their size: what fits, times how near it was brought. */
+  fit() {
+    const { data, limits: { most, cell } } = this;
+    const whole = Math.floor(most / Math.max(data.rows, data.columns, 1));
+    const beside = whole >= SMALLEST_WITH_LABELS ? this.besideWidth(14) : 0;
+    const fitting = Math.max(1, Math.min(cell, whole, Math.max(SMALLEST_WITH_LABELS, Math.floor((most - beside) / Math.max(data.columns, 1)))));
+    this.largestZoom = LARGEST_CELL / fitting;
+    this.zoom = Math.max(1, Math.min(this.zoom, this.largestZoom));
+    this.cell = Math.max(1, Math.round(fitting * this.zoom));
+    this.nearer.hidden = fitting >= SMALLEST_WITH_LABELS;
+    this.window.classList.toggle("near", this.zoom > 1);
     this.width = this.cell * data.columns;
     this.height = this.cell * data.rows;
     for (const element of [this.canvas, this.plot]) {
       element.style.width = `${this.width}px`;
       element.style.height = `${this.height}px`;
     }
-    this.plot.setAttribute("aria-rowcount", data.rows);
-    this.plot.setAttribute("aria-colcount", data.columns);
     this.plot.classList.toggle("fine", this.cell < 6);
     this.labels();
-    this.frames.replaceChildren(...(data.gold || []).map(([c, r]) => this.put(make("i"), r, c)));
-    this.table?.remove();
-    this.table = behind("Table", () => this.buildTable());
-    this.element.append(this.table);
-    this.paint();
+    [...this.frames.children].forEach((frame, place) => this.put(frame, data.gold[place][1], data.gold[place][0]));
     this.mark();
-    this.readout.replaceChildren(make("span", { class: "hint" }, this.hint()));
+  }
+
+  /** Buttons that bring a large matrix nearer, until its labels can be read. */
+  zooming() {
+    const button = (text, label, zoom) => make("button", { type: "button", "aria-label": label, onclick: () => this.bring(zoom()) }, text);
+    return make("div", { class: "zoom", role: "group", "aria-label": "How near" }, button("−", "Farther", () => this.zoom / 2),
+      button("+", "Nearer", () => this.zoom * 2), button("Whole", "The whole of it", () => 1));
+  }
+
+  /** Brings it nearer, with the chosen cell, or what the pointer is at, staying in sight. */
+  bring(zoom, at = null) {
+    const before = this.cell;
+    const [r, c] = at || this.place;
+    const x = (this.x(c) + before / 2) - this.window.scrollLeft;
+    const y = (r + 0.5) * before - this.window.scrollTop;
+    this.zoom = zoom;
+    this.fit();
+    const inside = (place, size) => (place >= 0 && place <= size ? place : size / 2);
+    this.window.scrollLeft = this.x(c) + this.cell / 2 - inside(x, this.window.clientWidth);
+    this.window.scrollTop = (r + 0.5) * this.cell - inside(y, this.window.clientHeight);
   }
 
   hint() {
@@ -73,21 +115,24 @@ export class Matrix {
     const shown = this.cell >= SMALLEST_WITH_LABELS;
     const size = Math.max(9, Math.min(14, this.cell * 0.56));
     const slanted = columnLabels.some((label) => [...label].length > 2);
-    const pen = document.createElement("canvas").getContext("2d");
-    pen.font = `700 ${size}px system-ui, sans-serif`; // as the chosen label is
-    const wide = (labels) => (shown ? Math.max(0, ...labels.map((label) => pen.measureText(label).width)) : 0);
+    const wide = (labels) => (shown ? widest(labels, size) : 0);
     const rise = slanted ? wide(columnLabels) * 0.82 + size * 1.5 : size * 1.8;
     this.above.style.height = `${shown ? Math.ceil(rise) : 0}px`;
     this.above.style.width = `${this.width}px`;
     this.above.style.setProperty("--half", `${this.cell / 2}px`);
     this.above.style.marginInlineEnd = slanted ? `${Math.ceil(wide(columnLabels) * 0.57)}px` : "0";
-    this.beside.style.width = shown ? `${Math.ceil(Math.min(wide(rowLabels), 180) + 16)}px` : "0";
+    this.beside.style.width = shown ? `${this.besideWidth(size)}px` : "0";
     for (const element of [this.above, this.beside]) element.style.fontSize = `${size}px`;
     this.above.classList.toggle("slanted", slanted);
     const columns = shown ? columnLabels.map((label, c) => this.put(make("span", {}, isolated(label)), null, c)) : [];
     const rows = shown ? rowLabels.map((label, r) => this.put(make("span", {}, isolated(label)), r, null)) : [];
     this.above.replaceChildren(...columns);
     this.beside.replaceChildren(...rows);
+    this.chosen = [];
+  }
+
+  besideWidth(size) {
+    return Math.max(this.limits.beside, Math.ceil(Math.min(widest(this.data.rowLabels, size), 180) + 16));
   }
 
   x(c) {
@@ -131,6 +176,11 @@ export class Matrix {
       }
     });
     for (const name of ["pointerup", "pointercancel"]) this.plot.addEventListener(name, () => { this.dragged = null; });
+    this.window.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey || this.nearer.hidden) return;
+      event.preventDefault();
+      this.bring(this.zoom * (event.deltaY < 0 ? 1.25 : 0.8), at(event));
+    }, { passive: false });
     this.plot.addEventListener("focus", () => this.move(...this.place));
     this.plot.addEventListener("keydown", (event) => this.key(event));
   }
@@ -152,6 +202,7 @@ export class Matrix {
     if (goal) {
       event.preventDefault();
       if (goal[0] >= 0 && goal[1] >= 0 && goal[0] < rows && goal[1] < columns) this.move(...goal);
+      this.active.scrollIntoView({ block: "nearest", inline: "nearest" });
     } else if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
       this.onchoose?.(r, c);
@@ -162,6 +213,7 @@ export class Matrix {
     }
   }
 
+  /** Looks at a cell; a silent move is told to nobody. */
   move(r, c, silent = false) {
     if (!this.data.values.length) return;
     this.place = [r, c];
@@ -170,7 +222,9 @@ export class Matrix {
     const { rowLabels, columnLabels } = this.data;
     this.readout.replaceChildren(make("b", {}, isolated(rowLabels[r])), " · ", make("b", {}, isolated(columnLabels[c])), " ",
       make("strong", {}, short(this.value(r, c))), " ", make("span", {}, this.rowInWords(r)));
-    if (!silent) this.onmove?.(r, c);
+    if (silent) return;
+    this.onmove?.(r, c);
+    this.plot.dispatchEvent(new CustomEvent("look-at", { bubbles: true, detail: [r, c] }));
   }
 
   /** What a row of weights does: how spread it is, and where it looks most. */
@@ -195,8 +249,9 @@ export class Matrix {
     this.row.setAttribute("aria-rowindex", r + 1);
     this.active.setAttribute("aria-colindex", c + 1);
     this.active.setAttribute("aria-label", `${rowLabels[r]}, ${columnLabels[c]}: ${short(this.value(r, c))}`);
-    [...this.above.children].forEach((label, place) => label.classList.toggle("chosen", place === c));
-    [...this.beside.children].forEach((label, place) => label.classList.toggle("chosen", place === r));
+    for (const label of this.chosen) label.classList.remove("chosen");
+    this.chosen = [this.above.children[c], this.beside.children[r]].filter(Boolean);
+    for (const label of this.chosen) label.classList.add("chosen");
   }
 
   buildTable() {
@@ -207,4 +262,19 @@ export class Matrix {
       Array.from({ length: shownRows }, (_, r) =>
         [rowLabels[r], ...Array.from({ length: shownColumns }, (__, c) => short(this.value(r, c)))]));
   }
+
+  /** What is shown, as `Inspection.from_json` reads it. */
+  inspection() {
+    const { rows, columns, values, rowLabels, columnLabels, axes: [row, column] = ["row", "column"] } = this.data;
+    const labels = { [row]: rowLabels, ...(column && { [column]: columnLabels }) };
+    const axes = column ? [row, column] : [row];
+    return asInspection(this.label, { [this.label]: { axes, shape: column ? [rows, columns] : [rows], values } }, labels);
+  }
+}
+
+/** The width of the widest label, as it is when it is chosen. */
+function widest(labels, size) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = `700 ${size}px system-ui, sans-serif`;
+  return labels.reduce((most, label) => Math.max(most, pen.measureText(label).width), 0);
 }

@@ -15,8 +15,41 @@ export function filled(element, attributes, children) {
   return element;
 }
 
+/** Puts children in place of those that are there; null is left out. */
+export function fill(element, ...children) {
+  element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
+}
+
 /** A text with a direction of its own. */
 export const isolated = (text) => make("bdi", {}, text);
+
+/** A difference of two shares, in percent. */
+export const signed = (share) => `${share < 0 ? "−" : "+"}${Math.abs(100 * share).toFixed(1)}`;
+
+/** The words of a text, or its characters where it has but one word, each with whether it is another than before. */
+export function changedParts(before, after) {
+  const apart = /\s/.test(after.trim()) ? (text) => text.split(/(?<=\s)/) : (text) => [...text];
+  const [old, now] = [apart(before), apart(after)];
+  // The longest parts that both have in the same order, from the end.
+  const most = Array.from({ length: old.length + 1 }, () => new Uint16Array(now.length + 1));
+  for (let one = old.length - 1; one >= 0; one -= 1) for (let other = now.length - 1; other >= 0; other -= 1) {
+    most[one][other] = old[one] === now[other] ? most[one + 1][other + 1] + 1 : Math.max(most[one + 1][other], most[one][other + 1]);
+  }
+  let [one, other] = [0, 0];
+  const found = [];
+  while (other < now.length) {
+    if (one < old.length && old[one] === now[other]) {
+      found.push([now[other], false]);
+      one += 1;
+      other += 1;
+    } else if (one < old.length && most[one + 1][other] >= most[one][other + 1]) one += 1;
+    else {
+      found.push([now[other], true]);
+      other += 1;
+    }
+  }
+  return found;
+}
 
 /** A number as short as it can be read: 0.812, 3.1e-5, 97 % if it is a share. */
 export function short(number) {

@@ -1,9 +1,9 @@
 // The beam search as a tree: arrow keys walk, Enter shows what else could stand at a place, typing forces a word.
-import { behind, isolated, make, percent, short, table } from "./dom.js";
+import { isolated, make, percent, short, table } from "./dom.js";
 import { draw } from "./drawing.js";
 import { tint } from "./shades.js";
 import * as api from "./api.js";
-import { state } from "./state.js";
+import { asInspection, taking } from "./take.js";
 
 const HIGH = 34;
 const GAP = 26;
@@ -28,7 +28,8 @@ export class Tree {
     this.alternatives = make("div", { class: "alternatives", "aria-live": "polite" });
     this.element = make("div", { class: "tree" },
       make("p", { class: "hint" }, "Arrow keys walk. Enter shows what else could stand here. Type to force a text of your own."),
-      make("div", { class: "scroll" }, canvas), this.alternatives, behind("Table", () => this.buildTable()));
+      make("div", { class: "scroll" }, canvas), this.alternatives,
+      taking({ name: () => "Search tree", picture: () => canvas, table: () => this.buildTable(), json: () => this.inspection() }).element);
     const first = this.nodes.find((node) => node.rank === 1) || this.nodes[0];
     this.focus(this.path(first)[1] || this.nodes[0], false);
   }
@@ -77,7 +78,7 @@ export class Tree {
 
   box(node) {
     const told = node.parent < 0 ? "the beginning" : `${node.label}, ${percent(node.chance)}${node.rank ? `, output ${node.rank}` : ""}`;
-    const box = make("div", { class: `node${node.rank ? " output" : ""}`, role: "treeitem", tabindex: -1, "aria-label": told,
+    const box = make("div", { class: `node${node.rank ? " ends" : ""}`, role: "treeitem", tabindex: -1, "aria-label": told,
       "aria-level": node.depth + 1, title: told, onfocus: () => this.light(node),
       onclick: () => this.focus(node), ondblclick: () => this.choose(node), onkeydown: (event) => this.key(event, node) },
     isolated(node.label), node.rank ? make("sup", {}, String(node.rank)) : null);
@@ -124,14 +125,14 @@ export class Tree {
 
   /** What else could stand in the place of a node, and a text of one's own. */
   async choose(node, typed = "") {
-    const before = node.parent < 0 ? (node.children.length ? state.prefix : "") : this.nodes[node.parent].text;
+    const before = node.parent < 0 ? (node.children.length ? this.page.state.prefix : "") : this.nodes[node.parent].text;
     const own = make("input", { type: "text", value: typed, "aria-label": "A text of your own for this place", dir: "auto", size: 14,
       onkeydown: (event) => { if (event.key === "Escape") this.close(node); } });
     const force = (text) => this.onforce(text);
-    const asked = api.alternatives(this.page.card.name, { text: state.text, prefix: before, ...this.page.told });
+    const asked = api.alternatives(this.page.card.name, { text: this.page.state.text, prefix: before, ...this.page.told });
     const form = make("form", { onsubmit: async (event) => {
       event.preventDefault();
-      await asked; // whether a blank comes first
+      await asked; // whether a space comes first
       if (own.value.trim()) force(before + own.value);
     } }, own, make("button", { type: "submit" }, "Force"));
     const list = make("div", { class: "bars", role: "group", "aria-label": "Likeliest here" });
@@ -141,7 +142,12 @@ export class Tree {
       own.focus();
       own.setSelectionRange(typed.length, typed.length);
     }
-    const found = await asked;
+    let found;
+    try {
+      found = await asked;
+    } catch (error) {
+      return this.alternatives.replaceChildren(make("p", { class: "hint" }, error.message));
+    }
     const labels = found.array("candidates").texts;
     const texts = found.array("texts").texts.map((text) => text.replaceAll("␣", " "));
     // Where words have blanks between them, one's own begins with one, which can be deleted to go on with the word.
@@ -161,11 +167,18 @@ export class Tree {
     });
     list.replaceChildren(...bars);
     if (!typed) bars.find((bar) => !bar.disabled)?.focus();
+    return null;
   }
 
   close(node) {
     this.alternatives.replaceChildren();
     this.focus(node);
+  }
+
+  inspection() {
+    const { shown } = this.seen;
+    const arrays = shown.arrays.map(({ name, axes, shape, values, texts }) => [name, { axes, shape, values: values.map(Number), ...(texts && { texts }) }]);
+    return asInspection(shown.title, Object.fromEntries(arrays), shown.labels);
   }
 
   buildTable() {

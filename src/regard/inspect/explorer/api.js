@@ -1,4 +1,7 @@
-// All that the page asks the server, and inspections with the numbers that are fetched when they are looked at.
+// All that the page asks the server, and inspections with the numbers that are fetched when they are looked at. A page
+// that was saved has no server behind it, and answers out of what was recorded.
+import { recorded } from "./recorded.js";
+import { asInspection, save, saveJson } from "./take.js";
 
 /** Why there is no answer, in a sentence for the reader. */
 export class Refused extends Error {
@@ -9,6 +12,11 @@ export class Refused extends Error {
 }
 
 async function fetched(path, options) {
+  if (recorded) {
+    const known = recorded.answer(path, options?.body);
+    if (known) return known;
+    throw new Refused("There is no model behind this page: `regard explore` asks one.", 0);
+  }
   let answer;
   try {
     answer = await fetch(path, options);
@@ -110,7 +118,7 @@ export class Inspected {
       values, rows, columns, signed, largest: largestOf(values), weights: array.axes[0] === "head",
       within: axes[0] === axes[1] || axes[1] === "past",
       rowLabels: label(axes[0], rows), columnLabels: label(axes[1], columns, array.name.split(".").pop()),
-      rowMeaning: this.meaning(axes[0]), columnMeaning: this.meaning(axes[1] || ""),
+      rowMeaning: this.meaning(axes[0]), columnMeaning: this.meaning(axes[1] || ""), axes: folded ? undefined : axes,
       leftward: this.shown.leftward.includes(axes[1]),
       gold: !folded && axes.join() === "target,source" ? this.shown.gold : [],
     };
@@ -142,12 +150,18 @@ export class Inspected {
     return isHead || ["mean", "max"].includes(head) ? head : "mean";
   }
 
-  /** Saves a picture, the page or the numbers. */
-  async save(kind, { name, head } = {}) {
-    const query = new URLSearchParams({ ...(name && { name }), ...(Number.isInteger(head) && { head }) });
-    const address = URL.createObjectURL(await (await this.told(`file.${kind}?${query}`)).blob());
-    Object.assign(document.createElement("a"), { href: address, download: `look.${kind}` }).click();
-    setTimeout(() => URL.revokeObjectURL(address), 60_000);
+  /** Saves all of it as a page, or as JSON. */
+  async save(kind) {
+    if (recorded) saveJson(await this.inspection(), "look");
+    else save(await (await this.told(`file.${kind}`)).blob(), `look.${kind}`);
+  }
+
+  /** All of it, as `Inspection.from_json` reads it. */
+  async inspection() {
+    const { title, note, labels, words, shown, gold, arrays } = this.shown;
+    const all = await Promise.all(arrays.map(async ({ name, axes, shape, texts }) =>
+      [name, { axes, shape, values: (await this.numbers(name)).values, ...(texts && { texts }) }]));
+    return asInspection(title, Object.fromEntries(all), labels, { note, words, shown, gold });
   }
 }
 

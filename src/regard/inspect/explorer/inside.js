@@ -2,12 +2,12 @@
 import { isolated, make, percent, table } from "./dom.js";
 import { Matrix } from "./matrix.js";
 import { tint } from "./shades.js";
-import { state } from "./state.js";
 
 export class InsideView {
   constructor(page) {
     this.page = page;
     this.seen = page.seen;
+    const { state } = page;
     const drawable = this.seen.shown.arrays.filter((array) => array.axes.length - (array.axes[0] === "head") <= 2);
     this.names = drawable.map((array) => array.name);
     if (!this.names.includes(state.tap)) Object.assign(state, { tap: this.seen.shown.shown[0] || this.names[0], head: "mean" });
@@ -22,8 +22,7 @@ export class InsideView {
   }
 
   choose(name) {
-    Object.assign(state, { tap: name, head: "mean" });
-    this.page.fillFiles();
+    this.page.set({ tap: name, head: "mean" });
     return this.draw();
   }
 
@@ -60,10 +59,10 @@ export class InsideView {
   }
 
   async draw() {
-    const { seen } = this;
+    const { seen, page: { state } } = this;
     const array = seen.array(state.tap);
     const data = await seen.matrix(state.tap);
-    const most = Math.min(data.columns > 60 ? 1200 : 720, innerWidth - 90);
+    const most = this.page.room(data.columns > 60 ? 1200 : 720);
     if (array.texts) {
       const [rows, columns] = [data.rows, data.columns];
       const text = (r, c) => `${array.texts[r * columns + c]} ${percent(data.values[r * columns + c])}`;

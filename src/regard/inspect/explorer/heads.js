@@ -1,13 +1,19 @@
 // Layers and heads: all of them as small pictures, one enlarged.
-import { make, roving } from "./dom.js";
+import { fill, make, roving } from "./dom.js";
 import { Matrix } from "./matrix.js";
 import { paint } from "./shades.js";
 import { derived, largestOf } from "./api.js";
 import { Scatter } from "./scatter.js";
-import { state } from "./state.js";
 
 const SMALL = 48;
+const CROSS = "target × source";
 const NAMES = { "source × source": "Source to source", "target × source": "Target to source", "target × past": "Target to its past" };
+
+const TOGETHER = {
+  mean: ["Mean of all layers", "The mean of all heads and layers."],
+  maximum: ["Maximum of all layers", "The largest weight of all heads and layers."],
+  rollout: ["Rollout", "What reaches the top from each token, if a layer mixes by its attention and adds what it was (Abnar and Zuidema 2020)."],
+};
 
 export class HeadsView {
   constructor(page) {
@@ -15,12 +21,14 @@ export class HeadsView {
     this.seen = page.seen;
     const groups = this.seen.groups;
     this.kinds = [...groups.keys()];
+    const { state } = page;
     this.kind = this.kinds.find((kind) => groups.get(kind).includes(state.tap)) || this.kinds[0];
     this.names = groups.get(this.kind);
     if (!this.names.includes(state.tap)) Object.assign(state, { tap: this.names[0], head: "mean" });
     this.large = make("section", { class: "card large" });
     this.small = make("section", { class: "card" });
-    this.element = make("div", { class: "cards heads" }, make("div", { class: "cards" }, this.small), this.large);
+    this.plane = make("div", {});
+    this.element = make("div", { class: "cards heads" }, this.small, this.large, this.plane);
     this.ready = Promise.all([this.grid(), this.enlarge(), this.find()]);
   }
 
@@ -30,10 +38,10 @@ export class HeadsView {
     if (statistics.shown.arrays.length < 2 || this.seen.attention.length + this.seen.array(this.names[0]).shape[0] < 3) return;
     const scatter = new Scatter(statistics, {
       axesOf: (name) => this.seen.array(name).axes.slice(1).join(),
-      chosen: (name, head) => name === state.tap && String(head) === state.head,
+      chosen: (name, head) => name === this.page.state.tap && String(head) === this.page.state.head,
       onchoose: (name, head) => (this.names.includes(name) ? this.choose(name, head) : this.again({ tap: name, head: String(head) })),
     });
-    this.small.after(scatter.element);
+    this.plane.replaceChildren(scatter.element);
   }
 
   /** All layers as one: mean, maximum, and rollout where a text looks at itself. */
@@ -42,31 +50,26 @@ export class HeadsView {
     const axes = this.seen.array(this.names[0]).axes.slice(1).join();
     const array = found.shown.arrays.find(({ name, axes: own }) => own.join() === axes && name.endsWith(`.${way}`));
     const matrix = new Matrix({ ...(await found.matrix(array.name)), weights: true },
-      { label: array.name, most: Math.min(720, innerWidth - 90), cell: 34 });
-    for (const { button } of this.buttons) button.setAttribute("aria-pressed", "false");
-    for (const [name, button] of this.ways) button.setAttribute("aria-pressed", String(name === way));
-    const told = { rollout: "What reaches the top from each token, if a layer mixes by its attention and adds what it was (Abnar and Zuidema 2020).",
-      mean: "The mean of all heads of all layers.", maximum: "The largest weight of any head of any layer." }[way];
-    this.large.replaceChildren(make("div", { class: "top" }, make("h2", {}, { rollout: "Rollout", mean: "Mean of all layers", maximum: "Maximum of all layers" }[way])),
-      make("p", { class: "hint" }, told), matrix.element);
+      { label: array.name, most: this.page.room(720), cell: 34 });
+    this.large.replaceChildren(make("div", { class: "top" }, make("h2", {}, TOGETHER[way][0])), make("p", { class: "hint" }, TOGETHER[way][1]), matrix.element);
   }
 
   again(changes) {
-    Object.assign(state, changes);
+    this.page.set(changes);
     this.page.show();
   }
 
   async grid() {
-    const { seen, names } = this;
+    const { seen, names, page: { state } } = this;
     const kinds = make("div", { class: "segments", role: "group", "aria-label": "Which attention" }, ...this.kinds.map((kind) =>
       make("button", { type: "button", "aria-pressed": String(kind === this.kind),
         onclick: () => this.again({ tap: seen.groups.get(kind)[0], head: "mean" }) }, NAMES[kind] || kind)));
     const rows = make("div", { class: "thumbs" });
-    this.small.replaceChildren(make("div", { class: "top" }, make("h2", {}, "Heads"), this.kinds.length > 1 ? kinds : null),
+    fill(this.small, make("div", { class: "top" }, make("h2", {}, "Heads"), this.kinds.length > 1 ? kinds : null),
       make("p", { class: "hint" }, "Each picture is a head, dark where it looks; each row a layer. Choose one to enlarge it."), rows);
-    const own = this.kind !== "target × source";
+    const own = this.kind !== CROSS;
     this.ways = ["mean", "maximum", ...(own ? ["rollout"] : [])].map((way) =>
-      [way, make("button", { type: "button", "aria-pressed": "false", onclick: () => this.together(way) }, `${way[0].toUpperCase()}${way.slice(1)}`)]);
+      [way, make("button", { type: "button", "aria-pressed": "false", onclick: () => this.choose(state.tap, state.head, way) }, `${way[0].toUpperCase()}${way.slice(1)}`)]);
     if (names.length > 1) rows.before(make("div", { class: "segments", role: "group", "aria-label": "All layers as one" },
       make("span", { class: "hint" }, "All layers:"), ...this.ways.map(([, button]) => button)));
     const leftward = seen.shown.leftward.includes(seen.array(names[0]).axes[2]);
@@ -94,21 +97,23 @@ export class HeadsView {
   }
 
   press() {
-    for (const [, button] of this.ways || []) button.setAttribute("aria-pressed", "false");
+    const { state } = this.page;
+    for (const [way, button] of this.ways || []) button.setAttribute("aria-pressed", String(state.over === way));
     for (const { button, name, head } of this.buttons || []) {
-      button.setAttribute("aria-pressed", String(name === state.tap && String(head) === state.head));
+      button.setAttribute("aria-pressed", String(!state.over && name === state.tap && String(head) === state.head));
     }
   }
 
-  choose(name, head) {
-    Object.assign(state, { tap: name, head: String(head) });
+  choose(name, head, over = "") {
+    this.page.set({ tap: name, head: String(head), over });
     this.press();
-    this.page.fillFiles();
     return this.enlarge();
   }
 
   async enlarge() {
-    const { seen } = this;
+    const { seen, page: { state } } = this;
+    if (state.over && this.names.length > 1 && (state.over !== "rollout" || this.kind !== CROSS)) return this.together(state.over);
+    state.over = "";
     const name = state.tap;
     const count = seen.array(name).shape[0];
     state.head = seen.headOf(name, state.head);
@@ -117,15 +122,16 @@ export class HeadsView {
     const over = ["mean", "max"].map((way) => make("button", { type: "button", "aria-pressed": String(state.head === way),
       onclick: () => this.choose(name, way) }, way === "mean" ? "Mean of heads" : "Maximum"));
     const words = make("input", { type: "checkbox", checked: state.words && folds, onchange: (event) => {
-      state.words = event.target.checked;
+      this.page.set({ words: event.target.checked });
       this.enlarge();
     } });
-    const matrix = new Matrix(data, { label: `${name}, head ${state.head}`, most: Math.min(720, innerWidth - 90), cell: 34 });
+    const matrix = new Matrix(data, { label: `${name}, head ${state.head}`, most: this.page.room(720), cell: 34 });
     const layer = this.names.indexOf(name) + 1;
     const title = /^\d+$/.test(state.head) ? `Layer ${layer}, head ${state.head}` : `Layer ${layer}, ${state.head} of ${count}`;
-    this.large.replaceChildren(make("div", { class: "top" }, make("h2", {}, title),
+    fill(this.large, make("div", { class: "top" }, make("h2", {}, title),
       count > 1 ? make("div", { class: "segments", role: "group", "aria-label": "Over heads" }, ...over) : null,
       folds ? make("label", {}, words, " words") : null),
     make("p", { class: "hint" }, make("code", {}, name)), matrix.element);
+    return null;
   }
 }
