@@ -34,6 +34,7 @@ from regard.web.messages import (
     Asked,
     AskedBeginning,
     AskedReason,
+    AskedSteps,
     AskedTranslation,
     Failed,
     Models,
@@ -179,6 +180,21 @@ def _ask_translators(app: FastAPI, explored: Mapping[str, Explored], kept: Kept)
         prefix = f", prefix={asked.prefix!r}" if asked.prefix else ""
         call = f"search_tree({asked.text!r}, beam={asked.beam}{prefix})"
         return _told(name, found, [asked.text], as_python(chosen.folder, call, changes, into=asked.into))
+
+    @app.post("/api/models/{model}/steps")
+    def steps(model: str, asked: AskedSteps) -> Shown:
+        """One attention to the source step by step (`Translator.attention_steps`)."""
+        chosen, changes, texts = _model_of(explored, model), asked.made(), list(asked.texts)
+        translator = chosen.translator(texts[0], "", asked.into)
+
+        def make() -> Inspection:
+            with chosen.computing(changes):
+                return translator.attention_steps(*texts, layer=asked.layer)
+
+        name, found = kept.put(f"steps {model} {asked.model_dump_json()}", make)
+        given = ", ".join([*map(repr, texts), *([f"layer={asked.layer!r}"] if asked.layer else [])])
+        program = as_python(chosen.folder, f"attention_steps({given})", changes, into=asked.into)
+        return _told(name, found, texts, program)
 
     @app.post("/api/models/{model}/alternatives")
     def alternatives(model: str, asked: AskedBeginning) -> Shown:

@@ -1,12 +1,13 @@
 """A model as the explorer knows it: what can be asked of it, one request at a time."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Any
 
 from regard.errors import UsageError
 from regard.inspect import Outputs
+from regard.inspect.attention_steps import attention_of
 from regard.inspect.changes import CHANGES, Change, changed
 from regard.inspect.watch import LONGEST
 from regard.tap import Tap
@@ -41,6 +42,7 @@ class Explored:
             task=model.recipe.task,
             writes=writes,
             explains=isinstance(model, Explainable),
+            tours=[*_followed(model)] if isinstance(model, Translator) else [],
             languages=[*model.tags] if isinstance(model, Translator) else [],
             examples=(DATES if writes else DATES_IN_WORDS) if str(corpus).startswith("dates") else [],
             places=places,
@@ -79,6 +81,14 @@ class Explored:
         """The model alone, with the changes."""
         with self.lock, changed(self.model, changes):
             yield
+
+
+def _followed(model: Translator) -> Iterator[str]:
+    """The layers of attention to the source that are computed from queries, keys and values."""
+    for layer in model.model.cross_taps:
+        with suppress(UsageError):
+            attention_of(model.model, model.model.cross_taps, layer)
+            yield layer
 
 
 def _kinds(name: str, tap: Tap) -> list[str]:

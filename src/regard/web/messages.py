@@ -76,6 +76,14 @@ class AskedReason(Changed):
     """One head of it; without it, all of them."""
 
 
+class AskedSteps(Changed):
+    """One pair, and the attention that is followed."""
+
+    texts: Annotated[list[Words], Field(min_length=2, max_length=2)]
+    layer: Annotated[str, Field(max_length=200)] | None = None
+    """By the tap of its weights; without it, the last layer."""
+
+
 class AskedTranslation(Changed):
     text: Words
     beam: Annotated[int, Field(ge=1, le=20)] = 5
@@ -104,6 +112,8 @@ class ModelCard(Message):
     """Whether it translates; all others read a text."""
     explains: bool
     """Whether it can be asked what an output rests on."""
+    tours: list[str]
+    """The attention that can be followed step by step, by the taps of its weights."""
     languages: list[str]
     examples: list[str]
     places: list[Place]

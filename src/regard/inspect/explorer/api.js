@@ -144,6 +144,11 @@ export class Inspected {
       this.shown.labels[axis].filter((__, place) => words[place] === word).join("").replaceAll("␣", "") || "·");
   }
 
+  /** What heads are called: by their numbers, or as the inspection says, where but some are left. */
+  headNames(name) {
+    return this.labels("head", this.array(name).shape[0]);
+  }
+
   /** The wished head of an array; the mean of all where it has no such head. */
   headOf(name, head) {
     const isHead = /^\d+$/.test(head) && Number(head) < this.array(name).shape[0];
@@ -175,6 +180,7 @@ export const translate = (model, asked) => post(model, "translate", asked);
 export const inspect = (model, asked) => Inspected.of(() => post(model, "inspect", asked));
 export const tree = (model, asked) => Inspected.of(() => post(model, "tree", asked));
 export const alternatives = (model, asked) => Inspected.of(() => post(model, "alternatives", asked));
+export const steps = (model, asked) => Inspected.of(() => post(model, "steps", asked));
 export const reasons = (model, asked) => Inspected.of(() => post(model, "reasons", asked));
 
 /** What is computed of an inspection: what its "heads" do, or its "layers" as one. */

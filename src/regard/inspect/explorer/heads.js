@@ -83,7 +83,8 @@ export class HeadsView {
         const values = layer.values.subarray(head * size, (head + 1) * size);
         const canvas = make("canvas", { "aria-hidden": "true" });
         paint(canvas, { values, rows: rowCount, columns: columnCount, largest: largestOf(values), signed: false }, leftward);
-        const button = make("button", { type: "button", "aria-label": `layer ${place + 1}, head ${head}`, title: `${names[place]}, head ${head}`,
+        const called = seen.headNames(names[place])[head];
+        const button = make("button", { type: "button", "aria-label": `layer ${place + 1}, head ${called}`, title: `${names[place]}, head ${called}`,
           onclick: () => this.choose(names[place], head, button) }, canvas);
         this.buttons.push({ button, name: names[place], head });
         return button;
@@ -127,7 +128,7 @@ export class HeadsView {
     } });
     const matrix = new Matrix(data, { label: `${name}, head ${state.head}`, most: this.page.room(720), cell: 34 });
     const layer = this.names.indexOf(name) + 1;
-    const title = /^\d+$/.test(state.head) ? `Layer ${layer}, head ${state.head}` : `Layer ${layer}, ${state.head} of ${count}`;
+    const title = /^\d+$/.test(state.head) ? `Layer ${layer}, head ${seen.headNames(name)[state.head]}` : `Layer ${layer}, ${state.head} of ${count}`;
     fill(this.large, make("div", { class: "top" }, make("h2", {}, title),
       count > 1 ? make("div", { class: "segments", role: "group", "aria-label": "Over heads" }, ...over) : null,
       folds ? make("label", {}, words, " words") : null),

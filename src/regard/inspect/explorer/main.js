@@ -2,13 +2,15 @@
 import { along, make, roving } from "./dom.js";
 import { isDark } from "./shades.js";
 import * as api from "./api.js";
-import { CHANGED, link, otherState, remember, restore, state } from "./state.js";
+import { CHANGED, OWN, link, otherState, remember, restore, state } from "./state.js";
 import { Comparison } from "./compare.js";
 import { Side } from "./side.js";
 import { savePng, saveSvg } from "./take.js";
 import { ChangeView } from "./change.js";
+import { GalleryView } from "./gallery.js";
 import { HeadsView } from "./heads.js";
 import { InsideView } from "./inside.js";
+import { TourView } from "./tour.js";
 import { TranslateView } from "./translate.js";
 import { WhyView } from "./why.js";
 
@@ -17,10 +19,12 @@ const element = (id) => document.getElementById(id);
 /** The views in their order: a name that links have, what the reader reads, what draws it of a side, and whether a side
  * has it. A view that is `alone` is not shown of two sides. */
 const VIEWS = [
+  { name: "gallery", label: "All texts", View: GalleryView, fits: ({ card }) => card.recorded?.only && card.examples.length > 1, alone: () => true },
   { name: "translate", label: "Translate and align", View: TranslateView, fits: ({ card }) => card.writes },
   { name: "heads", label: "Layers and heads", View: HeadsView, fits: ({ seen }) => seen.attention.length > 0 },
   { name: "change", label: "Change it", View: ChangeView, fits: ({ card }) => card.places.length > 0 && !card.recorded, alone: (against) => against === CHANGED },
   { name: "why", label: "Why", View: WhyView, fits: ({ card }) => card.explains },
+  { name: "tour", label: "Tour", View: TourView, fits: ({ card }) => card.tours.length > 0 },
   { name: "inside", label: "Inside", View: InsideView, fits: () => true },
 ];
 const MOST_BUTTONS = 6;
@@ -110,12 +114,13 @@ class Page {
   follow(side, changes) {
     const other = this.sides.find((each) => each !== side);
     if (!other?.view || this.alone || other.failure) return;
-    const own = Object.entries(changes).filter(([name, value]) => other.state[name] !== value);
-    const apart = state.against !== CHANGED;
-    if (apart && changes.tap && !other.seen.array(changes.tap)) return;
-    if (apart && !own.length && !("place" in changes || "words" in changes)) return;
-    if (apart) Object.assign(other.state, Object.fromEntries(own));
-    remember();
+    if (state.against !== CHANGED) {
+      const own = Object.fromEntries(Object.entries(changes).filter(([name]) => OWN.includes(name)));
+      const has = !own.tap || other.seen.array(own.tap);
+      if (has) Object.assign(other.state, own);
+      if (!has && Object.keys(own).length === Object.keys(changes).length) return;
+      remember();
+    }
     other.draw(this.view);
   }
 
@@ -152,7 +157,7 @@ class Page {
         ...examples.map((text) => make("option", { value: text, selected: text === state.text }, text)))));
       return;
     }
-    places.replaceChildren(...examples.map((text) =>
+    places.replaceChildren(...(recorded?.only && examples.length === 1 ? [] : examples).map((text) =>
       make("button", { type: "button", dir: "auto", "aria-pressed": recorded ? String(text === state.text) : null, onclick: () => begin(text) }, text)));
   }
 

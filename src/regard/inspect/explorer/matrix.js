@@ -6,6 +6,7 @@ import { asInspection, taking } from "./take.js";
 
 const SMALLEST_WITH_LABELS = 10;
 const LARGEST_CELL = 34;
+const ROW = 18;
 let made = 0;
 
 const matrices = new WeakMap();
@@ -66,10 +67,12 @@ export class Matrix {
     this.largestZoom = LARGEST_CELL / fitting;
     this.zoom = Math.max(1, Math.min(this.zoom, this.largestZoom));
     this.cell = Math.max(1, Math.round(fitting * this.zoom));
-    this.nearer.hidden = fitting >= SMALLEST_WITH_LABELS;
+    // Units have no order in which neighbors would matter, so that their cells need not be square, and rows can be read.
+    this.high = data.axes?.[1] === "feature" ? Math.max(this.cell, Math.min(ROW, Math.floor(most / Math.max(data.rows, 1)))) : this.cell;
+    this.nearer.hidden = fitting >= SMALLEST_WITH_LABELS || data.axes?.[1] === "feature";
     this.window.classList.toggle("near", this.zoom > 1);
     this.width = this.cell * data.columns;
-    this.height = this.cell * data.rows;
+    this.height = this.high * data.rows;
     for (const element of [this.canvas, this.plot]) {
       element.style.width = `${this.width}px`;
       element.style.height = `${this.height}px`;
@@ -92,18 +95,18 @@ export class Matrix {
     const before = this.cell;
     const [r, c] = at || this.place;
     const x = (this.x(c) + before / 2) - this.window.scrollLeft;
-    const y = (r + 0.5) * before - this.window.scrollTop;
+    const y = (r + 0.5) * this.high - this.window.scrollTop;
     this.zoom = zoom;
     this.fit();
     const inside = (place, size) => (place >= 0 && place <= size ? place : size / 2);
     this.window.scrollLeft = this.x(c) + this.cell / 2 - inside(x, this.window.clientWidth);
-    this.window.scrollTop = (r + 0.5) * this.cell - inside(y, this.window.clientHeight);
+    this.window.scrollTop = (r + 0.5) * this.high - inside(y, this.window.clientHeight);
   }
 
   hint() {
     const { rowMeaning, columnMeaning } = this.data;
     const axes = [rowMeaning && `Rows: ${rowMeaning}`, columnMeaning && `columns: ${columnMeaning}`].filter(Boolean).join("; ");
-    return `${axes && `${axes}. `}Point at a cell, or move with the arrow keys.`;
+    return `${axes && `${axes}. `}${this.data.gold?.length ? "Outlined: true links. " : ""}Point at a cell, or move with the arrow keys.`;
   }
 
   paint() {
@@ -112,20 +115,22 @@ export class Matrix {
 
   labels() {
     const { rowLabels, columnLabels } = this.data;
-    const shown = this.cell >= SMALLEST_WITH_LABELS;
-    const size = Math.max(9, Math.min(14, this.cell * 0.56));
-    const slanted = columnLabels.some((label) => [...label].length > 2);
+    const [shown, named] = [this.cell, this.high].map((size) => size >= SMALLEST_WITH_LABELS);
+    const size = Math.max(9, Math.min(14, this.high * 0.56));
+    // Numbers of units are left out where they would touch.
+    const room = this.data.axes?.[1] !== "feature" || widest(columnLabels, size) < this.cell - 2;
+    const slanted = room && columnLabels.some((label) => [...label].length > 2) && this.data.axes?.[1] !== "feature";
     const wide = (labels) => (shown ? widest(labels, size) : 0);
-    const rise = slanted ? wide(columnLabels) * 0.82 + size * 1.5 : size * 1.8;
+    const rise = !room ? 0 : slanted ? wide(columnLabels) * 0.82 + size * 1.5 : size * 1.8;
     this.above.style.height = `${shown ? Math.ceil(rise) : 0}px`;
     this.above.style.width = `${this.width}px`;
     this.above.style.setProperty("--half", `${this.cell / 2}px`);
     this.above.style.marginInlineEnd = slanted ? `${Math.ceil(wide(columnLabels) * 0.57)}px` : "0";
-    this.beside.style.width = shown ? `${this.besideWidth(size)}px` : "0";
+    this.beside.style.width = named ? `${this.besideWidth(size)}px` : "0";
     for (const element of [this.above, this.beside]) element.style.fontSize = `${size}px`;
     this.above.classList.toggle("slanted", slanted);
-    const columns = shown ? columnLabels.map((label, c) => this.put(make("span", {}, isolated(label)), null, c)) : [];
-    const rows = shown ? rowLabels.map((label, r) => this.put(make("span", {}, isolated(label)), r, null)) : [];
+    const columns = shown && room ? columnLabels.map((label, c) => this.put(make("span", {}, isolated(label)), null, c)) : [];
+    const rows = named ? rowLabels.map((label, r) => this.put(make("span", {}, isolated(label)), r, null)) : [];
     this.above.replaceChildren(...columns);
     this.beside.replaceChildren(...rows);
     this.chosen = [];
@@ -141,10 +146,10 @@ export class Matrix {
 
   put(element, r, c) {
     if (c !== null) element.style.left = `${this.x(c)}px`;
-    if (r !== null) element.style.top = `${r * this.cell}px`;
+    if (r !== null) element.style.top = `${r * this.high}px`;
     if (c !== null) element.style.width = `${this.cell}px`;
-    if (r !== null) element.style.height = `${this.cell}px`;
-    if (r !== null && c === null) element.style.lineHeight = `${this.cell}px`;
+    if (r !== null) element.style.height = `${this.high}px`;
+    if (r !== null && c === null) element.style.lineHeight = `${this.high}px`;
     return element;
   }
 

@@ -6,7 +6,7 @@ import { asInspection, taking } from "./take.js";
 const [WIDE, HIGH, LEFT, BELOW] = [460, 320, 52, 40];
 const [CIRCLE, TRIANGLE, SQUARE] = ["M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z", "M0-6L6 5L-6 5z", "M-4.5-4.5h9v9h-9z"];
 const WORDS = { entropy: "entropy (bits)", distance: "mean distance", previous: "weight of the previous token", own: "weight of the token itself",
-  next: "weight of the next token", punctuation: "weight of punctuation", special: "weight of the end and the like", aligned: "weight of the aligned words" };
+  next: "weight of the next token", punctuation: "weight of punctuation", special: "weight of the end mark", aligned: "weight of the aligned token" };
 
 export class Scatter {
   /** `seen` is an inspection of "layer head" numbers; `axesOf(name)` tells what a layer's heads look from and to, and

@@ -34,10 +34,11 @@ export class Side {
     if (!card.languages.length && state.into) state.into = "";
     this.failure = null;
     try {
-      const outputs = card.writes && !card.recorded?.only ? (await api.translate(card.name, { text, beam, prefix, ...this.told })).outputs : [];
+      const writes = card.writes && !card.recorded?.only;
+      const outputs = writes ? (await api.translate(card.name, { text, beam, prefix, ...this.told })).outputs : [];
       const own = this.changed && first ? first.texts[1] : target || outputs[0]?.text || "";
-      if (card.writes && !own.trim()) throw new api.Refused("The translation is empty: there is nothing to look at.", 400);
-      const texts = card.writes ? [text, own] : [text];
+      if (writes && !own.trim()) throw new api.Refused("The translation is empty: there is nothing to look at.", 400);
+      const texts = writes ? [text, own] : [text];
       const seen = await api.inspect(card.name, { texts, ...this.told });
       Object.assign(this, { outputs, texts, seen });
     } catch (error) {

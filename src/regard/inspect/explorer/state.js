@@ -1,10 +1,10 @@
 // What is being looked at. It stands in the address, so that a link restores it.
 
 const PLAIN = { model: "", into: "", text: "", target: "", prefix: "", beam: 5, view: "", tap: "", head: "mean",
-  over: "", words: false, place: 0, step: 0, changes: [], against: "", difference: false, other: {} };
+  over: "", words: false, place: 0, step: 0, spot: [867, 5709], changes: [], against: "", difference: false, other: {} };
 
 /** What each of two models that are compared has for itself. */
-const OWN = ["model", "into", "tap", "head", "over", "changes"];
+export const OWN = ["model", "into", "tap", "head", "over", "changes"];
 
 /** The model is compared with itself, as it is with the changes. */
 export const CHANGED = "changed";

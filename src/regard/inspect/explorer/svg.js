@@ -4,7 +4,7 @@
 const SPACE = "http://www.w3.org/2000/svg";
 const MARGIN = 8;
 const FEW_PIXELS = 4096;
-const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "opacity", "font-size", "font-weight"];
+const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "opacity", "font-size", "font-weight", "paint-order", "text-anchor"];
 const FONT = "system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
 
 /** The text of the SVG, with its size. */

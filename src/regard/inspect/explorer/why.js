@@ -4,7 +4,7 @@ import { fill, isolated, make, percent, short, table } from "./dom.js";
 import { Matrix } from "./matrix.js";
 import { largestOf, reasons } from "./api.js";
 
-const BESIDE = 176;
+const BESIDE = 190;
 
 export class WhyView {
   constructor(page) {
