@@ -55,8 +55,8 @@ def attend(
 
 @explained
 class Attention(nn.Module):
-    """`attend` as a module, with taps on `query`, `key` (as they are compared: prepared), `value`, `scores` (bias added,
-    before the mask), `weights` and `context`.
+    """`attend` as a module, with taps on `query`, `key` (prepared), `value`, `scores` (bias added, before the mask),
+    `weights` and `context`.
 
     Dot-product scores with softmax use torch's fused kernels. Recording scores or weights computes them in addition to
     the kernel; only intervening on them disables it. Recorded weights are without dropout.

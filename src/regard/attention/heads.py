@@ -25,7 +25,7 @@ from regard.misuse import explained
 
 @explained
 class Heads(nn.Module):
-    """Multi-head attention, with taps `query`, `key`, `value`, `scores`, `weights` ("B H Q K") and `context` ("B H Q D").
+    """Multi-head attention, with taps `query`, `key`, `value`, `scores`, `weights` ("B H Q K"), `context` ("B H Q D").
 
     width         width of inputs and outputs
     heads         number of heads; each has width / heads features

@@ -1,14 +1,17 @@
 """`regard explore`: a local page that shows what models attend to, and what happens when that is changed."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, count
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.arguments import DecodingChanges, Device
+from regard.cli.arguments import DecodingChanges, Device, Head
 from regard.errors import UsageError
+
+if TYPE_CHECKING:
+    from regard.tasks.trained import Trained
 
 
 def explore(
@@ -20,19 +23,42 @@ def explore(
     ] = "127.0.0.1",
     port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port. (default: 8765, or a free one)")] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the page in a browser.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", help="Write the page into this .html file instead.", show_default=False),
+    ] = None,
+    texts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--text", help="A text of the page in a file; repeatable. (default: examples)", show_default=False
+        ),
+    ] = None,
+    show: Annotated[
+        str | None,
+        typer.Option(help="Arrays that the file shows, by name or pattern. (default: all)", show_default=False),
+    ] = None,
+    head: Head = None,
     settings: DecodingChanges = None,
     device: Device = "auto",
 ) -> None:
     """Serve a page that shows what models attend to, and what happens when that is changed.
 
     It answers this machine alone unless --host says otherwise, loads nothing from elsewhere, and ends with Ctrl-C.
+    With --out it is one file, which needs neither a server nor a network: all views that need no model, of some texts.
 
     [bold]Examples[/bold]
 
       regard explore runs/demo
 
       regard explore runs/recurrent runs/transformer --port 9000 --no-browser
+
+      regard explore runs/demo runs/transformer --text "3. März 2021" --text "June 7, 1987" -o dates.html
     """
+    given = {"--text": texts, "--show": show, "--head": head}
+    if out is None and (alone := next((name for name, value in given.items() if value is not None), None)):
+        raise UsageError(f"{alone} chooses what a file shows; name one with --out FILE.html, or leave {alone} out")
+    if out is not None and out.suffix.lower() != ".html":
+        raise UsageError(f"{out}: the page is written as .html; choose a name that ends so")
     try:
         import fastapi  # noqa: F401
         import uvicorn  # noqa: F401
@@ -40,7 +66,6 @@ def explore(
         raise UsageError(f"the page needs {error.name}, which is not installed: pip install 'regard[web]'") from None
     from regard.cli.loading import loading
     from regard.tasks import load, task_of
-    from regard.web.serving import serve
 
     names: dict[str, Path] = {}
     for folder in models:
@@ -54,11 +79,34 @@ def explore(
                 f"{names[name]}: is for {task_of(names[name])}, which has nothing to look inside; leave it out"
             )
 
+    folders = {name: str(folder) for name, folder in names.items()}
+    if out is not None:
+        _write(loaded, folders, texts or [], out, show, head)
+        return
+    from regard.web.serving import serve
+
     def tell(address: str) -> None:
         typer.echo(f"{address}  (Ctrl-C ends it)")
 
-    folders = {name: str(folder) for name, folder in names.items()}
     serve(loaded, folders, host=host, port=port, browser=not no_browser, tell=tell)
+
+
+def _write(
+    models: "Mapping[str, Trained]",
+    folders: Mapping[str, str],
+    texts: Sequence[str],
+    out: Path,
+    show: str | None,
+    head: int | None,
+) -> None:
+    from regard.cli.progress import progress_of
+    from regard.inspect.figure import write_text
+    from regard.web.recording import Recorder
+
+    with progress_of("asking") as on_progress:
+        recording = Recorder(models, folders, show, head).record(texts, on_progress)
+    write_text(recording.page("Regard"), out)
+    typer.echo(out)
 
 
 def _unique(name: str, taken: Collection[str]) -> str:

@@ -65,10 +65,9 @@ def token_links(inspection: Inspection) -> Links:
         weights = np.mean([values.mean(0) for values in found], axis=0)
     else:
         return frozenset()
-    rows, columns = (inspection.words.get(axis, (0,) * size) for axis, size in zip(("target", "source"), weights.shape))
-    best = weights.argmax(1).tolist()
-    words = (place for place, word in enumerate(rows) if word is not None and columns[best[place]] is not None)
-    return frozenset((best[place], place) for place in words)
+    rows, columns = (inspection.words.get(axis, range(len(inspection.labels[axis]))) for axis in ("target", "source"))
+    pairs = enumerate(weights.argmax(1).tolist())
+    return frozenset((best, row) for row, best in pairs if rows[row] is not None and columns[best] is not None)
 
 
 def _statistics(inspection: Inspection, array: Array, links: Links) -> dict[str, Float[np.ndarray, " H"]]:

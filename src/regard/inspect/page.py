@@ -46,7 +46,16 @@ def page(inspections: Sequence[Inspection], *, title: str = "Inside the model") 
                 f"{place + 1} has {sorted(other)}"
             )
     names = list(_apart(inspection.heading or f"Example {place + 1}" for place, inspection in enumerate(inspections)))
-    card = {"name": title, "about": {}, "task": "", "explains": False, "tours": [], "languages": [], "examples": names, "places": []}
+    card = {
+        "name": title,
+        "about": {},
+        "task": "",
+        "explains": False,
+        "tours": [],
+        "languages": [],
+        "examples": names,
+        "places": [],
+    }
     recording = Recording([card | {"writes": _is_translation(inspections[0]), "recorded": {"only": True}}])
     for name, inspection in zip(names, inspections, strict=True):
         recording.add("inspect", title, {"texts": [name]}, inspection)

@@ -68,7 +68,7 @@ def create_app(
     )
     app.add_middleware(Guard, hosts=hosts or hosts_of("127.0.0.1"))
     explored = {name: Explored(name, (folders or {}).get(name, name), each) for name, each in models.items()}
-    kept = Kept()
+    app.state.kept = kept = Kept()
     _ask_models(app, explored, kept)
     _ask_translators(app, explored, kept)
     _fetch_inspections(app, kept)

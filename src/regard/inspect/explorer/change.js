@@ -61,7 +61,7 @@ export class ChangeView {
   add(change, replaces = false) {
     const same = (other) => ["kind", "tap", "head", "query", "key", "unit", "step"].every((name) => other[name] === change[name]);
     const last = this.state.changes[this.state.changes.length - 1];
-    this.state.changes = replaces && last && same(last) ? [...state.changes.slice(0, -1), change] : [...state.changes, change];
+    this.state.changes = replaces && last && same(last) ? [...this.state.changes.slice(0, -1), change] : [...this.state.changes, change];
     return this.run();
   }
 

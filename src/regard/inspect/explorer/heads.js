@@ -85,7 +85,7 @@ export class HeadsView {
         paint(canvas, { values, rows: rowCount, columns: columnCount, largest: largestOf(values), signed: false }, leftward);
         const called = seen.headNames(names[place])[head];
         const button = make("button", { type: "button", "aria-label": `layer ${place + 1}, head ${called}`, title: `${names[place]}, head ${called}`,
-          onclick: () => this.choose(names[place], head, button) }, canvas);
+          onclick: () => this.choose(names[place], head) }, canvas);
         this.buttons.push({ button, name: names[place], head });
         return button;
       });

@@ -92,7 +92,7 @@ class Page {
   compareWithFree(side) {
     const key = JSON.stringify([side.name, state.text, side.state.into]);
     if (!state.prefix && !state.target && side.texts) this.free.set(key, side.texts[1]);
-    side.free = state.prefix ? this.free.get(key) : "";
+    side.free = state.prefix && !state.target ? this.free.get(key) : "";
   }
 
   /** Draws the chosen view. */
