@@ -219,6 +219,7 @@ def test_what_an_output_rests_on(visit: Open, explored: dict[str, Translator]) -
     assert [float(each) if each != "–" else math.nan for each in told] == pytest.approx(numbers, abs=6e-4, nan_ok=True)
 
 
+@pytest.mark.long
 def test_one_layer_and_head_is_asked_about(visit: Open, explored: dict[str, Translator]) -> None:
     model = explored["transformer"]
     outputs = model.outputs("eins zwei", model.translate(["eins zwei"], beam=5)[0].text)

@@ -80,9 +80,12 @@ class Recorder:
         words = [place for place, word in enumerate(steps.words["source"]) if word is not None]
         head = int(weights[:, :, words].max(-1).sum(-1).argmax())
         for place, row in enumerate(weights[head]):
-            elsewhere = {"kind": "SetWeight", "tap": layer, "query": place, "key": int(row.argmax() == 0), "value": 1}
-            for change in [elsewhere | {"head": head}, *([elsewhere] if len(weights) > 1 else [])]:
-                self._inspection(card, "inspect", {**about, "changes": [change]}, lambda seen: _only(seen, ALTERED))
+            elsewhere = {"kind": "SetWeight", "query": place, "key": int(row.argmax() == 0), "value": 1}
+            tried = [[elsewhere | {"tap": layer, "head": head}]]
+            tried += [[elsewhere | {"tap": layer}]] if len(weights) > 1 else []
+            tried += [[elsewhere | {"tap": tap} for tap in card["tours"]]] if len(card["tours"]) > 1 else []
+            for changes in tried:
+                self._inspection(card, "inspect", {**about, "changes": changes}, lambda seen: _only(seen, ALTERED))
 
     def _reasons(self, card: Mapping[str, Any], seen: Inspection, about: Mapping[str, Any]) -> None:
         """What every output rests on, and whether the attention it is made from explains it."""

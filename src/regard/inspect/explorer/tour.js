@@ -358,27 +358,32 @@ async function elsewhere(tour) {
   const own = tour.row("weights", place);
   const best = argmax(own);
   const token = tour.chosen ?? Number(best === 0);
-  const change = (all) => ({ kind: "SetWeight", tap: tour.layer, ...(all ? {} : { head }), query: place, key: token, value: 1 });
-  const ask = async (all) => {
-    const seen = await inspect(page.card.name, { texts: page.texts, ...page.told, changes: [...(page.told.changes || []), change(all)] });
+  const { tours, recorded } = page.card;
+  const change = (tap, heads = {}) => ({ kind: "SetWeight", tap, ...heads, query: place, key: token, value: 1 });
+  const ask = async (changes) => {
+    const seen = await inspect(page.card.name, { texts: page.texts, ...page.told, changes: [...(page.told.changes || []), ...changes] });
     const candidates = seen.array("candidates");
     return { chance: seen.values("probabilities")[place], now: candidates.texts[place * candidates.shape[1]], likely: Number(candidates.values[place * candidates.shape[1]]) };
   };
   let rows;
   let refused = null;
   try {
-    const tried = tour.heads > 1 ? [[`head ${head} of layer ${page.card.tours.indexOf(tour.layer) + 1}`, await ask(false)], ["all heads of this layer", await ask(true)]] : [["its attention", await ask(false)]];
-    rows = tried.map(([name, { chance, now, likely }]) => [name, percent(tour.chances[place]), percent(chance), `${now} (${percent(likely)})`]);
+    const tried = [[tour.heads > 1 ? `head ${head} of layer ${tours.indexOf(tour.layer) + 1}` : "its attention", [change(tour.layer, { head })]]];
+    if (tour.heads > 1) tried.push(["all heads of this layer", [change(tour.layer)]]);
+    if (tours.length > 1) tried.push(["all heads of all layers", tours.map((tap) => change(tap))]);
+    const found = await Promise.all(tried.map(([, changes]) => ask(changes)));
+    rows = found.map(({ chance, now, likely }, each) => [tried[each][0], percent(tour.chances[place]), percent(chance), `${now} (${percent(likely)})`]);
   } catch (error) {
     refused = make("p", { class: "hint" }, error.message);
   }
   const go = (view, label) => make("button", { type: "button", onclick: () => page.go({ view, tap: tour.layer, head: String(head) }) }, label);
-  const after = rows && Number.isFinite(place) ? [make("div", { class: "labelled" }, make("h3", {}, "With all weight on ", isolated(source[token])), table("Before and after", ["where", `${target[place]} before`, "after", "now likeliest"], rows))] : [refused];
+  const after = rows ? [make("div", { class: "labelled" }, make("h3", {}, "With all weight on ", isolated(source[token])), table("Before and after", ["where", `${target[place]} before`, "after", "now likeliest"], rows))] : [refused];
   return { title: "What if it had looked elsewhere?", prose: [
-    p("It looked at ", b(source[best]), ` (${percent(own[best])}) to write `, b(target[place]), ". Choose where it shall look instead: all weight goes there, and the model computes on."),
+    p("It looked at ", b(source[best]), ` (${percent(own[best])}) to write `, b(target[place]), recorded ? [". Here it looks at ", b(source[token]), " instead: all weight goes there, and the model computes on."]
+      : ". Choose where it shall look instead: all weight goes there, and the model computes on."),
     p(tour.heads > 1 ? "One head of many may not matter, since others do the same. All together often do." : "If the output changes, it did rest on what was read there. If not, it was known from elsewhere."),
-    p("Whether attention explains anything is a question that can be asked of every sentence:"),
-    page.card.recorded ? null : make("div", { class: "buttons" }, go("change", "Change it"), go("why", "Why")),
-  ], figure: [make("div", { class: "labelled" }, make("h3", {}, "Its own weights; choose another token"), new Bars(source, { weight: own }, { label: "Weights", axis: "source", chosen: token,
-    leftward: tour.seen.shown.leftward.includes("source"), onchoose: page.card.recorded ? undefined : (chosen) => tour.follow(chosen) }).element), ...after] };
+    p("Whether attention explains anything is a question that can be asked of every sentence."),
+    make("div", { class: "buttons" }, recorded ? null : go("change", "Change it"), go("why", "Why")),
+  ], figure: [make("div", { class: "labelled" }, make("h3", {}, recorded ? "Its own weights" : "Its own weights; choose another token"), new Bars(source, { weight: own }, { label: "Weights", axis: "source", chosen: token,
+    leftward: tour.seen.shown.leftward.includes("source"), onchoose: recorded ? undefined : (chosen) => tour.follow(chosen) }).element), ...after] };
 }

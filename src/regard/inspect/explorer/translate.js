@@ -68,7 +68,7 @@ export class TranslateView {
       const choose = () => this.page.go({ target: place ? output.text : "" });
       const chosen = output.text === this.page.texts[1];
       return make("label", { class: chosen ? "chosen" : "" },
-        make("input", { type: "radio", name: `output of ${this.page.name}`, checked: chosen, onchange: choose }),
+        make("input", { type: "radio", name: `output of ${this.page.name}`, checked: chosen, disabled: Boolean(this.page.card.recorded), onchange: choose }),
         make("span", { class: "text" }, isolated(output.text)), make("span", { class: "chance" }, percent(output.probability)));
     });
     return make("fieldset", { class: "outputs" }, make("legend", {}, "Best outputs, by score"), ...rows);

@@ -27,7 +27,7 @@ export class Tree {
     canvas.style.height = `${this.height}px`;
     this.alternatives = make("div", { class: "alternatives", "aria-live": "polite" });
     this.element = make("div", { class: "tree" },
-      make("p", { class: "hint" }, "Arrow keys walk. Enter shows what else could stand here. Type to force a text of your own."),
+      make("p", { class: "hint" }, `Arrow keys walk. Enter shows what else could stand here.${page.card.recorded ? "" : " Type to force a text of your own."}`),
       make("div", { class: "scroll" }, canvas), this.alternatives,
       taking({ name: () => "Search tree", picture: () => canvas, table: () => this.buildTable(), json: () => this.inspection() }).element);
     const first = this.nodes.find((node) => node.rank === 1) || this.nodes[0];
@@ -117,7 +117,7 @@ export class Tree {
     } else if (event.key === "Enter") {
       event.preventDefault();
       this.choose(node);
-    } else if (event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    } else if (event.key.length === 1 && !this.page.card.recorded && !event.ctrlKey && !event.metaKey && !event.altKey) {
       event.preventDefault();
       this.choose(node, event.key);
     }
@@ -135,6 +135,7 @@ export class Tree {
       await asked; // whether a space comes first
       if (own.value.trim()) force(before + own.value);
     } }, own, make("button", { type: "submit" }, "Force"));
+    form.hidden = Boolean(this.page.card.recorded);
     const list = make("div", { class: "bars", role: "group", "aria-label": "Likeliest here" });
     this.alternatives.replaceChildren(
       make("p", {}, before ? ["After ", make("b", {}, isolated(before)), " could stand:"] : "At the beginning could stand:"), list, form);
@@ -161,12 +162,12 @@ export class Tree {
       const ends = labels[rank] === "∎";
       const bar = make("span", { class: "bar" });
       bar.style.width = `${Math.max(1, 100 * chance)}%`;
-      return make("button", { type: "button", disabled: ends, class: "candidate", onkeydown: (event) => {
+      return make("button", { type: "button", disabled: ends || Boolean(this.page.card.recorded), class: "candidate", onkeydown: (event) => {
         if (event.key === "Escape") this.close(node);
       }, onclick: () => force(texts[rank]) }, bar, isolated(labels[rank]), make("span", { class: "chance" }, percent(chance)));
     });
     list.replaceChildren(...bars);
-    if (!typed) bars.find((bar) => !bar.disabled)?.focus();
+    if (!typed && !this.page.card.recorded) bars.find((bar) => !bar.disabled)?.focus();
     return null;
   }
 
