@@ -13,6 +13,8 @@ from regard.inspect.panel import MEANINGS
 
 FEW = 6000
 """Numbers of an array that are sent with its name; others are fetched when they are looked at."""
+EXACT = 200
+"""Numbers of a matrix that are written into a page as they are; others are packed."""
 
 
 def shown(
@@ -54,15 +56,22 @@ def _card(name: str, array: Array, packed: bool) -> dict[str, Any]:
         "signed": bool((finite < 0).any()),
         "texts": None if array.texts is None else [readable(str(text)) for text in np.ravel(array.texts)],
     }
-    if few or (packed and len(finite) < values.size):
-        card["values"] = [number if np.isfinite(number) else str(number) for number in values.ravel().tolist()]
+    if (
+        packed
+        and few
+        and (values.ndim < 2 or values.size <= EXACT or array.texts is not None or finite.size < values.size)
+    ):
+        card["values"] = [float(str(number)) if np.isfinite(number) else str(number) for number in values.ravel()]
     elif packed:
         card["packed"] = _packed(values, card["largest"], card["signed"])
+    elif few:
+        card["values"] = [number if np.isfinite(number) else str(number) for number in values.ravel().tolist()]
     return card
 
 
 def _packed(values: Float32[np.ndarray, "..."], largest: float, signed: bool) -> dict[str, Any]:
-    """The numbers as shares of the largest absolute one, in 16 bits."""
+    """The numbers as shares of the largest absolute one, in 16 bits; what is not finite is nothing."""
     kind, steps = ("int16", 32767) if signed else ("uint16", 65535)
-    shares = np.rint(values.astype(np.float64) / (largest or 1.0) * steps).astype(f"<{kind[0]}2")
+    known = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=largest, neginf=-largest)
+    shares = np.rint(known / (largest or 1.0) * steps).astype(f"<{kind[0]}2")
     return {"type": kind, "largest": largest, "data": b64encode(shares.tobytes()).decode()}

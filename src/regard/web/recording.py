@@ -4,6 +4,7 @@ answers are written into it."""
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote
 
@@ -158,7 +159,8 @@ def asked(app: FastAPI, method: str, path: str, body: Mapping[str, Any] | None =
         "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 80),
     }
-    asyncio.run(app(scope, receive, send))
+    with ThreadPoolExecutor(1) as thread:  # this one may have a loop that runs, as in a notebook
+        thread.submit(asyncio.run, app(scope, receive, send)).result()
     answer = json.loads(b"".join(message.get("body", b"") for message in sent))
     if sent[0]["status"] != 200:
         raise UsageError(answer["error"])

@@ -1,6 +1,6 @@
 // All that the page asks the server, and inspections with the numbers that are fetched when they are looked at. A page
 // that was saved has no server behind it, and answers out of what was recorded.
-import { recorded } from "./recorded.js";
+import { recorded, unpacked } from "./recorded.js";
 import { asInspection, save, saveJson } from "./take.js";
 
 /** Why there is no answer, in a sentence for the reader. */
@@ -62,7 +62,8 @@ export class Inspected {
 
   /** Values of an array that came with the inspection. */
   values(name) {
-    return this.array(name)?.values?.map(Number);
+    const array = this.array(name);
+    return array?.packed ? Array.from(unpacked(array)) : array?.values?.map(Number);
   }
 
   async numbers(name, { head = "all", words = false, exact = true, most = 0 } = {}) {

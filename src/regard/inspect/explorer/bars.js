@@ -10,7 +10,7 @@ export class Bars {
     Object.assign(this, { labels, rows, label, onchoose });
     this.tell = make("output", { class: "readout", "aria-live": "polite" });
     const all = Object.entries(rows);
-    this.columns = labels.map((name, place) => make(onchoose ? "button" : "span", { class: "column", ...(onchoose && { type: "button" }),
+    this.columns = labels.map((name, place) => make(onchoose ? "button" : "span", { class: "column", ...(onchoose ? { type: "button" } : { role: "img" }),
       "aria-label": `${name}: ${all.map(([row, values]) => `${row} ${short(values[place])}`).join(", ")}`,
       onclick: () => this.choose(place), onpointerenter: () => this.show(place), onfocus: () => this.show(place) },
     ...all.map(([, values]) => this.bar(values, place)), make("span", { class: "under", "aria-hidden": "true" }, isolated(name))));

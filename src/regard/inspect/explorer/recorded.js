@@ -50,7 +50,8 @@ function canonical(value) {
   return `{${said.sort(([one], [other]) => (one < other ? -1 : 1)).map(([name, each]) => `${JSON.stringify(name)}:${canonical(each)}`).join(",")}}`;
 }
 
-function unpacked({ values, packed }) {
+/** The numbers of an array, which are there as they are or in 16 bits. */
+export function unpacked({ values, packed }) {
   if (values) return Float32Array.from(values, Number);
   const bytes = Uint8Array.from(atob(packed.data), (character) => character.charCodeAt(0));
   const [Kind, steps] = KINDS[packed.type];

@@ -66,15 +66,17 @@ export class TourView {
       if (place === step) dot.setAttribute("aria-current", "step");
       else dot.removeAttribute("aria-current");
     });
-    this.number.textContent = `Step ${step + 1} of 10`;
     if (step > 1 && !this.data) await this.load();
     if (step !== this.step) return;
     this.fillTools();
     const { title, prose, figure } = await this.pages[step](this);
     if (step !== this.step) return;
+    this.number.textContent = `Step ${step + 1} of 10`;
     this.title.replaceChildren(title);
     fill(this.prose, prose);
     fill(this.figure, figure);
+    // Whoever chose this view wants to turn its pages.
+    if (document.activeElement?.id === "tab-tour") this.title.focus({ preventScroll: true });
   }
 
   /** The numbers of one attention: of a layer, and of the head that is followed. */
@@ -91,7 +93,7 @@ export class TourView {
     this.target = this.seen.shown.labels.target;
     this.chances = this.seen.values("probabilities");
     if (!(state.place < this.target.length)) state.place = 0;
-    this.chosen = null;
+    this.chosen = this.instead = null;
   }
 
   get head() {
@@ -154,7 +156,7 @@ export class TourView {
     const head = this.heads > 1 ? make("label", {}, "Head ", make("select", { onchange: (event) => again({ head: event.target.value }) },
       ...[...Array(this.heads).keys()].map((each) => make("option", { value: each, selected: each === this.head }, String(each))))) : null;
     const choose = (place) => {
-      this.chosen = null;
+      this.chosen = this.instead = null;
       return again({ place });
     };
     const buttons = this.target.map((label, place) => make("button", { type: "button", class: "token", "aria-pressed": String(place === state.place), onclick: () => choose(place) }, isolated(label)));
@@ -165,6 +167,11 @@ export class TourView {
 
   follow(token) {
     this.chosen = token;
+    return this.draw();
+  }
+
+  look(token) {
+    this.instead = token;
     return this.draw();
   }
 
@@ -357,7 +364,7 @@ async function elsewhere(tour) {
   const { page, source, target, place, head } = tour;
   const own = tour.row("weights", place);
   const best = argmax(own);
-  const token = tour.chosen ?? Number(best === 0);
+  const token = tour.instead ?? Number(best === 0);
   const { tours, recorded } = page.card;
   const change = (tap, heads = {}) => ({ kind: "SetWeight", tap, ...heads, query: place, key: token, value: 1 });
   const ask = async (changes) => {
@@ -385,5 +392,5 @@ async function elsewhere(tour) {
     p("Whether attention explains anything is a question that can be asked of every sentence."),
     make("div", { class: "buttons" }, recorded ? null : go("change", "Change it"), go("why", "Why")),
   ], figure: [make("div", { class: "labelled" }, make("h3", {}, recorded ? "Its own weights" : "Its own weights; choose another token"), new Bars(source, { weight: own }, { label: "Weights", axis: "source", chosen: token,
-    leftward: tour.seen.shown.leftward.includes("source"), onchoose: recorded ? undefined : (chosen) => tour.follow(chosen) }).element), ...after] };
+    leftward: tour.seen.shown.leftward.includes("source"), onchoose: recorded ? undefined : (chosen) => tour.look(chosen) }).element), ...after] };
 }
