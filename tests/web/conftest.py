@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import torch
 from command_line import Trained
+from explorer_pages import Open, chromium, serving, visiting
 from fastapi.testclient import TestClient
 from language_runs import language_recipe
 from parsing_task import RECIPE, TRANSITION, write_treebank
+from playwright.sync_api import Browser
 
 import regard
 from regard.models import build_model
@@ -39,6 +41,26 @@ def client(explored: dict[str, Translator], trained: Trained) -> Iterator[TestCl
     app = create_app(explored, folders={"recurrent": str(trained.folder)})
     with TestClient(app, base_url="http://127.0.0.1:8765") as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="session")
+def address(explored: dict[str, Translator], trained_encoder: Trained, trained_converser: Trained) -> Iterator[str]:
+    folders = {"encoder": trained_encoder.folder, "converser": trained_converser.folder}
+    with serving({**explored, **{name: regard.load(folder) for name, folder in folders.items()}}) as address:
+        yield address
+
+
+@pytest.fixture
+def visit(browser: Browser, address: str) -> Iterator[Open]:
+    """Opens the page at a state."""
+    with visiting(browser, address) as visit:
+        yield visit
 
 
 @pytest.fixture(scope="session")
