@@ -1,7 +1,7 @@
 """The command `regard` for shell scripts of tests, without the seconds that starting Python and torch takes each time.
 
-A server imports everything once and forks for every call; the command in the script is a client, which hands its
-standard streams over. The server can be told to change calls: a few steps instead of thousands.
+A server imports everything once, makes some models to load what is compiled, and forks for every call; the command in the
+script is a client, which hands its standard streams over. The server can be told to change calls: a few steps instead of thousands.
 
     with ForkedRegard(folder) as forked:
         subprocess.run(["bash", "-c", "regard --version"], env=forked.environment([("train", ["--set", "train.steps=2"])]))
@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from pathlib import Path
 from typing import Any, Self
@@ -95,6 +96,7 @@ def serve(address: str) -> None:
     for command in regard.cli.commands.commands().values():
         for target in command.of_task.values():
             regard.cli.commands.made(target)
+    _warm_up()
     # Children are not waited for: each answers by itself.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as server:
@@ -115,10 +117,38 @@ def serve(address: str) -> None:
                     os.close(stream)
 
 
+QUICK = [
+    argument
+    for change in ("data.examples=60", "train.steps=2", "train.validation.every=2", "train.device=cpu")
+    for argument in ("--set", change)
+]
+WARM_UP = [
+    ["train", "dates", "--out", "dates", *QUICK],
+    ["train", "dates-tagging", "--out", "tagging", *QUICK],
+    ["train", "dates-language", "--out", "language", *QUICK],
+    ["evaluate", "dates", "--split", "dev"],
+    ["look", "dates", "3. März 2021", "-o", "look.png"],
+]
+
+
+def _warm_up() -> None:
+    """Does in this process what loads modules and compiled loops, so that forked ones have them."""
+    from command_line import regard
+
+    before = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for call in WARM_UP:
+            outcome = regard(*call)
+            assert outcome.code == 0, outcome.err
+        os.chdir(before)
+
+
 def _answer(
     connection: socket.socket, streams: list[int], arguments: list[str], folder: str, environment: dict[str, str]
 ) -> None:
     """Runs one call in the forked process, as if it had been started by the shell."""
+    T0 = time.process_time()
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -146,6 +176,8 @@ def _answer(
                 stream.flush()
             except (OSError, ValueError):
                 pass
+        if os.environ.get("REGARD_TIMES"):
+            with open(os.environ["REGARD_TIMES"], "a") as f: f.write(str(round(time.process_time() - T0, 2)) + " " + os.getcwd()[-22:] + " " + " ".join(arguments)[:90] + "\n")
         connection.sendall(str(code).encode())
         connection.close()
         os._exit(code)

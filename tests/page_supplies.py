@@ -106,10 +106,12 @@ RECIPES = {
     ),
     "parser": of_files("parsing", "conllu", model='[model]\nkind = "graph"\narc_width = 8\n\n' + ENCODER),
     "encoder": of_files("pretraining", "txt"),
+    "en-es": 'task = "alignment"\n\n[data]\ntrain = ["train.en", "train.es"]\n',
     "aligner": 'task = "alignment"\n\n[data]\ntrain = ["train.de", "train.en"]\n',
     "vectors": 'task = "vectors"\n\n[data]\ntrain = ["train.txt"]\nleast = 1\n\n[vectors]\ndimension = 8\nepochs = 1\n',
 }
-CHANGES = {name: ["data.examples=200", "train.steps=4", "train.validation.every=4"] for name in RECIPES if "date" in name}
+SENSIBLE = ["train.steps=80", "train.validation.every=80"]
+CHANGES = {"de-en": SENSIBLE, "en-de": SENSIBLE} | {name: ["data.examples=200", "train.steps=4", "train.validation.every=4"] for name in RECIPES if "date" in name}
 TEXTS: dict[str, Callable[[Path], object]] = {
     "ner": write_columns,
     "atis": write_tagged_lines,
@@ -138,10 +140,8 @@ def write_texts(folder: Path) -> None:
         }
         for suffix, lines in sides.items():
             (folder / f"{part}.{suffix}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        links = [" ".join(f"{place}-{place}" for place in range(len(row))) + "\n" for row in rows]
-        for name in ("links", "eflomal.links", "fwd.links", "rev.links"):
-            if part in ("train", "test"):
-                (folder / (name if "." in name else f"{part}.{name}")).write_text("".join(links), encoding="utf-8")
+        links = (" ".join(f"{place}-{place}" for place in range(len(row) + 1)) + "\n" for row in rows)
+        (folder / f"{part}.links").write_text("".join(links), encoding="utf-8")
     given = {
         "terms.tsv": "Haus\tbuilding\n家\tbuilding\n",
         "more.en": "this is a house .\n",
@@ -149,14 +149,36 @@ def write_texts(folder: Path) -> None:
         "reviews.txt": "a lovely film\n",
         "conversations.tsv": "A\tis it ?\nB\tyes .\n\nA\tit is .\n",
         "dates.txt": "3 juillet 2021\n7 June 1987\n",
-        "eflomal.links": (folder / "train.links").read_text(encoding="utf-8"),
     }
     for name, text in given.items():
         (folder / name).write_text(text, encoding="utf-8")
     for name in ("my.txt", "plain.txt", "plain-dev.txt"):
         shutil.copy(folder / "train.txt", folder / name)
+    shutil.copy(folder / "test.links", folder / "eflomal.links")
+
+
+COMPANY = """
+    hotel motel house man woman king queen paris france rome italy spain
+    two three four five six seven eight nine ten eleven twelve twenty
+    january february march april june july august september october november december
+    germany england russia china japan india canada australia brazil mexico sweden poland
+    mother father brother sister son daughter wife husband uncle aunt grandmother grandfather cousin
+    dog small
+""".split()
+
+
+def write_wiki(folder: Path) -> None:
+    """Text of the words that the guide to word vectors asks for, and files to judge vectors by."""
+    draw = random.Random(1)
+    text = "".join(" ".join(draw.choices(COMPANY, k=12)) + "\n" for _ in range(400))
+    (folder / "train.txt").write_text(text, encoding="utf-8")
     with gzip.open(folder / "wiki.txt.gz", "wt", encoding="utf-8") as file:
-        file.write((folder / "train.txt").read_text(encoding="utf-8") * 3)
+        file.write(text)
+    (folder / "questions-words.txt").write_text(": family\nman woman king queen\n: gram1\ndog small man woman\n")
+    (folder / "EN-WS-353-ALL.txt").write_text("hotel\tmotel\t9.1\nman\twoman\t8.3\nking\tdog\t1.0\n")
+
+
+TEXTS["vectors"] = write_wiki
 
 
 class Supplies:
