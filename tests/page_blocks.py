@@ -43,7 +43,7 @@ def blocks_of(page: Path) -> list[Block]:
                 last = found.pop()
                 found.append(Block(last.language, last.code, last.line, last.note, shows=token.content))
             else:
-                language = token.info or ("bash" if token.content.startswith("regard ") else "")
+                language = token.info or ("bash" if re.match(r"(regard|pip|curl) ", token.content) else "")
                 found.append(Block(language, token.content, begins, note))
             note, after_code = "", found[-1].language in ("bash", "python")
         elif token.type == "html_block" and (said := COMMENT.fullmatch(token.content.strip())):

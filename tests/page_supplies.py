@@ -27,7 +27,7 @@ WORDS = {
 }
 FRENCH = dict(zip(WORDS, "ceci est un maison chien petit rouge et voit .".split(), strict=True))
 JAPANESE = dict(zip(WORDS, "これ は 一 家 犬 小 赤 と 見 。".split(), strict=True))
-SIZES = {"train": 120, "dev": 12, "test": 12, "new": 4, "crawled": 40}
+SIZES = {"train": 120, "dev": 12, "test": 12, "new": 4, "crawled": 150}
 
 QUICK = """\
 [train]
@@ -108,7 +108,7 @@ RECIPES = {
     "encoder": of_files("pretraining", "txt"),
     "en-es": 'task = "alignment"\n\n[data]\ntrain = ["train.en", "train.es"]\n',
     "aligner": 'task = "alignment"\n\n[data]\ntrain = ["train.de", "train.en"]\n',
-    "vectors": 'task = "vectors"\n\n[data]\ntrain = ["train.txt"]\nleast = 1\n\n[vectors]\ndimension = 8\nepochs = 1\n',
+    "vectors": 'task = "vectors"\n\n[data]\ntrain = ["train.txt"]\nleast = 1\n\n[vectors]\nkind = "skipgram"\ndimension = 8\nepochs = 1\n',
 }
 SENSIBLE = ["train.steps=80", "train.validation.every=80"]
 CHANGES = {"de-en": SENSIBLE, "en-de": SENSIBLE} | {name: ["data.examples=200", "train.steps=4", "train.validation.every=4"] for name in RECIPES if "date" in name}
@@ -126,7 +126,7 @@ def write_texts(folder: Path) -> None:
     """Parallel text in four languages, running text, links, terms."""
     draw = random.Random(1)
     for part, size in SIZES.items():
-        rows = [draw.choices([*WORDS], k=draw.randint(2, 6)) for _ in range(size)]
+        rows = [draw.choices([word for word in WORDS if word != "."], k=draw.randint(2, 6)) for _ in range(size)]
         german = [" ".join([*row, "."]) for row in rows]
         english = [" ".join(map(WORDS.__getitem__, [*row, "."])) for row in rows]
         sides = {
@@ -136,7 +136,7 @@ def write_texts(folder: Path) -> None:
             "es": [" ".join(map(FRENCH.__getitem__, [*row, "."])) for row in rows],
             "ja": ["".join(map(JAPANESE.__getitem__, [*row, "."])) for row in rows],
             "tsv": ["\t".join(pair) for pair in zip(german, english, strict=True)],
-            "txt": english,
+            "txt": [*english, "the company said it expects a loss ."],
         }
         for suffix, lines in sides.items():
             (folder / f"{part}.{suffix}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -154,7 +154,8 @@ def write_texts(folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
     for name in ("my.txt", "plain.txt", "plain-dev.txt"):
         shutil.copy(folder / "train.txt", folder / name)
-    shutil.copy(folder / "test.links", folder / "eflomal.links")
+    for name in ("gold.links", "eflomal.links"):
+        shutil.copy(folder / "test.links", folder / name)
 
 
 COMPANY = """

@@ -53,7 +53,7 @@ SHORT: Rules = [
 ALWAYS: Rules = [(r"^explore ", ["--no-browser", INTERRUPT])]
 """What is changed even where runs are as long as the page says."""
 
-NEVER_RUN = ("pip", "make", "git", "sudo", "python3")
+NEVER_RUN = ("pip", "make", "git", "sudo", "curl")
 """Commands of installation, which do nothing here."""
 
 
@@ -71,29 +71,28 @@ class Given:
     """Further files, and which file they are copies of."""
     rules: Rules = field(default_factory=list)
     """Arguments for some calls."""
-    words: dict[str, str] = field(default_factory=dict)
-    """What is replaced in blocks of Python."""
+    before: str = ""
+    """Python that comes before the first block of it."""
 
 
 DE_EN = {"runs/mine": "de-en"}
 GIVEN: dict[str, Given] = {
-    "README": Given(DE_EN),
+    "README": Given(),
     "guides/alignment": Given(
         {"runs/mine": "en-es", "runs/de-en": "de-en", "runs/en-de": "en-de"},
         files={
             **{f"test.{suffix}": f"train.{suffix}" for suffix in ("de", "en", "es", "tsv", "links")},
-            **{f"{name}.links": "train.links" for name in ("eflomal", "fwd", "rev")},
+            **{f"{name}.links": "train.links" for name in ("gold", "eflomal", "fwd", "rev")},
         },
     ),
-    "guides/classifying": Given({"runs/acts": "acts", "runs/sentiment": "sentiment"}, text="sentiment"),
+    "guides/classifying": Given({"runs/acts": "acts"}, text="sentiment"),
     "guides/data": Given({"runs/aligner": "aligner"}, recipe="de-en"),
     "guides/decoding": Given(DE_EN | {"runs/a": "de-en", "runs/b": "de-en"}),
-    "guides/evaluation": Given(DE_EN | {"runs/other": "de-en"}, recipe="de-en"),
-    "guides/explorer": Given(DE_EN | {"runs/demo": "dates"}),
+    "guides/evaluation": Given(DE_EN | {"runs/other": "de-en"}, recipe="de-en", files={"other.out": "test.en"}),
+    "guides/explorer": Given(before='import regard; model = regard.load("runs/demo")'),
     "guides/faithfulness": Given(DE_EN | {"runs/dates-language": "dates-language"}),
     "guides/language-models": Given(files={"ptb.test.txt": "test.txt"}),
     "guides/languages-without-spaces": Given(
-        {"runs/ja-en": "ja-en"},
         files={"messages.ja": "train.ja", "messages.en": "train.en"},
         rules=[("japanese.toml", sets("data.held_out=0.1"))],
     ),
@@ -116,7 +115,7 @@ GIVEN: dict[str, Given] = {
         },
         rules=[("train tatoeba", sets('data.train=["train.tsv"]', "data.held_out=0.1"))],
     ),
-    "guides/vectors": Given({"runs/wiki": "vectors"}, text="vectors"),
+    "guides/vectors": Given(text="vectors"),
     "coming-from/awd-lstm-lm": Given({"runs/lstm": "lstm"}),
     "coming-from/bertviz": Given(DE_EN),
     "coming-from/eflomal": Given(),
@@ -177,13 +176,15 @@ class Reader:
     forked: ForkedRegard
     folder: Path
     rules: Rules
-    words: dict[str, str]
+    before: str
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
 
     def does(self, block: Block) -> str:
         """What the block prints."""
         if block.file:
-            (self.folder / block.file).write_text(block.code, encoding="utf-8")
+            path = self.folder / block.file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.code, encoding="utf-8")
         if block.language == "bash":
             return self._types(block.code)
         if block.language == "python" and not block.file:
@@ -206,8 +207,9 @@ class Reader:
         return done.stdout
 
     def _runs(self, code: str) -> str:
-        for old, new in self.words.items():
-            code = code.replace(old, new)
+        if self.before:
+            run_cell(self.before, self.names)
+            self.before = ""
         return run_cell(code, self.names).printed
 
 
@@ -216,7 +218,7 @@ def reads(page: Path, forked: ForkedRegard, supplies: Shared, folder: Path, *, a
     wanted = given(page)
     supplies.put(wanted, folder)
     rules = ALWAYS + wanted.rules + ([] if as_written else SHORT)
-    reader = Reader(forked, folder, rules, {} if as_written else wanted.words)
+    reader = Reader(forked, folder, rules, wanted.before)
     for block in blocks_of(page):
         if block.note.startswith("not run") or (block.note == "long" and not AS_WRITTEN):
             continue
