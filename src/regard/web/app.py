@@ -21,7 +21,7 @@ from starlette.exceptions import HTTPException
 
 from regard import __version__
 from regard.errors import RegardError, UsageError, one_of
-from regard.inspect import Inspection, attributions, gradient_norms, head_statistics, over_layers
+from regard.inspect import Inspection, attributions, gradient_norms, head_statistics, over_layers, over_units
 from regard.inspect.changes import as_python
 from regard.inspect.faithful import faithfulness
 from regard.inspect.page import SHARED
@@ -51,7 +51,7 @@ BINARY: dict[int | str, dict[str, Any]] = {
 }
 MOST_OUTPUTS = 128
 """Positions whose gradients are computed while someone waits."""
-DERIVED: dict[str, Callable[[Inspection], Inspection]] = {"heads": head_statistics, "layers": over_layers}
+DERIVED: dict[str, Callable[[Inspection], Inspection]] = {"heads": head_statistics, "layers": over_layers, "units": over_units}
 
 
 def create_app(
@@ -188,8 +188,9 @@ def _fetch_inspections(app: FastAPI, kept: Kept) -> None:
     drawing = Lock()
 
     @app.get("/api/inspections/{inspection}/derived/{kind}")
-    def derived(inspection: str, kind: Literal["heads", "layers"]) -> Shown:
-        """What its heads do (`head_statistics`), or its layers as one (`over_layers`), as an inspection of its own."""
+    def derived(inspection: str, kind: Literal["heads", "layers", "units"]) -> Shown:
+        """What its heads do (`head_statistics`), its layers as one (`over_layers`), or what the units of its gates and
+        states do together (`over_units`), as an inspection of its own."""
         name, found = kept.put(f"{kind} {inspection}", partial(DERIVED[kind], kept.found(inspection)))
         function = DERIVED[kind].__name__
         return shown(name, found, [], f"from regard.inspect import {function}\n\nfound = {function}(seen)\n")
@@ -229,7 +230,7 @@ def _fetch_inspections(app: FastAPI, kept: Kept) -> None:
 
 def _serve_page(app: FastAPI) -> None:
     page = {path.name: path for path in files("regard.web").joinpath("page").iterdir()}
-    page |= {name: files("regard.inspect").joinpath(name) for name in SHARED}
+    page |= {Path(name).name: files("regard.inspect").joinpath(name) for name in SHARED}
 
     @app.get("/", include_in_schema=False)
     @app.get("/page/{name}", include_in_schema=False)

@@ -8,14 +8,24 @@ import { HeadsView } from "./heads.js";
 import { ChangeView } from "./change.js";
 import { WhyView } from "./why.js";
 import { InsideView } from "./inside.js";
+import { drawFlow } from "./flow.js";
+import { SEEN } from "./views.js";
 
 const element = (id) => document.getElementById(id);
+const built = (View) => (place, page) => place.replaceChildren(new View(page).element);
+const held = Object.fromEntries(SEEN.map((view) => [view.name, { ...view, draw: (place, page) => view.draw(place, page.seen, state),
+  fits: ({ seen }) => view.fits(seen) }]));
+/** What can be looked at: `draw(place, page)` draws it, where `fits(page)` says that there is something to see. */
 const VIEWS = [
-  ["translate", "Translate and align", TranslateView, (card) => card.writes],
-  ["heads", "Layers and heads", HeadsView, (card, seen) => seen.attention.length > 0],
-  ["change", "Change it", ChangeView, (card) => card.places.length > 0],
-  ["why", "Why", WhyView, (card) => card.explains],
-  ["inside", "Inside", InsideView, () => true],
+  { name: "translate", label: "Translate and align", draw: built(TranslateView), fits: ({ card }) => card.writes },
+  held.labels,
+  held.arcs,
+  { name: "heads", label: "Layers and heads", draw: built(HeadsView), fits: ({ seen }) => seen.attention.length > 0 },
+  { name: "change", label: "Change it", draw: built(ChangeView), fits: ({ card }) => card.places.length > 0 },
+  { name: "why", label: "Why", draw: built(WhyView), fits: ({ card }) => card.explains },
+  { name: "gradients", label: "Gradients", draw: drawFlow, fits: ({ card }) => card.explains },
+  held.states,
+  { name: "inside", label: "Inside", draw: built(InsideView), fits: () => true },
 ];
 
 /** What all views share: the model, the inspection of the text, and how to ask for another. */
@@ -76,11 +86,12 @@ export class Page {
   /** Draws the chosen view. */
   show() {
     remember();
-    const [, , View] = VIEWS.find(([name]) => name === state.view);
     const view = element("view");
     view.setAttribute("aria-labelledby", `tab-${state.view}`);
-    const made = new View(this);
-    view.replaceChildren(made.element);
+    // Of its own, so that a view that still waits for numbers does not draw over another.
+    const place = make("div");
+    view.replaceChildren(place);
+    VIEWS.find(({ name }) => name === state.view).draw(place, this);
     this.fillFiles();
   }
 
@@ -112,16 +123,16 @@ export class Page {
   }
 
   fillTabs() {
-    const fitting = VIEWS.filter(([, , , fits]) => fits(this.card, this.seen));
-    if (!fitting.some(([name]) => name === state.view)) state.view = fitting[0][0];
-    const tabs = fitting.map(([name, label]) => make("button", { type: "button", role: "tab", id: `tab-${name}`,
+    const fitting = VIEWS.filter((view) => view.fits(this));
+    if (!fitting.some(({ name }) => name === state.view)) state.view = fitting[0].name;
+    const tabs = fitting.map(({ name, label }) => make("button", { type: "button", role: "tab", id: `tab-${name}`,
       "aria-controls": "view", "aria-selected": String(name === state.view), onclick: () => choose(name) }, label));
     const choose = (name) => {
       state.view = name;
       tabs.forEach((tab) => tab.setAttribute("aria-selected", String(tab.id === `tab-${name}`)));
       this.show();
     };
-    roving(tabs, along(tabs.length), fitting.findIndex(([name]) => name === state.view));
+    roving(tabs, along(tabs.length), fitting.findIndex(({ name }) => name === state.view));
     element("tabs").replaceChildren(...tabs);
   }
 
@@ -183,6 +194,7 @@ async function begin() {
     event.preventDefault();
     page.go({ text: element("text").value, target: "", prefix: "", changes: [] });
   });
+  element("view").addEventListener("chosen", remember);
   element("text").addEventListener("input", grow);
   element("text").addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
