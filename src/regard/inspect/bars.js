@@ -5,6 +5,8 @@ import { isolated, make, percent } from "./dom.js";
  * share in percent; a button if it can be chosen. */
 export function bar(text, share, { parts = [share], said = percent(share), onchoose, ...attributes } = {}) {
   let left = 0;
+  const { class: name = "candidate", ...rest } = attributes;
+  const looks = { ...rest, class: parts.length > 1 ? `${name} several` : name };
   const bars = parts.map((part, number) => {
     const strip = make("span", { class: `bar part-${number}` });
     strip.style.insetInlineStart = `${100 * left}%`;
@@ -13,8 +15,8 @@ export function bar(text, share, { parts = [share], said = percent(share), oncho
     return strip;
   });
   const content = [...bars, typeof text === "string" ? isolated(text) : text, make("span", { class: "chance" }, said)];
-  return onchoose ? make("button", { type: "button", class: "candidate", onclick: onchoose, ...attributes }, ...content)
-    : make("div", { class: "candidate", ...attributes }, ...content);
+  return onchoose ? make("button", { type: "button", onclick: onchoose, ...looks }, ...content)
+    : make("div", looks, ...content);
 }
 
 /** Bars below each other. */

@@ -16,7 +16,7 @@ from regard.inspect.units import over_units, states_in
 
 SHARED = (
     *("look.css", "dom.js", "drawing.js", "shades.js", "seen.js", "bars.js", "matrix.js"),
-    *("views/views.css", "views/chart.js", "views/labels.js", "views/arcs.js", "views/gradients.js", "views/states.js", "views/views.js"),
+    *("views/views.css", "views/chart.js", "views/labels.js", "views/arcs.js", "views/reading.js", "views/gradients.js", "views/states.js", "views/views.js"),
 )
 """What pages have in common with the explorer: each file after those that it needs."""
 IMPORT = re.compile(r'^import (\{.*?\}) from "\./(.*?)";\n', re.MULTILINE)

@@ -34,6 +34,8 @@ from regard.web.messages import (
     Asked,
     AskedBeginning,
     AskedReason,
+    AskedText,
+    AskedToken,
     AskedTranslation,
     Failed,
     Models,
@@ -72,6 +74,7 @@ def create_app(
     kept = Kept()
     _ask_models(app, explored, kept)
     _ask_translators(app, explored, kept)
+    _ask_readers(app, explored, kept)
     _fetch_inspections(app, kept)
     _serve_page(app)
     _explain_refusals(app)
@@ -103,7 +106,7 @@ def _ask_models(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> N
                 return found
 
         name, found = kept.put(f"inspect {model} {asked.into} {texts!r} {changes!r}", make)
-        return shown(name, found, texts, as_python(chosen.folder, texts, changes, into=asked.into))
+        return shown(name, found, texts, as_python(chosen.loading(asked.into), texts, changes))
 
     @app.post("/api/models/{model}/reasons")
     def reasons(model: str, asked: AskedReason) -> Shown:
@@ -175,6 +178,39 @@ def _ask_translators(app: FastAPI, explored: Mapping[str, Explored], kept: Kept)
         name, found = kept.put(f"alternatives {model} {asked.model_dump_json()}", make)
         program = chosen.program(f"alternatives({asked.text!r}, {asked.prefix!r})", into=asked.into)
         return shown(name, found, [asked.text], program)
+
+
+def _ask_readers(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:
+    """What only models of running text can be asked: how likely it is, and how it goes on."""
+
+    @app.post("/api/models/{model}/continue")
+    def go_on(model: str, asked: AskedToken) -> Shown:
+        """What may come next in a text (`Writer.continuations`); `next` is what is drawn."""
+        chosen = _model_of(explored, model)
+        reader, decoding = chosen.reader(), {"method": "sample", "temperature": asked.temperature}
+        given = {"count": asked.count, "sample": asked.sample, "decoding": decoding}
+
+        def make() -> Inspection:
+            with chosen.computing():
+                return reader.continuations(asked.text, asked.written, **given)
+
+        name, found = kept.put(f"continue {model} {asked.model_dump_json()}", make)
+        named = ", ".join(f"{key}={value!r}" for key, value in given.items())
+        call = f"continuations({asked.text!r}, {asked.written!r}, {named})"
+        return shown(name, found, [asked.text], chosen.program(call))
+
+    @app.post("/api/models/{model}/score")
+    def score(model: str, asked: AskedText) -> Shown:
+        """How likely each token of a text is, however long (`Writer.score`)."""
+        chosen = _model_of(explored, model)
+        reader = chosen.reader()
+
+        def make() -> Inspection:
+            with chosen.computing():
+                return reader.score(asked.text).inspection()
+
+        name, found = kept.put(f"score {model} {asked.model_dump_json()}", make)
+        return shown(name, found, [asked.text], chosen.program(f"score({asked.text!r}).inspection()"))
 
 
 def _model_of(explored: Mapping[str, Explored], name: str) -> Explored:

@@ -53,7 +53,7 @@ class Arcs {
     if (this.made) this.cards.append(this.moves());
     this.draw();
     this.show(this.state.place);
-    if (seen.array("moves")) this.go(Math.min(this.state.step, this.made.length));
+    if (seen.array("moves")) this.go(this.state.step < 0 ? this.made.length : this.state.step);
   }
 
   matrix() {
@@ -206,8 +206,8 @@ class Arcs {
       gold: made.map((move, step) => [move, step]) }, { label: "Probability of each move", most: Math.min(24 * last, 900), cell: 24, onmove: (r) => this.go(r) });
     return make("section", { class: "card" }, make("h2", {}, "Moves"),
       make("p", { class: "hint" }, "How the tree came about: a word is shifted onto the stack, or the top of the stack gets its head on its left or right and is done."),
-      make("div", { class: "buttons" }, button("⏮", "To the begin", () => 0), button("◀", "One move back", () => this.state.step - 1),
-        button("▶", "One move on", () => this.state.step + 1), button("⏭", "To the end", () => last), this.slider, this.count),
+      make("div", { class: "buttons" }, button("|◀", "To the beginning", () => 0), button("◀", "One move back", () => this.state.step - 1),
+        button("▶", "One move on", () => this.state.step + 1), button("▶|", "To the end", () => last), this.slider, this.count),
       this.now, behind("All moves as a picture", () => matrix.element));
   }
 

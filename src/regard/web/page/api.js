@@ -104,4 +104,6 @@ export const translate = (model, asked) => post(model, "translate", asked);
 export const inspect = (model, asked) => Inspected.of(() => post(model, "inspect", asked));
 export const tree = (model, asked) => Inspected.of(() => post(model, "tree", asked));
 export const alternatives = (model, asked) => Inspected.of(() => post(model, "alternatives", asked));
+export const goOn = (model, asked) => Inspected.of(() => post(model, "continue", asked));
+export const score = (model, asked) => Inspected.of(() => post(model, "score", asked));
 export const reasons = (model, asked) => Inspected.of(() => post(model, "reasons", asked));
