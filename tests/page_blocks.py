@@ -11,7 +11,6 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 
 COMMENT = re.compile(r"<!-- (long|not run: .+?) -->")
-LANGUAGES = {"bash", "python", "toml", "text"}
 
 
 @dataclass(frozen=True)
@@ -44,8 +43,9 @@ def blocks_of(page: Path) -> list[Block]:
                 last = found.pop()
                 found.append(Block(last.language, last.code, last.line, last.note, shows=token.content))
             else:
-                found.append(Block(token.info, token.content, begins, note))
-            note, after_code = "", token.info in ("bash", "python")
+                language = token.info or ("bash" if token.content.startswith("regard ") else "")
+                found.append(Block(language, token.content, begins, note))
+            note, after_code = "", found[-1].language in ("bash", "python")
         elif token.type == "html_block" and (said := COMMENT.fullmatch(token.content.strip())):
             note = said[1]
         else:
@@ -53,16 +53,11 @@ def blocks_of(page: Path) -> list[Block]:
     return found
 
 
-MEASURED = re.compile(
-    r"""
-    [-+−]?\d[\d,]*\.\d+(e[-+]?\d+)?     # losses, scores, probabilities
-    | [-+−]?[\d,]+(?=\s*(s|min|h|ms|MiB|GiB|%|tokens/s|words/s|pairs/s)\b)
-    | (?<=\b(accuracy|bleu|chrf|exact|f1)\s)\d+          # a score that happens to be whole
-    | (?<=\b(BLEU|TER|rate|F1)\s)\d+ | (?<=\b(chrF2|recall)\s)\d+ | (?<=precision\s)\d+ | (?<=accuracy\s)\d+
-    | (?<=±\s)\d+
-    """,
-    re.VERBOSE,
-)
+UNITS = r"(?=\s*(?:s|min|h|ms|MiB|GiB|%|(?:tokens|words|pairs|targets)/s)\b)"
+MEASURED = re.compile(rf"[-+−]?\d[\d,]*\.\d+(?:e[-+]?\d+)?|[-+−]?\d[\d,]*{UNITS}")
+"""Losses, scores, probabilities, times, speeds."""
+WHOLE = re.compile(r"\b(accuracy|bleu|chrf|exact|f1|BLEU|chrF2|TER|F1|precision|recall|rate|±) \d+\b")
+"""Scores that happen to be whole."""
 ELLIPSIS = "…"
 
 
@@ -71,7 +66,7 @@ def comparable(line: str) -> str:
     line = re.sub(r"\x1b\[[0-9;]*m", "", line)
     line = re.sub(r"(?<![\w.])/[\w./-]+/", "", line)
     line = re.sub(r"(version|version:)\d[\w.]*", "version", line)
-    return re.sub(r"\s+", " ", MEASURED.sub("#", line)).strip()
+    return re.sub(r"\s+", " ", WHOLE.sub(r"\1 #", MEASURED.sub("#", line))).strip()
 
 
 def difference(shown: str, printed: str) -> str:

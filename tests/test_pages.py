@@ -24,7 +24,7 @@ from forked_regard import INTERRUPT, ForkedRegard, Rules
 from hypothesis import settings
 from notebook_cells import run_cell
 from page_blocks import Block, blocks_of, difference
-from page_supplies import Supplies
+from page_supplies import RECIPES, Supplies
 
 ROOT = Path(__file__).parents[1]
 AS_WRITTEN = settings.get_current_profile_name() == "long"
@@ -52,6 +52,8 @@ class Given:
     """Folders that the page names, and the kind of the model in them."""
     text: str = ""
     """The kind of model whose text is in the folder; else parallel and running text."""
+    recipe: str = ""
+    """The kind of model whose recipe `my.toml` is."""
     files: dict[str, str] = field(default_factory=dict)
     """Further files, and which file they are copies of."""
     rules: Rules = field(default_factory=list)
@@ -62,7 +64,37 @@ class Given:
     """Runs are as long as the page says every day, and outputs are compared."""
 
 
-GIVEN: dict[str, Given] = {}
+DE_EN = {"runs/mine": "de-en"}
+GIVEN: dict[str, Given] = {
+    "README.md": Given(DE_EN | {"runs/other": "de-en", "runs/lstm": "lstm"}),
+    "guides/alignment": Given(
+        DE_EN | {"runs/de-en": "de-en", "runs/en-de": "en-de", "runs/aligner": "aligner"},
+    ),
+    "guides/classifying": Given({"runs/acts": "acts", "runs/sentiment": "sentiment"}, text="sentiment"),
+    "guides/data": Given({"runs/aligner": "aligner"}),
+    "guides/decoding": Given(DE_EN | {"runs/a": "de-en", "runs/b": "de-en"}),
+    "guides/evaluation": Given(DE_EN | {"runs/other": "de-en"}, recipe="de-en"),
+    "guides/explorer": Given(DE_EN | {"runs/demo": "dates"}),
+    "guides/faithfulness": Given(DE_EN | {"runs/dates-language": "dates-language"}),
+    "guides/language-models": Given({"runs/lstm": "lstm", "runs/ngram": "ngram"}),
+    "guides/languages-without-spaces": Given({"runs/ja-en": "ja-en", "runs/en-ja": "en-ja"}),
+    "guides/looking-inside": Given(DE_EN),
+    "guides/notebook": Given(DE_EN, recipe="de-en"),
+    "guides/parsing": Given({"runs/parser": "parser"}, text="parser"),
+    "guides/pretraining": Given({"runs/encoder": "encoder"}, text="encoder"),
+    "guides/python": Given(DE_EN),
+    "guides/tagging": Given({"runs/ner": "ner", "runs/atis": "atis"}, text="ner"),
+    "guides/training-from-python": Given(recipe="de-en"),
+    "guides/translation": Given(DE_EN | {"runs/en-de": "en-de", "runs/many": "many"}, recipe="de-en"),
+    "guides/vectors": Given({"runs/wiki": "vectors"}),
+    "coming-from/awd-lstm-lm": Given({"runs/lstm": "lstm"}),
+    "coming-from/bertviz": Given(DE_EN),
+    "coming-from/eflomal": Given(),
+    "coming-from/fairseq": Given({"runs/en-de": "en-de"}),
+    "coming-from/flair": Given({"runs/ner": "ner"}, text="ner"),
+    "coming-from/gensim": Given({"runs/wiki": "vectors"}),
+    "reference/model-folder": Given(DE_EN),
+}
 
 
 def given(page: Path) -> Given:
@@ -95,6 +127,8 @@ class Shared:
             shutil.copytree(self.supplies.text_of(wanted.text), folder, dirs_exist_ok=True)
             for name, kind in wanted.models.items():
                 shutil.copytree(self.supplies.model(kind, self._regard), folder / name, dirs_exist_ok=True)
+        if wanted.recipe:
+            (folder / "my.toml").write_text(RECIPES[wanted.recipe], encoding="utf-8")
         for name, original in wanted.files.items():
             shutil.copy(folder / original, folder / name)
 
