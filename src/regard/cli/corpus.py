@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
@@ -11,8 +11,10 @@ from regard.errors import DataError, EncodingError, UsageError, one_of
 
 if TYPE_CHECKING:
     from regard.data import Pair
-    from regard.recipe import AnyRecipe, HeldOut, Recipe, TranslationCorpus
+    from regard.recipe import AnyRecipe, HeldOut, TranslationCorpus
     from regard.tasks.translator import Translator
+
+R = TypeVar("R", bound="AnyRecipe")
 
 PAIRS_AT_ONCE = 1000
 """Pairs that are worked on together: many enough to sort by length, few enough for memory and to see progress."""
@@ -42,11 +44,11 @@ def corpus_of(
     return parse_corpus(TASKS[task].corpus, {"data": {"train": list(named), **held_out}}, changes)
 
 
-def recipe_with_data(name: str, changes: Sequence[str]) -> "Recipe":
+def recipe_with_data(name: str, changes: Sequence[str], kind: type[R]) -> R:
     """The recipe to train by. Of a built-in one whose files are not there, its first comment says where to get them."""
-    from regard.recipe import Recipe, built_in_recipes, read_recipe, settings
+    from regard.recipe import built_in_recipes, read_recipe, settings
 
-    recipe = read_recipe(name, changes, kind=Recipe)
+    recipe = read_recipe(name, changes, kind=kind)
     if name not in built_in_recipes():
         return recipe
     tables = recipe.model_dump()["data"]

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.arguments import DecodingChanges, Device
+from regard.cli.caching import Cache, Share, Theta, cache_of
 from regard.errors import UsageError
 
 
@@ -19,6 +20,9 @@ def explore(
         str, typer.Option(help="Address to listen at; 0.0.0.0 lets others in your network see it.")
     ] = "127.0.0.1",
     port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port. (default: 8765, or a free one)")] = None,
+    cache: Cache = 0,
+    cache_theta: Theta = None,
+    cache_share: Share = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the page in a browser.")] = False,
     settings: DecodingChanges = None,
     device: Device = "auto",
@@ -32,6 +36,8 @@ def explore(
       regard explore runs/demo
 
       regard explore runs/recurrent runs/transformer --port 9000 --no-browser
+
+      regard explore runs/lstm --cache 500
     """
     try:
         import fastapi  # noqa: F401
@@ -42,6 +48,7 @@ def explore(
     from regard.tasks import load, task_of
     from regard.web.serving import serve
 
+    how = cache_of(cache, cache_theta, cache_share)
     names: dict[str, Path] = {}
     for folder in models:
         names[_unique(folder.resolve().name, names)] = folder
@@ -53,6 +60,12 @@ def explore(
             raise UsageError(
                 f"{names[name]}: is for {task_of(names[name])}, which has nothing to look inside; leave it out"
             )
+
+    if cache:
+        cached = {name: model.with_cache(cache, **how) for name, model in loaded.items() if hasattr(model, "with_cache")}
+        if not cached:
+            raise UsageError(f"--cache {cache}: only language models have one, and none of these is; leave it out")
+        loaded |= cached
 
     def tell(address: str) -> None:
         typer.echo(f"{address}  (Ctrl-C ends it)")

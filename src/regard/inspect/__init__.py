@@ -30,6 +30,7 @@ from regard.inspect.panel import Panel, choose, panels
 from regard.inspect.pharaoh import GoldLinks, parse_gold, parse_pharaoh, pharaoh, read_gold, read_pharaoh
 from regard.inspect.saving import check_look_name
 from regard.inspect.symmetrization import Joining, symmetrization_named, symmetrize
+from regard.inspect.units import over_units
 from regard.inspect.watch import recorded, watch, watch_writing
 from regard.registry import found_on_use
 
@@ -83,6 +84,7 @@ __all__ = [
     "link",
     "map_page",
     "over_layers",
+    "over_units",
     "page",
     "panels",
     "parse_gold",

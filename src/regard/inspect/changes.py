@@ -177,10 +177,9 @@ def changed(model: Watchable, changes: Sequence[Change]) -> Iterator[None]:
         yield
 
 
-def as_python(folder: str, texts: Sequence[str], changes: Sequence[Change], *, into: str | None = None) -> str:
+def as_python(load: str, texts: Sequence[str], changes: Sequence[Change]) -> str:
     """A program that loads a model, makes the changes and inspects the texts."""
-    told = f".into({into!r})" if into else ""
-    load, inspect = f"model = regard.load({folder!r}){told}", f"seen = model.inspect({', '.join(map(repr, texts))})"
+    load, inspect = f"model = {load}", f"seen = model.inspect({', '.join(map(repr, texts))})"
     if not changes:
         return f"import regard\n\n{load}\n{inspect}\n"
     names = sorted({type(change).__name__ for change in changes} | {"changed"})

@@ -9,11 +9,12 @@ let made = 0;
 export class Matrix {
   /** `data` has values (a flat array), rows, columns, largest, signed, rowLabels, columnLabels, rowMeaning,
    * columnMeaning, and maybe leftward and gold, `weights` if rows are weights of attention, and `within` if these are
-   * over the positions that the rows are; listeners are `onmove(r, c)`, `onchoose(r, c)` and, for values that
-   * can be dragged, `ondrag(r, c, share)`. */
-  constructor(data, { label = "Weights", most = 640, cell = 30, onmove, onchoose, ondrag } = {}) {
+   * over the positions that the rows are, `shades` (shares of a color) where these are not the values', and what is said of
+   * what is `missing` (NaN); listeners are `onmove(r, c)`, `onchoose(r, c)` and, for values that
+   * can be dragged, `ondrag(r, c, share)`. It is at most `most` pixels wide and high, or `high` pixels high. */
+  constructor(data, { label = "Weights", most = 640, high, cell = 30, onmove, onchoose, ondrag } = {}) {
     Object.assign(this, { data, label, onmove, onchoose, ondrag });
-    this.limits = { most, cell };
+    this.limits = { most, high, cell };
     this.canvas = make("canvas", { "aria-hidden": "true" });
     const id = `cell-${(made += 1)}`;
     this.active = make("div", { role: "gridcell", id, class: "active" });
@@ -37,17 +38,19 @@ export class Matrix {
   show(data) {
     this.data = data;
     this.place = [Math.min(this.place?.[0] ?? 0, data.rows - 1), Math.min(this.place?.[1] ?? 0, data.columns - 1)];
-    const { most, cell } = this.limits;
-    this.cell = Math.max(1, Math.min(cell, Math.floor(most / Math.max(data.rows, data.columns, 1))));
+    const { most, high, cell } = this.limits;
+    const size = (pixels, count) => Math.max(1, Math.min(cell, Math.floor(pixels / Math.max(count, 1))));
+    this.cell = size(most, high ? data.columns : Math.max(data.rows, data.columns));
+    this.tall = high ? size(high, data.rows) : this.cell;
     this.width = this.cell * data.columns;
-    this.height = this.cell * data.rows;
+    this.height = this.tall * data.rows;
     for (const element of [this.canvas, this.plot]) {
       element.style.width = `${this.width}px`;
       element.style.height = `${this.height}px`;
     }
     this.plot.setAttribute("aria-rowcount", data.rows);
     this.plot.setAttribute("aria-colcount", data.columns);
-    this.plot.classList.toggle("fine", this.cell < 6);
+    this.plot.classList.toggle("fine", Math.min(this.cell, this.tall) < 6);
     this.labels();
     this.frames.replaceChildren(...(data.gold || []).map(([c, r]) => this.put(make("i"), r, c)));
     this.table?.remove();
@@ -65,27 +68,28 @@ export class Matrix {
   }
 
   paint() {
-    paint(this.canvas, this.data, this.data.leftward);
+    const { shades, leftward } = this.data;
+    paint(this.canvas, shades ? { ...this.data, values: shades, largest: 1 } : this.data, leftward);
   }
 
   labels() {
     const { rowLabels, columnLabels } = this.data;
-    const shown = this.cell >= SMALLEST_WITH_LABELS;
-    const size = Math.max(9, Math.min(14, this.cell * 0.56));
+    const [above, beside] = [this.cell >= SMALLEST_WITH_LABELS, this.tall >= SMALLEST_WITH_LABELS];
+    const size = Math.max(9, Math.min(14, (beside ? Math.min(this.cell, this.tall) : this.cell) * 0.56));
     const slanted = columnLabels.some((label) => [...label].length > 2);
     const pen = document.createElement("canvas").getContext("2d");
     pen.font = `700 ${size}px system-ui, sans-serif`; // as the chosen label is
-    const wide = (labels) => (shown ? Math.max(0, ...labels.map((label) => pen.measureText(label).width)) : 0);
-    const rise = slanted ? wide(columnLabels) * 0.82 + size * 1.5 : size * 1.8;
-    this.above.style.height = `${shown ? Math.ceil(rise) : 0}px`;
+    const wide = (labels, shown) => (shown ? Math.max(0, ...labels.map((label) => pen.measureText(label).width)) : 0);
+    const rise = slanted ? wide(columnLabels, above) * 0.82 + size * 1.5 : size * 1.8;
+    this.above.style.height = `${above ? Math.ceil(rise) : 0}px`;
     this.above.style.width = `${this.width}px`;
     this.above.style.setProperty("--half", `${this.cell / 2}px`);
-    this.above.style.marginInlineEnd = slanted ? `${Math.ceil(wide(columnLabels) * 0.57)}px` : "0";
-    this.beside.style.width = shown ? `${Math.ceil(Math.min(wide(rowLabels), 180) + 16)}px` : "0";
+    this.above.style.marginInlineEnd = slanted ? `${Math.ceil(wide(columnLabels, above) * 0.57)}px` : "0";
+    this.beside.style.width = beside ? `${Math.ceil(Math.min(wide(rowLabels, true), 180) + 16)}px` : "0";
     for (const element of [this.above, this.beside]) element.style.fontSize = `${size}px`;
     this.above.classList.toggle("slanted", slanted);
-    const columns = shown ? columnLabels.map((label, c) => this.put(make("span", {}, isolated(label)), null, c)) : [];
-    const rows = shown ? rowLabels.map((label, r) => this.put(make("span", {}, isolated(label)), r, null)) : [];
+    const columns = above ? columnLabels.map((label, c) => this.put(make("span", {}, isolated(label)), null, c)) : [];
+    const rows = beside ? rowLabels.map((label, r) => this.put(make("span", {}, isolated(label)), r, null)) : [];
     this.above.replaceChildren(...columns);
     this.beside.replaceChildren(...rows);
   }
@@ -96,15 +100,20 @@ export class Matrix {
 
   put(element, r, c) {
     if (c !== null) element.style.left = `${this.x(c)}px`;
-    if (r !== null) element.style.top = `${r * this.cell}px`;
+    if (r !== null) element.style.top = `${r * this.tall}px`;
     if (c !== null) element.style.width = `${this.cell}px`;
-    if (r !== null) element.style.height = `${this.cell}px`;
-    if (r !== null && c === null) element.style.lineHeight = `${this.cell}px`;
+    if (r !== null) element.style.height = `${this.tall}px`;
+    if (r !== null && c === null) element.style.lineHeight = `${this.tall}px`;
     return element;
   }
 
   value(r, c) {
     return this.data.values[r * this.data.columns + c];
+  }
+
+  written(r, c) {
+    const value = this.value(r, c);
+    return Number.isNaN(value) && this.data.missing ? this.data.missing : short(value);
   }
 
   listen() {
@@ -169,7 +178,7 @@ export class Matrix {
     this.told = true;
     const { rowLabels, columnLabels } = this.data;
     this.readout.replaceChildren(make("b", {}, isolated(rowLabels[r])), " · ", make("b", {}, isolated(columnLabels[c])), " ",
-      make("strong", {}, short(this.value(r, c))), " ", make("span", {}, this.rowInWords(r)));
+      make("strong", {}, this.written(r, c)), " ", make("span", {}, this.rowInWords(r)));
     if (!silent) this.onmove?.(r, c);
   }
 
@@ -194,7 +203,7 @@ export class Matrix {
     const { rowLabels, columnLabels } = this.data;
     this.row.setAttribute("aria-rowindex", r + 1);
     this.active.setAttribute("aria-colindex", c + 1);
-    this.active.setAttribute("aria-label", `${rowLabels[r]}, ${columnLabels[c]}: ${short(this.value(r, c))}`);
+    this.active.setAttribute("aria-label", `${rowLabels[r]}, ${columnLabels[c]}: ${this.written(r, c)}`);
     [...this.above.children].forEach((label, place) => label.classList.toggle("chosen", place === c));
     [...this.beside.children].forEach((label, place) => label.classList.toggle("chosen", place === r));
   }
@@ -205,6 +214,6 @@ export class Matrix {
     const cut = rows > shownRows || columns > shownColumns ? `, the first ${shownRows} × ${shownColumns}` : "";
     return table(`${this.label}${cut}`, ["", ...columnLabels.slice(0, shownColumns)],
       Array.from({ length: shownRows }, (_, r) =>
-        [rowLabels[r], ...Array.from({ length: shownColumns }, (__, c) => short(this.value(r, c)))]));
+        [rowLabels[r], ...Array.from({ length: shownColumns }, (__, c) => this.written(r, c))]));
   }
 }

@@ -1,10 +1,12 @@
-// Inspections as pictures that can be read; array and head are chosen for all of them together. Needs no server.
+// Inspections as pictures that can be read; view, array and head are chosen for all of them together. Needs no server.
 import { make, percent, table } from "./dom.js";
 import { isDark, paint } from "./shades.js";
 import { Matrix } from "./matrix.js";
+import { Seen } from "./seen.js";
+import { NOTHING_CHOSEN, SEEN } from "./views.js";
 
 const inspections = JSON.parse(document.getElementById("data").textContent);
-const [arrayMenu, headMenu] = ["array", "head"].map((id) => document.getElementById(id));
+const [viewMenu, arrayMenu, headMenu] = ["view", "array", "head"].map((id) => document.getElementById(id));
 
 const heads = (array) => (array.axes[0] === "head" ? array.shape[0] : 0);
 const axesOf = (array) => (heads(array) ? array.axes.slice(1) : array.axes);
@@ -54,9 +56,18 @@ function written(name, { texts, values, rows, columns, rowLabels, columnLabels }
     [rowLabels[r], ...Array.from({ length: columns }, (__, c) => cell(r, c))]));
 }
 
+/** An inspection as views read it. */
+function seenOf({ arrays, parts, ...rest }) {
+  const all = Object.entries(arrays).map(([name, array]) =>
+    ({ name, ...array, largest: largestOf(array.values.map(Number)), signed: array.values.some((value) => value < 0) }));
+  return new Seen({ ...rest, arrays: all }, Object.fromEntries(Object.entries(parts).map(([kind, part]) => [kind, seenOf(part).shown])));
+}
+
 class InspectionView {
   constructor(inspection, number) {
     this.inspection = inspection;
+    this.seen = seenOf(inspection);
+    this.state = { ...NOTHING_CHOSEN };
     const title = inspection.title || `Example ${number + 1}`;
     this.body = make("div", { class: "map" });
     this.article = make("article", { "aria-label": title }, make("h2", { dir: "auto" }, title),
@@ -65,6 +76,17 @@ class InspectionView {
   }
 
   draw() {
+    const view = SEEN.find(({ name }) => name === viewMenu.value);
+    this.body.classList.toggle("map", !view);
+    if (view) {
+      const place = make("div");
+      this.body.replaceChildren(place);
+      view.draw(place, this.seen, this.state);
+    }
+    else this.drawArrays();
+  }
+
+  drawArrays() {
     const names = arrayMenu.value === "" ? together(this.inspection) : [arrayMenu.value];
     this.data = drawn(this.inspection, names, headMenu.value);
     this.matrix = null;
@@ -112,6 +134,21 @@ class InspectionView {
   }
 }
 
+/** What the inspections hold; the arrays themselves come first where none is of words. */
+function fillViews() {
+  const views = SEEN.filter(({ fits }) => inspections.every((inspection) => fits(seenOf(inspection))));
+  viewMenu.replaceChildren(...[...views, { name: "", label: "All arrays" }].map(({ name, label }) => make("option", { value: name }, label)));
+  viewMenu.parentElement.hidden = !views.length;
+  showMenus();
+}
+
+/** Menus of arrays are there where arrays are chosen. */
+function showMenus() {
+  const arrays = viewMenu.value === "";
+  arrayMenu.parentElement.hidden = !arrays || arrayMenu.length < 2;
+  headMenu.parentElement.hidden = !arrays || headMenu.length < 3;
+}
+
 /** The mean of those that stand together, if there are several, then those that are shown, then all others; what is shown
  * first and has no heads, such as the alignment that was chosen, comes before the mean. */
 function fillMenus() {
@@ -122,7 +159,6 @@ function fillMenus() {
   const options = order.map((name) => make("option", { value: name }, name));
   if (several > 1) options.splice(heads(first.arrays[order[0]]) ? 0 : 1, 0, make("option", { value: "" }, `mean of ${several} layers`));
   arrayMenu.replaceChildren(...options);
-  arrayMenu.parentElement.hidden = arrayMenu.length < 2;
   fillHeads();
 }
 
@@ -133,7 +169,7 @@ function fillHeads() {
   const count = Math.min(...names.map((name) => heads(first.arrays[name])));
   headMenu.replaceChildren(make("option", { value: "" }, "mean of all"),
     ...Array.from({ length: count }, (_, head) => make("option", { value: head }, nameOfHead(first, head))));
-  headMenu.parentElement.hidden = count < 2;
+  showMenus();
 }
 
 function choose(array, head) {
@@ -148,11 +184,16 @@ function setTheme(dark) {
   document.getElementById("theme").textContent = dark ? "Light" : "Dark";
 }
 
+fillViews();
 fillMenus();
 setTheme(isDark());
 const views = inspections.map((inspection, number) => new InspectionView(inspection, number));
 document.getElementById("looks").replaceChildren(...views.map((view) => view.article));
 document.querySelector(".gold-key").hidden = !inspections.some((inspection) => inspection.gold.length);
+viewMenu.addEventListener("change", () => {
+  showMenus();
+  views.forEach((view) => view.draw());
+});
 arrayMenu.addEventListener("change", () => choose(arrayMenu.value, headMenu.value));
 headMenu.addEventListener("change", () => choose(arrayMenu.value, headMenu.value));
 document.getElementById("theme").addEventListener("click", () => {

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -12,9 +12,15 @@ from regard.inspect.figure import write_text
 from regard.inspect.inspection import Inspection
 from regard.inspect.labels import readable, runs_right_to_left
 from regard.inspect.panel import MEANINGS
+from regard.inspect.units import over_units, states_in
 
-SHARED = ("look.css", "dom.js", "shades.js", "matrix.js")
-"""What pages have in common with the explorer."""
+SHARED = (
+    *("look.css", "dom.js", "drawing.js", "shades.js", "seen.js", "bars.js", "matrix.js"),
+    *("views/views.css", "views/chart.js", "views/labels.js", "views/arcs.js", "views/reading.js", "views/gradients.js", "views/states.js", "views/views.js"),
+)
+"""What pages have in common with the explorer: each file after those that it needs."""
+IMPORT = re.compile(r'^import (\{.*?\}) from "\./(.*?)";\n', re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:async )?(?:const|function|class) (\w+))", re.MULTILINE)
 MOST_CHARACTERS = 20_000_000
 DIGITS = 4
 """Decimals of the numbers in the page; it shows three."""
@@ -51,24 +57,31 @@ def assembled(name: str, title: str, data: object, shared: Sequence[str] = ()) -
     parts = {
         "title": escape(title),
         "style": "\n".join(_part(file) for file in files if file.endswith(".css")),
-        "script": joined([_part(file) for file in files if file.endswith(".js")]),
+        "script": joined({Path(file).name: _part(file) for file in files if file.endswith(".js")}),
         "data": _safe_json(data),
     }
     # In one pass, so that nothing inside of a part is taken for the place of another.
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _part(f"{name}.html"))
 
 
-def joined(modules: Sequence[str]) -> str:
-    """Modules, each after those that it needs, as one script: what each exports, the later ones then have."""
-    return re.sub(r"^(import .*?;\n|export )", "", "\n".join(modules), flags=re.MULTILINE)
+def joined(modules: Mapping[str, str]) -> str:
+    """Modules by the names of their files, each after those that it needs, as one script: each is a function that gives
+    what it exports. The last one is the script's own, outside of any function."""
+    *needed, last = (IMPORT.sub(r'const \1 = modules["\2"];\n', text) for text in modules.values())
+    made = ["const modules = {};"]
+    for name, text in zip(modules, needed, strict=False):
+        given = ", ".join(EXPORT.findall(text))
+        made.append(f'modules["{name}"] = (() => {{\n{EXPORT.sub("", text)}\nreturn {{ {given} }};\n}})();')
+    return "\n".join([*made, last])
 
 
 def _part(name: str) -> str:
     return files("regard.inspect").joinpath(name).read_text(encoding="utf-8")
 
 
-def _shown(inspection: Inspection) -> dict[str, object]:
-    """What the script is given: an inspection with labels that can be read, for every axis that has some."""
+def _shown(inspection: Inspection, *, derived: bool = False) -> dict[str, object]:
+    """What the script is given: an inspection with labels that can be read, for every axis that has some, and those that
+    are derived from it."""
     axes = {axis for array in inspection.values() for axis in array.axes}
     labels = {axis: inspection.labels_of(axis) for axis in axes}
     known = {axis: [readable(label) for label in each] for axis, each in labels.items() if each is not None}
@@ -81,6 +94,7 @@ def _shown(inspection: Inspection) -> dict[str, object]:
         "labels": known,
         "meanings": {axis: MEANINGS.get(axis.partition("+")[0], axis) for axis in axes},
         "leftward": [axis for axis, each in known.items() if runs_right_to_left(each)],
+        "parts": {"units": _shown(over_units(inspection), derived=True)} if states_in(inspection) and not derived else {},
     }
 
 

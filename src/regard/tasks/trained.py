@@ -1,8 +1,8 @@
 """What every trained model can do, whatever its task, and how it shows itself."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from torch import nn
 
@@ -41,6 +41,33 @@ class Explainable(Protocol):
 
     def outputs(self, *texts: str) -> Outputs:
         """What it chooses for one example, as functions of what passes inside, with gradients."""
+        ...
+
+
+class Measured(Protocol):
+    """A text of any length with how likely each of its tokens is."""
+
+    def inspection(self) -> Inspection: ...
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """A trained model of running text, which says how likely it is and writes on."""
+
+    def score(self, lines: str) -> Measured:
+        """How likely it finds a text."""
+        ...
+
+    def continuations(
+        self,
+        prompt: str = "",
+        written: Sequence[int] = (),
+        *,
+        count: int = 10,
+        sample: int = 0,
+        decoding: Mapping[str, Any] | None = None,
+    ) -> Inspection:
+        """What may come next."""
         ...
 
 

@@ -32,7 +32,7 @@ from regard.errors import UsageError, counted, one_of
 from regard.inspect import BEGIN_LABEL, Array, Inspection, Links, watch, watch_writing
 from regard.inspect.labels import arrow_between
 from regard.inspect.outputs import Input, Outputs, next_log_probs, without_positions
-from regard.inspect.watch import refuse_long_look
+from regard.inspect.watch import part_labels, refuse_long_look
 from regard.metrics import MetricScore
 from regard.misuse import explained
 from regard.models import build_model
@@ -355,7 +355,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
             shown = ("alignment", *shown)
         return Inspection(
             arrays,
-            self._labels(source, target),
+            self._labels(source, target) | part_labels(arrays),
             title=arrow_between(source, target),
             words=self._words(source, target),
             shown=shown or ("surprisals", "candidates"),

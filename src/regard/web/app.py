@@ -21,7 +21,7 @@ from starlette.exceptions import HTTPException
 
 from regard import __version__
 from regard.errors import RegardError, UsageError, one_of
-from regard.inspect import Inspection, attributions, gradient_norms, head_statistics, over_layers
+from regard.inspect import Inspection, attributions, gradient_norms, head_statistics, over_layers, over_units
 from regard.inspect.changes import as_python
 from regard.inspect.faithful import faithfulness
 from regard.inspect.page import SHARED
@@ -34,6 +34,8 @@ from regard.web.messages import (
     Asked,
     AskedBeginning,
     AskedReason,
+    AskedText,
+    AskedToken,
     AskedTranslation,
     Failed,
     Models,
@@ -51,7 +53,7 @@ BINARY: dict[int | str, dict[str, Any]] = {
 }
 MOST_OUTPUTS = 128
 """Positions whose gradients are computed while someone waits."""
-DERIVED: dict[str, Callable[[Inspection], Inspection]] = {"heads": head_statistics, "layers": over_layers}
+DERIVED: dict[str, Callable[[Inspection], Inspection]] = {"heads": head_statistics, "layers": over_layers, "units": over_units}
 
 
 def create_app(
@@ -72,6 +74,7 @@ def create_app(
     kept = Kept()
     _ask_models(app, explored, kept)
     _ask_translators(app, explored, kept)
+    _ask_readers(app, explored, kept)
     _fetch_inspections(app, kept)
     _serve_page(app)
     _explain_refusals(app)
@@ -103,7 +106,7 @@ def _ask_models(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> N
                 return found
 
         name, found = kept.put(f"inspect {model} {asked.into} {texts!r} {changes!r}", make)
-        return shown(name, found, texts, as_python(chosen.folder, texts, changes, into=asked.into))
+        return shown(name, found, texts, as_python(chosen.loading(asked.into), texts, changes))
 
     @app.post("/api/models/{model}/reasons")
     def reasons(model: str, asked: AskedReason) -> Shown:
@@ -177,6 +180,39 @@ def _ask_translators(app: FastAPI, explored: Mapping[str, Explored], kept: Kept)
         return shown(name, found, [asked.text], program)
 
 
+def _ask_readers(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:
+    """What only models of running text can be asked: how likely it is, and how it goes on."""
+
+    @app.post("/api/models/{model}/continue")
+    def go_on(model: str, asked: AskedToken) -> Shown:
+        """What may come next in a text (`Writer.continuations`); `next` is what is drawn."""
+        chosen = _model_of(explored, model)
+        reader, decoding = chosen.reader(), {"method": "sample", "temperature": asked.temperature}
+        given = {"count": asked.count, "sample": asked.sample, "decoding": decoding}
+
+        def make() -> Inspection:
+            with chosen.computing():
+                return reader.continuations(asked.text, asked.written, **given)
+
+        name, found = kept.put(f"continue {model} {asked.model_dump_json()}", make)
+        named = ", ".join(f"{key}={value!r}" for key, value in given.items())
+        call = f"continuations({asked.text!r}, {asked.written!r}, {named})"
+        return shown(name, found, [asked.text], chosen.program(call))
+
+    @app.post("/api/models/{model}/score")
+    def score(model: str, asked: AskedText) -> Shown:
+        """How likely each token of a text is, however long (`Writer.score`)."""
+        chosen = _model_of(explored, model)
+        reader = chosen.reader()
+
+        def make() -> Inspection:
+            with chosen.computing():
+                return reader.score(asked.text).inspection()
+
+        name, found = kept.put(f"score {model} {asked.model_dump_json()}", make)
+        return shown(name, found, [asked.text], chosen.program(f"score({asked.text!r}).inspection()"))
+
+
 def _model_of(explored: Mapping[str, Explored], name: str) -> Explored:
     if name not in explored:
         raise NotFoundError(f"there is no model {name!r}; there is {one_of(explored, name)}")
@@ -188,8 +224,9 @@ def _fetch_inspections(app: FastAPI, kept: Kept) -> None:
     drawing = Lock()
 
     @app.get("/api/inspections/{inspection}/derived/{kind}")
-    def derived(inspection: str, kind: Literal["heads", "layers"]) -> Shown:
-        """What its heads do (`head_statistics`), or its layers as one (`over_layers`), as an inspection of its own."""
+    def derived(inspection: str, kind: Literal["heads", "layers", "units"]) -> Shown:
+        """What its heads do (`head_statistics`), its layers as one (`over_layers`), or what the units of its gates and
+        states do together (`over_units`), as an inspection of its own."""
         name, found = kept.put(f"{kind} {inspection}", partial(DERIVED[kind], kept.found(inspection)))
         function = DERIVED[kind].__name__
         return shown(name, found, [], f"from regard.inspect import {function}\n\nfound = {function}(seen)\n")
@@ -229,7 +266,7 @@ def _fetch_inspections(app: FastAPI, kept: Kept) -> None:
 
 def _serve_page(app: FastAPI) -> None:
     page = {path.name: path for path in files("regard.web").joinpath("page").iterdir()}
-    page |= {name: files("regard.inspect").joinpath(name) for name in SHARED}
+    page |= {Path(name).name: files("regard.inspect").joinpath(name) for name in SHARED}
 
     @app.get("/", include_in_schema=False)
     @app.get("/page/{name}", include_in_schema=False)

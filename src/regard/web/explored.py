@@ -9,8 +9,9 @@ from regard.errors import UsageError
 from regard.inspect import Outputs
 from regard.inspect.changes import CHANGES, Change, changed
 from regard.inspect.watch import LONGEST
+from regard.models import ContinuousCache
 from regard.tap import Tap
-from regard.tasks.trained import Explainable, Trained
+from regard.tasks.trained import Explainable, Reader, Trained
 from regard.tasks.translator import Translator
 from regard.web.messages import ModelCard, Place
 
@@ -18,6 +19,8 @@ DATES = ["3. März 2021", "Wednesday, 17 January 1990", "le 1er août 1999", "20
 """To begin with, for translators of the built-in corpus."""
 DATES_IN_WORDS = ["3 . März 2021", "Wednesday , 17 January 1990", "le 1er août 1999"]
 """The same for models that read words."""
+LIBRARY = ["the value of the attribute is", "if the file does not exist ,", "return a new object"]
+"""For language models of the built-in texts."""
 
 
 class Explored:
@@ -41,8 +44,9 @@ class Explored:
             task=model.recipe.task,
             writes=writes,
             explains=isinstance(model, Explainable),
+            goes_on=isinstance(model, Reader),
             languages=[*model.tags] if isinstance(model, Translator) else [],
-            examples=(DATES if writes else DATES_IN_WORDS) if str(corpus).startswith("dates") else [],
+            examples=_examples(str(corpus), writes),
             places=places,
         )
 
@@ -67,6 +71,12 @@ class Explored:
                 raise UsageError(f"a {side} of {count:,} tokens is too long to look at; give one below {LONGEST}")
         return model
 
+    def reader(self) -> Reader:
+        """The model, if it is one of running text."""
+        if not isinstance(self.model, Reader):
+            raise UsageError(f"{self.name} is for {self.model.recipe.task} and does not write on; inspect a text")
+        return self.model
+
     def outputs(self, texts: Sequence[str], tag: str | None) -> Outputs:
         """What the model chooses for an example, if it can be asked why."""
         model = self.into(tag)
@@ -82,8 +92,20 @@ class Explored:
 
     def program(self, call: str, name: str = "seen", *, into: str | None = None) -> str:
         """What does the same in Python."""
-        told = f".into({into!r})" if into else ""
-        return f"import regard\n\nmodel = regard.load({self.folder!r}){told}\n{name} = model.{call}\n"
+        return f"import regard\n\nmodel = {self.loading(into)}\n{name} = model.{call}\n"
+
+    def loading(self, into: str | None = None) -> str:
+        """What loads the model in Python."""
+        told, inner = f".into({into!r})" if into else "", getattr(self.model, "model", None)
+        if isinstance(inner, ContinuousCache):
+            told += f".with_cache({inner.size}, theta={inner.theta:g}, share={inner.share:g})"
+        return f"regard.load({self.folder!r}){told}"
+
+
+def _examples(corpus: str, writes: bool) -> list[str]:
+    if corpus.startswith("dates"):
+        return DATES if writes else DATES_IN_WORDS
+    return LIBRARY if corpus in ("topics", "library") else []
 
 
 def _kinds(name: str, tap: Tap) -> list[str]:

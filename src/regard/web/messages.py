@@ -79,6 +79,21 @@ class AskedBeginning(Message):
     into: Annotated[str, Field(max_length=100)] | None = None
 
 
+class AskedToken(Message):
+    text: Words
+    """What is there already."""
+    written: Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=512)] = []
+    """Numbers of the tokens that were written since."""
+    count: Annotated[int, Field(ge=1, le=50)] = 10
+    temperature: Annotated[float, Field(gt=0, le=100)] = 1.0
+    sample: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    """Each draws other tokens."""
+
+
+class AskedText(Message):
+    text: Words
+
+
 class Place(Message):
     """A tap that can be changed."""
 
@@ -95,6 +110,8 @@ class ModelCard(Message):
     """Whether it translates; all others read a text."""
     explains: bool
     """Whether it can be asked what an output rests on."""
+    goes_on: bool
+    """Whether it says how likely running text is, and writes on."""
     languages: list[str]
     examples: list[str]
     places: list[Place]

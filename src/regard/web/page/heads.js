@@ -2,7 +2,7 @@
 import { make, roving } from "./dom.js";
 import { Matrix } from "./matrix.js";
 import { paint } from "./shades.js";
-import { derived, largestOf } from "./api.js";
+import { largestOf } from "./seen.js";
 import { Scatter } from "./scatter.js";
 import { state } from "./state.js";
 
@@ -26,7 +26,7 @@ export class HeadsView {
 
   /** The way to the interesting head, once the server has counted. */
   async find() {
-    const statistics = await derived(this.seen, "heads");
+    const statistics = await this.seen.derived("heads");
     if (statistics.shown.arrays.length < 2 || this.seen.attention.length + this.seen.array(this.names[0]).shape[0] < 3) return;
     const scatter = new Scatter(statistics, {
       axesOf: (name) => this.seen.array(name).axes.slice(1).join(),
@@ -38,7 +38,7 @@ export class HeadsView {
 
   /** All layers as one: mean, maximum, and rollout where a text looks at itself. */
   async together(way) {
-    const found = await derived(this.seen, "layers");
+    const found = await this.seen.derived("layers");
     const axes = this.seen.array(this.names[0]).axes.slice(1).join();
     const array = found.shown.arrays.find(({ name, axes: own }) => own.join() === axes && name.endsWith(`.${way}`));
     const matrix = new Matrix({ ...(await found.matrix(array.name)), weights: true },

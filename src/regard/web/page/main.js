@@ -8,14 +8,27 @@ import { HeadsView } from "./heads.js";
 import { ChangeView } from "./change.js";
 import { WhyView } from "./why.js";
 import { InsideView } from "./inside.js";
+import { drawFlow } from "./flow.js";
+import { drawWriting } from "./writing.js";
+import { SEEN } from "./views.js";
 
 const element = (id) => document.getElementById(id);
+const built = (View) => (place, page) => place.replaceChildren(new View(page).element);
+const held = Object.fromEntries(SEEN.map((view) => [view.name, { ...view, draw: (place, page) => view.draw(place, page.seen, state),
+  fits: ({ seen }) => Boolean(seen && view.fits(seen)) }]));
+/** What can be looked at: `draw(place, page)` draws it, where `fits(page)` says that there is something to see. */
 const VIEWS = [
-  ["translate", "Translate and align", TranslateView, (card) => card.writes],
-  ["heads", "Layers and heads", HeadsView, (card, seen) => seen.attention.length > 0],
-  ["change", "Change it", ChangeView, (card) => card.places.length > 0],
-  ["why", "Why", WhyView, (card) => card.explains],
-  ["inside", "Inside", InsideView, () => true],
+  { name: "translate", label: "Translate and align", draw: built(TranslateView), fits: ({ card }) => card.writes },
+  held.labels,
+  held.arcs,
+  held.reading,
+  { name: "write", label: "Write on", draw: drawWriting, fits: ({ card }) => card.goes_on },
+  { name: "heads", label: "Layers and heads", draw: built(HeadsView), fits: ({ seen }) => seen?.attention.length > 0 },
+  { name: "change", label: "Change it", draw: built(ChangeView), fits: ({ card, seen }) => card.places.some(({ tap }) => seen?.array(tap)) },
+  { name: "why", label: "Why", draw: built(WhyView), fits: ({ card, seen }) => card.explains && Boolean(seen) },
+  { name: "gradients", label: "Gradients", draw: drawFlow, fits: ({ card, seen }) => card.explains && Boolean(seen) },
+  held.states,
+  { name: "inside", label: "Inside", draw: built(InsideView), fits: ({ seen }) => Boolean(seen) },
 ];
 
 /** What all views share: the model, the inspection of the text, and how to ask for another. */
@@ -43,6 +56,12 @@ export class Page {
     this.fail(null);
     this.fillModel();
     remember();
+    if (!state.text.trim() && this.card.goes_on) {
+      Object.assign(this, { outputs: [], seen: null, texts: [""] });
+      this.fillTabs();
+      this.show();
+      return;
+    }
     if (!state.text.trim()) {
       element("view").replaceChildren(make("p", { class: "empty" },
         this.card.writes ? "Type a text to translate, or take an example." : "Type a text to read, or take an example."));
@@ -58,7 +77,7 @@ export class Page {
       const target = state.target || outputs[0]?.text || "";
       if (this.card.writes && !target.trim()) throw new api.Refused("The translation is empty: there is nothing to look at.", 400);
       const texts = this.card.writes ? [state.text, target] : [state.text];
-      const seen = await api.inspect(state.model, { texts, ...this.told });
+      const seen = await this.inspect(texts);
       if (turn !== this.turn) return;
       Object.assign(this, { outputs, seen, texts });
       this.fillTabs();
@@ -73,14 +92,27 @@ export class Page {
     }
   }
 
+  /** What happens inside; of running text that is too long for that, how likely it is. */
+  async inspect(texts) {
+    try {
+      return await api.inspect(state.model, { texts, ...this.told });
+    } catch (error) {
+      if (!this.card.goes_on || error.status !== 400) throw error;
+      const seen = await api.score(state.model, { text: texts[0] }).catch(() => { throw error; });
+      seen.shown.note = `Only its surprisal: ${error.message}.`;
+      return seen;
+    }
+  }
+
   /** Draws the chosen view. */
   show() {
     remember();
-    const [, , View] = VIEWS.find(([name]) => name === state.view);
     const view = element("view");
     view.setAttribute("aria-labelledby", `tab-${state.view}`);
-    const made = new View(this);
-    view.replaceChildren(made.element);
+    // Of its own, so that a view that still waits for numbers does not draw over another.
+    const place = make("div");
+    view.replaceChildren(place);
+    VIEWS.find(({ name }) => name === state.view).draw(place, this);
     this.fillFiles();
   }
 
@@ -104,7 +136,7 @@ export class Page {
     if (!card.languages.length) state.into = "";
     into.value = state.into;
     element("examples").replaceChildren(...card.examples.map((text) => {
-      const begin = () => this.go({ text, target: "", prefix: "", changes: [] });
+      const begin = () => this.go({ text, target: "", prefix: "", changes: [], written: [] });
       return make("button", { type: "button", dir: "auto", onclick: begin }, text);
     }));
     element("text").value = state.text;
@@ -112,20 +144,22 @@ export class Page {
   }
 
   fillTabs() {
-    const fitting = VIEWS.filter(([, , , fits]) => fits(this.card, this.seen));
-    if (!fitting.some(([name]) => name === state.view)) state.view = fitting[0][0];
-    const tabs = fitting.map(([name, label]) => make("button", { type: "button", role: "tab", id: `tab-${name}`,
+    const fitting = VIEWS.filter((view) => view.fits(this));
+    if (!fitting.some(({ name }) => name === state.view)) state.view = fitting[0].name;
+    const tabs = fitting.map(({ name, label }) => make("button", { type: "button", role: "tab", id: `tab-${name}`,
       "aria-controls": "view", "aria-selected": String(name === state.view), onclick: () => choose(name) }, label));
     const choose = (name) => {
       state.view = name;
       tabs.forEach((tab) => tab.setAttribute("aria-selected", String(tab.id === `tab-${name}`)));
       this.show();
     };
-    roving(tabs, along(tabs.length), fitting.findIndex(([name]) => name === state.view));
+    roving(tabs, along(tabs.length), fitting.findIndex(({ name }) => name === state.view));
     element("tabs").replaceChildren(...tabs);
   }
 
   fillFiles() {
+    element("take").hidden = !this.seen;
+    if (!this.seen) return;
     const kinds = { svg: "Picture (SVG)", png: "Picture (PNG)", html: "Page (HTML)", json: "Numbers (JSON)" };
     const array = this.seen.attention.includes(state.tap) ? state.tap : this.seen.attention[0];
     const head = array && this.seen.headOf(array, state.head);
@@ -177,12 +211,13 @@ async function begin() {
   element("model").replaceChildren(...models.map(({ name }) => make("option", { value: name }, name)));
   element("model").parentElement.hidden = models.length < 2;
   element("model").addEventListener("change", (event) =>
-    page.go({ model: event.target.value, target: "", prefix: "", changes: [], tap: "", head: "mean" }));
+    page.go({ model: event.target.value, target: "", prefix: "", changes: [], written: [], tap: "", head: "mean" }));
   element("into").addEventListener("change", (event) => page.go({ into: event.target.value, target: "", prefix: "" }));
   element("ask").addEventListener("submit", (event) => {
     event.preventDefault();
-    page.go({ text: element("text").value, target: "", prefix: "", changes: [] });
+    page.go({ text: element("text").value, target: "", prefix: "", changes: [], written: [] });
   });
+  element("view").addEventListener("chosen", remember);
   element("text").addEventListener("input", grow);
   element("text").addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;

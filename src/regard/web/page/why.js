@@ -1,7 +1,8 @@
-// Why: what an output rests on by three measures beside the attention, and the gradients that reach each position.
+// Why: what an output rests on by three measures, beside the attention.
 import { isolated, make, percent } from "./dom.js";
 import { Matrix } from "./matrix.js";
-import { largestOf, reasons } from "./api.js";
+import { reasons } from "./api.js";
+import { largestOf } from "./seen.js";
 import { remember, state } from "./state.js";
 
 export class WhyView {
@@ -9,10 +10,9 @@ export class WhyView {
     this.page = page;
     this.outputs = make("div", { class: "tokens", role: "group", "aria-label": "Outputs" });
     this.measures = make("div", {}, make("p", { class: "hint" }, "Computing …"));
-    this.gradients = make("section", { class: "card wide" });
     this.element = make("div", { class: "cards" }, make("section", { class: "card wide" }, make("h2", {}, "What an output rests on"),
       make("p", { class: "hint" }, "Choose an output. Attention says where the model looked; whether that is why it said what it said is another question."),
-      this.outputs, this.measures), this.gradients);
+      this.outputs, this.measures));
     this.ready = this.begin();
   }
 
@@ -21,15 +21,15 @@ export class WhyView {
   }
 
   async begin() {
-    this.norms = await reasons(this.page.card.name, this.asked);
-    const arrays = this.norms.shown.arrays;
-    this.axis = arrays[0].axes[0];
-    const labels = this.norms.labels(this.axis, arrays[0].shape[0]);
+    const norms = await reasons(this.page.card.name, this.asked);
+    const [{ axes: [axis], shape: [count] }] = norms.shown.arrays;
+    this.axis = axis;
+    const labels = norms.labels(axis, count);
     if (!(state.place < labels.length)) state.place = 0;
     this.buttons = labels.map((label, place) =>
       make("button", { type: "button", class: "token", onclick: () => this.choose(place) }, isolated(label)));
     this.outputs.replaceChildren(...this.buttons);
-    await Promise.all([this.choose(state.place), this.follow(arrays[0].name)]);
+    await this.choose(state.place);
   }
 
   /** What each position of the input adds to the probability of one output, beside the attention there. */
@@ -75,15 +75,5 @@ export class WhyView {
     const values = all.values.slice(place * all.columns, (place + 1) * all.columns);
     const row = { ...all, values, rows: 1, rowLabels: ["attention"], largest: largestOf(values), gold: [], within: false };
     return new Matrix(row, { label: "Attention", most: Math.min(980, innerWidth - 190), cell: 34 }).element;
-  }
-
-  /** The gradient that reaches each position from each output: in recurrent states it vanishes or explodes. */
-  async follow(name) {
-    const menu = make("select", { onchange: (event) => this.follow(event.target.value) },
-      ...this.norms.shown.arrays.map((array) => make("option", { value: array.name, selected: array.name === name }, array.name)));
-    const data = await this.norms.matrix(name);
-    this.gradients.replaceChildren(make("div", { class: "top" }, make("h2", {}, "Gradients"), make("label", {}, "At ", menu)),
-      make("p", { class: "hint" }, `The ${this.norms.shown.note}.`),
-      new Matrix(data, { label: name, most: Math.min(720, innerWidth - 90), cell: 28 }).element);
   }
 }

@@ -1,0 +1,166 @@
+"""The command `regard` for shell scripts of tests, without the seconds that starting Python and torch takes each time.
+
+A server imports everything once and forks for every call; the command in the script is a client, which hands its
+standard streams over. The server can be told to change calls: a few steps instead of thousands.
+
+    with ForkedRegard(folder) as forked:
+        subprocess.run(["bash", "-c", "regard --version"], env=forked.environment([("train", ["--set", "train.steps=2"])]))
+"""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from typing import Any, Self
+
+Rules = list[tuple[str, list[str]]]
+"""A pattern of calls, and the arguments that these get besides their own; `interrupt` among them stands for Ctrl-C after
+a second."""
+INTERRUPT = "interrupt"
+SECONDS = 1.5
+
+CLIENT = f"""\
+#!{sys.executable} -IS
+import json, os, socket, sys
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect({{address!r}})
+    call = [sys.argv[1:], os.getcwd(), dict(os.environ)]
+    socket.send_fds(server, [b"call"], [0, 1, 2])
+    server.sendall(json.dumps(call).encode() + b"\\0")
+    answer = server.recv(16)
+sys.exit(int(answer or b"70"))
+"""
+
+
+class ForkedRegard:
+    """A server, and a folder with the command that asks it."""
+
+    def __init__(self, folder: Path) -> None:
+        # Addresses of sockets must be short.
+        self._place = tempfile.TemporaryDirectory(prefix="regard")
+        self.address = f"{self._place.name}/socket"
+        self.commands = folder / "commands"
+        self.commands.mkdir(parents=True, exist_ok=True)
+        self.add_command("regard", CLIENT.format(address=self.address))
+
+    def add_command(self, name: str, script: str) -> None:
+        path = self.commands / name
+        path.write_text(script, encoding="utf-8")
+        path.chmod(0o755)
+
+    def __enter__(self) -> Self:
+        alone = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
+        self._server = subprocess.Popen(
+            [sys.executable, __file__, self.address], env=alone, stdout=subprocess.PIPE, text=True
+        )
+        assert self._server.stdout is not None
+        assert self._server.stdout.readline() == "ready\n"
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._server.terminate()
+        self._server.communicate()
+        self._place.cleanup()
+
+    def environment(self, rules: Rules = ()) -> dict[str, str]:  # type: ignore[assignment]
+        """That of a script, whose calls of `regard` are changed by these rules."""
+        path = f"{self.commands}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        return {
+            **os.environ,
+            "PATH": path,
+            "REGARD_RULES": json.dumps(rules),
+            "OMP_NUM_THREADS": "1",
+            "MPLBACKEND": "agg",
+            "COLUMNS": "120",
+        }
+
+
+def serve(address: str) -> None:
+    import torch
+
+    torch.set_num_threads(1)
+    import regard.cli
+    import regard.cli.commands
+    import regard.tasks
+    import regard.train
+
+    for name in sorted(regard.__all__):
+        getattr(regard, name)
+    for command in regard.cli.commands.commands().values():
+        for target in command.of_task.values():
+            regard.cli.commands.made(target)
+    # Children are not waited for: each answers by itself.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(address)
+        server.listen(64)
+        print("ready", flush=True)
+        while True:
+            connection, _ = server.accept()
+            with connection:
+                _, streams, _, _ = socket.recv_fds(connection, 4, 3)
+                received = b""
+                while not received.endswith(b"\0"):
+                    received += connection.recv(1 << 16)
+                if os.fork() == 0:
+                    server.close()
+                    _answer(connection, streams, *json.loads(received[:-1]))
+                for stream in streams:
+                    os.close(stream)
+
+
+def _answer(
+    connection: socket.socket, streams: list[int], arguments: list[str], folder: str, environment: dict[str, str]
+) -> None:
+    """Runs one call in the forked process, as if it had been started by the shell."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.stdin, sys.stdout, sys.stderr = (
+        open(number, mode, encoding="utf-8", closefd=False) for number, mode in enumerate("rww")
+    )
+    sys.argv = ["regard", *arguments, *_added(" ".join(arguments))]
+    code = 70
+    try:
+        from regard.cli import main
+
+        main()
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (OSError, ValueError):
+                pass
+        connection.sendall(str(code).encode())
+        connection.close()
+        os._exit(code)
+
+
+def _added(call: str) -> list[str]:
+    added = []
+    for pattern, arguments in json.loads(os.environ.get("REGARD_RULES", "[]")):
+        if re.search(pattern, call):
+            added += [argument for argument in arguments if argument != INTERRUPT]
+            if INTERRUPT in arguments:
+                signal.setitimer(signal.ITIMER_REAL, SECONDS)
+                signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+    return added
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
