@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from regard.inspect.lengths import draw_lengths, save_lengths
     from regard.inspect.terminal import print_inspection, terminal_picture
     from regard.inspect.wordmap import draw_map, save_map
-    from regard.inspect.wordmap_page import map_page, save_map_page
+    from regard.inspect.words import map_inspection, map_page, neighbors_inspection, save_map_page
 
 __getattr__ = found_on_use(
     __name__,
@@ -48,7 +48,7 @@ __getattr__ = found_on_use(
         "lengths": ("draw_lengths", "save_lengths"),
         "terminal": ("print_inspection", "terminal_picture"),
         "wordmap": ("draw_map", "save_map"),
-        "wordmap_page": ("map_page", "save_map_page"),
+        "words": ("map_inspection", "map_page", "neighbors_inspection", "save_map_page"),
     },
 )
 
@@ -82,7 +82,9 @@ __all__ = [
     "gradient_norms",
     "head_statistics",
     "link",
+    "map_inspection",
     "map_page",
+    "neighbors_inspection",
     "over_layers",
     "over_units",
     "page",
