@@ -15,7 +15,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 from pathlib import Path
 from typing import Any, Self
@@ -25,6 +24,8 @@ Rules = list[tuple[str, list[str]]]
 a second."""
 INTERRUPT = "interrupt"
 SECONDS = 1.5
+BROKEN_PIPE = 141
+"""The exit code of what writes to `head` after that has seen enough."""
 
 CLIENT = f"""\
 #!{sys.executable} -IS
@@ -46,7 +47,7 @@ class ForkedRegard:
         # Addresses of sockets must be short.
         self._place = tempfile.TemporaryDirectory(prefix="regard")
         self.address = f"{self._place.name}/socket"
-        self.commands = folder / "commands"
+        self.commands, self.failures = folder / "commands", folder / "failures"
         self.commands.mkdir(parents=True, exist_ok=True)
         self.add_command("regard", CLIENT.format(address=self.address))
 
@@ -69,13 +70,15 @@ class ForkedRegard:
         self._server.communicate()
         self._place.cleanup()
 
-    def environment(self, rules: Rules = ()) -> dict[str, str]:  # type: ignore[assignment]
-        """That of a script, whose calls of `regard` are changed by these rules."""
+    def environment(self, rules: Rules | None = None) -> dict[str, str]:
+        """That of a script, whose calls of `regard` are changed by these rules. What fails is written down in
+        `failures`."""
         path = f"{self.commands}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         return {
             **os.environ,
             "PATH": path,
-            "REGARD_RULES": json.dumps(rules),
+            "REGARD_RULES": json.dumps(rules or []),
+            "REGARD_FAILURES": str(self.failures),
             "OMP_NUM_THREADS": "1",
             "MPLBACKEND": "agg",
             "COLUMNS": "120",
@@ -148,7 +151,6 @@ def _answer(
     connection: socket.socket, streams: list[int], arguments: list[str], folder: str, environment: dict[str, str]
 ) -> None:
     """Runs one call in the forked process, as if it had been started by the shell."""
-    T0 = time.process_time()
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -176,8 +178,9 @@ def _answer(
                 stream.flush()
             except (OSError, ValueError):
                 pass
-        if os.environ.get("REGARD_TIMES"):
-            with open(os.environ["REGARD_TIMES"], "a") as f: f.write(str(round(time.process_time() - T0, 2)) + " " + os.getcwd()[-22:] + " " + " ".join(arguments)[:90] + "\n")
+        if code not in (0, BROKEN_PIPE) and "REGARD_FAILURES" in os.environ:
+            with open(os.environ["REGARD_FAILURES"], "a", encoding="utf-8") as file:
+                file.write(f"regard {' '.join(arguments)}: exit code {code}\n")
         connection.sendall(str(code).encode())
         connection.close()
         os._exit(code)

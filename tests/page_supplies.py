@@ -25,8 +25,8 @@ WORDS = {
     "sieht": "sees",
     ".": ".",
 }
-FRENCH = dict(zip(WORDS, "ceci est un maison chien petit rouge et voit .".split(), strict=True))
-JAPANESE = dict(zip(WORDS, "これ は 一 家 犬 小 赤 と 見 。".split(), strict=True))
+FRENCH = dict(zip(WORDS, ["ceci", "est", "un", "maison", "chien", "petit", "rouge", "et", "voit", "."], strict=True))
+JAPANESE = dict(zip(WORDS, ["これ", "は", "一", "家", "犬", "小", "赤", "と", "見", "。"], strict=True))
 SIZES = {"train": 120, "dev": 12, "test": 12, "new": 4, "crawled": 150}
 
 QUICK = """\
@@ -67,7 +67,9 @@ def pairs(source: str, target: str, *, tokens: str = WORD_TOKENS, model: str = T
     return f"[data]\n{files}\n{tokens}{model}{QUICK}{more}"
 
 
-def of_files(task: str, suffix: str, data: str = "", model: str = ENCODER, words: str = "[words]\nwidth = 12\n\n") -> str:
+def of_files(
+    task: str, suffix: str, data: str = "", model: str = ENCODER, words: str = "[words]\nwidth = 12\n\n"
+) -> str:
     files = "".join(f'{part} = ["{part}.{suffix}"]\n' for part in ("train", "dev", "test"))
     return f'task = "{task}"\n\n[data]\n{files}{data}\n{words}{model}{QUICK}'
 
@@ -111,7 +113,9 @@ RECIPES = {
     "vectors": 'task = "vectors"\n\n[data]\ntrain = ["train.txt"]\nleast = 1\n\n[vectors]\nkind = "skipgram"\ndimension = 8\nepochs = 1\n',
 }
 SENSIBLE = ["train.steps=80", "train.validation.every=80"]
-CHANGES = {"de-en": SENSIBLE, "en-de": SENSIBLE} | {name: ["data.examples=200", "train.steps=4", "train.validation.every=4"] for name in RECIPES if "date" in name}
+CHANGES = {"de-en": SENSIBLE, "en-de": SENSIBLE} | {
+    name: ["data.examples=200", "train.steps=4", "train.validation.every=4"] for name in RECIPES if "date" in name
+}
 TEXTS: dict[str, Callable[[Path], object]] = {
     "ner": write_columns,
     "atis": write_tagged_lines,
@@ -158,14 +162,70 @@ def write_texts(folder: Path) -> None:
         shutil.copy(folder / "test.links", folder / name)
 
 
-COMPANY = """
-    hotel motel house man woman king queen paris france rome italy spain
-    two three four five six seven eight nine ten eleven twelve twenty
-    january february march april june july august september october november december
-    germany england russia china japan india canada australia brazil mexico sweden poland
-    mother father brother sister son daughter wife husband uncle aunt grandmother grandfather cousin
-    dog small
-""".split()
+COMPANY = [
+    "hotel",
+    "motel",
+    "house",
+    "man",
+    "woman",
+    "king",
+    "queen",
+    "paris",
+    "france",
+    "rome",
+    "italy",
+    "spain",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "twenty",
+    "january",
+    "february",
+    "march",
+    "april",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+    "germany",
+    "england",
+    "russia",
+    "china",
+    "japan",
+    "india",
+    "canada",
+    "australia",
+    "brazil",
+    "mexico",
+    "sweden",
+    "poland",
+    "mother",
+    "father",
+    "brother",
+    "sister",
+    "son",
+    "daughter",
+    "wife",
+    "husband",
+    "uncle",
+    "aunt",
+    "grandmother",
+    "grandfather",
+    "cousin",
+    "dog",
+    "small",
+]
 
 
 def write_wiki(folder: Path) -> None:

@@ -38,7 +38,9 @@ def navigation(start: str) -> list[Any]:
     """The links below each heading of the start page, in its order and words; bullets that begin in bold are groups. A
     page that is linked twice stands where it is linked last."""
     _, *parts = re.split(r"^## (.+)$", start, flags=re.M)
-    last = {path: heading for heading, text in zip(parts[::2], parts[1::2], strict=True) for _, path in ENTRY.findall(text)}
+    last = {
+        path: heading for heading, text in zip(parts[::2], parts[1::2], strict=True) for _, path in ENTRY.findall(text)
+    }
     found: list[Any] = [{"Start": "index.md"}]
     for heading, text in zip(parts[::2], parts[1::2], strict=True):
         own = {path for path, place in last.items() if place == heading}

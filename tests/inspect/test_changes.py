@@ -113,7 +113,7 @@ def test_several_places_by_a_pattern_each_count_for_themselves() -> None:
 @given(changes_of_attention())
 def test_a_change_is_shown_as_the_call_that_makes_it(change: ChangeAttention) -> None:
     assert eval(repr(change), dict(CHANGES)) == change
-    compile(as_python("regard.load(\"runs/o'clock\")", ["a 'b'", "\n"], [change]), "shown", "exec")
+    compile(as_python('regard.load("runs/o\'clock")', ["a 'b'", "\n"], [change]), "shown", "exec")
 
 
 @pytest.mark.parametrize(
