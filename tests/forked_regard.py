@@ -1,10 +1,11 @@
 """The command `regard` for shell scripts of tests, without the seconds that starting Python and torch takes each time.
 
-A server imports everything once, makes some models to load what is compiled, and forks for every call; the command in the
-script is a client, which hands its standard streams over. The server can be told to change calls: a few steps instead of thousands.
+A server imports everything once, makes some models to load what is compiled, and forks for every call; the command in
+the script is a client, which hands its standard streams over. Calls can be changed: a few steps instead of thousands.
 
     with ForkedRegard(folder) as forked:
-        subprocess.run(["bash", "-c", "regard --version"], env=forked.environment([("train", ["--set", "train.steps=2"])]))
+        environment = forked.environment([("train", ["--set", "train.steps=2"])])
+        subprocess.run(["bash", "-c", "regard train dates"], env=environment)
 """
 
 import json
@@ -16,12 +17,12 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
 Rules = list[tuple[str, list[str]]]
-"""A pattern of calls, and the arguments that these get besides their own; `interrupt` among them stands for Ctrl-C after
-a second."""
+"""A pattern of calls, and the arguments that these get besides their own; `INTERRUPT` among them stands for Ctrl-C."""
 INTERRUPT = "interrupt"
 SECONDS = 1.5
 BROKEN_PIPE = 141
@@ -159,9 +160,7 @@ def _answer(
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    sys.stdin, sys.stdout, sys.stderr = (
-        open(number, mode, encoding="utf-8", closefd=False) for number, mode in enumerate("rww")
-    )
+    sys.stdin, sys.stdout, sys.stderr = (os.fdopen(number, mode, encoding="utf-8") for number, mode in enumerate("rww"))
     sys.argv = ["regard", *arguments, *_added(" ".join(arguments))]
     code = 70
     try:
@@ -174,10 +173,8 @@ def _answer(
         traceback.print_exc()
     finally:
         for stream in (sys.stdout, sys.stderr):
-            try:
+            with suppress(OSError, ValueError):
                 stream.flush()
-            except (OSError, ValueError):
-                pass
         if code not in (0, BROKEN_PIPE) and "REGARD_FAILURES" in os.environ:
             with open(os.environ["REGARD_FAILURES"], "a", encoding="utf-8") as file:
                 file.write(f"regard {' '.join(arguments)}: exit code {code}\n")

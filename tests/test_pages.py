@@ -1,9 +1,9 @@
 """Every command and block of code of the pages is executed as it stands, from the top of a page to its end.
 
-Text and models that a page takes as given are small (`page_supplies.py`), and runs are made short from outside: what is
-written on the page is what is run. Blocks of text after a block are what it prints; they are compared, except for times,
-paths and measured figures: every day where no model has a part in it, and in `make test-all` in all tutorials, whose runs
-are then as long as they say. Installation is what `make release` tries.
+Text and models that a page takes as given are small (`page_supplies.py`), and runs are made short from outside: what
+is written on the page is what is run. What a block prints, if the page shows it, is compared except for times, paths
+and measured figures: every day where no model has a part in it, and in all tutorials in `make test-all`, which runs them
+for as long as they say. Installation is what `make release` tries.
 """
 
 import os
@@ -249,7 +249,7 @@ def test_a_page_does_what_it_says(
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if page.parent.name == "tutorials"], ids=lambda page: page.stem
 )
-def test_a_tutorial_shows_what_it_shows(
+def test_a_tutorial_prints_what_it_shows(
     page: Path, forked: ForkedRegard, supplies: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As long as it says, with the numbers of steps that it has."""
