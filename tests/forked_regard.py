@@ -1,10 +1,11 @@
 """The command `regard` for shell scripts of tests, without the seconds that starting Python and torch takes each time.
 
-A server imports everything once, makes some models to load what is compiled, and forks for every call; the command in the
-script is a client, which hands its standard streams over. The server can be told to change calls: a few steps instead of thousands.
+A server imports everything once, makes some models to load what is compiled, and forks for every call; the command in
+the script is a client, which hands its standard streams over. Calls can be changed: a few steps instead of thousands.
 
     with ForkedRegard(folder) as forked:
-        subprocess.run(["bash", "-c", "regard --version"], env=forked.environment([("train", ["--set", "train.steps=2"])]))
+        environment = forked.environment([("train", ["--set", "train.steps=2"])])
+        subprocess.run(["bash", "-c", "regard train dates"], env=environment)
 """
 
 import json
@@ -15,16 +16,17 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
 Rules = list[tuple[str, list[str]]]
-"""A pattern of calls, and the arguments that these get besides their own; `interrupt` among them stands for Ctrl-C after
-a second."""
+"""A pattern of calls, and the arguments that these get besides their own; `INTERRUPT` among them stands for Ctrl-C."""
 INTERRUPT = "interrupt"
 SECONDS = 1.5
+BROKEN_PIPE = 141
+"""The exit code of what writes to `head` after that has seen enough."""
 
 CLIENT = f"""\
 #!{sys.executable} -IS
@@ -46,7 +48,7 @@ class ForkedRegard:
         # Addresses of sockets must be short.
         self._place = tempfile.TemporaryDirectory(prefix="regard")
         self.address = f"{self._place.name}/socket"
-        self.commands = folder / "commands"
+        self.commands, self.failures = folder / "commands", folder / "failures"
         self.commands.mkdir(parents=True, exist_ok=True)
         self.add_command("regard", CLIENT.format(address=self.address))
 
@@ -69,13 +71,15 @@ class ForkedRegard:
         self._server.communicate()
         self._place.cleanup()
 
-    def environment(self, rules: Rules = ()) -> dict[str, str]:  # type: ignore[assignment]
-        """That of a script, whose calls of `regard` are changed by these rules."""
+    def environment(self, rules: Rules | None = None) -> dict[str, str]:
+        """That of a script, whose calls of `regard` are changed by these rules. What fails is written down in
+        `failures`."""
         path = f"{self.commands}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         return {
             **os.environ,
             "PATH": path,
-            "REGARD_RULES": json.dumps(rules),
+            "REGARD_RULES": json.dumps(rules or []),
+            "REGARD_FAILURES": str(self.failures),
             "OMP_NUM_THREADS": "1",
             "MPLBACKEND": "agg",
             "COLUMNS": "120",
@@ -148,7 +152,6 @@ def _answer(
     connection: socket.socket, streams: list[int], arguments: list[str], folder: str, environment: dict[str, str]
 ) -> None:
     """Runs one call in the forked process, as if it had been started by the shell."""
-    T0 = time.process_time()
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -157,9 +160,7 @@ def _answer(
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    sys.stdin, sys.stdout, sys.stderr = (
-        open(number, mode, encoding="utf-8", closefd=False) for number, mode in enumerate("rww")
-    )
+    sys.stdin, sys.stdout, sys.stderr = (os.fdopen(number, mode, encoding="utf-8") for number, mode in enumerate("rww"))
     sys.argv = ["regard", *arguments, *_added(" ".join(arguments))]
     code = 70
     try:
@@ -172,12 +173,11 @@ def _answer(
         traceback.print_exc()
     finally:
         for stream in (sys.stdout, sys.stderr):
-            try:
+            with suppress(OSError, ValueError):
                 stream.flush()
-            except (OSError, ValueError):
-                pass
-        if os.environ.get("REGARD_TIMES"):
-            with open(os.environ["REGARD_TIMES"], "a") as f: f.write(str(round(time.process_time() - T0, 2)) + " " + os.getcwd()[-22:] + " " + " ".join(arguments)[:90] + "\n")
+        if code not in (0, BROKEN_PIPE) and "REGARD_FAILURES" in os.environ:
+            with open(os.environ["REGARD_FAILURES"], "a", encoding="utf-8") as file:
+                file.write(f"regard {' '.join(arguments)}: exit code {code}\n")
         connection.sendall(str(code).encode())
         connection.close()
         os._exit(code)

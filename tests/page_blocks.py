@@ -1,7 +1,7 @@
 """The blocks of a page in their order, with what was said of them in comments, and the comparison of what they print.
 
-A comment on a line of its own says what is special about the next block: `<!-- long -->` (only `make test-all` runs it) or
-`<!-- not run: why -->`.
+A comment on a line of its own says what is special about the next block: `<!-- long -->` (only `make test-all` runs
+it) or `<!-- not run: why -->`.
 """
 
 import re

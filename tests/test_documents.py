@@ -67,8 +67,8 @@ each_guide = pytest.mark.parametrize("guide", GUIDES, ids=lambda path: str(path.
 
 
 def code_of(document: Path) -> list[str]:
-    """What stands in backquotes within sentences; of pages for people who come from elsewhere, what is ours: it stands in
-    the later columns of tables."""
+    """What stands in backquotes within sentences; of pages for people who come from elsewhere, what is ours: it stands
+    in the later columns of tables."""
     text = BLOCK.sub("", document.read_text(encoding="utf-8"))
     if document.parent.name == "coming-from":
         text = "\n".join(cells.partition("|")[2] for cells in re.findall(r"^\|((?:\\\||.)*)\|$", text, re.M))

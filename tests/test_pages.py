@@ -1,9 +1,9 @@
 """Every command and block of code of the pages is executed as it stands, from the top of a page to its end.
 
-Text and models that a page takes as given are small (`page_supplies.py`), and runs are made short from outside: what is
-written on the page is what is run. Blocks of text after a block are what it prints; they are compared, except for times,
-paths and measured figures: every day where no model has a part in it, and in `make test-all` in all tutorials, whose runs
-are then as long as they say. Installation is what `make release` tries.
+Text and models that a page takes as given are small (`page_supplies.py`), and runs are made short from outside: what
+is written on the page is what is run. What a block prints, if the page shows it, is compared except for times, paths
+and measured figures: every day where no model has a part in it, and in all tutorials in `make test-all`, which runs them
+for as long as they say. Installation is what `make release` tries.
 """
 
 import os
@@ -26,7 +26,9 @@ from page_supplies import RECIPES, Supplies
 ROOT = Path(__file__).parents[1]
 AS_WRITTEN = settings.get_current_profile_name() == "long"
 PAGES = [ROOT / "README.md"]
-PAGES += [page for kind in ("tutorials", "guides", "coming-from") for page in sorted((ROOT / "docs" / kind).glob("*.md"))]
+PAGES += [
+    page for kind in ("tutorials", "guides", "coming-from") for page in sorted((ROOT / "docs" / kind).glob("*.md"))
+]
 PAGES.remove(ROOT / "docs/tutorials/first-look-inside.md")  # of which tests/test_looking_inside.py says more
 PAGES += [ROOT / "docs/index.md", ROOT / "docs/reference/model-folder.md", ROOT / "docs/reference/file-formats.md"]
 
@@ -38,7 +40,10 @@ def sets(*changes: str) -> list[str]:
 
 
 SHORT: Rules = [
-    (r"^(train|repeat) (?!.*aligner)", sets("train.steps=4", "train.validation.every=4", "train.validation.examples=4")),
+    (
+        r"^(train|repeat) (?!.*aligner)",
+        sets("train.steps=4", "train.validation.every=4", "train.validation.examples=4"),
+    ),
     (r"^(train|repeat) dates|^demo", sets("data.examples=100", "train.steps=4", "train.validation.every=4")),
     (
         r"^train (gpu|opennmt|joey|many|multi30k|tatoeba)",
@@ -192,8 +197,9 @@ class Reader:
         return ""
 
     def _types(self, code: str) -> str:
+        self.forked.failures.unlink(missing_ok=True)
         done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", code],
+            ["bash", "-euc", code],
             cwd=self.folder,
             env=self.forked.environment(self.rules),
             stdin=subprocess.DEVNULL,
@@ -203,7 +209,9 @@ class Reader:
             check=False,
             timeout=3000,
         )
-        assert done.returncode == 0, done.stdout
+        # In the middle of a pipe, the shell does not ask.
+        failed = self.forked.failures.read_text("utf-8") if self.forked.failures.exists() else ""
+        assert (done.returncode, failed) == (0, ""), done.stdout
         return done.stdout
 
     def _runs(self, code: str) -> str:
@@ -238,8 +246,10 @@ def test_a_page_does_what_it_says(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name == "tutorials"], ids=lambda page: page.stem)
-def test_a_tutorial_shows_what_it_shows(
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.parent.name == "tutorials"], ids=lambda page: page.stem
+)
+def test_a_tutorial_prints_what_it_shows(
     page: Path, forked: ForkedRegard, supplies: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As long as it says, with the numbers of steps that it has."""

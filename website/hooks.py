@@ -38,9 +38,10 @@ def navigation(start: str) -> list[Any]:
     """The links below each heading of the start page, in its order and words; bullets that begin in bold are groups. A
     page that is linked twice stands where it is linked last."""
     _, *parts = re.split(r"^## (.+)$", start, flags=re.M)
-    last = {path: heading for heading, text in zip(parts[::2], parts[1::2], strict=True) for _, path in ENTRY.findall(text)}
+    sections = list(zip(parts[::2], parts[1::2], strict=True))
+    last = {path: heading for heading, text in sections for _, path in ENTRY.findall(text)}
     found: list[Any] = [{"Start": "index.md"}]
-    for heading, text in zip(parts[::2], parts[1::2], strict=True):
+    for heading, text in sections:
         own = {path for path, place in last.items() if place == heading}
         groups = [{name: _entries(links, own)} for name, links in GROUP.findall(text)]
         if entries := groups or _entries(text, own):
