@@ -3,6 +3,7 @@
 import json
 import sys
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -40,7 +41,7 @@ def test_rows_are_timed_scored_and_not_repeated(
     def trained(command: list[str], **told: Any) -> None:
         assert told["cwd"] == tmp_path / "text"
         calls.append(command[3:])
-        given = dict(zip(command[3:], command[4:], strict=False))
+        given = dict(pairwise(command))
         run(read_recipe("ptb-ngram", changes), Path(given["--out"]), reporter=lambda event: None)
 
     monkeypatch.setattr(laptop, "ROWS", (laptop.Row("a model, soon", "text", "ptb-ngram"),))

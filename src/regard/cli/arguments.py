@@ -92,9 +92,7 @@ def check_resumes(out: Path, resume: bool) -> None:
     if resume and not out.exists():
         near = [f"{out.parent / name}" for name in nearest(out.name, _folders_in(out.parent))[:3]]
         there = f"; folders there are {one_of(near, str(out))}" if near else ""
-        raise UsageError(
-            f"{out}: nothing was begun here{there}; name the folder to go on with, or leave --resume out"
-        )
+        raise UsageError(f"{out}: nothing was begun here{there}; name the folder to go on with, or leave --resume out")
 
 
 def _folders_in(folder: Path) -> list[str]:

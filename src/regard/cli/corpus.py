@@ -44,12 +44,12 @@ def corpus_of(
     return parse_corpus(TASKS[task].corpus, {"data": {"train": list(named), **held_out}}, changes)
 
 
-def recipe_with_data(name: str, changes: Sequence[str], kind: type[R]) -> R:
+def recipe_with_data(name: str | None, changes: Sequence[str], kind: type[R]) -> R:
     """The recipe to train by. Of a built-in one whose files are not there, its first comment says where to get them."""
     from regard.recipe import built_in_recipes, read_recipe, settings
 
     recipe = read_recipe(name, changes, kind=kind)
-    if name not in built_in_recipes():
+    if name is None or name not in built_in_recipes():
         return recipe
     tables = recipe.model_dump()["data"]
     named = [setting.name.removeprefix("data.") for setting in settings(recipe.task) if setting.is_path]
