@@ -25,8 +25,8 @@ Rules = list[tuple[str, list[str]]]
 """A pattern of calls, and the arguments that these get besides their own; `INTERRUPT` among them stands for Ctrl-C."""
 INTERRUPT = "interrupt"
 SECONDS = 1.5
-BROKEN_PIPE = 141
-"""The exit code of what writes to `head` after that has seen enough."""
+BROKEN_PIPE = 1
+"""The exit code of a command that writes to `head` after that has seen enough."""
 
 CLIENT = f"""\
 #!{sys.executable} -IS
@@ -58,7 +58,8 @@ class ForkedRegard:
         path.chmod(0o755)
 
     def __enter__(self) -> Self:
-        alone = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
+        # Whether there is a GPU must be asked without using it, or no forked process could.
+        alone = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
         self._server = subprocess.Popen(
             [sys.executable, __file__, self.address], env=alone, stdout=subprocess.PIPE, text=True
         )
@@ -71,7 +72,7 @@ class ForkedRegard:
         self._server.communicate()
         self._place.cleanup()
 
-    def environment(self, rules: Rules | None = None) -> dict[str, str]:
+    def environment(self, rules: Rules | None = None, *, gpu: bool = False) -> dict[str, str]:
         """That of a script, whose calls of `regard` are changed by these rules. What fails is written down in
         `failures`."""
         path = f"{self.commands}:{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -83,6 +84,7 @@ class ForkedRegard:
             "OMP_NUM_THREADS": "1",
             "MPLBACKEND": "agg",
             "COLUMNS": "120",
+            **({} if gpu else {"CUDA_VISIBLE_DEVICES": ""}),
         }
 
 
@@ -101,14 +103,15 @@ def serve(address: str) -> None:
         for target in command.of_task.values():
             regard.cli.commands.made(target)
     _warm_up()
-    # Children are not waited for: each answers by itself.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(address)
         server.listen(64)
         print("ready", flush=True)
         while True:
             connection, _ = server.accept()
+            with suppress(ChildProcessError):  # each answers by itself, but leaves its name
+                while os.waitpid(-1, os.WNOHANG) != (0, 0):
+                    pass
             with connection:
                 _, streams, _, _ = socket.recv_fds(connection, 4, 3)
                 received = b""
@@ -130,8 +133,8 @@ WARM_UP = [
     ["train", "dates", "--out", "dates", *QUICK],
     ["train", "dates-tagging", "--out", "tagging", *QUICK],
     ["train", "dates-language", "--out", "language", *QUICK],
-    ["evaluate", "dates", "--split", "dev"],
-    ["look", "dates", "3. März 2021", "-o", "look.png"],
+    ["evaluate", "dates", "--split", "dev", "--device", "cpu"],
+    ["look", "dates", "3. März 2021", "-o", "look.png", "--device", "cpu"],
 ]
 
 
@@ -155,7 +158,6 @@ def _answer(
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(folder)
     os.environ.clear()

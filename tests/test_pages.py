@@ -2,8 +2,8 @@
 
 Text and models that a page takes as given are small (`page_supplies.py`), and runs are made short from outside: what
 is written on the page is what is run. What a block prints, if the page shows it, is compared except for times, paths
-and measured figures: every day where no model has a part in it, and in all tutorials in `make test-all`, which runs them
-for as long as they say. Installation is what `make release` tries.
+and measured figures: every day where no model has a part in it, and in `make test-all` in all tutorials, which are then
+run for as long as they say. Installation is what `make release` tries.
 """
 
 import os
@@ -31,6 +31,8 @@ PAGES += [
 ]
 PAGES.remove(ROOT / "docs/tutorials/first-look-inside.md")  # of which tests/test_looking_inside.py says more
 PAGES += [ROOT / "docs/index.md", ROOT / "docs/reference/model-folder.md", ROOT / "docs/reference/file-formats.md"]
+
+GPU_PAGES = [ROOT / f"docs/guides/{name}.md" for name in ("gpu", "decoding", "several-gpus", "vectors")]
 
 TEXT = [f'data.{part}=["{part}.txt"]' for part in ("train", "dev", "test")]
 
@@ -85,6 +87,7 @@ GIVEN: dict[str, Given] = {
     "README": Given(),
     "guides/alignment": Given(
         {"runs/mine": "en-es", "runs/de-en": "de-en", "runs/en-de": "en-de"},
+        before='import regard; model = regard.load("runs/de-en"); sources, targets = ["ein Haus ."], ["a house ."]',
         files={
             **{f"test.{suffix}": f"train.{suffix}" for suffix in ("de", "en", "es", "tsv", "links")},
             **{f"{name}.links": "train.links" for name in ("gold", "eflomal", "fwd", "rev")},
@@ -182,6 +185,7 @@ class Reader:
     folder: Path
     rules: Rules
     before: str
+    gpu: bool = False
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
 
     def does(self, block: Block) -> str:
@@ -201,7 +205,7 @@ class Reader:
         done = subprocess.run(
             ["bash", "-euc", code],
             cwd=self.folder,
-            env=self.forked.environment(self.rules),
+            env=self.forked.environment(self.rules, gpu=self.gpu),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -221,12 +225,14 @@ class Reader:
         return run_cell(code, self.names).printed
 
 
-def reads(page: Path, forked: ForkedRegard, supplies: Shared, folder: Path, *, as_written: bool) -> None:
+def reads(
+    page: Path, forked: ForkedRegard, supplies: Shared, folder: Path, *, as_written: bool = False, gpu: bool = False
+) -> None:
     """Runs a page; everything that a block does not do as the page says is one failure."""
     wanted = given(page)
     supplies.put(wanted, folder)
     rules = ALWAYS + wanted.rules + ([] if as_written else SHORT)
-    reader = Reader(forked, folder, rules, wanted.before)
+    reader = Reader(forked, folder, rules, wanted.before, gpu)
     for block in blocks_of(page):
         if block.note.startswith("not run") or (block.note == "long" and not AS_WRITTEN):
             continue
@@ -242,7 +248,16 @@ def test_a_page_does_what_it_says(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.setattr(sys, "argv", ["python"])
-    reads(page, forked, supplies, tmp_path, as_written=False)
+    reads(page, forked, supplies, tmp_path)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("page", GPU_PAGES, ids=lambda page: page.stem)
+def test_a_page_about_gpus_does_what_it_says_on_one(
+    page: Path, forked: ForkedRegard, supplies: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    reads(page, forked, supplies, tmp_path, gpu=True)
 
 
 @pytest.mark.long
