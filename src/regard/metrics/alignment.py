@@ -80,9 +80,7 @@ def count_links(found: Sequence[Links], sure: Sequence[Links], possible: Sequenc
     return _counts(link_table(found, sure, possible))
 
 
-def link_table(
-    found: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None = None
-) -> LinkTable:
+def link_table(found: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None = None) -> LinkTable:
     """The counts of each sentence; `possible` defaults to the sure links."""
     possible = sure if possible is None else possible
     if not len(found) == len(sure) == len(possible):
