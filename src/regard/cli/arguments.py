@@ -9,7 +9,14 @@ import typer
 from regard.errors import UsageError, nearest, one_of
 
 PAIRS = "Two files (source, target), or one .tsv or .jsonl."
-Pairs = Annotated[list[str], typer.Argument(metavar="FILES", help=PAIRS, show_default=False)]
+Pairs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="FILES",
+        help=f"{PAIRS} (default: standard input, where a tab stands between source and target)",
+        show_default=False,
+    ),
+]
 PairsOrSplit = Annotated[
     list[str] | None,
     typer.Argument(metavar="FILES", help=f"{PAIRS} (default: the model's own test text)", show_default=False),

@@ -109,16 +109,15 @@ class TrainingLexicon:
 
     def __init__(self, pairs: Pairs, words: tuple[Words, Words], settings: HmmAligner) -> None:
         self.pairs, self.words, self._settings = pairs, words, settings
-        self.translations = tuple(
-            np.full(len(pairs[0]), 1 / max(len(side.stems), 1), np.float32) for side in reversed(words)
-        )
+        source, target = (np.full(len(pairs[0]), 1 / max(len(side.stems), 1), np.float32) for side in words)
+        self.translations = target, source
         """Of the target word given the source word, and of the source word."""
         self.related: Related | None = None
         numbering = Numbering()
         self._stem_pairs = np.zeros(len(pairs[0]) if settings.stem else 0, np.int32)
         for some in self._pieces() if settings.stem else ():
-            source, target = self._stems_of(some)
-            keys = source.astype(np.int64) * len(words[1].stem_occurrences) + target
+            stems = self._stems_of(some)
+            keys = stems[0].astype(np.int64) * len(words[1].stem_occurrences) + stems[1]
             self._stem_pairs[some] = numbering.numbers(keys)
         self._different_stem_pairs = len(numbering.keys)
 
@@ -152,9 +151,7 @@ class TrainingLexicon:
             if self._settings.stem:
                 stems = self._stems_of(some)
                 by_stem = of_stem_pairs[self._stem_pairs[some]], of_stems[0][stems[0]], of_stems[1][stems[1]]
-            estimated = Expected(
-                counts[some].astype(np.float64), of_words[0][here[0]], of_words[1][here[1]], *by_stem
-            )
+            estimated = Expected(counts[some].astype(np.float64), of_words[0][here[0]], of_words[1][here[1]], *by_stem)
             related = None if self.related is None else (self.related[0][some], self.related[1][some])
             new = translation_probabilities(here, self.words, estimated, related, self._settings)
             self.translations[0][some], self.translations[1][some] = new
