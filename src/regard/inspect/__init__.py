@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from regard.inspect.alignment import Alignment, WordWeights, fold, link, reverse
 from regard.inspect.changes import Permute, SetGate, SetWeight, Silence, Temper, Uniform, changed, changed_outputs
 from regard.inspect.figure import check_picture_name
+from regard.inspect.gold import read_gold
 from regard.inspect.gradients import attributions, gradient_norms
 from regard.inspect.heads import head_statistics, over_layers
 from regard.inspect.inspection import Array, Inspection, Links
@@ -27,7 +28,7 @@ from regard.inspect.labels import BEGIN_LABEL, END_LABEL
 from regard.inspect.outputs import Outputs
 from regard.inspect.page import page, save_page
 from regard.inspect.panel import Panel, choose, panels
-from regard.inspect.pharaoh import GoldLinks, parse_gold, parse_pharaoh, pharaoh, read_gold, read_pharaoh
+from regard.inspect.pharaoh import GoldLinks, parse_gold, parse_pharaoh, pharaoh, read_pharaoh
 from regard.inspect.saving import check_look_name
 from regard.inspect.symmetrization import Joining, symmetrization_named, symmetrize
 from regard.inspect.units import over_units

@@ -1,7 +1,7 @@
 """Changes of attention and gates that can be named, shown and made again.
 
     changes = [
-        Silence("encoder.layers.0.self.weights", head=2),
+        Silence("encoder.layers.0.attention.weights", head=2),
         SetWeight("decoder.layers.1.cross.weights", 0.9, head=0, query=3, key=5),
     ]
     with changed(model, changes):
