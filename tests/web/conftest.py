@@ -102,3 +102,16 @@ def reading_client(readers: dict[str, Any], reader_folders: dict[str, Path]) -> 
     app = create_app(readers, folders=folders)
     with TestClient(app, base_url="http://127.0.0.1:8765") as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def reading_address(readers: dict[str, Any]) -> Iterator[str]:
+    with serving(readers) as address:
+        yield address
+
+
+@pytest.fixture
+def read(browser: Browser, reading_address: str) -> Iterator[Open]:
+    """Opens the page of models that read at a state."""
+    with visiting(browser, reading_address) as visit:
+        yield visit
