@@ -1,6 +1,6 @@
 """How fast a tagger of words with a CRF is, beside flair's and beside plain torch with the package `pytorch-crf`.
 
-    pip install pytorch-crf flair            # each is left out where it is not installed
+    pip install flair gensim pytorch-crf     # each is left out where it is not installed
     python benchmarks/tagging_speed.py --conll conll2003 --vectors glove.6B.50d.txt
     python benchmarks/tagging_speed.py --conll conll2003 --vectors glove.6B.50d.txt --device cuda
 
@@ -15,7 +15,6 @@ Training: milliseconds of a step of the recipe `conll2003-tagger` with a CRF and
 
 import argparse
 import json
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -65,7 +64,7 @@ def main() -> None:
         record["gpu"] = torch.cuda.get_device_name()
     with tempfile.TemporaryDirectory() as folder:
         record["tagging"] = tagging(arguments, Path(folder))
-    record["training"] = training(arguments)
+        record["training"] = training(arguments, Path(folder))
     print(json.dumps({name: record[name] for name in ("tagging", "training")}, indent=2))
     suffix = "_gpu" if arguments.device == "cuda" else ""
     out = arguments.out or Path(__file__).parent / "results" / f"tagging_speed{suffix}.json"
@@ -76,15 +75,15 @@ def tagging(arguments: argparse.Namespace, folder: Path) -> dict[str, float]:
     """Sentences a second of each system, by name."""
     device = torch.device(arguments.device)
     sentences = sorted(sentences_of(arguments.conll / "eng.testa"), key=len)
-    train_own(arguments, folder / "own", 1)
+    train_own(arguments, folder / "own")
     own = load_tagger(folder / "own", device=arguments.device)
     tags = list(own.tags.tags)
     systems: dict[str, Tag] = {"regard": lambda some: own.tag(some, probabilities=False)}
     if find_spec("torchcrf"):
-        known = sorted({word.lower() for sentence in sentences_of(arguments.conll / "eng.train") for word in sentence})
-        systems["torch and pytorch-crf"] = PlainTagger(known, tags).to(device).eval()
+        known = {word.lower() for sentence in sentences_of(arguments.conll / "eng.train") for word in sentence}
+        systems["torch and pytorch-crf"] = PlainTagger(sorted(known), tags).to(device).eval()
     if find_spec("flair"):
-        systems["flair"] = flair_tagger(arguments.vectors, tags, arguments.sentences, device)
+        systems["flair"] = flair_tagger(of_gensim(arguments.vectors, folder), tags, arguments.sentences, device)
     size = arguments.sentences
     batches = [sentences[first : first + size] for first in range(0, len(sentences), size)]
     best = dict.fromkeys(systems, float("inf"))
@@ -101,17 +100,15 @@ def tagging(arguments: argparse.Namespace, folder: Path) -> dict[str, float]:
     return {name: round(len(sentences) / seconds, 1) for name, seconds in best.items()}
 
 
-def training(arguments: argparse.Namespace) -> dict[str, float]:
+def training(arguments: argparse.Namespace, folder: Path) -> dict[str, float]:
     """Milliseconds of a training step by output, over the same batches."""
     device = torch.device(arguments.device)
     outputs = {"crf": [], "softmax": ["model.output=softmax", "model.forbid=false"]}
     steps = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for output, changes in outputs.items():
-            recipe = own_recipe(arguments, changes)
-            (Path(folder) / output).mkdir()
-            task = TaggingTask.prepare(recipe, Path(folder) / output, lambda line: None)
-            steps[output] = step_of(task, device)
+    for output, changes in outputs.items():
+        recipe = own_recipe(arguments, changes)
+        (folder / output).mkdir()
+        steps[output] = step_of(TaggingTask.prepare(recipe, folder / output, lambda line: None), device)
     best = dict.fromkeys(steps, float("inf"))
     for step in steps.values():
         # Shapes of batches that are new are captured first.
@@ -158,11 +155,11 @@ def own_recipe(arguments: argparse.Namespace, changes: Sequence[str]) -> Tagging
 FILES = {"train": "eng.train", "dev": "eng.testa"}
 
 
-def train_own(arguments: argparse.Namespace, folder: Path, steps: int) -> None:
-    """A tagger of the shape that all have."""
+def train_own(arguments: argparse.Namespace, folder: Path) -> None:
+    """A tagger of the shape that all have, trained for a step."""
     shape = [f"words.characters.embedding={CHARACTERS}", f"words.characters.width={2 * CHARACTERS}"]
     shape += ["words.characters.kind=lstm", "model.encoder.embedding=100", f"model.encoder.hidden={HIDDEN}"]
-    run(own_recipe(arguments, [*shape, f"train.steps={steps}"]), folder)
+    run(own_recipe(arguments, [*shape, "train.steps=1"]), folder)
 
 
 def sentences_of(path: Path) -> list[list[str]]:
@@ -228,7 +225,7 @@ def flair_tagger(vectors: Path, tags: Sequence[str], batch: int, device: torch.d
     letters = Dictionary()
     for code in LETTERS:
         letters.add_item(chr(code))
-    embeddings = StackedEmbeddings([WordEmbeddings(str(of_gensim(vectors))), CharacterEmbeddings(letters)])
+    embeddings = StackedEmbeddings([WordEmbeddings(str(vectors)), CharacterEmbeddings(letters)])
     made = SequenceTagger(
         embeddings=embeddings,
         tag_dictionary=dictionary,
@@ -248,14 +245,14 @@ def flair_tagger(vectors: Path, tags: Sequence[str], batch: int, device: torch.d
     return tag
 
 
-def of_gensim(vectors: Path) -> Path:
-    """Word vectors in the form that flair reads, beside the file of text."""
+def of_gensim(vectors: Path, folder: Path) -> Path:
+    """Word vectors in the form that flair reads."""
     from gensim.models import KeyedVectors
 
-    made = Path(tempfile.mkdtemp()) / "vectors.gensim"
+    made = folder / "vectors.gensim"
     KeyedVectors.load_word2vec_format(str(vectors), no_header=True).save(str(made))
     return made
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

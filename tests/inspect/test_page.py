@@ -85,15 +85,15 @@ def test_what_runs_from_right_to_left_turns_nothing_else_around(tmp_path: Path) 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 def test_what_is_shown_beside_words_is_seen_at_once(tmp_path: Path) -> None:
-    """As of a classifier: labels, what its pooling weighs, and its encoder, which only the menu shows."""
+    """As of another model: labels, what its pooling weighs, and its encoder, which only the menu shows."""
     look = Inspection(
         {
-            "labels": Array(("rank",), np.array([0.9, 0.1]), np.array(["good", "bad"])),
+            "choices": Array(("rank",), np.array([0.9, 0.1]), np.array(["good", "bad"])),
             "pooling.weights": Array(("source",), np.array([0.2, 0.8])),
             "encoder.states": Array(("source", "feature"), np.ones((2, 3))),
         },
         {"source": ("fine", "film")},
-        shown=("labels", "pooling.weights"),
+        shown=("choices", "pooling.weights"),
     )
     script = """
     const seen = () => [...document.querySelectorAll(".map > *")].map((part) => part.textContent.split("Rows")[0]);
@@ -104,7 +104,7 @@ def test_what_is_shown_beside_words_is_seen_at_once(tmp_path: Path) -> None:
     told = reported(dom_after(script, page([look]), tmp_path))
     assert isinstance(told, list)
     labels, weights = told[0]
-    assert re.fullmatch(r"labels\W*labels\W*0\W*good 90.0 %\W*1\W*bad 10.0 %\W*", labels), labels
+    assert re.fullmatch(r"choices\W*choices\W*0\W*good 90.0 %\W*1\W*bad 10.0 %\W*", labels), labels
     assert re.fullmatch(r"pooling.weights\W*weights\W*fine\W*film\W*", weights), weights
     assert told[1] == 1
 
@@ -208,29 +208,44 @@ def test_what_is_shown_first_is_drawn_first_and_a_head_keeps_its_number(tmp_path
 def test_what_is_too_large_is_refused_with_what_makes_it_smaller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look = random_inspection(["a"] * 40, ["b"] * 40, layers=2, heads=3)
-    monkeypatch.setattr(sys.modules["regard.inspect.page"], "MOST_CHARACTERS", 80_000)
+    look = random_inspection(["a"] * 80, ["b"] * 80, layers=2, heads=3)
+    monkeypatch.setattr(sys.modules["regard.inspect.page"], "MOST_CHARACTERS", 200_000)
     with pytest.raises(UsageError, match=r"choose arrays \(--show, by name or pattern\) and one of their heads"):
         look.save(tmp_path / "look.html")
     look.save(tmp_path / "look.html", show="*.1.cross.*", head=1)
     look.save(tmp_path / "look.json", show="*.1.cross.*", head=1)
     same = Inspection.from_json((tmp_path / "look.json").read_bytes())
-    assert same["decoder.layers.1.cross.weights"].values.shape == (1, 40, 40)
+    assert same["decoder.layers.1.cross.weights"].values.shape == (1, 80, 80)
     assert same.labels["head"] == same.only_head(0).labels["head"] == ("1",)
     for name in ("look.html", "look.json", "look.svg"):
         with pytest.raises(UsageError, match="there is no head 9; heads are counted from 0 to 2"):
             look.save(tmp_path / name, head=9)
     data = json.loads(Elements((tmp_path / "look.html").read_text(encoding="utf-8")).scripts[0])[0]
     ((name, array),) = data["arrays"].items()
-    assert (name, array["shape"]) == ("decoder.layers.1.cross.weights", [1, 40, 40])
+    assert (name, array["shape"]) == ("decoder.layers.1.cross.weights", [1, 80, 80])
     assert data["labels"]["head"] == ["1"]
     np.testing.assert_allclose(array["values"], look[name].values[1].ravel(), atol=6e-5)
 
 
 def test_modules_become_one_script() -> None:
-    """Which is right as long as no two of them have a name in common."""
-    parts = [files("regard.inspect").joinpath(name).read_text(encoding="utf-8") for name in (*SHARED, "page.js")]
-    script = joined([part for part in parts if "export " in part or "import " in part])
+    """What each has of others comes before it; only the names of the last are those of the page."""
+    names = [name for name in (*SHARED, "page.js") if name.endswith(".js")]
+    parts = {Path(name).name: files("regard.inspect").joinpath(name).read_text(encoding="utf-8") for name in names}
+    script = joined(parts)
     assert not re.search(r"^(import|export)\b", script, flags=re.MULTILINE)
-    names = re.findall(r"^(?:const|let|function|class) (\w+)", script, flags=re.MULTILINE)
-    assert len(names) == len(set(names)) > 20
+    made = re.findall(r'^modules\["(.*?)"\] = ', script, flags=re.MULTILINE)
+    assert made == [*parts][:-1]
+    for name, part in parts.items():
+        needed = re.findall(r'from "\./(.*?)"', part)
+        assert set(needed) <= set(made[: made.index(name)] if name in made else made), name
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+def test_modules_that_name_things_alike_do_not_meet(tmp_path: Path) -> None:
+    modules = {
+        "one.js": "const SAME = 1;\nexport const told = () => SAME;\nexport async function later() {}\n",
+        "two.js": 'import { told } from "./one.js";\nconst SAME = 2;\nexport class Two { both = [told(), SAME]; }\n',
+        "three.js": 'import { Two } from "./two.js";\nconst SAME = new Two().both;\n',
+    }
+    found = dom_after(f"{joined(modules)}\nreport(SAME);", "<body></body>", tmp_path)
+    assert reported(found) == [1, 2]

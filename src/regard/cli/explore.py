@@ -14,7 +14,8 @@ from regard.errors import UsageError
 
 def explore(
     models: Annotated[
-        list[Path], typer.Argument(metavar="MODEL…", help="Folders of trained models.", show_default=False)
+        list[Path],
+        typer.Argument(metavar="MODEL…", help="Folders of trained models, or of word vectors.", show_default=False),
     ],
     host: Annotated[
         str, typer.Option(help="Address to listen at; 0.0.0.0 lets others in your network see it.")
@@ -38,6 +39,8 @@ def explore(
       regard explore runs/recurrent runs/transformer --port 9000 --no-browser
 
       regard explore runs/lstm --cache 500
+
+      regard explore runs/vectors glove.6B.50d.txt
     """
     try:
         import fastapi  # noqa: F401
@@ -46,6 +49,7 @@ def explore(
         raise UsageError(f"the page needs {error.name}, which is not installed: pip install 'regard[web]'") from None
     from regard.cli.loading import loading
     from regard.tasks import load, task_of
+    from regard.vectors import Vectors, are_vectors
     from regard.web.serving import serve
 
     how = cache_of(cache, cache_theta, cache_share)
@@ -53,19 +57,22 @@ def explore(
     for folder in models:
         names[_unique(folder.resolve().name, names)] = folder
     with loading():
-        loaded = {name: load(folder, device=device, changes=settings or []) for name, folder in names.items()}
+        loaded = {
+            name: Vectors.load(folder) if are_vectors(folder) else load(folder, device=device, changes=settings or [])
+            for name, folder in names.items()
+        }
 
     for name, model in loaded.items():
-        if not hasattr(model, "inspect"):
+        if not isinstance(model, Vectors) and not hasattr(model, "inspect"):
             raise UsageError(
                 f"{names[name]}: is for {task_of(names[name])}, which has nothing to look inside; leave it out"
             )
 
     if cache:
-        cached = {name: model.with_cache(cache, **how) for name, model in loaded.items() if hasattr(model, "with_cache")}
-        if not cached:
+        able = {name: model for name, model in loaded.items() if hasattr(model, "with_cache")}
+        if not able:
             raise UsageError(f"--cache {cache}: only language models have one, and none of these is; leave it out")
-        loaded |= cached
+        loaded |= {name: model.with_cache(cache, **how) for name, model in able.items()}
 
     def tell(address: str) -> None:
         typer.echo(f"{address}  (Ctrl-C ends it)")

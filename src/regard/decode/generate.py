@@ -18,11 +18,11 @@ def go_on(
     model: LanguageModel,
     given: Sequence[int],
     settings: LanguageDecoding,
+    never: Sequence[int] = (),
+    begin: int | None = None,
     *,
     tokens: int,
     sample: int = 0,
-    never: Sequence[int] = (),
-    begin: int | None = None,
 ) -> Iterator[int]:
     """Yields the next `tokens` tokens after the given ones, of which there must be at least one.
 

@@ -86,15 +86,14 @@ def _distances(outputs: Outputs, axis: str, reads: int, shape: tuple[int, int]) 
     if axis in outputs.made_at:
         back = outward + outputs.made_at[axis] - positions
         back = np.abs(back) if reads == 0 and axis != "past" else back * (reads or 1)
-        return np.maximum(back, -1)
+        seen: np.ndarray = np.maximum(back, -1)
+        return seen
     left = positions if reads < 0 else shape[1] - 1 - positions
     steps: np.ndarray = left + outward
     return steps
 
 
-def _medians(
-    norms: Float[np.ndarray, "T S"], distances: Int[np.ndarray, "T S"]
-) -> Float[np.ndarray, " D"]:
+def _medians(norms: Float[np.ndarray, "T S"], distances: Int[np.ndarray, "T S"]) -> Float[np.ndarray, " D"]:
     """The median of the norms at each distance."""
     return np.array([np.median(norms[distances == each]) for each in range(distances.max(initial=-1) + 1)])
 

@@ -134,10 +134,11 @@ class InspectionView {
   }
 }
 
-/** What the inspections hold; the arrays themselves come first where none is of words. */
+/** What the inspections hold; the arrays themselves come after what the model gives and before what is inside. */
 function fillViews() {
   const views = SEEN.filter(({ fits }) => inspections.every((inspection) => fits(seenOf(inspection))));
-  viewMenu.replaceChildren(...[...views, { name: "", label: "All arrays" }].map(({ name, label }) => make("option", { value: name }, label)));
+  const order = [...views.filter(({ inside }) => !inside), { name: "", label: "All arrays" }, ...views.filter(({ inside }) => inside)];
+  viewMenu.replaceChildren(...order.map(({ name, label }) => make("option", { value: name }, label)));
   viewMenu.parentElement.hidden = !views.length;
   showMenus();
 }

@@ -14,9 +14,10 @@ from regard.inspect.labels import readable, runs_right_to_left
 from regard.inspect.panel import MEANINGS
 from regard.inspect.units import over_units, states_in
 
+VIEWS = ("chart", "labels", "arcs", "reading", "map", "gradients", "states", "views")
 SHARED = (
-    *("look.css", "dom.js", "drawing.js", "shades.js", "seen.js", "bars.js", "matrix.js"),
-    *("views/views.css", "views/chart.js", "views/labels.js", "views/arcs.js", "views/reading.js", "views/gradients.js", "views/states.js", "views/views.js"),
+    *("look.css", "dom.js", "drawing.js", "shades.js", "seen.js", "bars.js", "matrix.js", "views/views.css"),
+    *(f"views/{name}.js" for name in VIEWS),
 )
 """What pages have in common with the explorer: each file after those that it needs."""
 IMPORT = re.compile(r'^import (\{.*?\}) from "\./(.*?)";\n', re.MULTILINE)
@@ -80,8 +81,8 @@ def _part(name: str) -> str:
 
 
 def _shown(inspection: Inspection, *, derived: bool = False) -> dict[str, object]:
-    """What the script is given: an inspection with labels that can be read, for every axis that has some, and those that
-    are derived from it."""
+    """What the script is given: an inspection with labels that can be read, for every axis that has some, and what is
+    derived from it."""
     axes = {axis for array in inspection.values() for axis in array.axes}
     labels = {axis: inspection.labels_of(axis) for axis in axes}
     known = {axis: [readable(label) for label in each] for axis, each in labels.items() if each is not None}
@@ -89,12 +90,13 @@ def _shown(inspection: Inspection, *, derived: bool = False) -> dict[str, object
     for array in plain["arrays"].values():
         if "texts" in array:
             array["texts"] = [readable(text) for text in array["texts"]]
+    parts = {"units": _shown(over_units(inspection), derived=True)} if states_in(inspection) and not derived else {}
     return plain | {
         "title": inspection.heading,
         "labels": known,
         "meanings": {axis: MEANINGS.get(axis.partition("+")[0], axis) for axis in axes},
         "leftward": [axis for axis, each in known.items() if runs_right_to_left(each)],
-        "parts": {"units": _shown(over_units(inspection), derived=True)} if states_in(inspection) and not derived else {},
+        "parts": parts,
     }
 
 

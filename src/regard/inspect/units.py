@@ -31,10 +31,10 @@ def states_in(inspection: Inspection) -> dict[str, Array]:
 def over_units(inspection: Inspection) -> Inspection:
     """For every array of gates or states, at each position over its units:
 
-        mean            of all
-        lowest tenth    below which a tenth of them is, and
-        highest tenth   above which a tenth is
-        open, shut      of gates, the share that is above 0.9 and the share that is below 0.1 (Karpathy et al. 2015)
+    mean            of all
+    lowest tenth    below which a tenth of them is, and
+    highest tenth   above which a tenth is
+    open, shut      of gates, the share that is above 0.9 and the share that is below 0.1 (Karpathy et al. 2015)
     """
     found = states_in(inspection)
     if not found:

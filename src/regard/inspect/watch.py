@@ -130,9 +130,9 @@ def watch_writing(
     patterns: Sequence[str] = INSIDE,
 ) -> dict[str, Array]:
     """What an inspection shows of a model that reads `given` and is to write `wanted`: what passes its taps, the
-    `probabilities` of the wanted tokens, their `surprisals` in bits, and the likeliest `candidates` at each position; of a
-    model that copies, the `parts` that each probability is the sum of, and what was `copied` from where, whatever word
-    stands there. `name` gives the text of a token."""
+    `probabilities` of the wanted tokens, their `surprisals` in bits, and the likeliest `candidates` at each position.
+    Of a model that copies, also the `parts` that each probability is the sum of, and what was `copied` from where,
+    whatever word stands there. `name` gives the text of a token."""
     refuse_long_look(max(given.shape[1], source.tokens.shape[1]))
     lengths = {"source": [source.tokens.shape[1]], "target": [given.shape[1]], "past": [given.shape[1]]}
     with evaluating(model):

@@ -14,6 +14,7 @@ from regard.misuse import explained
 from regard.recipe import HeldOut, Recipe
 from regard.tap import Tap
 from regard.tokens.segmentation import Units
+from regard.vectors import Vectors
 
 
 class Trained(Protocol):
@@ -41,6 +42,15 @@ class Explainable(Protocol):
 
     def outputs(self, *texts: str) -> Outputs:
         """What it chooses for one example, as functions of what passes inside, with gradients."""
+        ...
+
+
+@runtime_checkable
+class Embedding(Protocol):
+    """A trained model with a vector of its own for each token."""
+
+    def embeddings(self) -> Mapping[str, Vectors]:
+        """A copy of them, by what they are of."""
         ...
 
 

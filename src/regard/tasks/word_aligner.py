@@ -27,6 +27,7 @@ from regard.recipe import HeldOut
 from regard.recipe.alignment import AlignmentData, AlignmentRecipe
 from regard.tasks.alignment import load_words, words_of
 from regard.tasks.loading import refuse_company, refuse_other_task
+from regard.tasks.long_pairs import is_too_long, no_links
 from regard.tasks.trained import LoadedModel
 from regard.tasks.validating import check_pair_up, check_texts
 from regard.tokens.segmentation import Units, parts_of
@@ -35,8 +36,6 @@ BY_PROBABILITY = Joining("by-probability", 0.2)
 """How both directions are joined unless another way is asked for; chosen on development text of ten languages."""
 CELLS_AT_ONCE = 1_000_000
 """Pairs of words of the pairs that are aligned together."""
-MOST_CELLS = 10_000_000
-"""Pairs of words of the longest pair that is aligned."""
 _JUDGED = 200
 """Words from which on it can be told that a text is tokenized otherwise, or its sides are swapped."""
 _OTHERWISE = 0.03
@@ -136,15 +135,15 @@ class WordAligner(LoadedModel[AlignmentRecipe, StatisticalAligner]):
         self._tell_if_tokenized_otherwise(rows)
         first = cells = 0
         for number, (source, target) in enumerate(rows):
-            size = len(source) * len(target)
-            if cells + size > CELLS_AT_ONCE and number > first:
+            long, size = is_too_long(len(source), len(target)), len(source) * len(target)
+            if long or cells + size > CELLS_AT_ONCE:
                 yield from self._aligned(rows[first:number], scored)
                 first, cells = number, 0
-            if size > MOST_CELLS:
-                yield _too_long(sources[number], source, target)
+            if long:
+                yield no_links(sources[number], len(source), len(target), both=True)
                 first = number + 1
-                continue
-            cells += size
+            else:
+                cells += size
         yield from self._aligned(rows[first:], scored)
 
     def _aligned(self, rows: Sequence[tuple[list[str], ...]], scored: bool) -> Iterator[Alignment]:
@@ -224,21 +223,6 @@ def load_word_aligner(
     refuse_company(folder, "word aligner", others, changes)
     refuse_other_task(Path(folder), "alignment")
     return WordAligner.load(Path(folder))
-
-
-def _too_long(text: str, source: Sequence[str], target: Sequence[str]) -> Alignment:
-    """No links, and a warning: the rest of a text is not lost for the sake of one pair."""
-    warnings.warn(
-        f'a pair of {len(source):,} and {len(target):,} words ("{text[:40]}…") is too long to be aligned and gets no '
-        f"links; at most {MOST_CELLS:,} pairs of words are: split it into sentences",
-        ModelWarning,
-        stacklevel=4,
-    )
-    # Views of one zero: a table of their size would need gigabytes.
-    forward, backward = (
-        np.broadcast_to(0.0, shape) for shape in ((len(target), len(source)), (len(source), len(target)))
-    )
-    return Alignment(_weights(forward), _weights(backward), float("-inf"))
 
 
 def _weights(found: Float[np.ndarray, "T S"]) -> WordWeights:

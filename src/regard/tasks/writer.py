@@ -45,6 +45,7 @@ from regard.nn.embedding import TokenEmbedding
 from regard.nn.undrawn import Undrawn
 from regard.recipe import HeldOut, LanguageDecoding, LanguageRecipe, NgramModel
 from regard.tasks.decoding import changed_decoding, check_only_decoding
+from regard.tasks.embeddings import vectors_of
 from regard.tasks.labels import labels_of, token_name, words_of
 from regard.tasks.next_tokens import next_token
 from regard.tasks.scoring_text import log_probs_of
@@ -54,6 +55,7 @@ from regard.tasks.validating import check_not_empty, check_texts
 from regard.tokens import BEGIN, END, PAD, UNKNOWN, Tokenizer, load_tokenizer
 from regard.tokens.segmentation import spans_of
 from regard.tokens.streaming import TextStream
+from regard.vectors import Vectors
 from regard.versions import version_of
 
 AT_ONCE = 512
@@ -213,8 +215,8 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
                 f"a prompt of {counted(len(read), 'token')} and {tokens:,} more need {positions:,} positions, but this "
                 f"model has learned {learned:,} (model.longest); ask for fewer tokens"
             )
-        how = {"sample": sample, "never": self._never, "begin": self._begin}
-        return self._shown(go_on(self.model, given, decoding, tokens=tokens, **how), read)
+        rules = self._never, self._begin
+        return self._shown(go_on(self.model, given, decoding, *rules, tokens=tokens, sample=sample), read)
 
     def continuations(
         self,
@@ -225,10 +227,10 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
         sample: int = 0,
         decoding: LanguageDecoding | Mapping[str, Any] | None = None,
     ) -> Inspection:
-        """What may come next, after a prompt and the tokens that were `written` since, as numbers: the likeliest
-        `candidates` with their probabilities, at the temperature of `decoding`, and as `tokens`; which of them is `next`
-        if `generate` writes; the `text` up to here; of a model that copies, the `parts` of each probability (at
-        temperature 1), and what is `copied` from where; and where heads of attention look."""
+        """What may come next, after a prompt and the tokens (numbers) that were `written` since: the likeliest
+        `candidates` with their probabilities at the temperature of `decoding`, and as `tokens`; which of them would be
+        written (`next`), as by `generate`; the `text` up to here; of a model that copies, the `parts` of each
+        probability at temperature 1, and what is `copied` from where; and where heads of attention look."""
         if count < 1:
             raise UsageError(f"count = {count}: ask for at least one")
         decoding, read = changed_decoding(self.recipe.decode, decoding), self.prompt(prompt).tokens
@@ -240,14 +242,18 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
             given = [self._begin] if token == END and self._begin is not None else [*given, token]
         refuse_long_look(len(given))
         drawing = drawing_of(decoding, sample, len(written) + 1, self.model.like.device)
-        arrays, names = next_token(
-            self.model, given, self._never, drawing, len(written), count, partial(token_name, self.tokenizer, self.beyond)
-        )
+        name = partial(token_name, self.tokenizer, self.beyond)
+        arrays, names = next_token(self.model, given, self._never, drawing, len(written), count, name)
         text = prompt + "".join(self._shown(iter(written), read))
         arrays["text"] = Array((), np.zeros(()), np.array(text, dtype=object))
         return Inspection(
             arrays, {"past": (BEGIN_LABEL, *names[1:])} | part_labels(arrays), title=text, shown=("candidates",)
         )
+
+    def embeddings(self) -> dict[str, Vectors]:
+        """A copy of the vectors that it has learned for its tokens; none of a model that was counted."""
+        found = [part for _, part in self.model.named_modules() if isinstance(part, TokenEmbedding)]
+        return {"tokens": vectors_of(found[0], self.tokenizer)} if found else {}
 
     @property
     def _never(self) -> list[int]:

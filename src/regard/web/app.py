@@ -25,14 +25,19 @@ from regard.inspect import Inspection, attributions, gradient_norms, head_statis
 from regard.inspect.changes import as_python
 from regard.inspect.faithful import faithfulness
 from regard.inspect.page import SHARED
+from regard.inspect.words import map_inspection, neighbors_inspection
 from regard.tasks.trained import Trained
 from regard.tasks.translator import Translator
+from regard.vectors import Vectors
+from regard.vectors.mapping import available, word_map
 from regard.web.explored import Explored
 from regard.web.guard import Guard, hosts_of
 from regard.web.kept import Kept, NotFoundError
 from regard.web.messages import (
     Asked,
     AskedBeginning,
+    AskedMap,
+    AskedNeighbors,
     AskedReason,
     AskedText,
     AskedToken,
@@ -53,11 +58,15 @@ BINARY: dict[int | str, dict[str, Any]] = {
 }
 MOST_OUTPUTS = 128
 """Positions whose gradients are computed while someone waits."""
-DERIVED: dict[str, Callable[[Inspection], Inspection]] = {"heads": head_statistics, "layers": over_layers, "units": over_units}
+DERIVED: dict[str, Callable[[Inspection], Inspection]] = {
+    "heads": head_statistics,
+    "layers": over_layers,
+    "units": over_units,
+}
 
 
 def create_app(
-    models: Mapping[str, Trained], *, folders: Mapping[str, str] | None = None, hosts: Collection[str] = ()
+    models: Mapping[str, Trained | Vectors], *, folders: Mapping[str, str] | None = None, hosts: Collection[str] = ()
 ) -> FastAPI:
     """The page of models by their names. `folders` are where they were loaded from, for the programs that the page
     shows; `hosts` the names under which it may be asked, this machine's own unless given."""
@@ -75,6 +84,7 @@ def create_app(
     _ask_models(app, explored, kept)
     _ask_translators(app, explored, kept)
     _ask_readers(app, explored, kept)
+    _ask_vectors(app, explored, kept)
     _fetch_inspections(app, kept)
     _serve_page(app)
     _explain_refusals(app)
@@ -87,7 +97,8 @@ def _ask_models(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> N
     @app.get("/api/models")
     def list_models() -> Models:
         """The models, and what of each can be changed."""
-        return Models(version=__version__, models=[each.card() for each in explored.values()])
+        cards = [each.card() for each in explored.values()]
+        return Models(version=__version__, models=cards, projections=available())
 
     @app.post("/api/models/{model}/inspect")
     def inspect(model: str, asked: Asked) -> Shown:
@@ -188,7 +199,7 @@ def _ask_readers(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> 
         """What may come next in a text (`Writer.continuations`); `next` is what is drawn."""
         chosen = _model_of(explored, model)
         reader, decoding = chosen.reader(), {"method": "sample", "temperature": asked.temperature}
-        given = {"count": asked.count, "sample": asked.sample, "decoding": decoding}
+        given: dict[str, Any] = {"count": asked.count, "sample": asked.sample, "decoding": decoding}
 
         def make() -> Inspection:
             with chosen.computing():
@@ -211,6 +222,45 @@ def _ask_readers(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> 
 
         name, found = kept.put(f"score {model} {asked.model_dump_json()}", make)
         return shown(name, found, [asked.text], chosen.program(f"score({asked.text!r}).inspection()"))
+
+
+def _ask_vectors(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:
+    """What can be asked of vectors of words, and of the embeddings of models."""
+
+    @app.post("/api/models/{model}/map")
+    def draw_map(model: str, asked: AskedMap) -> Shown:
+        """Words as points of a plane (`word_map`), with the nearest of each."""
+        chosen = _model_of(explored, model)
+        which, vectors = chosen.vectors_named(asked.vectors)
+
+        def make() -> Inspection:
+            with chosen.lock:
+                top = min(asked.top, len(vectors))
+                found = word_map(vectors, asked.words, top=top, method=asked.projection, seed=asked.seed)
+                return map_inspection(found, title=f"A map of {which}")
+
+        name, found = kept.put(f"map {model} {asked.model_dump_json()}", make)
+        settings = f"{asked.words!r}, top={asked.top}, method={asked.projection!r}, seed={asked.seed}"
+        imported = "from regard.inspect import map_inspection", "from regard.vectors.mapping import word_map"
+        program = chosen.program_of_vectors(which, f"map_inspection(word_map(vectors, {settings}))", *imported)
+        return shown(name, found, [], program)
+
+    @app.post("/api/models/{model}/neighbors")
+    def neighbors(model: str, asked: AskedNeighbors) -> Shown:
+        """The words nearest to the sum of some without others (`Vectors.most_similar`)."""
+        chosen = _model_of(explored, model)
+        which, vectors = chosen.vectors_named(asked.vectors)
+        settings = {"top": asked.top, "method": asked.method}
+
+        def make() -> Inspection:
+            with chosen.lock:
+                return neighbors_inspection(vectors, asked.positive, asked.negative, **settings)  # type: ignore[arg-type]
+
+        name, found = kept.put(f"neighbors {model} {asked.model_dump_json()}", make)
+        given = f"{asked.positive!r}, {asked.negative!r}, top={asked.top}, method={asked.method!r}"
+        imported = "from regard.inspect import neighbors_inspection"
+        program = chosen.program_of_vectors(which, f"neighbors_inspection(vectors, {given})", imported)
+        return shown(name, found, [], program)
 
 
 def _model_of(explored: Mapping[str, Explored], name: str) -> Explored:

@@ -1,18 +1,19 @@
 """A model as the explorer knows it: what can be asked of it, one request at a time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
-from regard.errors import UsageError
+from regard.errors import UsageError, one_of
 from regard.inspect import Outputs
 from regard.inspect.changes import CHANGES, Change, changed
 from regard.inspect.watch import LONGEST
 from regard.models import ContinuousCache
 from regard.tap import Tap
-from regard.tasks.trained import Explainable, Reader, Trained
+from regard.tasks.trained import Embedding, Explainable, Reader, Trained
 from regard.tasks.translator import Translator
+from regard.vectors import Vectors
 from regard.web.messages import ModelCard, Place
 
 DATES = ["3. März 2021", "Wednesday, 17 January 1990", "le 1er août 1999", "2021年3月3日", "٣ مارس ٢٠٢١"]
@@ -26,12 +27,41 @@ LIBRARY = ["the value of the attribute is", "if the file does not exist ,", "ret
 class Explored:
     """A model as the page knows it."""
 
-    def __init__(self, name: str, folder: str, model: Trained) -> None:
-        self.name, self.folder, self.model = name, folder, model
+    def __init__(self, name: str, folder: str, model: Trained | Vectors) -> None:
+        self.name, self.folder = name, folder
+        self._model = model
+        self._vectors: Mapping[str, Vectors] | None = {"words": model} if isinstance(model, Vectors) else None
         self.lock = Lock()
         """Held while it computes: what a model keeps for decoding is not made for several threads."""
 
+    @property
+    def model(self) -> Trained:
+        """The model that reads texts."""
+        if isinstance(self._model, Vectors):
+            raise UsageError(f"{self.name} has vectors of words and reads no texts; ask for a map or for neighbors")
+        return self._model
+
+    @property
+    def vectors(self) -> Mapping[str, Vectors]:
+        """Its vectors by their names, copied from a model when they are first asked for."""
+        if self._vectors is None:
+            self._vectors = self._model.embeddings() if isinstance(self._model, Embedding) else {}
+        return self._vectors
+
+    def vectors_named(self, name: str) -> tuple[str, Vectors]:
+        """Those of a name, or the first; and the name."""
+        known = self.vectors
+        if not known:
+            raise UsageError(f"{self.name} has no vectors of its words that could be mapped")
+        if name and name not in known:
+            raise UsageError(f"{self.name} has no vectors {name!r}; it has {one_of(known, name)}")
+        chosen = name or next(iter(known))
+        return chosen, known[chosen]
+
     def card(self) -> ModelCard:
+        if isinstance(self._model, Vectors):
+            about = {"model": "vectors", "words": f"{len(self._model):,}", "dimensions": str(self._model.width)}
+            return ModelCard(name=self.name, about=about, task="", reads=False, vectors=[*self.vectors])
         model, writes = self.model, isinstance(self.model, Translator)
         corpus = getattr(getattr(model.recipe, "data", None), "corpus", "")
         taps = {name: module for name, module in model.named_modules() if isinstance(module, Tap)}
@@ -45,6 +75,7 @@ class Explored:
             writes=writes,
             explains=isinstance(model, Explainable),
             goes_on=isinstance(model, Reader),
+            vectors=[*self.vectors],
             languages=[*model.tags] if isinstance(model, Translator) else [],
             examples=_examples(str(corpus), writes),
             places=places,
@@ -90,12 +121,21 @@ class Explored:
         with self.lock, changed(self.model, changes):
             yield
 
+    def program_of_vectors(self, name: str, call: str, *imported: str) -> str:
+        """What does the same with its vectors in Python."""
+        own = isinstance(self._model, Vectors)
+        first = "from regard.vectors import Vectors" if own else "import regard"
+        load = self.loading() if own else f"{self.loading()}.embeddings()[{name!r}]"
+        return "\n".join([first, *imported, "", f"vectors = {load}", f"seen = {call}", ""])
+
     def program(self, call: str, name: str = "seen", *, into: str | None = None) -> str:
         """What does the same in Python."""
         return f"import regard\n\nmodel = {self.loading(into)}\n{name} = model.{call}\n"
 
     def loading(self, into: str | None = None) -> str:
         """What loads the model in Python."""
+        if isinstance(self._model, Vectors):
+            return f"Vectors.load({self.folder!r})"
         told, inner = f".into({into!r})" if into else "", getattr(self.model, "model", None)
         if isinstance(inner, ContinuousCache):
             told += f".with_cache({inner.size}, theta={inner.theta:g}, share={inner.share:g})"

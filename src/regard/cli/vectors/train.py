@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 def train(
     recipe: Annotated[
         str | None,
-        typer.Argument(metavar="[RECIPE]", help='A recipe file with task = "vectors", or a built-in recipe of that kind.', show_default=False),
+        typer.Argument(
+            metavar="[RECIPE]", help='A recipe file or a built-in recipe with task = "vectors".', show_default=False
+        ),
     ] = None,
     text: Annotated[
         list[Path] | None,
@@ -47,14 +49,14 @@ def train(
       regard vectors train --text news.txt --set vectors.kind=cbow --set data.phrases=2
     """
     from regard.cli.corpus import recipe_with_data
-    from regard.recipe import VectorsRecipe, read_recipe
+    from regard.recipe import VectorsRecipe
     from regard.train.durations import duration
     from regard.train.vectors import learn_vectors
 
     changes = [*([] if recipe else _recipe_of(text or [])), *(settings or [])]
     if recipe and text:
         raise UsageError("a recipe names its text; leave --text out, or change the recipe's by --set data.train=[…]")
-    chosen = recipe_with_data(recipe, changes, VectorsRecipe) if recipe else read_recipe(None, changes, kind=VectorsRecipe)
+    chosen = recipe_with_data(recipe, changes, VectorsRecipe)
     where = out or Path("runs") / (Path(recipe).stem if recipe else "vectors")
     check_resumes(where, resume)
     learned = learn_vectors(chosen, where, resume=resume)

@@ -8,7 +8,7 @@ const [GAP, RISE, BASE] = [26, 30, 30];
 const LEAST = 0.02;
 const OTHERS = 6;
 
-export const hasArcs = (seen) => Boolean(seen.array("heads") && seen.array("tree"));
+export const hasArcs = (seen) => ["heads", "tree", "relations"].every((name) => seen.array(name)) && Boolean(seen.array("arcs") || seen.array("made"));
 
 /** Draws the tree of a sentence. */
 export async function drawArcs(place, seen, state) {
@@ -53,7 +53,7 @@ class Arcs {
     if (this.made) this.cards.append(this.moves());
     this.draw();
     this.show(this.state.place);
-    if (seen.array("moves")) this.go(this.state.step < 0 ? this.made.length : this.state.step);
+    if (this.made) this.go(this.state.step < 0 ? this.made.length : this.state.step);
   }
 
   matrix() {

@@ -6,15 +6,15 @@ import { Matrix } from "./matrix.js";
 
 const MOST = 8;
 
-export const hasLabels = (seen) => Boolean(seen.array("tags") || seen.array("labels"));
+export const hasLabels = (seen) => Boolean((seen.array("tags") && seen.array("marginals")) || seen.array("labels")?.texts);
 
 /** Draws the labels of words and of the whole text. */
 export async function drawLabels(place, seen, state) {
   await seen.load("tags", "marginals", "scores", "transitions", "spans");
   const cards = make("div", { class: "cards even" });
   place.replaceChildren(cards);
-  if (seen.array("labels")) drawText(cards, seen);
-  if (seen.array("tags")) drawWords(cards, seen, state);
+  if (seen.array("labels")?.texts) drawText(cards, seen);
+  if (seen.array("tags") && seen.array("marginals")) drawWords(cards, seen, state);
 }
 
 function drawWords(cards, seen, state) {
@@ -28,7 +28,7 @@ function drawWords(cards, seen, state) {
     return labelled(word, tags[at], chances[at], button);
   });
   roving(buttons, along(buttons.length), state.place);
-  const matrix = marginals && new Matrix({ values: Float32Array.from(marginals), rows: words.length, columns: names.length, largest: 1, signed: false,
+  const matrix = new Matrix({ values: Float32Array.from(marginals), rows: words.length, columns: names.length, largest: 1, signed: false,
     rowLabels: words, columnLabels: names, rowMeaning: "words", columnMeaning: "tags", gold: tags.map((tag, at) => [names.indexOf(tag), at]) },
   { label: "Probability of each tag", most: room(cards, 560), cell: 28, onmove: (r) => show(r, false) });
 
@@ -36,7 +36,7 @@ function drawWords(cards, seen, state) {
     state.place = at;
     chosen(cards);
     buttons.forEach((button, other) => button.setAttribute("aria-pressed", String(other === at)));
-    if (moves && matrix) matrix.move(at, names.indexOf(tags[at]), true);
+    if (moves) matrix.move(at, names.indexOf(tags[at]), true);
     const order = names.map((_, tag) => tag).sort((one, other) => marginals[at * names.length + other] - marginals[at * names.length + one]);
     told.replaceChildren(make("h3", {}, isolated(words[at])), bars("Tags of the word", ...order.slice(0, MOST).map((tag) =>
       bar(names[tag], marginals[at * names.length + tag], { class: `candidate${names[tag] === tags[at] ? " lit" : ""}` }))),
@@ -46,9 +46,9 @@ function drawWords(cards, seen, state) {
   cards.append(make("section", { class: "card wide" }, make("h2", {}, "Labels"),
     make("p", { class: "hint" }, "Each word with its label; the fuller its box, the surer. Choose a word to see what else it could be."),
     make("div", { class: "pair near" }, make("div", { class: "sentence", dir: seen.leftward("source") ? "rtl" : "ltr" }, ...spanned(seen, buttons)), told)));
-  if (matrix) cards.append(make("section", { class: "card" }, make("h2", {}, "Every label"), make("p", { class: "hint" }, "Framed: those that were chosen."), matrix.element));
+  cards.append(make("section", { class: "card" }, make("h2", {}, "Every label"), make("p", { class: "hint" }, "Framed: those that were chosen."), matrix.element));
   if (seen.array("transitions")) cards.append(transitions(cards, seen));
-  if (marginals && words.length) show(state.place);
+  if (words.length) show(state.place);
 }
 
 /** A word above its label, whose box is as full as the label's share. */

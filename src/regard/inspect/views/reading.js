@@ -9,7 +9,7 @@ const DARK = 12;
 const PLACES = 5;
 const END = "∎";
 
-export const hasReading = (seen) => Boolean(seen.array("surprisals") && seen.shown.labels.target && (seen.array("parts") || !seen.shown.labels.source));
+export const hasReading = (seen) => Boolean(seen.array("surprisals") && seen.array("probabilities") && seen.shown.labels.target && (seen.array("parts") || !seen.shown.labels.source));
 
 /** Draws a text by its surprisal, or by the share of a token's probability that is copied. */
 export async function drawReading(place, seen, state) {

@@ -107,7 +107,8 @@ class StatisticalAligner(nn.Module):
         found = []
         for number, (start, end) in enumerate(pairwise(text.starts.tolist())):
             shape = len(targets[number]), len(sources[number])
-            forward, backward = (links[start:end, side].reshape(shape) for side in (0, 1))
+            # Single precision may lead a little above one.
+            forward, backward = (np.minimum(links[start:end, side].reshape(shape), 1) for side in (0, 1))
             found.append(Posteriors(forward, backward.T, (float(scores[number, 0]), float(scores[number, 1]))))
         return found
 

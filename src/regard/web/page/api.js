@@ -99,6 +99,8 @@ async function post(model, verb, asked) {
   return (await fetched(`/api/models/${encodeURIComponent(model)}/${verb}`, options)).json();
 }
 
+export const map = (model, asked) => Inspected.of(() => post(model, "map", asked));
+export const neighbors = (model, asked) => Inspected.of(() => post(model, "neighbors", asked));
 export const models = async () => (await fetched("/api/models")).json();
 export const translate = (model, asked) => post(model, "translate", asked);
 export const inspect = (model, asked) => Inspected.of(() => post(model, "inspect", asked));

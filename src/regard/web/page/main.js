@@ -9,6 +9,7 @@ import { ChangeView } from "./change.js";
 import { WhyView } from "./why.js";
 import { InsideView } from "./inside.js";
 import { drawFlow } from "./flow.js";
+import { drawVectors } from "./vectors.js";
 import { drawWriting } from "./writing.js";
 import { SEEN } from "./views.js";
 
@@ -28,13 +29,14 @@ const VIEWS = [
   { name: "why", label: "Why", draw: built(WhyView), fits: ({ card, seen }) => card.explains && Boolean(seen) },
   { name: "gradients", label: "Gradients", draw: drawFlow, fits: ({ card, seen }) => card.explains && Boolean(seen) },
   held.states,
+  { name: "map", label: "Map", draw: drawVectors, fits: ({ card }) => card.vectors.length > 0 },
   { name: "inside", label: "Inside", draw: built(InsideView), fits: ({ seen }) => Boolean(seen) },
 ];
 
 /** What all views share: the model, the inspection of the text, and how to ask for another. */
 export class Page {
-  constructor(cards) {
-    this.cards = cards;
+  constructor(cards, projections) {
+    Object.assign(this, { cards, projections });
     this.turn = 0;
   }
 
@@ -56,7 +58,7 @@ export class Page {
     this.fail(null);
     this.fillModel();
     remember();
-    if (!state.text.trim() && this.card.goes_on) {
+    if (!this.card.reads || (!state.text.trim() && this.card.goes_on)) {
       Object.assign(this, { outputs: [], seen: null, texts: [""] });
       this.fillTabs();
       this.show();
@@ -128,6 +130,7 @@ export class Page {
     element("model").value = card.name;
     element("about").textContent = Object.entries(card.about).map(([name, fact]) => (name === "model" ? fact : `${fact} ${name}`))
       .join(" · ").replace(/ · (\S+) on$/, " · on $1");
+    element("ask").hidden = !card.reads;
     document.querySelector(".go").textContent = card.writes ? "Translate" : "Read";
     const into = element("into");
     into.parentElement.hidden = !card.languages.length;
@@ -206,8 +209,8 @@ function setTheme(dark) {
 }
 
 async function begin() {
-  const { models } = await api.models();
-  const page = new Page(models);
+  const { models, projections } = await api.models();
+  const page = new Page(models, projections);
   element("model").replaceChildren(...models.map(({ name }) => make("option", { value: name }, name)));
   element("model").parentElement.hidden = models.length < 2;
   element("model").addEventListener("change", (event) =>

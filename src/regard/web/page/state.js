@@ -1,8 +1,11 @@
 // What is being looked at. It stands in the address, so that a link restores it.
 
-const PLAIN = { model: "", into: "", text: "", target: "", prefix: "", beam: 5, view: "translate", tap: "", head: "mean",
-  words: false, place: 0, unit: -1, step: -1, color: "", without: [], written: [], temperature: 1, sample: 0,
-  changes: [] };
+const PLAIN = {
+  model: "", into: "", text: "", target: "", prefix: "", beam: 5, view: "translate", changes: [],
+  tap: "", head: "mean", words: false, place: 0, unit: -1, step: -1, color: "", without: [],
+  written: [], temperature: 1, sample: 0,
+  vectors: "", placed: [], word: "", top: 300, projection: "", sum: "",
+};
 
 export const state = { ...PLAIN };
 
