@@ -1,5 +1,6 @@
 """`regard explore`: it says where it is, answers there, ends with Ctrl-C, and says what it lacks."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -12,19 +13,24 @@ from command_line import ALONE, Trained, regard
 
 from regard.cli.explore import _unique
 from regard.errors import UsageError
-from regard.recipe import VectorsRecipe, parse_recipe, write_recipe
 from regard.vectors import Vectors
 from regard.web.serving import PORT, listening
 
 
-def test_it_answers_until_it_is_stopped(trained: Trained) -> None:
-    command = [sys.executable, "-m", "regard", "explore", str(trained.folder), str(trained.folder), "--no-browser"]
+def test_it_answers_until_it_is_stopped(trained: Trained, tmp_path: Path) -> None:
+    """Vectors of words may be among the models, as a folder or a file."""
+    Vectors(["man", "king", "queen"], np.eye(3, dtype=np.float32)).save(tmp_path / "vectors")
+    (tmp_path / "vectors.txt").write_text("man 1 0\nking 0 1\nqueen 1 1\n", encoding="utf-8")
+    folders = map(str, (trained.folder, trained.folder, tmp_path / "vectors", tmp_path / "vectors.txt"))
+    command = [sys.executable, "-m", "regard", "explore", *folders, "--no-browser"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, env=ALONE, text=True, **pipes) as server:  # type: ignore[call-overload]
         line = server.stdout.readline()
         assert line.endswith("/  (Ctrl-C ends it)\n"), server.stderr.read()
         with urlopen(f"{line.split()[0]}api/models", timeout=30) as answer:
-            assert answer.read().count(b'"name":') == 2
+            cards = json.load(answer)["models"]
+        assert [card["name"] for card in cards] == ["model", "model-2", "vectors", "vectors.txt"]
+        assert [card["reads"] for card in cards] == [True, True, False, False]
         server.send_signal(signal.SIGINT)
         out, err = server.communicate(timeout=30)
     assert (server.returncode, out, err) == (0, "", "")
@@ -60,13 +66,28 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     told = regard("explore", tmp_path, "--no-browser")
     assert told.code == 2
     assert str(tmp_path) in told.err
-    Vectors(["man", "king"], np.eye(2, dtype=np.float32)).save(tmp_path / "vectors")
-    recipe = parse_recipe(
-        {"task": "vectors", "data": {"train": ["text.txt"]}, "vectors": {"kind": "svd"}}, kind=VectorsRecipe
-    )
-    (tmp_path / "vectors" / "recipe.toml").write_text(write_recipe(recipe), encoding="utf-8")
-    told = regard("explore", tmp_path / "vectors", "--no-browser")
-    assert (told.code, "which has nothing to look inside; leave it out" in told.err) == (2, True), told.err
+
+
+def test_what_has_nothing_inside_is_refused(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.tasks.load", lambda *given, **how: object())
+    told = regard("explore", trained.folder, "--no-browser")
+    says = f"{trained.folder}: is for translation, which has nothing to look inside; leave it out"
+    assert (told.code, says in told.err) == (2, True), told.err
+
+
+def test_options_that_do_not_fit_are_refused(trained: Trained, tmp_path: Path) -> None:
+    Vectors(["man", "king", "queen"], np.eye(3, dtype=np.float32)).save(tmp_path / "vectors")
+    for arguments, says in {
+        (trained.folder, "--cache", 5): "--cache 5: only language models have one, and none of these is; leave it out",
+        (trained.folder, "--cache-theta", 1): "--cache-theta 1 needs a cache; ask for one with --cache 500",
+        (
+            tmp_path / "vectors",
+            "-o",
+            tmp_path / "page.html",
+        ): "vectors of words have a page of their own; regard vectors",
+    }.items():
+        told = regard("explore", *arguments, "--no-browser")
+        assert (told.code, says in told.err) == (2, True), told.err
 
 
 def test_no_two_models_have_the_same_name() -> None:

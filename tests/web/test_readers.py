@@ -131,11 +131,11 @@ def test_maps_and_neighbors_are_those_of_python(
         ("gru", "score", {"text": "   "}, ""),
         ("gru", "translate", {"text": "the"}, "gru is for language and does not translate; inspect a text"),
         ("tagger", "map", {}, "tagger has no vectors of its words that could be mapped"),
-        ("vectors", "map", {"vectors": "source"}, "vectors has no vectors 'source'; it has words"),
+        ("vectors", "map", {"vectors": "source"}, "vectors has no vectors 'source'; it has 'words'"),
         ("vectors", "map", {"words": ["unheard"]}, "'unheard' is not among the 46 words of these vectors"),
         ("vectors", "map", {"top": 0}, "a map needs at least 3 words, not 0"),
         ("vectors", "neighbors", {}, "most_similar needs at least one word"),
-        ("vectors", "neighbors", {"positive": ["kign"]}, "nearest in spelling: king"),
+        ("vectors", "neighbors", {"positive": ["kign"]}, "nearest in spelling: 'king'"),
         ("tagger", "inspect", {"texts": [""]}, "is empty"),
     ],
 )
