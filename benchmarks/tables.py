@@ -352,7 +352,7 @@ def tagging_speed(record: Record) -> Table:
         f"`conll2003-tagger` takes {steps['crf']:.0f} ms with a CRF and {steps['softmax']:.0f} ms with a softmax, "
         f"{steps['crf'] / steps['softmax']:.2f} times as long.[^]"
     )
-    return Table(markdown(("tagger", "sentences/s", "Regard's is"), rows), caption, {"": conditions(record)})
+    return Table(markdown(("tagger", "sentences/s", "Regard's speed, times this"), rows), caption, {"": conditions(record)})
 
 
 TAGGERS = {"regard": "Regard", "torch and pytorch-crf": "plain torch with pytorch-crf"}

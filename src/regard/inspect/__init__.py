@@ -18,7 +18,7 @@ matplotlib and rich are imported when something is drawn, not before.
 from typing import TYPE_CHECKING
 
 from regard.inspect.alignment import Alignment, WordWeights, fold, link, reverse
-from regard.inspect.changes import Permute, SetGate, SetWeight, Silence, Temper, Uniform, changed
+from regard.inspect.changes import Permute, SetGate, SetWeight, Silence, Temper, Uniform, changed, changed_outputs
 from regard.inspect.figure import check_picture_name
 from regard.inspect.gold import read_gold
 from regard.inspect.gradients import attributions, gradient_norms
@@ -73,6 +73,7 @@ __all__ = [
     "WordWeights",
     "attributions",
     "changed",
+    "changed_outputs",
     "check_look_name",
     "check_picture_name",
     "choose",

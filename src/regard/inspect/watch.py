@@ -60,6 +60,8 @@ def _whole(name: str, tap: Tap, passed: list[Tensor]) -> Float[np.ndarray, "rows
         axis = tap.axes.index("target")
         others = {(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}
         passed = [torch.cat(passed, axis)] if len(others) == 1 else passed
+    elif len(shapes) > 1 and all(torch.equal(tensor, passed[0]) for tensor in passed):
+        passed = passed[:1]  # the same keys and values, for one position after another
     if len(passed) > 1 or len(shapes[0]) != len(tap.axes) or tap.axes[:1] != ("row",):
         raise UsageError(
             f"the tap {name!r} names its axes ({', '.join(tap.axes)}), but what passed it was of shape "

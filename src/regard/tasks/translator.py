@@ -30,6 +30,7 @@ from regard.device import choose_device, device_of
 from regard.display import html_heat, html_table, shortened
 from regard.errors import UsageError, counted, one_of
 from regard.inspect import BEGIN_LABEL, Array, Inspection, Links, watch, watch_writing
+from regard.inspect.attention_steps import PARTS, as_compared, attention_of
 from regard.inspect.labels import arrow_between
 from regard.inspect.outputs import Input, Outputs, next_log_probs, without_positions
 from regard.inspect.watch import part_labels, refuse_long_look
@@ -347,9 +348,8 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         gates and states, probabilities and candidates. `links` are true ones between characters of source and target,
         where they are known."""
         target = self._target_of(source, target)
-        reader, writer, read = self.source_tokenizer, self.target_tokenizer, self._read([source])
-        batch = PairBatch.of(read.tokens, self._targets([target], read), [0], words=read.words)
-        batch, name = batch.to(device_of(self.model)), partial(token_name, writer, read.beyond[0])
+        reader, writer = self.source_tokenizer, self.target_tokenizer
+        batch, name = self._pair(source, target)
         first, shown = len(self._no_words), self.model.cross_taps
         arrays = watch_writing(self.model, batch.source, batch.given.tokens, batch.wanted.tokens, name)
         if self.attention_choice is not None:
@@ -368,6 +368,31 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
                 for both in product(touched(reader, source, one, first), touched(writer, target, other, 0))
             ),
         )
+
+    def attention_steps(self, source: str, target: str | None = None, *, layer: str | None = None) -> Inspection:
+        """One attention to the source step by step, while it writes `target` or its own translation: `query`, `key`,
+        `value`, `scores`, `weights`, `context` of every head, the `output` of the decoder and what becomes of it."""
+        stem, attention = attention_of(self.model, self.model.cross_taps, layer)
+        target = self._target_of(source, target)
+        batch, name = self._pair(source, target)
+        taps = {f"{stem}.{part}": part for part in PARTS} | {"decoder.output": "output"}
+        found = watch_writing(self.model, batch.source, batch.given.tokens, batch.wanted.tokens, name, [*taps])
+        arrays = {taps.get(name, name): array for name, array in found.items()}
+        arrays, scored = as_compared(attention.score, arrays)
+        return Inspection(
+            arrays,
+            self._labels(source, target),
+            title=arrow_between(source, target),
+            words=self._words(source, target),
+            shown=("scores", "weights"),
+            note=f"a score is {scored}" if scored else "",
+        )
+
+    def _pair(self, source: str, target: str) -> tuple[PairBatch, Callable[[int], str]]:
+        """A source with its target as the model takes them, and the text of a token."""
+        read = self._read([source])
+        batch = PairBatch.of(read.tokens, self._targets([target], read), [0], words=read.words)
+        return batch.to(device_of(self.model)), partial(token_name, self.target_tokenizer, read.beyond[0])
 
     def outputs(self, source: str, target: str | None = None) -> Outputs:
         """The tokens of `target`, or of its own translation, as functions of what passes inside the model while it

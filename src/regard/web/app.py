@@ -4,9 +4,8 @@ A request says all that its answer depends on, changes inside the model included
 disturb each other. Models compute in worker threads, one request at a time for each model.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
@@ -21,10 +20,11 @@ from starlette.exceptions import HTTPException
 
 from regard import __version__
 from regard.errors import RegardError, UsageError, one_of
-from regard.inspect import Inspection, attributions, gradient_norms, head_statistics, over_layers, over_units
-from regard.inspect.changes import as_python
+from regard.inspect import Inspection, attributions, gradient_norms
+from regard.inspect.changes import changed_outputs
 from regard.inspect.faithful import faithfulness
-from regard.inspect.page import SHARED
+from regard.inspect.page import DERIVED, EXPLORER
+from regard.inspect.shown import shown
 from regard.inspect.words import map_inspection, neighbors_inspection
 from regard.tasks.trained import Trained
 from regard.tasks.translator import Translator
@@ -39,6 +39,7 @@ from regard.web.messages import (
     AskedMap,
     AskedNeighbors,
     AskedReason,
+    AskedSteps,
     AskedText,
     AskedToken,
     AskedTranslation,
@@ -49,7 +50,6 @@ from regard.web.messages import (
     Shown,
 )
 from regard.web.numbers import numbers
-from regard.web.shown import shown
 
 KINDS = {"js": "text/javascript", "css": "text/css", "html": "text/html", "svg": "image/svg+xml"}
 REFUSALS: dict[int | str, dict[str, Any]] = {status: {"model": Failed} for status in (400, 403, 404, 413, 421, 422)}
@@ -58,11 +58,6 @@ BINARY: dict[int | str, dict[str, Any]] = {
 }
 MOST_OUTPUTS = 128
 """Positions whose gradients are computed while someone waits."""
-DERIVED: dict[str, Callable[[Inspection], Inspection]] = {
-    "heads": head_statistics,
-    "layers": over_layers,
-    "units": over_units,
-}
 
 
 def create_app(
@@ -80,7 +75,7 @@ def create_app(
     )
     app.add_middleware(Guard, hosts=hosts or hosts_of("127.0.0.1"))
     explored = {name: Explored(name, (folders or {}).get(name, name), each) for name, each in models.items()}
-    kept = Kept()
+    app.state.kept = kept = Kept()
     _ask_models(app, explored, kept)
     _ask_translators(app, explored, kept)
     _ask_readers(app, explored, kept)
@@ -104,7 +99,7 @@ def _ask_models(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> N
     def inspect(model: str, asked: Asked) -> Shown:
         """What happens inside a model while it reads a text, or writes one given another."""
         chosen = _model_of(explored, model)
-        changes, texts = [each.made() for each in asked.changes], list(asked.texts)
+        changes, texts = asked.made(), list(asked.texts)
         told = chosen.into(asked.into)
         if isinstance(told, Translator) and len(texts) == 1:
             translator = chosen.translator(texts[0], "", asked.into)
@@ -117,31 +112,51 @@ def _ask_models(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> N
                 return found
 
         name, found = kept.put(f"inspect {model} {asked.into} {texts!r} {changes!r}", make)
-        return shown(name, found, texts, as_python(chosen.loading(asked.into), texts, changes))
+        call = f"inspect({', '.join(map(repr, texts))})"
+        return _told(name, found, texts, chosen.program(call, changes, into=asked.into))
 
     @app.post("/api/models/{model}/reasons")
     def reasons(model: str, asked: AskedReason) -> Shown:
         """What an output rests on: what each position of the input adds to its probability (`attributions`). Without a
         place, the gradients of all outputs that reach each position (`gradient_norms`); with `other_attention`, whether
         other weights leave the output as it was (`faithfulness`)."""
-        chosen = _model_of(explored, model)
+        chosen, changes = _model_of(explored, model), asked.made()
+        if asked.place is None and asked.other_attention:
+            raise UsageError("place: other attention is asked about for one output; say which")
+        if asked.other_attention and changes:
+            raise UsageError("changes: other attention is searched for in the model as it is; leave the changes out")
 
         def make() -> Inspection:
             with chosen.computing():
-                outputs = chosen.outputs(asked.texts, asked.into)
+                outputs = changed_outputs(chosen.outputs(asked.texts, asked.into), changes)
                 if len(outputs) > MOST_OUTPUTS or any(len(labels) > MOST_OUTPUTS for labels in outputs.labels.values()):
                     raise UsageError(f"gradients of over {MOST_OUTPUTS} positions take too long; give a shorter text")
                 if asked.place is None:
                     return gradient_norms(outputs)
-                return (faithfulness if asked.other_attention else attributions)(outputs, asked.place)
+                if asked.other_attention:
+                    return faithfulness(outputs, asked.place, layer=asked.layer, head=asked.head)
+                return attributions(outputs, asked.place)
 
         name, found = kept.put(f"reasons {model} {asked.model_dump_json()}", make)
-        call, place = ("gradient_norms", "") if asked.place is None else ("attributions", f", {asked.place}")
-        call = "faithfulness" if place and asked.other_attention else call
-        home = "regard.inspect.faithful" if call == "faithfulness" else "regard.inspect"
-        program = chosen.program(f"outputs({', '.join(map(repr, asked.texts))})", "outputs", into=asked.into)
-        lines = f"{program}seen = {call}(outputs{place})\n"
-        return shown(name, found, asked.texts, lines.replace("\n\n", f"\nfrom {home} import {call}\n\n", 1))
+        return _told(name, found, asked.texts, _reason_as_python(chosen, asked))
+
+
+def _reason_as_python(chosen: Explored, asked: AskedReason) -> str:
+    changes = asked.made()
+    given = ["changed_outputs(outputs, changes)" if changes else "outputs"]
+    given += [] if asked.place is None else [str(asked.place)]
+    call, home = ("gradient_norms" if asked.place is None else "attributions"), "regard.inspect"
+    if asked.other_attention:
+        call, home = "faithfulness", "regard.inspect.faithful"
+        options = {"layer": asked.layer, "head": asked.head}
+        given += [f"{name}={value!r}" for name, value in options.items() if value is not None]
+    texts = ", ".join(map(repr, asked.texts))
+    after = ["changes = [", *(f"    {change!r}," for change in changes), "]"] if changes else []
+    after.append(f"seen = {call}({', '.join(given)})")
+    used: dict[str, set[str]] = {home: {call}}
+    if changes:
+        used.setdefault("regard.inspect", set()).update({"changed_outputs", *(type(each).__name__ for each in changes)})
+    return chosen.program(f"outputs({texts})", into=asked.into, name="outputs", after=after, used=used)
 
 
 def _ask_translators(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:
@@ -153,7 +168,7 @@ def _ask_translators(app: FastAPI, explored: Mapping[str, Explored], kept: Kept)
         chosen = _model_of(explored, model)
         translator = chosen.translator(asked.text, asked.prefix, asked.into)
         prefixes = [asked.prefix] if asked.prefix else None
-        with chosen.computing([each.made() for each in asked.changes]):
+        with chosen.computing(asked.made()):
             (best,) = translator.translate([asked.text], beam=asked.beam, n_best=asked.beam, prefixes=prefixes)
         outputs = [
             Output(text=one.text, score=one.score, probability=float(np.exp(one.log_prob)), finished=one.finished)
@@ -165,30 +180,45 @@ def _ask_translators(app: FastAPI, explored: Mapping[str, Explored], kept: Kept)
     def tree(model: str, asked: AskedTranslation) -> Shown:
         """All that a beam search keeps on its way, as a tree (`Translator.search_tree`)."""
         chosen = _model_of(explored, model)
-        translator = chosen.translator(asked.text, asked.prefix, asked.into)
+        translator, changes = chosen.translator(asked.text, asked.prefix, asked.into), asked.made()
 
         def make() -> Inspection:
-            with chosen.computing([each.made() for each in asked.changes]):
+            with chosen.computing(changes):
                 return translator.search_tree(asked.text, beam=asked.beam, prefix=asked.prefix)
 
         name, found = kept.put(f"tree {model} {asked.model_dump_json()}", make)
         prefix = f", prefix={asked.prefix!r}" if asked.prefix else ""
-        program = chosen.program(f"search_tree({asked.text!r}, beam={asked.beam}{prefix})", into=asked.into)
-        return shown(name, found, [asked.text], program)
+        call = f"search_tree({asked.text!r}, beam={asked.beam}{prefix})"
+        return _told(name, found, [asked.text], chosen.program(call, changes, into=asked.into))
+
+    @app.post("/api/models/{model}/steps")
+    def steps(model: str, asked: AskedSteps) -> Shown:
+        """One attention to the source step by step (`Translator.attention_steps`)."""
+        chosen, changes, texts = _model_of(explored, model), asked.made(), list(asked.texts)
+        translator = chosen.translator(texts[0], "", asked.into)
+
+        def make() -> Inspection:
+            with chosen.computing(changes):
+                return translator.attention_steps(*texts, layer=asked.layer)
+
+        name, found = kept.put(f"steps {model} {asked.model_dump_json()}", make)
+        given = ", ".join([*map(repr, texts), *([f"layer={asked.layer!r}"] if asked.layer else [])])
+        program = chosen.program(f"attention_steps({given})", changes, into=asked.into)
+        return _told(name, found, texts, program)
 
     @app.post("/api/models/{model}/alternatives")
     def alternatives(model: str, asked: AskedBeginning) -> Shown:
         """What may follow the beginning of a translation (`Translator.alternatives`)."""
         chosen = _model_of(explored, model)
-        translator = chosen.translator(asked.text, asked.prefix, asked.into)
+        translator, changes = chosen.translator(asked.text, asked.prefix, asked.into), asked.made()
 
         def make() -> Inspection:
-            with chosen.computing():
+            with chosen.computing(changes):
                 return translator.alternatives(asked.text, asked.prefix)
 
         name, found = kept.put(f"alternatives {model} {asked.model_dump_json()}", make)
-        program = chosen.program(f"alternatives({asked.text!r}, {asked.prefix!r})", into=asked.into)
-        return shown(name, found, [asked.text], program)
+        call = f"alternatives({asked.text!r}, {asked.prefix!r})"
+        return _told(name, found, [asked.text], chosen.program(call, changes, into=asked.into))
 
 
 def _ask_readers(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:
@@ -208,7 +238,7 @@ def _ask_readers(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> 
         name, found = kept.put(f"continue {model} {asked.model_dump_json()}", make)
         named = ", ".join(f"{key}={value!r}" for key, value in given.items())
         call = f"continuations({asked.text!r}, {asked.written!r}, {named})"
-        return shown(name, found, [asked.text], chosen.program(call))
+        return _told(name, found, [asked.text], chosen.program(call))
 
     @app.post("/api/models/{model}/score")
     def score(model: str, asked: AskedText) -> Shown:
@@ -221,7 +251,7 @@ def _ask_readers(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> 
                 return reader.score(asked.text).inspection()
 
         name, found = kept.put(f"score {model} {asked.model_dump_json()}", make)
-        return shown(name, found, [asked.text], chosen.program(f"score({asked.text!r}).inspection()"))
+        return _told(name, found, [asked.text], chosen.program(f"score({asked.text!r}).inspection()"))
 
 
 def _ask_vectors(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:
@@ -243,7 +273,7 @@ def _ask_vectors(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> 
         settings = f"{asked.words!r}, top={asked.top}, method={asked.projection!r}, seed={asked.seed}"
         imported = "from regard.inspect import map_inspection", "from regard.vectors.mapping import word_map"
         program = chosen.program_of_vectors(which, f"map_inspection(word_map(vectors, {settings}))", *imported)
-        return shown(name, found, [], program)
+        return _told(name, found, [], program)
 
     @app.post("/api/models/{model}/neighbors")
     def neighbors(model: str, asked: AskedNeighbors) -> Shown:
@@ -260,7 +290,11 @@ def _ask_vectors(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> 
         given = f"{asked.positive!r}, {asked.negative!r}, top={asked.top}, method={asked.method!r}"
         imported = "from regard.inspect import neighbors_inspection"
         program = chosen.program_of_vectors(which, f"neighbors_inspection(vectors, {given})", imported)
-        return shown(name, found, [], program)
+        return _told(name, found, [], program)
+
+
+def _told(name: str, inspection: Inspection, texts: list[str], python: str) -> Shown:
+    return Shown(**shown(name, inspection, texts, python))
 
 
 def _model_of(explored: Mapping[str, Explored], name: str) -> Explored:
@@ -279,7 +313,7 @@ def _fetch_inspections(app: FastAPI, kept: Kept) -> None:
         states do together (`over_units`), as an inspection of its own."""
         name, found = kept.put(f"{kind} {inspection}", partial(DERIVED[kind], kept.found(inspection)))
         function = DERIVED[kind].__name__
-        return shown(name, found, [], f"from regard.inspect import {function}\n\nfound = {function}(seen)\n")
+        return _told(name, found, [], f"from regard.inspect import {function}\n\nfound = {function}(seen)\n")
 
     @app.get("/api/inspections/{inspection}/array", response_class=Response, responses=BINARY)
     def array(
@@ -315,8 +349,7 @@ def _fetch_inspections(app: FastAPI, kept: Kept) -> None:
 
 
 def _serve_page(app: FastAPI) -> None:
-    page = {path.name: path for path in files("regard.web").joinpath("page").iterdir()}
-    page |= {Path(name).name: files("regard.inspect").joinpath(name) for name in SHARED}
+    page = {path.name: path for path in EXPLORER.iterdir()}
 
     @app.get("/", include_in_schema=False)
     @app.get("/page/{name}", include_in_schema=False)

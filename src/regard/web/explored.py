@@ -1,13 +1,15 @@
 """A model as the explorer knows it: what can be asked of it, one request at a time."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from threading import Lock
+from types import MappingProxyType
 from typing import Any
 
 from regard.errors import UsageError, one_of
 from regard.inspect import Outputs
-from regard.inspect.changes import CHANGES, Change, changed
+from regard.inspect.attention_steps import attention_of
+from regard.inspect.changes import CHANGES, Change, as_python, changed
 from regard.inspect.watch import LONGEST
 from regard.models import ContinuousCache
 from regard.tap import Tap
@@ -76,6 +78,7 @@ class Explored:
             explains=isinstance(model, Explainable),
             goes_on=isinstance(model, Reader),
             vectors=[*self.vectors],
+            tours=[*_followed(model)] if isinstance(model, Translator) else [],
             languages=[*model.tags] if isinstance(model, Translator) else [],
             examples=_examples(str(corpus), writes),
             places=places,
@@ -121,25 +124,40 @@ class Explored:
         with self.lock, changed(self.model, changes):
             yield
 
+    def program(
+        self,
+        call: str,
+        changes: Sequence[Change] = (),
+        *,
+        into: str | None = None,
+        name: str = "seen",
+        after: Sequence[str] = (),
+        used: Mapping[str, Collection[str]] = MappingProxyType({}),
+    ) -> str:
+        """What does the same in Python (`as_python`)."""
+        return as_python(self._loading(into), call, changes, name=name, after=after, used=used)
+
     def program_of_vectors(self, name: str, call: str, *imported: str) -> str:
         """What does the same with its vectors in Python."""
         own = isinstance(self._model, Vectors)
         first = "from regard.vectors import Vectors" if own else "import regard"
-        load = self.loading() if own else f"{self.loading()}.embeddings()[{name!r}]"
+        load = f"Vectors.load({self.folder!r})" if own else f"{self._loading()}.embeddings()[{name!r}]"
         return "\n".join([first, *imported, "", f"vectors = {load}", f"seen = {call}", ""])
 
-    def program(self, call: str, name: str = "seen", *, into: str | None = None) -> str:
-        """What does the same in Python."""
-        return f"import regard\n\nmodel = {self.loading(into)}\n{name} = model.{call}\n"
-
-    def loading(self, into: str | None = None) -> str:
+    def _loading(self, into: str | None = None) -> str:
         """What loads the model in Python."""
-        if isinstance(self._model, Vectors):
-            return f"Vectors.load({self.folder!r})"
         told, inner = f".into({into!r})" if into else "", getattr(self.model, "model", None)
         if isinstance(inner, ContinuousCache):
             told += f".with_cache({inner.size}, theta={inner.theta:g}, share={inner.share:g})"
         return f"regard.load({self.folder!r}){told}"
+
+
+def _followed(model: Translator) -> Iterator[str]:
+    """The layers of attention to the source that are computed from queries, keys and values."""
+    for layer in model.model.cross_taps:
+        with suppress(UsageError):
+            attention_of(model.model, model.model.cross_taps, layer)
+            yield layer
 
 
 def _examples(corpus: str, writes: bool) -> list[str]:

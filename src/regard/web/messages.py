@@ -46,17 +46,26 @@ class AskedChange(Message):
         return kind(**given)
 
 
-class Asked(Message):
+class Changed(Message):
+    """What is asked of a model in which something may be changed."""
+
+    changes: Annotated[list[AskedChange], Field(max_length=200)] = []
+    """What is changed inside the model while it computes."""
+    into: Annotated[str, Field(max_length=100)] | None = None
+    """The language to write, of a model that writes several."""
+
+    def made(self) -> list[Change]:
+        return [each.made() for each in self.changes]
+
+
+class Asked(Changed):
     """One example, and what is changed inside the model while it is read and written."""
 
     texts: Annotated[list[Words], Field(min_length=1, max_length=2)]
     """What is read, and for a translator what is written: its own translation if none is given."""
-    changes: Annotated[list[AskedChange], Field(max_length=200)] = []
-    into: Annotated[str, Field(max_length=100)] | None = None
-    """The language to write, of a model that writes several."""
 
 
-class AskedReason(Message):
+class AskedReason(Changed):
     """One example, and the output that is asked about."""
 
     texts: Annotated[list[Words], Field(min_length=1, max_length=2)]
@@ -64,22 +73,30 @@ class AskedReason(Message):
     """Of the output; without it, all of them."""
     other_attention: bool = False
     """Whether to ask if other attention would have given the same output."""
-    into: Annotated[str, Field(max_length=100)] | None = None
+    layer: Annotated[str, Field(max_length=200)] | None = None
+    """Whose attention, by its tap; without it, that which outputs are made from."""
+    head: int | None = None
+    """One head of it; without it, all of them."""
 
 
-class AskedTranslation(Message):
+class AskedSteps(Changed):
+    """One pair, and the attention that is followed."""
+
+    texts: Annotated[list[Words], Field(min_length=2, max_length=2)]
+    layer: Annotated[str, Field(max_length=200)] | None = None
+    """By the tap of its weights; without it, the last layer."""
+
+
+class AskedTranslation(Changed):
     text: Words
     beam: Annotated[int, Field(ge=1, le=20)] = 5
     prefix: Words = ""
     """What the translation must begin with."""
-    changes: Annotated[list[AskedChange], Field(max_length=200)] = []
-    into: Annotated[str, Field(max_length=100)] | None = None
 
 
-class AskedBeginning(Message):
+class AskedBeginning(Changed):
     text: Words
     prefix: Words = ""
-    into: Annotated[str, Field(max_length=100)] | None = None
 
 
 class AskedToken(Message):
@@ -137,6 +154,8 @@ class ModelCard(Message):
     """Whether it says how likely running text is, and writes on."""
     vectors: list[str] = []
     """Its vectors of words or tokens, of which there are maps."""
+    tours: list[str] = []
+    """The attention that can be followed step by step, by the taps of its weights."""
     languages: list[str] = []
     examples: list[str] = []
     places: list[Place] = []
