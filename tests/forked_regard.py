@@ -129,7 +129,10 @@ QUICK = [
     for change in ("data.examples=60", "train.steps=2", "train.validation.every=2", "train.device=cpu")
     for argument in ("--set", change)
 ]
+ALIGNER = 'task = "alignment"\n\n[data]\ntrain = ["aligned.tsv"]\n'
 WARM_UP = [
+    ["train", "aligner.toml", "--out", "aligner"],
+    ["align", "aligner", "aligned.tsv"],
     ["train", "dates", "--out", "dates", *QUICK],
     ["train", "dates-tagging", "--out", "tagging", *QUICK],
     ["train", "dates-language", "--out", "language", *QUICK],
@@ -145,6 +148,8 @@ def _warm_up() -> None:
     before = os.getcwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
+        Path("aligner.toml").write_text(ALIGNER, encoding="utf-8")
+        Path("aligned.tsv").write_text("ein Haus\ta house\nein Hund\ta dog\n" * 5, encoding="utf-8")
         for call in WARM_UP:
             outcome = regard(*call)
             assert outcome.code == 0, outcome.err

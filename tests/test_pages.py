@@ -80,6 +80,8 @@ class Given:
     """Arguments for some calls."""
     before: str = ""
     """Python that comes before the first block of it."""
+    words: dict[str, str] = field(default_factory=dict)
+    """What is replaced in blocks of Python, so that they are short."""
 
 
 DE_EN = {"runs/mine": "de-en"}
@@ -105,14 +107,14 @@ GIVEN: dict[str, Given] = {
         rules=[("japanese.toml", sets("data.held_out=0.1"))],
     ),
     "guides/looking-inside": Given(DE_EN),
-    "guides/notebook": Given(DE_EN, recipe="de-en"),
+    "guides/notebook": Given(DE_EN, recipe="de-en", words={"train.steps=300": "train.steps=4"}),
     "guides/parsing": Given({"runs/parser": "parser"}, text="parser"),
     "guides/pretraining": Given(text="ner", files={"few.conll": "train.conll"}),
     "guides/recipes": Given(rules=[("my.toml", sets("data.examples=100"))]),
     "guides/several-gpus": Given(recipe="de-en"),
     "guides/python": Given(DE_EN),
     "guides/tagging": Given({"runs/ner": "ner", "runs/atis": "atis"}, text="ner"),
-    "guides/training-from-python": Given(recipe="de-en"),
+    "guides/training-from-python": Given(recipe="de-en", words={"train.steps=200": "train.steps=4"}),
     "guides/translation": Given(
         DE_EN | {"runs/en-de": "en-de"},
         recipe="de-en",
@@ -185,6 +187,7 @@ class Reader:
     folder: Path
     rules: Rules
     before: str
+    words: dict[str, str]
     gpu: bool = False
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
 
@@ -222,6 +225,8 @@ class Reader:
         if self.before:
             run_cell(self.before, self.names)
             self.before = ""
+        for long, short in self.words.items():
+            code = code.replace(long, short)
         return run_cell(code, self.names).printed
 
 
@@ -232,7 +237,7 @@ def reads(
     wanted = given(page)
     supplies.put(wanted, folder)
     rules = ALWAYS + wanted.rules + ([] if as_written else SHORT)
-    reader = Reader(forked, folder, rules, wanted.before, gpu)
+    reader = Reader(forked, folder, rules, wanted.before, {} if as_written else wanted.words, gpu)
     for block in blocks_of(page):
         if block.note.startswith("not run") or (block.note == "long" and not AS_WRITTEN):
             continue
