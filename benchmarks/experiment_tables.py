@@ -96,7 +96,7 @@ def low_resource(record: Record) -> Table:
     titles = ["labelled sentences", "started", "seeds", "dev", "test", "change of test"]
     text = record["text"]
     caption = (
-        f"The encoder read {text['steps']:,} batches of 1,024 words out of {text['sentences']:,} sentences of plain "
+        f"The encoder read {text['steps']:,} batches of 4,096 words out of {text['sentences']:,} sentences of plain "
         f"text; perplexity of masked words {text['perplexity']:.0f}. {INTERVALS} {DEVIATIONS} On {machine(record)}.[^]"
     )
     return Table(markdown(titles, rows), caption, {"": conditions(record)})

@@ -20,7 +20,7 @@ from regard.web.app import create_app
 from regard.web.serving import listening
 
 TEXT = "Wednesday, 17 January 1990"
-VIEWS = ("translate", "heads", "change", "inside")
+VIEWS = ("translate", "heads", "change", "why", "inside")
 CHANGE = '[{"kind":"SetWeight","tap":"decoder.attention.weights","head":0,"query":3,"key":11,"value":0.9}]'
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from command_line import regard
+from pages import check_fetches_nothing
 
 SMALL = {
     "train.steps": 3,
@@ -36,4 +37,4 @@ def test_trains_measures_and_shows(folder: str, tmp_path: Path, monkeypatch: pyt
     assert f"An example of each language: {page}\nThe first as a picture: {picture}\n" in told.out
     assert f'Your own: regard look runs/{folder} "3. März 2021"' in told.out
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert "http://" not in page.read_text(encoding="utf-8")
+    check_fetches_nothing(page.read_text(encoding="utf-8"), policy_alone=True)

@@ -2,12 +2,24 @@
 
 import pytest
 import torch
+from command_line import Trained
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+import regard
 from regard.errors import UsageError
-from regard.inspect import Permute, SetGate, SetWeight, Silence, Temper, Uniform, changed
+from regard.inspect import (
+    Permute,
+    SetGate,
+    SetWeight,
+    Silence,
+    Temper,
+    Uniform,
+    changed,
+    changed_outputs,
+    gradient_norms,
+)
 from regard.inspect.changes import CHANGES, Change, ChangeAttention, as_python
 from regard.tap import Tap
 
@@ -113,7 +125,45 @@ def test_several_places_by_a_pattern_each_count_for_themselves() -> None:
 @given(changes_of_attention())
 def test_a_change_is_shown_as_the_call_that_makes_it(change: ChangeAttention) -> None:
     assert eval(repr(change), dict(CHANGES)) == change
-    compile(as_python("runs/o'clock", ["a 'b'", "\n"], [change], into="de"), "shown", "exec")
+    call = f"inspect({'a b'!r}, {chr(10)!r})"
+    compile(as_python("regard.load(\"runs/o'clock\").into('de')", call, [change]), "shown", "exec")
+
+
+def test_a_program_says_what_it_needs() -> None:
+    told = as_python(
+        "regard.load('m')", "outputs('a')", [Silence("x")], name="outputs", after=["f(outputs)"], used={"b.c": ["f"]}
+    )
+    assert told.splitlines() == [
+        "import regard",
+        "from b.c import f",
+        "from regard.inspect import Silence, changed",
+        "",
+        "model = regard.load('m')",
+        "changes = [",
+        "    Silence('x'),",
+        "]",
+        "with changed(model, changes):",
+        "    outputs = model.outputs('a')",
+        "f(outputs)",
+    ]
+
+
+@pytest.mark.parametrize(
+    "change", [SetWeight("decoder.*.weights", query=2, key=1, value=0.9), Uniform("decoder.*.weights")]
+)
+def test_outputs_with_changes_are_those_of_the_changed_model(trained: Trained, change: Change) -> None:
+    """However often the model runs: positions are counted anew each time."""
+    model = regard.load(trained.folder)
+    texts = "eins und zwei", "one two"
+    with changed(model, [change]):
+        expected = model.inspect(*texts)["probabilities"].values
+    outputs = changed_outputs(model.outputs(*texts), [change])
+    for _ in range(2):
+        found = [float(outputs.probabilities(place)[0, outputs.choice(place)]) for place in range(len(outputs))]
+        assert found == pytest.approx(expected.tolist(), abs=1e-5)
+    assert changed_outputs(outputs, []) is outputs
+    norms = gradient_norms(outputs)
+    assert all(torch.isfinite(torch.from_numpy(array.values)).all() for array in norms.values())
 
 
 @pytest.mark.parametrize(

@@ -232,3 +232,49 @@ def test_keys_that_may_not_be_seen_get_no_weight(tmp_path: Path) -> None:
     attentive: Any = regard.load(tmp_path / "attentive", device="cpu")
     with pytest.raises(DataError, match="sees nothing at output 0, so that there are no weights; choose a later one"):
         faithfulness(attentive.outputs("the cat"), 0)
+
+
+def grid_best(attention: ChosenAttention, parts: int) -> float:
+    """The largest divergence of all weights in whole shares that leave the output as it was."""
+    (keys,) = attention.weights.shape[1:]
+    every = torch.from_numpy(simplex(keys, parts)).float().unsqueeze(1)
+    output = attention.outputs.probabilities(attention.place)
+    within = (attention.probabilities(every) - output).abs().sum(1) / 2 <= 0.01
+    return float(divergence(attention.weights, every[within]).max()) if bool(within.any()) else 0.0
+
+
+@pytest.fixture(scope="module")
+def echoes(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("echoes")
+    changes = ["train.steps=60", "train.schedule.warmup=5", "data.examples=600", "train.device=cpu"]
+    regard.run(regard.read_recipe("dates-echoes", changes), folder / "model", reporter=lambda event: None)
+    return regard.load(folder / "model", device="cpu")
+
+
+@pytest.mark.parametrize(("text", "times"), [("mittwoch", 4), ("giugno", 2), ("onsdag", 7)])
+def test_the_built_in_task_in_which_attention_is_irrelevant(echoes: Any, text: str, times: int) -> None:
+    """Each word is the same, so that all weight on one of them changes nothing: the most different there can be."""
+    found = faithfulness(echoes.outputs(" ".join([text] * times)), 0)
+    even = np.full(times, 1 / times)
+    np.testing.assert_allclose(found["weights"].values[0], even, atol=1e-5)
+    assert found.divergence == pytest.approx(jensenshannon(even, np.eye(times)[0]) ** 2, abs=1e-4)
+    assert max(found.variations.values()) < 1e-5
+    assert found.drops["most-attended"] == pytest.approx(found.drops["random"], abs=1e-5)
+    assert found.is_refuted
+
+
+@pytest.mark.long
+def test_the_built_in_classifier_of_dates(tmp_path: Path) -> None:
+    """The search finds at least what trying all weights finds, on a model that was trained."""
+    changes = ["train.steps=200", "train.device=cpu"]
+    regard.run(regard.read_recipe("dates-language", changes), tmp_path / "model", reporter=lambda event: None)
+    model: Any = regard.load(tmp_path / "model", device="cpu")
+    found = []
+    for text in ("3 juillet 2021", "7 June 1987", "1 augustus 1999", "le 1er août 1999", "3 . März 2021"):
+        attention = ChosenAttention.of(model.outputs(text), 0)
+        best = grid_best(attention, 60 if attention.weights.shape[1] == 3 else 20)
+        different = most_different(attention, 0.01)
+        assert different.variation <= 0.01
+        assert different.divergence >= 0.97 * best - 0.002, text
+        found.append(different.divergence)
+    assert max(found) > 0.1

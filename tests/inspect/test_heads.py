@@ -1,5 +1,6 @@
 """Statistics of heads, and the attention of several layers as one."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.stats import entropy
 
 from regard.errors import UsageError
 from regard.inspect import Array, Inspection, head_statistics, over_layers
+from regard.inspect.heads import token_links
 
 WORDS = ("the", "old", "cat", ".", "∎")
 
@@ -60,6 +62,20 @@ def test_the_weight_of_aligned_words() -> None:
         assert found["aligned"].values[1, 1] == pytest.approx(expected, abs=1e-6)
         assert set(found) == {"entropy", "aligned", "punctuation", "special"}
     assert "aligned" not in head_statistics(seen, links=frozenset())
+
+
+def test_what_is_aligned_where_true_links_are_not_known() -> None:
+    """Each target token with the source token that all layers together look at most, if both are of words."""
+    seen = random_inspection(["a", "b", "c"], ["x", "y", "z"], layers=2, heads=2, seed=3)
+    mean = np.mean([seen[name].values for name in seen.shown], axis=(0, 1))
+    assert token_links(seen) == {(int(best), row) for row, best in enumerate(mean.argmax(1))}
+    words = {"source": (0, 1, None), "target": (0, None, 1)}
+    joined = token_links(replace(seen, words=words))
+    assert joined == {(source, target) for source, target in token_links(seen) if source != 2 and target != 1}
+    chosen = Array(("target", "source"), np.eye(3)[::-1])
+    assert token_links(replace(seen, arrays=seen.arrays | {"alignment": chosen})) == {(2, 0), (1, 1), (0, 2)}
+    assert "aligned" in head_statistics(seen)
+    assert token_links(attending(1, 1, 0)) == frozenset()
 
 
 def test_layers_with_fewer_heads_have_gaps() -> None:

@@ -4,40 +4,52 @@ import html
 import json
 import re
 import sys
-from dataclasses import replace
-from importlib.resources import files
+from base64 import b64decode
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inspection_strategies import random_inspection, some_inspections
-from pages import CHROMIUM, Elements, check_fetches_nothing, dom_after, reported
+from pages import Elements, check_fetches_nothing
 
 from regard.errors import UsageError
 from regard.inspect import Inspection, page, save_page
-from regard.inspect.inspection import Array
-from regard.inspect.labels import arrow_between
-from regard.inspect.page import SHARED, joined
+from regard.inspect.page import EXPLORER, EXPORT, IMPORT, _canonical, bundled
+
+
+def numbers_of(card: Any) -> np.ndarray:
+    """The numbers of an array as they are written into a page."""
+    if "values" in card:
+        return np.array([float(value) for value in card["values"]]).reshape(card["shape"])
+    kind, steps = {"uint16": ("<u2", 65535), "int16": ("<i2", 32767)}[card["packed"]["type"]]
+    packed = np.frombuffer(b64decode(card["packed"]["data"]), kind)
+    return (packed / steps * card["packed"]["largest"]).reshape(card["shape"])
 
 
 @given(some_inspections(), st.sampled_from(["a title", "</title><script>x()</script>", "{{data}}"]))
 def test_no_label_breaks_out(look: Inspection, title: str) -> None:
-    elements = Elements(page([look], title=title))
+    text = page([look], title=title)
+    elements = Elements(text)
     assert [tag for tag, _ in elements.found].count("script") == 2
-    data = json.loads(elements.scripts[0])[0]
-    assert data["title"] == look.heading
+    data = json.loads(elements.scripts[0])
+    (card,) = data["models"]["models"]
+    assert (card["name"], card["examples"]) == (title, [look.heading or "Example 1"])
+    (name,) = (name for request, name in data["answers"].items() if request.startswith("inspect "))
+    shown = data["inspections"][name]
+    assert shown["title"] == look.heading
     for name, array in look.items():
-        np.testing.assert_allclose(data["arrays"][name]["values"], array.values.ravel(), atol=6e-5)
-        assert data["arrays"][name]["shape"] == list(array.values.shape)
-    assert data["gold"] == sorted(map(list, look.gold))
-    assert html.escape(title) in page([look], title=title)
+        written = next(each for each in shown["arrays"] if each["name"] == name)
+        np.testing.assert_allclose(numbers_of(written), array.values, atol=written["largest"] / 30_000 + 1e-6)
+    assert shown["gold"] == sorted(map(list, look.gold))
+    assert html.escape(title) in text
 
 
 def test_nothing_is_fetched() -> None:
     text = page([random_inspection(["a", "b"], ["c"], layers=2, heads=2)])
-    check_fetches_nothing(text)
+    check_fetches_nothing(text, policy_alone=True)
 
 
 def test_inspections_of_several_models_do_not_share_a_page() -> None:
@@ -65,151 +77,13 @@ def test_text_that_is_no_unicode_is_written_all_the_same(tmp_path: Path) -> None
     assert "caf�" in (tmp_path / "look.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
-def test_what_runs_from_right_to_left_turns_nothing_else_around(tmp_path: Path) -> None:
-    """A range over one character of the heading has the place where it is drawn."""
-    title = arrow_between("الأحد، ٦ نوفمبر ٢٠٨٩", "2089-11-06")
-    script = """
-    const text = document.querySelector("h2").firstChild;
-    const left = (place) => { const range = document.createRange(); range.setStart(text, place);
-      range.setEnd(text, place + 1); return range.getBoundingClientRect().left; };
-    const places = [..."2089-11-06"].map((_, place) => left(text.data.indexOf("2089") + place));
-    report({ source: left(text.data.indexOf("ن")), arrow: left(text.data.indexOf("→")), places });
-    """
-    look = replace(random_inspection(["a"], ["b"]), title=title)
-    seen = reported(dom_after(script, page([look]), tmp_path))
-    assert isinstance(seen, dict)
-    drawn = [seen["source"], seen["arrow"], *seen["places"]]
-    assert drawn == sorted(drawn)
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
-def test_what_is_shown_beside_words_is_seen_at_once(tmp_path: Path) -> None:
-    """As of a classifier: labels, what its pooling weighs, and its encoder, which only the menu shows."""
-    look = Inspection(
-        {
-            "labels": Array(("rank",), np.array([0.9, 0.1]), np.array(["good", "bad"])),
-            "pooling.weights": Array(("source",), np.array([0.2, 0.8])),
-            "encoder.states": Array(("source", "feature"), np.ones((2, 3))),
-        },
-        {"source": ("fine", "film")},
-        shown=("labels", "pooling.weights"),
-    )
-    script = """
-    const seen = () => [...document.querySelectorAll(".map > *")].map((part) => part.textContent.split("Rows")[0]);
-    const first = seen();
-    choose("encoder.states", "");
-    report([first, seen().length]);
-    """
-    told = reported(dom_after(script, page([look]), tmp_path))
-    assert isinstance(told, list)
-    labels, weights = told[0]
-    assert re.fullmatch(r"labels\W*labels\W*0\W*good 90.0 %\W*1\W*bad 10.0 %\W*", labels), labels
-    assert re.fullmatch(r"pooling.weights\W*weights\W*fine\W*film\W*", weights), weights
-    assert told[1] == 1
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
-def test_in_a_browser(tmp_path: Path) -> None:
-    looks = [
-        random_inspection(["Das", "Haus", "∎"], ["the", "</script>"], layers=2, heads=3, gold=frozenset({(1, 0)})),
-        random_inspection(["هذا", "بيت"], ["a", "house", "∎"], layers=2, heads=3, seed=1),
-    ]
-    script = """
-    const cell = (view, t, s) => {
-      views[view].matrix.move(t, s);
-      return views[view].matrix.active.getAttribute("aria-label");
-    };
-    const seen = { articles: document.querySelectorAll("article").length,
-      gold: views.map((view) => view.matrix.frames.children.length),
-      leftward: views.map((view) => view.data.leftward), mean: cell(0, 1, 2) };
-    choose("decoder.layers.1.cross.weights", "2");
-    seen.chosen = cell(0, 1, 2);
-    seen.pressed = document.querySelectorAll("button[aria-pressed=true]").length;
-    const press = (plot, key) => plot.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
-    views[0].matrix.move(0, 0);
-    for (const key of ["ArrowRight", "ArrowDown", "ArrowDown", "End"]) press(views[0].matrix.plot, key);
-    seen.place = views[0].matrix.place;
-    seen.readout = views[0].matrix.readout.textContent.split(" · row")[0].trim();
-    seen.stops = views[0].article.querySelectorAll('.matrix [tabindex="0"]').length;
-    views[1].matrix.move(0, 0);
-    press(views[1].matrix.plot, "ArrowLeft");
-    seen.turned = views[1].matrix.place;
-    const slanted = [...views[0].article.querySelectorAll(".slanted span")];
-    const middle = (label) => new DOMMatrix(getComputedStyle(label).transform).e / views[0].matrix.cell;
-    seen.labels = slanted.map(middle);
-    const pen = views[0].matrix.canvas.getContext("2d");
-    seen.pixels = [views[0].matrix.canvas.width, views[0].matrix.canvas.height];
-    const strongest = views[0].data.values.indexOf(views[0].data.largest);
-    const columns = views[0].data.columns;
-    seen.darkest = [...pen.getImageData(strongest % columns, Math.floor(strongest / columns), 1, 1).data];
-    const before = document.documentElement.dataset.theme;
-    document.getElementById("theme").click();
-    seen.themes = [before, document.documentElement.dataset.theme];
-    seen.arrays = [...arrayMenu.options].map((option) => option.value);
-    choose("encoder.state", "");
-    seen.signed = views[0].data.signed;
-    seen.state = cell(0, 2, 1);
-    seen.meaning = views[0].matrix.hint().split(".")[0];
-    views[0].matrix.table.open = true;
-    views[0].matrix.table.dispatchEvent(new Event("toggle"));
-    seen.rows = views[0].matrix.table.querySelectorAll("tbody tr").length;
-    choose("candidates", "");
-    seen.text = views[0].body.querySelectorAll("tbody td")[1].textContent.split(".")[0];
-    report(seen);
-    """
-    seen = reported(dom_after(script, page(looks), tmp_path))
-    layers = [looks[0][f"decoder.layers.{layer}.cross.weights"].values for layer in (0, 1)]
-    mean, chosen = np.mean(layers, axis=(0, 1))[1, 2], layers[1][2, 1, 2]
-    texts = looks[0]["candidates"].texts
-    assert texts is not None
-    assert seen == {
-        "articles": 2,
-        "gold": [1, 0],
-        "leftward": [False, True],
-        "mean": f"</script>, ∎: {mean:.3f}",
-        "chosen": f"</script>, ∎: {chosen:.3f}",
-        "pressed": 2,
-        "place": [1, 2],
-        "readout": f"</script> · ∎ {chosen:.3f}",
-        "stops": 1,
-        "turned": [0, 1],
-        "labels": [0.5] * 3,
-        "pixels": [3, 2],
-        "darkest": [0, 32, 77, 255],
-        "themes": ["light", "dark"],
-        "arrays": ["", *looks[0].shown, "encoder.state", "surprisals", "candidates"],
-        "signed": True,
-        "state": f"∎, 1: {looks[0]['encoder.state'].values[2, 1]:.3f}",
-        "meaning": "Rows: source; columns: units",
-        "rows": 3,
-        "text": f"{texts[0, 1]} {int(100 * looks[0]['candidates'].values[0, 1])}",
-    }
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
-def test_what_is_shown_first_is_drawn_first_and_a_head_keeps_its_number(tmp_path: Path) -> None:
-    look = random_inspection(["a", "b"], ["c"], layers=2, heads=3)
-    weights = look[look.shown[0]]
-    arrays = {**look.arrays, "alignment": Array(("target", "source"), weights.values.mean(axis=0))}
-    look = replace(look, arrays=arrays, shown=("alignment", *look.shown))
-    script = """{
-      const arrays = [...arrayMenu.options].slice(0, 3).map((option) => option.value), first = arrayMenu.value;
-      choose(arrays[2], "");
-      report({ arrays, first, head: document.querySelector(".thumbs button").getAttribute("aria-label") });
-    }"""
-    assert reported(dom_after(script, page([look.only_head(2)]), tmp_path)) == {
-        "arrays": ["alignment", "", look.shown[1]],
-        "first": "alignment",
-        "head": "layer 1, head 2",
-    }
-
-
 def test_what_is_too_large_is_refused_with_what_makes_it_smaller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look = random_inspection(["a"] * 40, ["b"] * 40, layers=2, heads=3)
-    monkeypatch.setattr(sys.modules["regard.inspect.page"], "MOST_CHARACTERS", 80_000)
+    monkeypatch.setattr(
+        sys.modules["regard.inspect.page"], "MOST_CHARACTERS", len(page([look.only("surprisals")])) + 20_000
+    )
     with pytest.raises(UsageError, match=r"choose arrays \(--show, by name or pattern\) and one of their heads"):
         look.save(tmp_path / "look.html")
     look.save(tmp_path / "look.html", show="*.1.cross.*", head=1)
@@ -220,17 +94,33 @@ def test_what_is_too_large_is_refused_with_what_makes_it_smaller(
     for name in ("look.html", "look.json", "look.svg"):
         with pytest.raises(UsageError, match="there is no head 9; heads are counted from 0 to 2"):
             look.save(tmp_path / name, head=9)
-    data = json.loads(Elements((tmp_path / "look.html").read_text(encoding="utf-8")).scripts[0])[0]
-    ((name, array),) = data["arrays"].items()
-    assert (name, array["shape"]) == ("decoder.layers.1.cross.weights", [1, 40, 40])
-    assert data["labels"]["head"] == ["1"]
-    np.testing.assert_allclose(array["values"], look[name].values[1].ravel(), atol=6e-5)
+    data = json.loads(Elements((tmp_path / "look.html").read_text(encoding="utf-8")).scripts[0])
+    (array,) = data["inspections"]["0"]["arrays"]
+    assert (array["name"], array["shape"]) == ("decoder.layers.1.cross.weights", [1, 40, 40])
+    assert data["inspections"]["0"]["labels"]["head"] == ["1"]
+    np.testing.assert_allclose(numbers_of(array), look[array["name"]].values[1:2], atol=2e-5)
 
 
 def test_modules_become_one_script() -> None:
-    """Which is right as long as no two of them have a name in common."""
-    parts = [files("regard.inspect").joinpath(name).read_text(encoding="utf-8") for name in (*SHARED, "page.js")]
-    script = joined([part for part in parts if "export " in part or "import " in part])
+    """Each once, after all that it imports, and with all that others take from it."""
+    every = {path.name: path.read_text(encoding="utf-8") for path in EXPLORER.iterdir() if path.name.endswith(".js")}
+    script = bundled("main.js")
     assert not re.search(r"^(import|export)\b", script, flags=re.MULTILINE)
-    names = re.findall(r"^(?:const|let|function|class) (\w+)", script, flags=re.MULTILINE)
-    assert len(names) == len(set(names)) > 20
+    made = {name: script.index(f'modules["{name}"] = ') for name in every if name != "main.js"}
+    assert all(script.count(f'modules["{name}"] = ') == 1 for name in made)
+    for name, code in every.items():
+        assert len(IMPORT.findall(code)) == len(re.findall(r"^import ", code, flags=re.MULTILINE))
+        for names, _, other in IMPORT.findall(code):
+            assert made[other] < made.get(name, len(script))
+            wanted = {each.split(" as ")[0].strip() for each in names.split(",") if each.strip()}
+            assert wanted <= set(EXPORT.findall(every[other])), (name, other)
+
+
+PLAIN = st.none() | st.booleans() | st.integers(0, 9) | st.text(max_size=4)
+ASKED = st.dictionaries(st.text(max_size=3), PLAIN | st.lists(PLAIN, max_size=3), max_size=4)
+
+
+@given(ASKED)
+def test_requests_are_written_alike_whatever_their_order(asked: dict[str, Any]) -> None:
+    assert _canonical(asked) == _canonical(dict(reversed(asked.items())))
+    assert _canonical(asked | {"\U0010ffff": None}) == _canonical(asked)

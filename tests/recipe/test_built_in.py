@@ -43,7 +43,7 @@ def tiny(name: str) -> list[str]:
 
 
 def test_the_list() -> None:
-    dates = ["dates", "dates-tagging", "dates-language"]
+    dates = ["dates", "dates-tagging", "dates-language", "dates-transformer", "dates-echoes"]
     words = [*TAGGING, *CLASSIFYING, *PARSING]
     assert list(built_in_recipes()) == sorted([*dates, *NEED_FILES, *LAPTOP, *TATOEBA, *LANGUAGE, *words])
 

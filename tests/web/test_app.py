@@ -10,6 +10,7 @@ from command_line import Trained
 from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
+from regard.web.shown import FEW, shown
 
 import regard
 from regard.inspect import (
@@ -32,7 +33,6 @@ from regard.web.guard import HEADERS, MOST_BYTES, hosts_of
 from regard.web.kept import Kept
 from regard.web.messages import MOST_CHARACTERS
 from regard.web.numbers import numbers
-from regard.web.shown import FEW, shown
 
 TEXTS = ["eins zwei", "one two"]
 CROSS = "decoder.attention.weights"

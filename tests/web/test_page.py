@@ -1,119 +1,29 @@
 """The explorer as a person sees it: the real page in real Chromium, with pointer and with keys alone."""
 
 import json
-import os
-import threading
-import time
-from collections.abc import Callable, Iterator
-from importlib.resources import files
-from urllib.parse import quote
+import math
 
 import pytest
-import uvicorn
-from axe_playwright_python.sync_playwright import Axe
-from command_line import Trained
-from pages import CHROMIUM
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Route, expect, sync_playwright
+from explorer_pages import IN_CHROMIUM, Open, check_everyone_can_use, expect_texts
+from playwright.sync_api import Route, expect
 
-import regard
 from regard.inspect import Silence, Uniform, attributions, changed, head_statistics, over_layers
 from regard.inspect.faithful import faithfulness
-from regard.inspect.page import SHARED
+from regard.inspect.page import EXPLORER
 from regard.tasks import Translator
-from regard.web.app import create_app
-from regard.web.serving import listening
 
-expect.set_options(timeout=20_000)  # the machine may have more to do
-REQUIRED = os.environ.get("REGARD_CHROMIUM") == "required"
-"""Whether a browser was promised, so that to go without is a failure."""
-
-pytestmark = [
-    pytest.mark.web,
-    pytest.mark.skipif(CHROMIUM is None and not REQUIRED, reason="there is no Chromium on this machine"),
-]
+pytestmark = IN_CHROMIUM
 
 VIEWS = {
-    "recurrent": ["translate", "heads", "change", "why", "inside"],
-    "transformer": ["translate", "heads", "change", "why", "inside"],
+    "recurrent": ["translate", "heads", "change", "why", "tour", "inside"],
+    "transformer": ["translate", "heads", "change", "why", "tour", "inside"],
 }
 CROSS = {"recurrent": "decoder.attention.weights", "transformer": "decoder.layers.1.cross.weights"}
 ODD = "<img src=x onerror=alert(1)> שלום 👩‍👩‍👧 </script>"
 
-Open = Callable[..., Page]
-
-
-def is_fault(message: ConsoleMessage) -> bool:
-    """Chromium reports every answer that refuses as an error, which is right where the page says why."""
-    return message.type == "error" and "status of 4" not in message.text
-
 
 def test_the_page_is_small() -> None:
-    own = list(files("regard.web").joinpath("page").iterdir())
-    shared = [files("regard.inspect").joinpath(name) for name in SHARED]
-    assert sum(len(path.read_bytes()) for path in [*own, *shared]) < 300_000
-
-
-@pytest.fixture(scope="module")
-def address(explored: dict[str, Translator], trained_encoder: Trained, trained_converser: Trained) -> Iterator[str]:
-    folders = {"encoder": trained_encoder.folder, "converser": trained_converser.folder}
-    readers = {name: regard.load(folder) for name, folder in folders.items()}
-    with listening("127.0.0.1", None) as listener:
-        server = uvicorn.Server(uvicorn.Config(create_app({**explored, **readers}), log_level="error", ws="none"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        server.should_exit = True
-        thread.join(10)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def visit(browser: Browser, address: str) -> Iterator[Open]:
-    """Opens the page at a state; whatever goes wrong inside, or is asked for elsewhere, fails the test."""
-    wrong: list[str] = []
-    contexts = []
-
-    def check(request: Request) -> None:
-        if not request.url.startswith((address, "blob:", "data:")):
-            wrong.append(f"asked for {request.url}")
-
-    def visit(*, wide: int = 1440, scheme: str = "light", wait: bool = True, **state: object) -> Page:
-        context = browser.new_context(
-            viewport={"width": wide, "height": 900},
-            color_scheme=scheme,
-            reduced_motion="reduce",  # type: ignore[arg-type]
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(15_000)
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda message: wrong.append(message.text) if is_fault(message) else None)
-        page.on("dialog", lambda dialog: wrong.append(f"dialog: {dialog.message}"))
-        page.on("request", check)
-        said = {name: value if isinstance(value, str) else json.dumps(value) for name, value in state.items()}
-        page.goto(f"{address}#{'&'.join(f'{name}={quote(value)}' for name, value in said.items())}")
-        if wait:
-            expect(page.locator("main .card").first).to_be_visible()
-        return page
-
-    yield visit
-    for context in contexts:
-        context.close()
-    assert wrong == []
-
-
-def expect_texts(page: Page, selector: str, texts: list[str]) -> None:
-    """Waits until the page says them: it draws when answers come."""
-    expect(page.locator(selector)).to_have_text(texts, use_inner_text=True)
+    assert sum(len(path.read_bytes()) for path in EXPLORER.iterdir()) < 300_000
 
 
 def test_translate_and_align(visit: Open, explored: dict[str, Translator]) -> None:
@@ -266,13 +176,7 @@ def test_what_is_no_longer_kept_is_made_anew(visit: Open) -> None:
 @pytest.mark.spread(2)
 def test_everyone_can_use_it(visit: Open, name: str, view: str) -> None:
     for scheme in ("light", "dark"):
-        page = visit(model=name, text="eins zwei", view=view, scheme=scheme)
-        page.wait_for_load_state("networkidle")
-        found = Axe().run(page).response["violations"]
-        serious = [
-            (each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in ("serious", "critical")
-        ]
-        assert serious == []
+        check_everyone_can_use(visit(model=name, text="eins zwei", view=view, scheme=scheme))
 
 
 def test_texts_are_texts(visit: Open) -> None:
@@ -300,9 +204,31 @@ def test_what_an_output_rests_on(visit: Open, explored: dict[str, Translator]) -
     found = attributions(outputs, 1)["attributions"].values[0, 0]
     shown = float(picture.locator(".readout strong").inner_text())
     assert shown == pytest.approx(float(found), abs=6e-4)
-    expect(page.locator(".card").nth(1).locator("h2")).to_have_text("Gradients")
+    expect(page.locator(".card").nth(2).locator("h2")).to_have_text("Gradients")
+    # Whether attention explains it, with all numbers of the one sentence.
     page.locator("button", has_text="Is this attention an explanation?").click()
-    expect(page.locator("button:has-text('explanation') + output")).to_contain_text(faithfulness(outputs, 1).sentence)
+    explained = faithfulness(outputs, 1)
+    expect(page.locator(".verdict")).to_have_text(explained.sentence)
+    picture = page.locator(".matrix", has=page.locator("[aria-label^='The weights, and the most different']"))
+    picture.locator(".plot").focus()
+    page.keyboard.press("ArrowDown")
+    other = explained["weights"].values[1, 0]
+    assert float(picture.locator(".readout strong").inner_text()) == pytest.approx(float(other), abs=6e-4)
+    told = page.locator(".numbers td").all_inner_texts()
+    numbers = [*explained.variations.values(), *explained.drops.values(), *explained.correlations.values()]
+    assert [float(each) if each != "–" else math.nan for each in told] == pytest.approx(numbers, abs=6e-4, nan_ok=True)
+
+
+@pytest.mark.long
+def test_one_layer_and_head_is_asked_about(visit: Open, explored: dict[str, Translator]) -> None:
+    model = explored["transformer"]
+    outputs = model.outputs("eins zwei", model.translate(["eins zwei"], beam=5)[0].text)
+    page = visit(model="transformer", text="eins zwei", view="why")
+    page.locator("label", has_text="Attention").locator("select").select_option("decoder.layers.0.cross.weights")
+    page.locator("label", has_text="Head").locator("select").select_option("1")
+    page.locator("button", has_text="Is this attention an explanation?").click()
+    expected = faithfulness(outputs, 0, layer="decoder.layers.0.cross.weights", head=1)
+    expect(page.locator(".verdict")).to_have_text(expected.sentence)
 
 
 @pytest.mark.long

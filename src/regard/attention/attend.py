@@ -4,7 +4,7 @@
     context, weights = attend(x, x, x)          # self-attention without any parameter
 
 `attend` is the definition. `Attention` is the same as a module, which uses a fast kernel where one applies and has taps
-on scores, weights and context, whichever kernel runs.
+on all that goes in and comes out, whichever kernel runs.
 """
 
 import torch
@@ -55,7 +55,8 @@ def attend(
 
 @explained
 class Attention(nn.Module):
-    """`attend` as a module, with taps on `scores` (bias added, before the mask), `weights` and `context`.
+    """`attend` as a module, with taps on `query`, `key` (prepared), `value`, `scores` (bias added, before the mask),
+    `weights` and `context`.
 
     Dot-product scores with softmax use torch's fused kernels. Recording scores or weights computes them in addition to
     the kernel; only intervening on them disables it. Recorded weights are without dropout.
@@ -71,9 +72,21 @@ class Attention(nn.Module):
         self.score = as_score(score)
         self.normalizer = as_normalizer(normalizer)
         self.dropout = dropout
+        self.query = Tap("row", "head", "query", "feature")
+        self.key = Tap("row", "head", "key", "feature")
+        self.value = Tap("row", "head", "key", "feature")
         self.scores = Tap("row", "head", "query", "key")
         self.weights = Tap("row", "head", "query", "key")
         self.context = Tap("row", "head", "query", "feature")
+
+    @property
+    def taps(self) -> tuple[Tap, ...]:
+        return self.query, self.key, self.value, self.scores, self.weights, self.context
+
+    @property
+    def watched(self) -> bool:
+        """Whether anything of it is recorded or replaced."""
+        return any(tap.watched for tap in self.taps)
 
     def prepare(self, key: Float[Tensor, "... K Dk"]) -> Float[Tensor, "... K D"]:
         """The part of the score that depends on keys alone, for `forward(…, prepared=True)`."""
@@ -100,6 +113,7 @@ class Attention(nn.Module):
                 f"Attention: {key.shape[-2]} keys and {value.shape[-2]} values; each key needs a value, and no more"
             )
         key = key if prepared else self.score.prepare(key)
+        query, key, value = self.through_taps(query, key, value)
         if causal and query.shape[-2] == 1:
             causal = False  # the last position sees all
         fast = isinstance(self.score, DotScore) and self.normalizer is softmax
@@ -131,13 +145,19 @@ class Attention(nn.Module):
         """
         rows, count, heads, width = query.shape
         places = 1 if rows == len(memory.keys) else max(memory.places(query), 1)
-        if places > 1 and (self.scores.watched or self.weights.watched or self.context.watched):
+        if places > 1 and self.watched:
             # Recordings have one row of weights per row of queries.
             mask, bias = (None if each is None else each.repeat_interleave(places, 0) for each in (mask, bias))
             memory, places = memory.repeat(places), 1
         folded = query.reshape(rows // places, places * count, heads, width).transpose(1, 2)
         context: Tensor = self(folded, memory.keys, memory.values, mask=mask, bias=bias, prepared=True)
         return context.transpose(1, 2).reshape(rows, count, heads, context.shape[-1])
+
+    def through_taps(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """What goes in, through the taps."""
+        if self.query.watched or self.key.watched or self.value.watched:
+            return self.query(query), self.key(key), self.value(value)
+        return query, key, value
 
     def _weigh(self, query: Tensor, key: Tensor, mask: Tensor | None, bias: Tensor | None, causal: bool) -> Tensor:
         """The weights by definition, through the taps."""

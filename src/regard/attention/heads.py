@@ -25,7 +25,7 @@ from regard.misuse import explained
 
 @explained
 class Heads(nn.Module):
-    """Multi-head attention, with taps `scores`, `weights` ("B H Q K") and `context` ("B H Q D").
+    """Multi-head attention, with taps `query`, `key`, `value`, `scores`, `weights` ("B H Q K"), `context` ("B H Q D").
 
     width         width of inputs and outputs
     heads         number of heads; each has width / heads features
@@ -69,14 +69,15 @@ class Heads(nn.Module):
         self.outward = nn.Linear(width, width)
         attention = Attention(_score(score, self.width, hidden or self.width, heads), normalizer, dropout)
         # Registered before `attention`, so that their names are `….weights`, not `….attention.weights`.
+        self.query, self.key, self.value = attention.query, attention.key, attention.value
         self.scores, self.weights, self.context = attention.scores, attention.weights, attention.context
         self.attention = attention
         self.reset()
 
     @property
     def watched(self) -> bool:
-        """Whether scores, weights or context are recorded or replaced."""
-        return self.scores.watched or self.weights.watched or self.context.watched
+        """Whether anything of it is recorded or replaced."""
+        return self.attention.watched
 
     def reset(self) -> None:
         """Initializes the projections: Glorot and Bengio (2010) with each head's width, biases zero."""

@@ -9,7 +9,14 @@ import typer
 from regard.errors import UsageError, nearest, one_of
 
 PAIRS = "Two files (source, target), or one .tsv or .jsonl."
-Pairs = Annotated[list[str], typer.Argument(metavar="FILES", help=PAIRS, show_default=False)]
+Pairs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="FILES",
+        help=f"{PAIRS} (default: standard input, where a tab stands between source and target)",
+        show_default=False,
+    ),
+]
 PairsOrSplit = Annotated[
     list[str] | None,
     typer.Argument(metavar="FILES", help=f"{PAIRS} (default: the model's own test text)", show_default=False),
@@ -68,7 +75,7 @@ DecodingChanges = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Change a setting of the recipe: here of decode alone, such as decode.method=sample; repeatable.",
+        help="Change a setting of the recipe: here of decode alone, such as decode.batch_tokens=1024; repeatable.",
     ),
 ]
 Beam = Annotated[int | None, typer.Option(help="Hypotheses kept at each step. (default: the recipe's)")]

@@ -85,10 +85,14 @@ def pairs_of(named: Sequence[str | Path]) -> "list[Pair]":
 
 
 def pieces_of(named: Sequence[str | Path]) -> "Iterator[list[Pair]]":
-    """The same, some at a time, so that files may be larger than memory. What is wrong with a line is said after the
-    pairs before it were given."""
+    """The same, some at a time, so that files may be larger than memory; of standard input, tab-separated, if none are
+    named. What is wrong with a line is said after the pairs before it were given."""
+    from regard.cli.lines import STANDARD_INPUT
     from regard.data import load_corpus
 
+    if list(named) in ([], [STANDARD_INPUT]):
+        yield from _arriving_pairs()
+        return
     corpus = pairs_in(named)
     pairs = iter(load_corpus(corpus.data, corpus.seed).train)
     piece: list[Pair] = []
@@ -105,6 +109,22 @@ def pieces_of(named: Sequence[str | Path]) -> "Iterator[list[Pair]]":
             raise
         if piece:
             yield piece
+
+
+def _arriving_pairs() -> "Iterator[list[Pair]]":
+    from regard.cli.lines import pieces_of_lines
+    from regard.data import Pair
+    from regard.data.pair_files import both_sides
+
+    for lines in pieces_of_lines([], "Type a text, a tab and its translation, then Enter; Ctrl-D ends."):
+        pairs: list[Pair] = []
+        for line in lines:
+            try:
+                pairs.append(Pair(*both_sides(line.text.split("\t"), line.place)))
+            except DataError:
+                yield pairs
+                raise
+        yield pairs
 
 
 def warn_if_swapped(translator: "Translator", pairs: "list[Pair]") -> None:

@@ -1,38 +1,73 @@
 """`regard explore`: a local page that shows what models attend to, and what happens when that is changed."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, count
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.arguments import DecodingChanges, Device
+from regard.cli.arguments import DecodingChanges, Device, Head
+from regard.cli.caching import Cache, Share, Theta, cache_of
 from regard.errors import UsageError
+
+if TYPE_CHECKING:
+    from regard.tasks.trained import Trained
 
 
 def explore(
     models: Annotated[
-        list[Path], typer.Argument(metavar="MODEL…", help="Folders of trained models.", show_default=False)
+        list[Path],
+        typer.Argument(metavar="MODEL…", help="Folders of trained models, or of word vectors.", show_default=False),
     ],
     host: Annotated[
         str, typer.Option(help="Address to listen at; 0.0.0.0 lets others in your network see it.")
     ] = "127.0.0.1",
     port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port. (default: 8765, or a free one)")] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the page in a browser.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", help="Write the page into this .html file instead.", show_default=False),
+    ] = None,
+    texts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--text", help="A text of the page in a file; repeatable. (default: examples)", show_default=False
+        ),
+    ] = None,
+    show: Annotated[
+        str | None,
+        typer.Option(help="Arrays that the file shows, by name or pattern. (default: all)", show_default=False),
+    ] = None,
+    head: Head = None,
+    cache: Cache = 0,
+    cache_theta: Theta = None,
+    cache_share: Share = None,
     settings: DecodingChanges = None,
     device: Device = "auto",
 ) -> None:
     """Serve a page that shows what models attend to, and what happens when that is changed.
 
     It answers this machine alone unless --host says otherwise, loads nothing from elsewhere, and ends with Ctrl-C.
+    With --out it is one file, which needs neither a server nor a network: all views that need no model, of some texts.
 
     [bold]Examples[/bold]
 
       regard explore runs/demo
 
       regard explore runs/recurrent runs/transformer --port 9000 --no-browser
+
+      regard explore runs/lstm --cache 500
+
+      regard explore runs/vectors glove.6B.50d.txt
+
+      regard explore runs/demo runs/transformer --text "3. März 2021" --text "June 7, 1987" -o dates.html
     """
+    given = {"--text": texts, "--show": show, "--head": head}
+    if out is None and (alone := next((name for name, value in given.items() if value is not None), None)):
+        raise UsageError(f"{alone} chooses what a file shows; name one with --out FILE.html, or leave {alone} out")
+    if out is not None and out.suffix.lower() != ".html":
+        raise UsageError(f"{out}: the page is written as .html; choose a name that ends so")
     try:
         import fastapi  # noqa: F401
         import uvicorn  # noqa: F401
@@ -40,25 +75,63 @@ def explore(
         raise UsageError(f"the page needs {error.name}, which is not installed: pip install 'regard[web]'") from None
     from regard.cli.loading import loading
     from regard.tasks import load, task_of
-    from regard.web.serving import serve
+    from regard.vectors import Vectors, are_vectors
 
+    how = cache_of(cache, cache_theta, cache_share)
     names: dict[str, Path] = {}
     for folder in models:
         names[_unique(folder.resolve().name, names)] = folder
     with loading():
-        loaded = {name: load(folder, device=device, changes=settings or []) for name, folder in names.items()}
+        loaded = {
+            name: Vectors.load(folder) if are_vectors(folder) else load(folder, device=device, changes=settings or [])
+            for name, folder in names.items()
+        }
 
     for name, model in loaded.items():
-        if not hasattr(model, "inspect"):
+        if not isinstance(model, Vectors) and not hasattr(model, "inspect"):
             raise UsageError(
                 f"{names[name]}: is for {task_of(names[name])}, which has nothing to look inside; leave it out"
             )
 
+    if cache:
+        able = {name: model for name, model in loaded.items() if hasattr(model, "with_cache")}
+        if not able:
+            raise UsageError(f"--cache {cache}: only language models have one, and none of these is; leave it out")
+        loaded |= {name: model.with_cache(cache, **how) for name, model in able.items()}
+    folders = {name: str(folder) for name, folder in names.items()}
+    if out is not None:
+        reading = {name: model for name, model in loaded.items() if not isinstance(model, Vectors)}
+        unread = next((names[name] for name in loaded if name not in reading), None)
+        if unread is not None:
+            raise UsageError(
+                f"{unread}: vectors of words have a page of their own; regard vectors map {unread} writes it"
+            )
+        _write(reading, folders, texts or [], out, show, head)
+        return
+    from regard.web.serving import serve
+
     def tell(address: str) -> None:
         typer.echo(f"{address}  (Ctrl-C ends it)")
 
-    folders = {name: str(folder) for name, folder in names.items()}
     serve(loaded, folders, host=host, port=port, browser=not no_browser, tell=tell)
+
+
+def _write(
+    models: "Mapping[str, Trained]",
+    folders: Mapping[str, str],
+    texts: Sequence[str],
+    out: Path,
+    show: str | None,
+    head: int | None,
+) -> None:
+    from regard.cli.progress import progress_of
+    from regard.inspect.figure import write_text
+    from regard.web.recording import Recorder
+
+    with progress_of("asking") as on_progress:
+        recording = Recorder(models, folders, show, head).record(texts, on_progress)
+    write_text(recording.page("Regard"), out)
+    typer.echo(out)
 
 
 def _unique(name: str, taken: Collection[str]) -> str:

@@ -51,7 +51,7 @@ def alignments_page(
         "both": pairs[0].alignment.backward is not None,
         "gold": gold is not None,
     }
-    return assembled("alignments", title, data, ["dom.js"])
+    return assembled("alignments", title, data)
 
 
 def _shown(pair: ShownPair, gold: GoldLinks | None) -> dict[str, object]:

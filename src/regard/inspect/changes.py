@@ -1,7 +1,7 @@
 """Changes of attention and gates that can be named, shown and made again.
 
     changes = [
-        Silence("encoder.layers.0.self.weights", head=2),
+        Silence("encoder.layers.0.attention.weights", head=2),
         SetWeight("decoder.layers.1.cross.weights", 0.9, head=0, query=3, key=5),
     ]
     with changed(model, changes):
@@ -13,15 +13,17 @@ that were changed sum to what they summed to, except for those of a silenced hea
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from regard.errors import UsageError
+from regard.inspect.outputs import Outputs
 from regard.tap import Watchable, intervene, taps
 
 
@@ -177,16 +179,35 @@ def changed(model: Watchable, changes: Sequence[Change]) -> Iterator[None]:
         yield
 
 
-def as_python(folder: str, texts: Sequence[str], changes: Sequence[Change], *, into: str | None = None) -> str:
-    """A program that loads a model, makes the changes and inspects the texts."""
-    told = f".into({into!r})" if into else ""
-    load, inspect = f"model = regard.load({folder!r}){told}", f"seen = model.inspect({', '.join(map(repr, texts))})"
-    if not changes:
-        return f"import regard\n\n{load}\n{inspect}\n"
-    names = sorted({type(change).__name__ for change in changes} | {"changed"})
-    lines = ["import regard", f"from regard.inspect import {', '.join(names)}", "", load]
-    lines += ["changes = [", *(f"    {change!r}," for change in changes), "]", "with changed(model, changes):"]
-    return "\n".join([*lines, f"    {inspect}"]) + "\n"
+def changed_outputs(outputs: Outputs, changes: Sequence[Change]) -> Outputs:
+    """The same choices of a model with these changes inside, which every run of it makes anew."""
+
+    def run(place: int, axis: str, without: Sequence[Collection[int]]) -> Tensor:
+        with changed(outputs.model, changes):
+            return outputs.run(place, axis, without)
+
+    return replace(outputs, run=run) if changes else outputs
+
+
+def as_python(
+    load: str,
+    call: str,
+    changes: Sequence[Change] = (),
+    *,
+    name: str = "seen",
+    after: Sequence[str] = (),
+    used: Mapping[str, Collection[str]] = MappingProxyType({}),
+) -> str:
+    """A program that loads a model by an expression, and calls one of its methods while the changes are made. Lines
+    that come `after` may need what is `used` of modules."""
+    given = {"regard.inspect": {type(change).__name__ for change in changes} | ({"changed"} if changes else set())}
+    for module, names in used.items():
+        given[module] = given.get(module, set()) | set(names)
+    imports = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(given.items()) if names]
+    lines = ["import regard", *imports, "", f"model = {load}"]
+    if changes:
+        lines += ["changes = [", *(f"    {change!r}," for change in changes), "]", "with changed(model, changes):"]
+    return "\n".join([*lines, f"{'    ' if changes else ''}{name} = model.{call}", *after]) + "\n"
 
 
 def _counting(change: Change, axes: tuple[str, ...]) -> Callable[[Tensor], Tensor]:

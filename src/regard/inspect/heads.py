@@ -37,19 +37,37 @@ def head_statistics(inspection: Inspection, pattern: str | None = None, *, links
         previous, own, next, punctuation, special
                      the weight of the token before, the token itself, the one after, of punctuation, of what stands for
                      no word (the end of a sentence)
-        aligned      the weight of the tokens that `links` (by default the true ones) join to the query
+        aligned      the weight of the tokens that `links` (by default those of `token_links`) join to the query
 
     each as "layer head". What has no meaning for a head is NaN: distances and neighbors between two different texts,
     links within one, and heads that a layer does not have.
     """
     found = attention_in(inspection, pattern)
+    links = token_links(inspection) if links is None else links
     most = max(len(array.values) for array in found.values())
     tables = {name: np.full((len(found), most), np.nan, dtype=np.float32) for name in STATISTICS}
     for layer, array in enumerate(found.values()):
-        for name, values in _statistics(inspection, array, inspection.gold if links is None else links).items():
+        for name, values in _statistics(inspection, array, links).items():
             tables[name][layer, : len(values)] = values
     arrays = {name: Array(("layer", "head"), values) for name, values in tables.items() if not np.isnan(values).all()}
     return Inspection(arrays, {"layer": tuple(found)}, title=inspection.title)
+
+
+def token_links(inspection: Inspection) -> Links:
+    """The true links between source and target; where they are not known, each target token with the source token that
+    it is aligned with: by the `alignment` that was chosen, or else by the mean of all layers."""
+    if inspection.gold or "target" not in inspection.labels:
+        return inspection.gold
+    found = [array.values for array in inspection.values() if array.axes == ("head", "target", "source")]
+    if "alignment" in inspection:
+        weights = inspection["alignment"].values
+    elif found:
+        weights = np.mean([values.mean(0) for values in found], axis=0)
+    else:
+        return frozenset()
+    rows, columns = (inspection.words.get(axis, range(len(inspection.labels[axis]))) for axis in ("target", "source"))
+    pairs = enumerate(weights.argmax(1).tolist())
+    return frozenset((best, row) for row, best in pairs if rows[row] is not None and columns[best] is not None)
 
 
 def _statistics(inspection: Inspection, array: Array, links: Links) -> dict[str, Float[np.ndarray, " H"]]:

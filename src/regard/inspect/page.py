@@ -1,23 +1,34 @@
-"""Pages as one HTML file that fetches nothing: style, script and numbers are inside; and the page of inspections."""
+"""Pages as one HTML file that fetches nothing: style, scripts and numbers are inside.
+
+The page of inspections is that of the explorer, without a model behind it."""
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from regard.errors import UsageError
 from regard.inspect.figure import write_text
+from regard.inspect.heads import head_statistics, over_layers
 from regard.inspect.inspection import Inspection
-from regard.inspect.labels import readable, runs_right_to_left
-from regard.inspect.panel import MEANINGS
+from regard.inspect.shown import shown
+from regard.inspect.units import over_units
 
-SHARED = ("look.css", "dom.js", "shades.js", "matrix.js")
-"""What pages have in common with the explorer."""
+HERE = files("regard.inspect")
+EXPLORER = HERE.joinpath("explorer")
+"""The explorer's page, of whose modules other pages take some."""
 MOST_CHARACTERS = 20_000_000
-DIGITS = 4
-"""Decimals of the numbers in the page; it shows three."""
+STYLES = ("look.css", "views.css", "style.css")
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+DERIVED = {"heads": head_statistics, "layers": over_layers, "units": over_units}
+"""What the page asks of an inspection that has heads, or gates and states."""
+
+IMPORT = re.compile(r'^import (?:\{ ([^}]*) \}|\* as (\w+)) from "\./([\w.]+)";\n', re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:async )?(?:const|function|class) (\w+))", re.MULTILINE)
 
 
 def save_page(inspections: Sequence[Inspection], path: str | Path, *, title: str = "Inside the model") -> None:
@@ -26,7 +37,7 @@ def save_page(inspections: Sequence[Inspection], path: str | Path, *, title: str
 
 
 def page(inspections: Sequence[Inspection], *, title: str = "Inside the model") -> str:
-    """The page: an interactive heat map for each inspection; array and head are chosen for all of them together."""
+    """The page: alignment, layers and heads, and all else that is inside; of several inspections, also all at once."""
     if not inspections:
         raise UsageError("there is nothing to show; give at least one inspection")
     for place, other in enumerate(inspections):
@@ -35,53 +46,152 @@ def page(inspections: Sequence[Inspection], *, title: str = "Inside the model") 
                 f"inspections of one page must come from one model: the first has {sorted(inspections[0])}, number "
                 f"{place + 1} has {sorted(other)}"
             )
-    made = assembled("page", title, [_shown(one) for one in inspections], SHARED)
-    if len(made) > MOST_CHARACTERS:
-        raise UsageError(
-            f"the page would have {len(made) / 1e6:,.0f} MB, and at most {MOST_CHARACTERS / 1e6:,.0f} are shown well; "
-            "choose arrays (--show, by name or pattern) and one of their heads (--head), or open `regard explore`"
+    names = list(_apart(inspection.heading or f"Example {place + 1}" for place, inspection in enumerate(inspections)))
+    card = {
+        "name": title,
+        "about": {},
+        "task": "",
+        "reads": True,
+        "explains": False,
+        "goes_on": False,
+        "vectors": [],
+        "tours": [],
+        "languages": [],
+        "examples": names,
+        "places": [],
+    }
+    recording = Recording([card | {"writes": _is_translation(inspections[0]), "recorded": {"only": True}}])
+    for name, inspection in zip(names, inspections, strict=True):
+        recording.add("inspect", title, {"texts": [name]}, inspection)
+    return recording.page(title)
+
+
+def _apart(names: Iterator[str]) -> Iterator[str]:
+    """The names, with a number where one was there before."""
+    known: dict[str, int] = {}
+    for name in names:
+        known[name] = known.get(name, 0) + 1
+        yield name if known[name] == 1 else f"{name} ({known[name]})"
+
+
+def _is_translation(inspection: Inspection) -> bool:
+    return {"source", "target"} <= set(inspection.labels) and {"probabilities", "candidates"} <= set(inspection)
+
+
+@dataclass
+class Recording:
+    """What a page answers itself: its models, answers by request, and the inspections among these."""
+
+    models: list[dict[str, Any]]
+    answers: dict[str, Any] = field(default_factory=dict)
+    inspections: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def add(
+        self,
+        verb: str,
+        model: str,
+        asked: Mapping[str, Any],
+        answer: Inspection | Mapping[str, Any],
+        texts: Sequence[str] = (),
+        python: str = "",
+    ) -> None:
+        """The answer to a request. Of an inspection, what the page may ask of it too."""
+        request = f"{verb} {model} {_canonical(asked)}"
+        if not isinstance(answer, Inspection):
+            self.answers[request] = answer
+            return
+        self.answers[request] = name = self._keep(answer, texts, python)
+        for kind, derive in DERIVED.items() if verb == "inspect" else ():
+            try:
+                self.answers[f"{kind} {name}"] = self._keep(derive(answer))
+            except UsageError:  # it has no heads, or layers of several sizes, or no units
+                continue
+
+    def _keep(self, inspection: Inspection, texts: Sequence[str] = (), python: str = "") -> str:
+        name = str(len(self.inspections))
+        self.inspections[name] = shown(name, inspection, [*texts], python, packed=True)
+        return name
+
+    def page(self, title: str) -> str:
+        """The page; refused if it would be too large to be opened."""
+        data = {"models": {"models": self.models}, "answers": self.answers, "inspections": self.inspections}
+        style = "\n".join(EXPLORER.joinpath(name).read_text(encoding="utf-8") for name in STYLES)
+        made = _without_server(
+            title,
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n<link rel="icon" href="data:,">\n'
+            f"<style>\n{style}</style>\n",
+            f'<script type="application/json" id="recorded">{_safe_json(data)}</script>\n'
+            f"<script>\n{bundled('main.js')}</script>\n",
         )
-    return made
+        if len(made) > MOST_CHARACTERS:
+            raise UsageError(
+                f"the page would have {len(made) / 1e6:,.0f} MB, and at most {MOST_CHARACTERS / 1e6:,.0f} are shown "
+                "well; choose arrays (--show, by name or pattern) and one of their heads (--head), or open "
+                "`regard explore`"
+            )
+        return made
 
 
-def assembled(name: str, title: str, data: object, shared: Sequence[str] = ()) -> str:
-    """A page of a kind as one text: its HTML, style and script, with the data that the script shows; `shared` are parts
-    that its own build on."""
-    files = (*shared, f"{name}.css", f"{name}.js")
+def _without_server(title: str, head: str, end: str) -> str:
+    """The explorer's page with what it would ask the server for."""
+    template = EXPLORER.joinpath("index.html").read_text(encoding="utf-8")
+    template = template.replace("<title>Regard explorer<", f"<title>{escape(title)}<").replace(
+        "<h1>Regard<", f"<h1>{escape(title)}<"
+    )
+    before, _, rest = template.partition("<!-- from the server -->\n")
+    _, _, body = rest.partition("<!-- end -->\n")
+    body, _, after = body.partition("</body>")
+    return f"{before}{head}{body}{end}</body>{after}"
+
+
+def assembled(name: str, title: str, data: object) -> str:
+    """A page of another kind as one text: its HTML, style and script, with the data that the script shows."""
     parts = {
         "title": escape(title),
-        "style": "\n".join(_part(file) for file in files if file.endswith(".css")),
-        "script": joined([_part(file) for file in files if file.endswith(".js")]),
+        "style": HERE.joinpath(f"{name}.css").read_text(encoding="utf-8"),
+        "script": bundled(f"{name}.js"),
         "data": _safe_json(data),
     }
     # In one pass, so that nothing inside of a part is taken for the place of another.
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _part(f"{name}.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], HERE.joinpath(f"{name}.html").read_text("utf-8"))
 
 
-def joined(modules: Sequence[str]) -> str:
-    """Modules, each after those that it needs, as one script: what each exports, the later ones then have."""
-    return re.sub(r"^(import .*?;\n|export )", "", "\n".join(modules), flags=re.MULTILINE)
+def bundled(entry: str) -> str:
+    """A module and all that it imports as one script, each of these in a function of its own that gives its exports."""
+    every: dict[str, str] = {}
+    _collect(entry, every)
+    own = every.pop(entry)
+    made = ["const modules = {};\n"] if every else []
+    for name, code in every.items():
+        exports = ", ".join(EXPORT.findall(code))
+        made.append(f'modules["{name}"] = (() => {{\n{EXPORT.sub("", code)}return {{ {exports} }};\n}})();\n')
+    return "".join(made) + own
 
 
-def _part(name: str) -> str:
-    return files("regard.inspect").joinpath(name).read_text(encoding="utf-8")
+def _collect(name: str, into: dict[str, str]) -> None:
+    """The code of a module, after that of those that it imports, which it then takes out of `modules`."""
+    folder = EXPLORER if EXPLORER.joinpath(name).is_file() else HERE
+    code = folder.joinpath(name).read_text(encoding="utf-8")
+    for *_, other in IMPORT.findall(code):
+        if other not in into:
+            _collect(other, into)
+
+    def taken(found: re.Match[str]) -> str:
+        names, whole, other = found.groups()
+        what = whole or "{ " + names.replace(" as ", ": ") + " }"
+        return f'const {what} = modules["{other}"];\n'
+
+    into[name] = IMPORT.sub(taken, code)
 
 
-def _shown(inspection: Inspection) -> dict[str, object]:
-    """What the script is given: an inspection with labels that can be read, for every axis that has some."""
-    axes = {axis for array in inspection.values() for axis in array.axes}
-    labels = {axis: inspection.labels_of(axis) for axis in axes}
-    known = {axis: [readable(label) for label in each] for axis, each in labels.items() if each is not None}
-    plain = inspection.plain(DIGITS)
-    for array in plain["arrays"].values():
-        if "texts" in array:
-            array["texts"] = [readable(text) for text in array["texts"]]
-    return plain | {
-        "title": inspection.heading,
-        "labels": known,
-        "meanings": {axis: MEANINGS.get(axis.partition("+")[0], axis) for axis in axes},
-        "leftward": [axis for axis, each in known.items() if runs_right_to_left(each)],
-    }
+def _canonical(value: Any) -> str:
+    """A request as the page writes it too: names in order, and nothing that is not said."""
+    if isinstance(value, Mapping):
+        said = [(name, each) for name, each in sorted(value.items()) if each not in (None, "") and each is not False]
+        return "{" + ",".join(f"{json.dumps(name)}:{_canonical(each)}" for name, each in said) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(_canonical, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _safe_json(value: object) -> str:

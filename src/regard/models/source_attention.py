@@ -76,8 +76,9 @@ class SourceAttention(Attention):
         places = max(source.memory.places(queries), 1)
         memory, mask = source.memory.repeat(places), source.mask.repeat_interleave(places, 0)
         over = None if bias is None else bias.unsqueeze(1).to(queries.dtype)
-        weights = self._weigh(queries.unsqueeze(1), memory.keys, mask, over, causal=False)
-        context: Tensor = self.context(grouped_matmul(weights, memory.values))
+        query, keys, values = self.through_taps(queries.unsqueeze(1), memory.keys, memory.values)
+        weights = self._weigh(query, keys, mask, over, causal=False)
+        context: Tensor = self.context(grouped_matmul(weights, values))
         return context.squeeze(1), weights.squeeze(1)
 
 
@@ -98,9 +99,8 @@ class StepwiseAttention:
     ) -> None:
         self._attention, self._source = attention, source
         self.coverage = coverage
-        taps = (attention.scores, attention.weights, attention.context)
-        self._intervened = any(tap.intervened for tap in taps)
-        self._recorded = any(tap.recorded for tap in taps)
+        self._intervened = any(tap.intervened for tap in attention.taps)
+        self._recorded = any(tap.recorded for tap in attention.taps)
         self._queries: list[Tensor] = []
         self._weights: list[Tensor] = []
         self._seen: list[Tensor] = []

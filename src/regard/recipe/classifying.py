@@ -19,7 +19,8 @@ class ClassifyingData(Corpus):
     """Where texts with labels come from."""
 
     corpus: LabelledCorpusName = "files"
-    """`files` reads the user's own; `dates` are built in: which language a date is written in, without download."""
+    """`files` reads the user's own; `dates` are built in: which language a date is written in, without download; so are
+    `echoes`: of which language a name is that is said several times, so that attention does not matter."""
     train: list[FilePath] = Field(default=[])
     """Training text: files with a text and its labels on each line; each may end in `.gz`."""
     dev: list[FilePath] = Field(default=[])

@@ -101,6 +101,7 @@ LABELLED_CORPORA: Registry[Any] = Registry(
             ),
         ),
         "dates": Entry("regard.data.dates.labelled:labelled_dates", uses=("examples", "languages")),
+        "echoes": Entry("regard.data.dates.echoes:echoes", uses=("examples", "languages")),
     },
 )
 OPTIMIZERS: Registry[Any] = Registry(

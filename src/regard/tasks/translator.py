@@ -30,18 +30,21 @@ from regard.device import choose_device, device_of
 from regard.display import html_heat, html_table, shortened
 from regard.errors import UsageError, counted, one_of
 from regard.inspect import BEGIN_LABEL, Array, Inspection, Links, watch, watch_writing
+from regard.inspect.attention_steps import PARTS, as_compared, attention_of
 from regard.inspect.labels import arrow_between
 from regard.inspect.outputs import Input, Outputs, next_log_probs, without_positions
-from regard.inspect.watch import refuse_long_look
+from regard.inspect.watch import part_labels, refuse_long_look
 from regard.metrics import MetricScore
 from regard.misuse import explained
 from regard.models import build_model
 from regard.models.generator import Generator
+from regard.nn.embedding import TokenEmbedding
 from regard.nn.undrawn import Undrawn
 from regard.recipe import Decoding, HeldOut, TranslationRecipe, change_section
 from regard.tasks.attention_choice import kept_choice
 from regard.tasks.attention_links import AlignsByAttention
 from regard.tasks.decoding import changed_decoding, check_only_decoding
+from regard.tasks.embeddings import vectors_of
 from regard.tasks.labels import labels_of, token_name, touched, words_of
 from regard.tasks.search_trees import candidates_inspection, tree_inspection
 from regard.tasks.tokenizer_files import load_tokenizers
@@ -51,6 +54,7 @@ from regard.tasks.validating import check_not_empty, check_pair_up, check_terms,
 from regard.tokens import BEGIN, END, UNKNOWN, Tokenizer
 from regard.tokens.segmentation import begins_unspaced
 from regard.tokens.subwords import Subwords
+from regard.vectors import Vectors
 
 SIDES = {"source": "encoder", "past": "decoder"}
 """The part of a model that reads along each axis."""
@@ -344,9 +348,8 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         gates and states, probabilities and candidates. `links` are true ones between characters of source and target,
         where they are known."""
         target = self._target_of(source, target)
-        reader, writer, read = self.source_tokenizer, self.target_tokenizer, self._read([source])
-        batch = PairBatch.of(read.tokens, self._targets([target], read), [0], words=read.words)
-        batch, name = batch.to(device_of(self.model)), partial(token_name, writer, read.beyond[0])
+        reader, writer = self.source_tokenizer, self.target_tokenizer
+        batch, name = self._pair(source, target)
         first, shown = len(self._no_words), self.model.cross_taps
         arrays = watch_writing(self.model, batch.source, batch.given.tokens, batch.wanted.tokens, name)
         if self.attention_choice is not None:
@@ -355,7 +358,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
             shown = ("alignment", *shown)
         return Inspection(
             arrays,
-            self._labels(source, target),
+            self._labels(source, target) | part_labels(arrays),
             title=arrow_between(source, target),
             words=self._words(source, target),
             shown=shown or ("surprisals", "candidates"),
@@ -365,6 +368,31 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
                 for both in product(touched(reader, source, one, first), touched(writer, target, other, 0))
             ),
         )
+
+    def attention_steps(self, source: str, target: str | None = None, *, layer: str | None = None) -> Inspection:
+        """One attention to the source step by step, while it writes `target` or its own translation: `query`, `key`,
+        `value`, `scores`, `weights`, `context` of every head, the `output` of the decoder and what becomes of it."""
+        stem, attention = attention_of(self.model, self.model.cross_taps, layer)
+        target = self._target_of(source, target)
+        batch, name = self._pair(source, target)
+        taps = {f"{stem}.{part}": part for part in PARTS} | {"decoder.output": "output"}
+        found = watch_writing(self.model, batch.source, batch.given.tokens, batch.wanted.tokens, name, [*taps])
+        arrays = {taps.get(name, name): array for name, array in found.items()}
+        arrays, scored = as_compared(attention.score, arrays)
+        return Inspection(
+            arrays,
+            self._labels(source, target),
+            title=arrow_between(source, target),
+            words=self._words(source, target),
+            shown=("scores", "weights"),
+            note=f"a score is {scored}" if scored else "",
+        )
+
+    def _pair(self, source: str, target: str) -> tuple[PairBatch, Callable[[int], str]]:
+        """A source with its target as the model takes them, and the text of a token."""
+        read = self._read([source])
+        batch = PairBatch.of(read.tokens, self._targets([target], read), [0], words=read.words)
+        return batch.to(device_of(self.model)), partial(token_name, self.target_tokenizer, read.beyond[0])
 
     def outputs(self, source: str, target: str | None = None) -> Outputs:
         """The tokens of `target`, or of its own translation, as functions of what passes inside the model while it
@@ -394,6 +422,16 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
             made_at={"target": 0},
             title=arrow_between(source, target),
         )
+
+    def embeddings(self) -> dict[str, Vectors]:
+        """A copy of the vectors that it has learned for the tokens of each side."""
+        every, sides = dict(self.named_modules()), {"source": self.source_tokenizer, "target": self.target_tokenizer}
+        found = zip(sides.items(), SIDES.values(), strict=True)
+        return {
+            side: vectors_of(part, tokenizer)
+            for (side, tokenizer), name in found
+            if isinstance(part := every.get(f"{name}.input.embedding"), TokenEmbedding)
+        }
 
     def _target_of(self, source: str, target: str | None) -> str:
         """The target that is given, or else its own translation."""

@@ -4,9 +4,8 @@ A request says all that its answer depends on, changes inside the model included
 disturb each other. Models compute in worker threads, one request at a time for each model.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
@@ -21,19 +20,28 @@ from starlette.exceptions import HTTPException
 
 from regard import __version__
 from regard.errors import RegardError, UsageError, one_of
-from regard.inspect import Inspection, attributions, gradient_norms, head_statistics, over_layers
-from regard.inspect.changes import as_python
+from regard.inspect import Inspection, attributions, gradient_norms
+from regard.inspect.changes import changed_outputs
 from regard.inspect.faithful import faithfulness
-from regard.inspect.page import SHARED
+from regard.inspect.page import DERIVED, EXPLORER
+from regard.inspect.shown import shown
+from regard.inspect.words import map_inspection, neighbors_inspection
 from regard.tasks.trained import Trained
 from regard.tasks.translator import Translator
+from regard.vectors import Vectors
+from regard.vectors.mapping import available, word_map
 from regard.web.explored import Explored
 from regard.web.guard import Guard, hosts_of
 from regard.web.kept import Kept, NotFoundError
 from regard.web.messages import (
     Asked,
     AskedBeginning,
+    AskedMap,
+    AskedNeighbors,
     AskedReason,
+    AskedSteps,
+    AskedText,
+    AskedToken,
     AskedTranslation,
     Failed,
     Models,
@@ -42,7 +50,6 @@ from regard.web.messages import (
     Shown,
 )
 from regard.web.numbers import numbers
-from regard.web.shown import shown
 
 KINDS = {"js": "text/javascript", "css": "text/css", "html": "text/html", "svg": "image/svg+xml"}
 REFUSALS: dict[int | str, dict[str, Any]] = {status: {"model": Failed} for status in (400, 403, 404, 413, 421, 422)}
@@ -51,11 +58,10 @@ BINARY: dict[int | str, dict[str, Any]] = {
 }
 MOST_OUTPUTS = 128
 """Positions whose gradients are computed while someone waits."""
-DERIVED: dict[str, Callable[[Inspection], Inspection]] = {"heads": head_statistics, "layers": over_layers}
 
 
 def create_app(
-    models: Mapping[str, Trained], *, folders: Mapping[str, str] | None = None, hosts: Collection[str] = ()
+    models: Mapping[str, Trained | Vectors], *, folders: Mapping[str, str] | None = None, hosts: Collection[str] = ()
 ) -> FastAPI:
     """The page of models by their names. `folders` are where they were loaded from, for the programs that the page
     shows; `hosts` the names under which it may be asked, this machine's own unless given."""
@@ -69,9 +75,11 @@ def create_app(
     )
     app.add_middleware(Guard, hosts=hosts or hosts_of("127.0.0.1"))
     explored = {name: Explored(name, (folders or {}).get(name, name), each) for name, each in models.items()}
-    kept = Kept()
+    app.state.kept = kept = Kept()
     _ask_models(app, explored, kept)
     _ask_translators(app, explored, kept)
+    _ask_readers(app, explored, kept)
+    _ask_vectors(app, explored, kept)
     _fetch_inspections(app, kept)
     _serve_page(app)
     _explain_refusals(app)
@@ -84,13 +92,14 @@ def _ask_models(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> N
     @app.get("/api/models")
     def list_models() -> Models:
         """The models, and what of each can be changed."""
-        return Models(version=__version__, models=[each.card() for each in explored.values()])
+        cards = [each.card() for each in explored.values()]
+        return Models(version=__version__, models=cards, projections=available())
 
     @app.post("/api/models/{model}/inspect")
     def inspect(model: str, asked: Asked) -> Shown:
         """What happens inside a model while it reads a text, or writes one given another."""
         chosen = _model_of(explored, model)
-        changes, texts = [each.made() for each in asked.changes], list(asked.texts)
+        changes, texts = asked.made(), list(asked.texts)
         told = chosen.into(asked.into)
         if isinstance(told, Translator) and len(texts) == 1:
             translator = chosen.translator(texts[0], "", asked.into)
@@ -103,31 +112,51 @@ def _ask_models(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> N
                 return found
 
         name, found = kept.put(f"inspect {model} {asked.into} {texts!r} {changes!r}", make)
-        return shown(name, found, texts, as_python(chosen.folder, texts, changes, into=asked.into))
+        call = f"inspect({', '.join(map(repr, texts))})"
+        return _told(name, found, texts, chosen.program(call, changes, into=asked.into))
 
     @app.post("/api/models/{model}/reasons")
     def reasons(model: str, asked: AskedReason) -> Shown:
         """What an output rests on: what each position of the input adds to its probability (`attributions`). Without a
         place, the gradients of all outputs that reach each position (`gradient_norms`); with `other_attention`, whether
         other weights leave the output as it was (`faithfulness`)."""
-        chosen = _model_of(explored, model)
+        chosen, changes = _model_of(explored, model), asked.made()
+        if asked.place is None and asked.other_attention:
+            raise UsageError("place: other attention is asked about for one output; say which")
+        if asked.other_attention and changes:
+            raise UsageError("changes: other attention is searched for in the model as it is; leave the changes out")
 
         def make() -> Inspection:
             with chosen.computing():
-                outputs = chosen.outputs(asked.texts, asked.into)
+                outputs = changed_outputs(chosen.outputs(asked.texts, asked.into), changes)
                 if len(outputs) > MOST_OUTPUTS or any(len(labels) > MOST_OUTPUTS for labels in outputs.labels.values()):
                     raise UsageError(f"gradients of over {MOST_OUTPUTS} positions take too long; give a shorter text")
                 if asked.place is None:
                     return gradient_norms(outputs)
-                return (faithfulness if asked.other_attention else attributions)(outputs, asked.place)
+                if asked.other_attention:
+                    return faithfulness(outputs, asked.place, layer=asked.layer, head=asked.head)
+                return attributions(outputs, asked.place)
 
         name, found = kept.put(f"reasons {model} {asked.model_dump_json()}", make)
-        call, place = ("gradient_norms", "") if asked.place is None else ("attributions", f", {asked.place}")
-        call = "faithfulness" if place and asked.other_attention else call
-        home = "regard.inspect.faithful" if call == "faithfulness" else "regard.inspect"
-        program = chosen.program(f"outputs({', '.join(map(repr, asked.texts))})", "outputs", into=asked.into)
-        lines = f"{program}seen = {call}(outputs{place})\n"
-        return shown(name, found, asked.texts, lines.replace("\n\n", f"\nfrom {home} import {call}\n\n", 1))
+        return _told(name, found, asked.texts, _reason_as_python(chosen, asked))
+
+
+def _reason_as_python(chosen: Explored, asked: AskedReason) -> str:
+    changes = asked.made()
+    given = ["changed_outputs(outputs, changes)" if changes else "outputs"]
+    given += [] if asked.place is None else [str(asked.place)]
+    call, home = ("gradient_norms" if asked.place is None else "attributions"), "regard.inspect"
+    if asked.other_attention:
+        call, home = "faithfulness", "regard.inspect.faithful"
+        options = {"layer": asked.layer, "head": asked.head}
+        given += [f"{name}={value!r}" for name, value in options.items() if value is not None]
+    texts = ", ".join(map(repr, asked.texts))
+    after = ["changes = [", *(f"    {change!r}," for change in changes), "]"] if changes else []
+    after.append(f"seen = {call}({', '.join(given)})")
+    used: dict[str, set[str]] = {home: {call}}
+    if changes:
+        used.setdefault("regard.inspect", set()).update({"changed_outputs", *(type(each).__name__ for each in changes)})
+    return chosen.program(f"outputs({texts})", into=asked.into, name="outputs", after=after, used=used)
 
 
 def _ask_translators(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:
@@ -139,7 +168,7 @@ def _ask_translators(app: FastAPI, explored: Mapping[str, Explored], kept: Kept)
         chosen = _model_of(explored, model)
         translator = chosen.translator(asked.text, asked.prefix, asked.into)
         prefixes = [asked.prefix] if asked.prefix else None
-        with chosen.computing([each.made() for each in asked.changes]):
+        with chosen.computing(asked.made()):
             (best,) = translator.translate([asked.text], beam=asked.beam, n_best=asked.beam, prefixes=prefixes)
         outputs = [
             Output(text=one.text, score=one.score, probability=float(np.exp(one.log_prob)), finished=one.finished)
@@ -151,30 +180,121 @@ def _ask_translators(app: FastAPI, explored: Mapping[str, Explored], kept: Kept)
     def tree(model: str, asked: AskedTranslation) -> Shown:
         """All that a beam search keeps on its way, as a tree (`Translator.search_tree`)."""
         chosen = _model_of(explored, model)
-        translator = chosen.translator(asked.text, asked.prefix, asked.into)
+        translator, changes = chosen.translator(asked.text, asked.prefix, asked.into), asked.made()
 
         def make() -> Inspection:
-            with chosen.computing([each.made() for each in asked.changes]):
+            with chosen.computing(changes):
                 return translator.search_tree(asked.text, beam=asked.beam, prefix=asked.prefix)
 
         name, found = kept.put(f"tree {model} {asked.model_dump_json()}", make)
         prefix = f", prefix={asked.prefix!r}" if asked.prefix else ""
-        program = chosen.program(f"search_tree({asked.text!r}, beam={asked.beam}{prefix})", into=asked.into)
-        return shown(name, found, [asked.text], program)
+        call = f"search_tree({asked.text!r}, beam={asked.beam}{prefix})"
+        return _told(name, found, [asked.text], chosen.program(call, changes, into=asked.into))
+
+    @app.post("/api/models/{model}/steps")
+    def steps(model: str, asked: AskedSteps) -> Shown:
+        """One attention to the source step by step (`Translator.attention_steps`)."""
+        chosen, changes, texts = _model_of(explored, model), asked.made(), list(asked.texts)
+        translator = chosen.translator(texts[0], "", asked.into)
+
+        def make() -> Inspection:
+            with chosen.computing(changes):
+                return translator.attention_steps(*texts, layer=asked.layer)
+
+        name, found = kept.put(f"steps {model} {asked.model_dump_json()}", make)
+        given = ", ".join([*map(repr, texts), *([f"layer={asked.layer!r}"] if asked.layer else [])])
+        program = chosen.program(f"attention_steps({given})", changes, into=asked.into)
+        return _told(name, found, texts, program)
 
     @app.post("/api/models/{model}/alternatives")
     def alternatives(model: str, asked: AskedBeginning) -> Shown:
         """What may follow the beginning of a translation (`Translator.alternatives`)."""
         chosen = _model_of(explored, model)
-        translator = chosen.translator(asked.text, asked.prefix, asked.into)
+        translator, changes = chosen.translator(asked.text, asked.prefix, asked.into), asked.made()
 
         def make() -> Inspection:
-            with chosen.computing():
+            with chosen.computing(changes):
                 return translator.alternatives(asked.text, asked.prefix)
 
         name, found = kept.put(f"alternatives {model} {asked.model_dump_json()}", make)
-        program = chosen.program(f"alternatives({asked.text!r}, {asked.prefix!r})", into=asked.into)
-        return shown(name, found, [asked.text], program)
+        call = f"alternatives({asked.text!r}, {asked.prefix!r})"
+        return _told(name, found, [asked.text], chosen.program(call, changes, into=asked.into))
+
+
+def _ask_readers(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:
+    """What only models of running text can be asked: how likely it is, and how it goes on."""
+
+    @app.post("/api/models/{model}/continue")
+    def go_on(model: str, asked: AskedToken) -> Shown:
+        """What may come next in a text (`Writer.continuations`); `next` is what is drawn."""
+        chosen = _model_of(explored, model)
+        reader, decoding = chosen.reader(), {"method": "sample", "temperature": asked.temperature}
+        given: dict[str, Any] = {"count": asked.count, "sample": asked.sample, "decoding": decoding}
+
+        def make() -> Inspection:
+            with chosen.computing():
+                return reader.continuations(asked.text, asked.written, **given)
+
+        name, found = kept.put(f"continue {model} {asked.model_dump_json()}", make)
+        named = ", ".join(f"{key}={value!r}" for key, value in given.items())
+        call = f"continuations({asked.text!r}, {asked.written!r}, {named})"
+        return _told(name, found, [asked.text], chosen.program(call))
+
+    @app.post("/api/models/{model}/score")
+    def score(model: str, asked: AskedText) -> Shown:
+        """How likely each token of a text is, however long (`Writer.score`)."""
+        chosen = _model_of(explored, model)
+        reader = chosen.reader()
+
+        def make() -> Inspection:
+            with chosen.computing():
+                return reader.score(asked.text).inspection()
+
+        name, found = kept.put(f"score {model} {asked.model_dump_json()}", make)
+        return _told(name, found, [asked.text], chosen.program(f"score({asked.text!r}).inspection()"))
+
+
+def _ask_vectors(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:
+    """What can be asked of vectors of words, and of the embeddings of models."""
+
+    @app.post("/api/models/{model}/map")
+    def draw_map(model: str, asked: AskedMap) -> Shown:
+        """Words as points of a plane (`word_map`), with the nearest of each."""
+        chosen = _model_of(explored, model)
+        which, vectors = chosen.vectors_named(asked.vectors)
+
+        def make() -> Inspection:
+            with chosen.lock:
+                top = min(asked.top, len(vectors))
+                found = word_map(vectors, asked.words, top=top, method=asked.projection, seed=asked.seed)
+                return map_inspection(found, title=f"A map of {which}")
+
+        name, found = kept.put(f"map {model} {asked.model_dump_json()}", make)
+        settings = f"{asked.words!r}, top={asked.top}, method={asked.projection!r}, seed={asked.seed}"
+        imported = "from regard.inspect import map_inspection", "from regard.vectors.mapping import word_map"
+        program = chosen.program_of_vectors(which, f"map_inspection(word_map(vectors, {settings}))", *imported)
+        return _told(name, found, [], program)
+
+    @app.post("/api/models/{model}/neighbors")
+    def neighbors(model: str, asked: AskedNeighbors) -> Shown:
+        """The words nearest to the sum of some without others (`Vectors.most_similar`)."""
+        chosen = _model_of(explored, model)
+        which, vectors = chosen.vectors_named(asked.vectors)
+        settings = {"top": asked.top, "method": asked.method}
+
+        def make() -> Inspection:
+            with chosen.lock:
+                return neighbors_inspection(vectors, asked.positive, asked.negative, **settings)  # type: ignore[arg-type]
+
+        name, found = kept.put(f"neighbors {model} {asked.model_dump_json()}", make)
+        given = f"{asked.positive!r}, {asked.negative!r}, top={asked.top}, method={asked.method!r}"
+        imported = "from regard.inspect import neighbors_inspection"
+        program = chosen.program_of_vectors(which, f"neighbors_inspection(vectors, {given})", imported)
+        return _told(name, found, [], program)
+
+
+def _told(name: str, inspection: Inspection, texts: list[str], python: str) -> Shown:
+    return Shown(**shown(name, inspection, texts, python))
 
 
 def _model_of(explored: Mapping[str, Explored], name: str) -> Explored:
@@ -188,11 +308,12 @@ def _fetch_inspections(app: FastAPI, kept: Kept) -> None:
     drawing = Lock()
 
     @app.get("/api/inspections/{inspection}/derived/{kind}")
-    def derived(inspection: str, kind: Literal["heads", "layers"]) -> Shown:
-        """What its heads do (`head_statistics`), or its layers as one (`over_layers`), as an inspection of its own."""
+    def derived(inspection: str, kind: Literal["heads", "layers", "units"]) -> Shown:
+        """What its heads do (`head_statistics`), its layers as one (`over_layers`), or what the units of its gates and
+        states do together (`over_units`), as an inspection of its own."""
         name, found = kept.put(f"{kind} {inspection}", partial(DERIVED[kind], kept.found(inspection)))
         function = DERIVED[kind].__name__
-        return shown(name, found, [], f"from regard.inspect import {function}\n\nfound = {function}(seen)\n")
+        return _told(name, found, [], f"from regard.inspect import {function}\n\nfound = {function}(seen)\n")
 
     @app.get("/api/inspections/{inspection}/array", response_class=Response, responses=BINARY)
     def array(
@@ -228,8 +349,7 @@ def _fetch_inspections(app: FastAPI, kept: Kept) -> None:
 
 
 def _serve_page(app: FastAPI) -> None:
-    page = {path.name: path for path in files("regard.web").joinpath("page").iterdir()}
-    page |= {name: files("regard.inspect").joinpath(name) for name in SHARED}
+    page = {path.name: path for path in EXPLORER.iterdir()}
 
     @app.get("/", include_in_schema=False)
     @app.get("/page/{name}", include_in_schema=False)

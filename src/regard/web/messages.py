@@ -11,6 +11,9 @@ MOST_CHARACTERS = 10_000
 Words = Annotated[str, Field(max_length=MOST_CHARACTERS)]
 
 
+Word = Annotated[str, Field(max_length=200)]
+
+
 class Message(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -43,17 +46,26 @@ class AskedChange(Message):
         return kind(**given)
 
 
-class Asked(Message):
+class Changed(Message):
+    """What is asked of a model in which something may be changed."""
+
+    changes: Annotated[list[AskedChange], Field(max_length=200)] = []
+    """What is changed inside the model while it computes."""
+    into: Annotated[str, Field(max_length=100)] | None = None
+    """The language to write, of a model that writes several."""
+
+    def made(self) -> list[Change]:
+        return [each.made() for each in self.changes]
+
+
+class Asked(Changed):
     """One example, and what is changed inside the model while it is read and written."""
 
     texts: Annotated[list[Words], Field(min_length=1, max_length=2)]
     """What is read, and for a translator what is written: its own translation if none is given."""
-    changes: Annotated[list[AskedChange], Field(max_length=200)] = []
-    into: Annotated[str, Field(max_length=100)] | None = None
-    """The language to write, of a model that writes several."""
 
 
-class AskedReason(Message):
+class AskedReason(Changed):
     """One example, and the output that is asked about."""
 
     texts: Annotated[list[Words], Field(min_length=1, max_length=2)]
@@ -61,22 +73,63 @@ class AskedReason(Message):
     """Of the output; without it, all of them."""
     other_attention: bool = False
     """Whether to ask if other attention would have given the same output."""
-    into: Annotated[str, Field(max_length=100)] | None = None
+    layer: Annotated[str, Field(max_length=200)] | None = None
+    """Whose attention, by its tap; without it, that which outputs are made from."""
+    head: int | None = None
+    """One head of it; without it, all of them."""
 
 
-class AskedTranslation(Message):
+class AskedSteps(Changed):
+    """One pair, and the attention that is followed."""
+
+    texts: Annotated[list[Words], Field(min_length=2, max_length=2)]
+    layer: Annotated[str, Field(max_length=200)] | None = None
+    """By the tap of its weights; without it, the last layer."""
+
+
+class AskedTranslation(Changed):
     text: Words
     beam: Annotated[int, Field(ge=1, le=20)] = 5
     prefix: Words = ""
     """What the translation must begin with."""
-    changes: Annotated[list[AskedChange], Field(max_length=200)] = []
-    into: Annotated[str, Field(max_length=100)] | None = None
 
 
-class AskedBeginning(Message):
+class AskedBeginning(Changed):
     text: Words
     prefix: Words = ""
-    into: Annotated[str, Field(max_length=100)] | None = None
+
+
+class AskedToken(Message):
+    text: Words
+    """What is there already."""
+    written: Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=512)] = []
+    """Numbers of the tokens that were written since."""
+    count: Annotated[int, Field(ge=1, le=50)] = 10
+    temperature: Annotated[float, Field(gt=0, le=100)] = 1.0
+    sample: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    """Each draws other tokens."""
+
+
+class AskedText(Message):
+    text: Words
+
+
+class AskedMap(Message):
+    vectors: Word = ""
+    """Which vectors, of a model that has several; its first without one."""
+    words: Annotated[list[Word], Field(max_length=500)] = []
+    """Words that are placed besides the most frequent ones."""
+    top: Annotated[int, Field(ge=0, le=2000)] = 300
+    projection: Literal["tsne", "pca", "umap"] = "pca"
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 1
+
+
+class AskedNeighbors(Message):
+    vectors: Word = ""
+    positive: Annotated[list[Word], Field(max_length=20)] = []
+    negative: Annotated[list[Word], Field(max_length=20)] = []
+    top: Annotated[int, Field(ge=1, le=100)] = 10
+    method: Literal["additive", "multiplicative"] = "additive"
 
 
 class Place(Message):
@@ -91,19 +144,29 @@ class ModelCard(Message):
     name: str
     about: dict[str, str]
     task: str
-    writes: bool
+    reads: bool = True
+    """Whether it reads texts, which vectors of words do not."""
+    writes: bool = False
     """Whether it translates; all others read a text."""
-    explains: bool
+    explains: bool = False
     """Whether it can be asked what an output rests on."""
-    languages: list[str]
-    examples: list[str]
-    places: list[Place]
+    goes_on: bool = False
+    """Whether it says how likely running text is, and writes on."""
+    vectors: list[str] = []
+    """Its vectors of words or tokens, of which there are maps."""
+    tours: list[str] = []
+    """The attention that can be followed step by step, by the taps of its weights."""
+    languages: list[str] = []
+    examples: list[str] = []
+    places: list[Place] = []
 
 
 class Models(Message):
     version: str
     models: list[ModelCard]
     most_characters: int = MOST_CHARACTERS
+    projections: list[str]
+    """What maps of words can be drawn by here."""
 
 
 class Output(Message):

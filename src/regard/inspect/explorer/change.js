@@ -1,0 +1,260 @@
+// Change it: a weight, a head, a gate; the probabilities before and after, and the program that does the same.
+import { fill, isolated, make, short, signed } from "./dom.js";
+import { Matrix } from "./matrix.js";
+import { tint } from "./shades.js";
+import * as api from "./api.js";
+import { CHANGED, remember } from "./state.js";
+
+export class ChangeView {
+  constructor(page) {
+    this.page = page;
+    this.state = page.state;
+    this.before = page.seen;
+    this.after = page.seen;
+    this.made = []; // the changes that `after` shows
+    const known = new Set(this.before.shown.arrays.map((array) => array.name));
+    this.places = page.card.places.filter((place) => known.has(place.tap));
+    if (!this.places.some((place) => place.tap === this.state.tap)) {
+      const first = this.before.shown.shown.find((name) => this.places.some((place) => place.tap === name));
+      Object.assign(this.state, { tap: first || this.places[0]?.tap, head: "0" });
+    }
+    this.picture = make("div");
+    this.tools = make("div", { class: "changes" });
+    this.result = make("section", { class: "card", "aria-live": "polite" });
+    this.list = make("section", { class: "card wide" });
+    const menu = make("select", { onchange: (event) => this.turn({ tap: event.target.value, head: "0" }) },
+      ...this.places.map((place) => make("option", { value: place.tap, selected: place.tap === this.state.tap }, place.tap)));
+    this.heads = make("select", { onchange: (event) => this.turn({ head: event.target.value }) });
+    this.headLabel = make("label", {}, "Head ", this.heads);
+    this.element = make("div", { class: "cards halves", onkeydown: (event) => this.key(event) }, make("section", { class: "card" },
+      make("div", { class: "top" }, make("h2", {}, "Change"), make("label", {}, "Where ", menu), this.headLabel),
+      this.tools, this.picture), this.result, this.list);
+    this.ready = this.run();
+  }
+
+  key(event) {
+    if (event.key !== "z" || !(event.ctrlKey || event.metaKey) || !this.state.changes.length || event.target.matches("input[type=text]")) return;
+    event.preventDefault();
+    this.leave(this.state.changes.length - 1);
+  }
+
+  get place() {
+    return this.places.find((place) => place.tap === this.state.tap);
+  }
+
+  get isGate() {
+    return this.place.kinds.includes("SetGate");
+  }
+
+  /** The chosen head; null for what has none, or for all. */
+  get head() {
+    return this.before.array(this.state.tap).axes[0] === "head" && /^\d+$/.test(this.state.head) ? Number(this.state.head) : null;
+  }
+
+  turn(changes) {
+    Object.assign(this.state, changes);
+    remember();
+    return this.draw();
+  }
+
+  /** Adds a change; a second one of the same number takes the place of the first. */
+  add(change, replaces = false) {
+    const same = (other) => ["kind", "tap", "head", "query", "key", "unit", "step"].every((name) => other[name] === change[name]);
+    const last = this.state.changes[this.state.changes.length - 1];
+    this.state.changes = replaces && last && same(last) ? [...this.state.changes.slice(0, -1), change] : [...this.state.changes, change];
+    return this.run();
+  }
+
+  /** Computes anew. While the server is busy only the last wish is kept. */
+  async run() {
+    if (this.running) {
+      this.wanted = true;
+      return;
+    }
+    this.running = true;
+    try {
+      do {
+        this.wanted = false;
+        remember();
+        await this.apply();
+        await this.draw();
+        this.compare();
+        this.tell();
+        if (!this.wanted && this.page.card.writes) await this.rewrite().catch((error) => this.page.fail(error));
+      } while (this.wanted);
+    } finally {
+      this.running = false;
+    }
+  }
+
+  /** Makes the changes; those that are refused are taken back, or every later one would be refused with them. */
+  async apply() {
+    const { changes } = this.state;
+    const asked = { texts: this.page.texts, changes, ...this.page.told };
+    try {
+      this.after = changes.length ? await api.inspect(this.page.card.name, asked) : this.before;
+      this.made = changes;
+      this.page.fail(null);
+    } catch (error) {
+      this.state.changes = this.made;
+      this.wanted = false;
+      remember();
+      this.page.fail(error);
+    }
+  }
+
+  async draw() {
+    const array = this.before.array(this.state.tap);
+    const heads = array.axes[0] === "head" ? array.shape[0] : 0;
+    this.headLabel.hidden = heads < 2;
+    if (heads && !(Number(this.state.head) < heads) && this.state.head !== "all") this.state.head = "0";
+    this.heads.replaceChildren(...[...Array(heads).keys(), "all"].map((head) =>
+      make("option", { value: head, selected: String(head) === this.state.head }, String(head))));
+    const data = await this.after.matrix(this.state.tap, { head: this.head === null ? "mean" : this.head });
+    if (!this.matrix || this.drawn !== this.state.tap) {
+      this.matrix = new Matrix(data, { label: `${this.state.tap}, changed`, most: this.page.room(620),
+        onmove: () => this.follow(), ondrag: (r, c, share) => this.drag(r, c, share) });
+      this.drawn = this.state.tap;
+      this.picture.replaceChildren(this.matrix.element);
+      this.buildTools();
+    } else {
+      const told = this.matrix.told;
+      this.matrix.show(data);
+      if (told) this.matrix.move(...this.matrix.place, true);
+    }
+    this.follow();
+  }
+
+  drag(r, c, share) {
+    const value = Math.round(share * 1000) / 1000;
+    this.slider.value = value;
+    return this.add(this.isGate ? { kind: "SetGate", tap: this.state.tap, ...this.step(r), unit: c, value }
+      : { kind: "SetWeight", tap: this.state.tap, ...this.ofHead(), ...this.ofQuery(r), key: this.key(r, c), value }, true);
+  }
+
+  ofHead() {
+    return this.head === null ? {} : { head: this.head };
+  }
+
+  ofQuery(r) {
+    return this.before.array(this.state.tap).axes.length > 2 ? { query: r } : {};
+  }
+
+  /** What has one axis is drawn as a column. */
+  key(r, c) {
+    return this.before.array(this.state.tap).axes.length === 1 ? r : c;
+  }
+
+  /** Steps are counted as they are read: backward in a cell that reads backward. */
+  step(r) {
+    return { step: this.state.tap.includes(".back.") ? this.matrix.data.rows - 1 - r : r };
+  }
+
+  buildTools() {
+    this.slider = make("input", { type: "range", min: 0, max: 1, step: 0.01, "aria-label": "The number of the chosen cell",
+      oninput: (event) => this.drag(...this.matrix.place, Number(event.target.value)) });
+    if (this.isGate && !this.state.tap.includes(".gates.")) this.slider.min = -1;
+    this.sliderLabel = make("span", {});
+    const row = make("input", { type: "checkbox" });
+    const whole = (kind, label, more = {}) => make("button", { type: "button", onclick: () => this.add({ kind, tap: this.state.tap, ...this.ofHead(),
+      ...(row.checked ? this.ofQuery(this.matrix.place[0]) : {}), ...(typeof more === "function" ? more() : more) }) }, label);
+    const gate = (value, label) => make("button", { type: "button", onclick: () => this.add({ kind: "SetGate", tap: this.state.tap, value,
+      ...(row.checked ? this.step(this.matrix.place[0]) : {}) }) }, label);
+    const buttons = this.isGate ? [gate(0, "Shut: all 0"), gate(1, "Open: all 1")] : [
+      whole("Silence", "Silence"), whole("Uniform", "Make uniform"),
+      whole("Permute", "Permute", () => ({ seed: this.state.changes.filter((change) => change.kind === "Permute").length })),
+      whole("Temper", "Sharpen", { temperature: 0.5 }), whole("Temper", "Flatten", { temperature: 2 })];
+    this.tools.replaceChildren(make("div", { class: "buttons" }, ...buttons, make("label", {}, row, this.isGate ? " only this step" : " only this row")),
+      make("label", { class: "slider" }, this.sliderLabel, this.slider));
+  }
+
+  follow() {
+    const [r, c] = this.matrix.place;
+    const { rowLabels, columnLabels } = this.matrix.data;
+    this.sliderLabel.replaceChildren(isolated(rowLabels[r]), " → ", isolated(columnLabels[c]), " ");
+    if (document.activeElement !== this.slider) this.slider.value = this.matrix.value(r, c);
+  }
+
+  /** What comes out, before and after. */
+  compare() {
+    const name = this.before.array("probabilities") ? "probabilities" : this.outcome();
+    if (!name) {
+      this.result.replaceChildren(make("h2", {}, "Before and after"), make("p", {}, "This model shows no probabilities."));
+      return;
+    }
+    const [before, after] = [this.before.values(name), this.after.values(name)];
+    const labels = this.outcomeLabels(name);
+    const [axis] = this.before.array(name).axes;
+    const candidates = this.after.array("candidates");
+    const expected = name === "probabilities" && candidates?.axes[0] === axis ? candidates : null;
+    const rows = labels.map((label, place) => {
+      const change = make("td", { class: "number" }, signed(after[place] - before[place]));
+      tint(change, after[place] - before[place], true);
+      const best = expected ? expected.texts[place * expected.shape[1]] : "";
+      return make("tr", {}, make("th", { scope: "row" }, isolated(label)), this.share(before[place]), this.share(after[place]), change,
+        make("td", { class: expected && best !== label ? "other" : "" }, isolated(best)));
+    });
+    this.result.replaceChildren(make("h2", {}, "Before and after"),
+      make("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Before and after" }, make("table", { class: "outcome" },
+        make("thead", {}, make("tr", {}, ...["", "before %", "after %", "difference", expected ? "now likeliest" : ""].map((text) => make("th", { scope: "col" }, text)))),
+        make("tbody", {}, ...rows))), this.rewritten = make("p", { class: "rewritten" }));
+    if (name === "probabilities" && axis === "target") {
+      const log = (chances) => chances.reduce((sum, chance) => sum + Math.log(chance), 0);
+      this.result.append(make("p", { class: "hint" }, `Log-probability of the whole: ${short(log(before))} before, ${short(log(after))} after.`));
+    }
+  }
+
+  /** The array of shares that a model without `probabilities` decides by. */
+  outcome() {
+    return this.before.shown.arrays.find((array) => array.values && array.values.length > 1 && array.axes.length <= 2
+      && /probabilit|labels|scores|tags/.test(array.name))?.name;
+  }
+
+  outcomeLabels(name) {
+    const array = this.before.array(name);
+    const [rows, columns] = array.axes.map((axis, place) => this.before.labels(axis, array.shape[place]));
+    return columns ? rows.flatMap((row) => columns.map((column) => `${row} ${column}`)) : rows;
+  }
+
+  share(value) {
+    const bar = make("span", { class: "bar" });
+    bar.style.width = `${Math.max(0, Math.min(100, 100 * value))}%`;
+    return make("td", { class: "number share" }, bar, make("span", {}, (100 * value).toFixed(1)));
+  }
+
+  /** What the changed model writes by itself, as far as changes do not name positions of another target. */
+  async rewrite() {
+    if (!this.state.changes.length) return;
+    const changes = JSON.stringify(this.state.changes);
+    const asked = { text: this.state.text, beam: 1, changes: this.state.changes, ...this.page.told };
+    const { outputs } = await api.translate(this.page.card.name, asked);
+    if (changes === JSON.stringify(this.state.changes)) {
+      this.rewritten?.replaceChildren("Changed, the model writes ", make("b", {}, isolated(outputs[0].text || "nothing")));
+    }
+  }
+
+  leave(place) {
+    this.state.changes = this.state.changes.filter((_, other) => other !== place);
+    return this.run();
+  }
+
+  /** The changes, each of which can be taken back, and the program that makes them. */
+  tell() {
+    const items = this.state.changes.map((change, place) => make("li", {}, this.inWords(change), " ",
+      make("button", { type: "button", "aria-label": `Take back: ${this.inWords(change)}`, onclick: () => this.leave(place) }, "Take back")));
+    const undo = make("button", { type: "button", disabled: !items.length, onclick: () => this.leave(items.length - 1) }, "Undo");
+    const all = make("button", { type: "button", disabled: !items.length, onclick: () => { this.state.changes = []; this.run(); } }, "Undo all");
+    const program = this.after.shown.python;
+    const copy = navigator.clipboard ? make("button", { type: "button", onclick: () => navigator.clipboard.writeText(program) }, "Copy") : null;
+    const everywhere = make("button", { type: "button", disabled: !items.length, onclick: () => this.page.go({ against: CHANGED, view: "" }) }, "Compare in all views");
+    fill(this.list, make("div", { class: "top" }, make("h2", {}, "Changes"), undo, all, this.page.page.alone ? null : everywhere),
+      items.length ? make("ol", {}, ...items) : make("p", { class: "hint" }, "None yet. Drag a cell up or down, press + and −, or use the buttons."),
+      make("div", { class: "top" }, make("h3", {}, "The same in Python"), copy), make("pre", { tabindex: 0 }, program));
+  }
+
+  inWords(change) {
+    const { kind, tap, ...given } = change;
+    const said = Object.entries(given).map(([name, value]) => `${name} ${value}`).join(", ");
+    return `${kind} ${tap}${said ? `: ${said}` : ""}`;
+  }
+}

@@ -1,0 +1,108 @@
+// Elements. Whatever a text contains is shown as text: nothing here is ever parsed as HTML.
+
+/** An element with attributes (`on…` are listeners), then texts and children; null is left out. */
+export function make(name, attributes = {}, ...children) {
+  return filled(document.createElement(name), attributes, children);
+}
+
+export function filled(element, attributes, children) {
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (value === true) element.setAttribute(key, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(key, value);
+  }
+  element.append(...children.flat(2).filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+/** Puts children in place of those that are there; null is left out. */
+export function fill(element, ...children) {
+  element.replaceChildren(...children.flat(2).filter((child) => child !== null && child !== undefined));
+}
+
+/** A text with a direction of its own. */
+export const isolated = (text) => make("bdi", {}, text);
+
+/** A difference of two shares, in percent. */
+export const signed = (share) => `${share < 0 ? "−" : "+"}${Math.abs(100 * share).toFixed(1)}`;
+
+/** The words of a text, or its characters where it has but one word, each with whether it is another than before. */
+export function changedParts(before, after) {
+  const apart = /\s/.test(after.trim()) ? (text) => text.split(/(?<=\s)/) : (text) => [...text];
+  const [old, now] = [apart(before), apart(after)];
+  // The longest parts that both have in the same order, from the end.
+  const most = Array.from({ length: old.length + 1 }, () => new Uint16Array(now.length + 1));
+  for (let one = old.length - 1; one >= 0; one -= 1) for (let other = now.length - 1; other >= 0; other -= 1) {
+    most[one][other] = old[one] === now[other] ? most[one + 1][other + 1] + 1 : Math.max(most[one + 1][other], most[one][other + 1]);
+  }
+  let [one, other] = [0, 0];
+  const found = [];
+  while (other < now.length) {
+    if (one < old.length && old[one] === now[other]) {
+      found.push([now[other], false]);
+      one += 1;
+      other += 1;
+    } else if (one < old.length && most[one + 1][other] >= most[one][other + 1]) one += 1;
+    else {
+      found.push([now[other], true]);
+      other += 1;
+    }
+  }
+  return found;
+}
+
+/** A number as short as it can be read: 0.812, 3.1e-5, 97 % if it is a share. */
+export function short(number) {
+  if (!Number.isFinite(number)) return String(number);
+  if (number !== 0 && Math.abs(number) < 0.0005) return number.toExponential(1);
+  return number.toFixed(Math.abs(number) >= 100 ? 1 : 3);
+}
+
+export function percent(share) {
+  if (share > 0 && share < 0.0005) return "< 0.1 %";
+  if (share < 1 && share > 0.9995) return "> 99.9 %";
+  return `${(100 * share).toFixed(1)} %`;
+}
+
+/** A table for those who read rather than look: a head, then rows of texts, the first of each a heading. */
+export function table(caption, head, rows) {
+  const cells = ([first, ...rest]) =>
+    make("tr", {}, make("th", { scope: "row" }, isolated(first)), ...rest.map((cell) => make("td", {}, isolated(cell))));
+  return make("div", { class: "table", tabindex: 0, role: "region", "aria-label": caption },
+    make("table", {}, make("caption", {}, caption),
+      make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, isolated(text))))),
+      make("tbody", {}, ...rows.map(cells))));
+}
+
+/** A button that shows a table, made when it is first opened. */
+export function behind(label, build) {
+  const details = make("details", { class: "behind" }, make("summary", {}, label));
+  details.addEventListener("toggle", () => {
+    if (details.open && details.children.length === 1) details.append(build());
+  });
+  return details;
+}
+
+/** Arrow keys walk among elements of which only one is a stop of the tab key; `step` gives the next place of a key. */
+export function roving(elements, step, begin = 0) {
+  elements.forEach((element, place) => {
+    element.tabIndex = place === begin ? 0 : -1;
+    element.addEventListener("keydown", (event) => {
+      const next = step(event.key, place);
+      if (next === undefined || !elements[next]) return;
+      event.preventDefault();
+      elements.forEach((other, index) => { other.tabIndex = index === next ? 0 : -1; });
+      elements[next].focus();
+    });
+  });
+}
+
+/** The step of a row or column of elements. */
+export const along = (count) => (key, place) =>
+  ({ ArrowRight: place + 1, ArrowDown: place + 1, ArrowLeft: place - 1, ArrowUp: place - 1, Home: 0, End: count - 1 })[key];
+
+/** Pixels that a picture in a card may be wide. */
+export const room = (place, most) => Math.min(most, (place.clientWidth || document.documentElement.clientWidth) - 70);
+
+/** Says that something was chosen, so that whoever keeps what is looked at remembers it. */
+export const chosen = (element) => element.dispatchEvent(new Event("chosen", { bubbles: true }));

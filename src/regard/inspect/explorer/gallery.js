@@ -1,0 +1,64 @@
+// All texts that were recorded, each with a picture; the array and its head are chosen for all of them together.
+import { fill, make, table, percent } from "./dom.js";
+import { inspect } from "./api.js";
+import { Matrix } from "./matrix.js";
+
+export class GalleryView {
+  constructor(page) {
+    this.page = page;
+    this.tools = make("div", { class: "top" });
+    this.pictures = make("div", { class: "gallery" });
+    this.element = make("div", { class: "cards" }, this.tools, this.pictures);
+    this.ready = this.begin();
+  }
+
+  async begin() {
+    const { card } = this.page;
+    this.every = await Promise.all(card.examples.map((text) => inspect(card.name, { texts: [text] })));
+    this.draw();
+  }
+
+  /** Arrays that are laid over one another before anything is chosen. */
+  get together() {
+    const [first] = this.every;
+    return first.attention.length ? [...first.groups.values()][0] : [];
+  }
+
+  draw() {
+    const { state } = this.page;
+    const [first] = this.every;
+    const drawable = first.shown.arrays.filter(({ axes }) => axes.length - (axes[0] === "head") <= 2).map(({ name }) => name);
+    const shown = first.shown.shown.filter((name) => drawable.includes(name));
+    const order = [...shown, ...drawable.filter((name) => !shown.includes(name))];
+    const several = this.together.length > 1 && first.array(order[0]).axes[0] === "head";
+    const name = order.includes(state.tap) ? state.tap : several ? "" : order[0];
+    const chosen = first.array(name || this.together[0]);
+    const heads = chosen.axes[0] === "head" ? chosen.shape[0] : 0;
+    const again = (changes) => {
+      this.page.set(changes);
+      this.draw();
+    };
+    fill(this.tools, make("label", {}, "Array ", make("select", { onchange: (event) => again({ tap: event.target.value, head: "mean" }) },
+      several ? make("option", { value: "" }, `mean of ${this.together.length} layers`) : null,
+      ...order.map((each) => make("option", { value: each, selected: each === name }, each)))),
+    heads > 1 ? make("label", {}, "Head ", make("select", { onchange: (event) => again({ head: event.target.value }) }, make("option", { value: "mean" }, "mean of all"),
+      ...first.headNames(name || this.together[0]).map((label, head) => make("option", { value: head, selected: String(head) === state.head }, label)))) : null);
+    this.every.forEach(async (seen, place) => {
+      const options = { head: seen.headOf(name || this.together[0], state.head) };
+      const data = name ? await seen.matrix(name, options) : await seen.mean(this.together, options);
+      const title = this.page.card.examples[place];
+      const open = make("button", { type: "button", class: "title", dir: "auto", onclick: () => this.page.go({ text: title, view: "" }) }, title);
+      const body = seen.array(name)?.texts ? this.written(seen, name, data) : new Matrix(data, { label: title, most: this.page.room(560), cell: 24 }).element;
+      const card = make("section", { class: "card" }, make("h2", {}, open), body);
+      this.pictures.children[place].replaceWith(card);
+    });
+    this.pictures.replaceChildren(...this.every.map(() => make("section", { class: "card" })));
+  }
+
+  /** Texts with their numbers, such as candidates with their probabilities. */
+  written(seen, name, { values, rows, columns, rowLabels, columnLabels }) {
+    const { texts } = seen.array(name);
+    const cell = (place) => `${texts[place]} ${percent(values[place])}`;
+    return table(name, ["", ...columnLabels], Array.from({ length: rows }, (_, r) => [rowLabels[r], ...Array.from({ length: columns }, (__, c) => cell(r * columns + c))]));
+  }
+}

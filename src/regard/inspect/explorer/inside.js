@@ -1,0 +1,42 @@
+// Everything that an inspection holds, one array at a time.
+import { make, percent, table } from "./dom.js";
+import { Matrix } from "./matrix.js";
+
+export class InsideView {
+  constructor(page) {
+    this.page = page;
+    this.seen = page.seen;
+    const { state } = page;
+    const drawable = this.seen.shown.arrays.filter((array) => array.axes.length - (array.axes[0] === "head") <= 2);
+    this.names = drawable.map((array) => array.name);
+    if (!this.names.includes(state.tap)) Object.assign(state, { tap: this.seen.shown.shown[0] || this.names[0], head: "mean" });
+    this.picture = make("div");
+    const menu = make("select", { onchange: (event) => this.choose(event.target.value) },
+      ...this.names.map((name) => make("option", { value: name, selected: name === state.tap }, name)));
+    const note = this.seen.shown.note;
+    this.element = make("div", { class: "cards" }, make("section", { class: "card wide" },
+      make("div", { class: "top" }, make("h2", {}, "Arrays"), make("label", {}, "Array ", menu)),
+      note ? make("p", { class: "hint" }, note) : null, this.picture));
+    this.ready = this.draw();
+  }
+
+  choose(name) {
+    this.page.set({ tap: name, head: "mean" });
+    return this.draw();
+  }
+
+  async draw() {
+    const { seen, page: { state } } = this;
+    const array = seen.array(state.tap);
+    const data = await seen.matrix(state.tap);
+    const most = this.page.room(data.columns > 60 ? 1200 : 720);
+    if (array.texts) {
+      const [rows, columns] = [data.rows, data.columns];
+      const text = (r, c) => `${array.texts[r * columns + c]} ${percent(data.values[r * columns + c])}`;
+      this.picture.replaceChildren(table(state.tap, ["", ...data.columnLabels],
+        Array.from({ length: rows }, (_, r) => [data.rowLabels[r], ...Array.from({ length: columns }, (__, c) => text(r, c))])));
+      return;
+    }
+    this.picture.replaceChildren(new Matrix(data, { label: state.tap, most, cell: 28 }).element);
+  }
+}

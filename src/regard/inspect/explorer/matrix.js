@@ -1,0 +1,294 @@
+// A matrix as a picture that can be read: a canvas with a pixel for every number, labels around it, a cell that moves
+// with pointer and arrow keys, the number in words below, and the table behind. Large ones can be brought nearer.
+import { isolated, make, short, table } from "./dom.js";
+import { paint } from "./shades.js";
+import { asInspection, taking } from "./take.js";
+
+const SMALLEST_WITH_LABELS = 10;
+const LARGEST_CELL = 34;
+const ROW = 18;
+let made = 0;
+
+const matrices = new WeakMap();
+
+/** The matrix whose grid this element is. */
+export const matrixOf = (plot) => matrices.get(plot);
+
+export class Matrix {
+  /** `data` has values (a flat array), rows, columns, largest, signed, rowLabels, columnLabels, rowMeaning,
+   * columnMeaning, and maybe axes, leftward and gold with what is `outlined`, `weights` if rows are weights of attention,
+   * and `within` if these are over the positions that the rows are, `shades` (shares of a color) where these are not those
+   * of the values, and what is said of what is `missing` (NaN). Rows are as high as columns are wide, unless all of them
+   * are to be `tall` pixels. Listeners are `onmove(r, c)`, `onchoose(r, c)` and, for values that can be dragged,
+   * `ondrag(r, c, share)`. */
+  constructor(data, { label = "Weights", most = 640, tall = 0, cell = 30, beside = 0, onmove, onchoose, ondrag } = {}) {
+    Object.assign(this, { data, label, onmove, onchoose, ondrag });
+    this.limits = { most, tall, cell, beside };
+    this.zoom = 1;
+    this.canvas = make("canvas", { "aria-hidden": "true" });
+    const id = `cell-${(made += 1)}`;
+    this.active = make("div", { role: "gridcell", id, class: "active" });
+    this.across = make("div", { class: "across", "aria-hidden": "true" });
+    this.down = make("div", { class: "down", "aria-hidden": "true" });
+    this.frames = make("div", { class: "frames", "aria-hidden": "true" });
+    this.above = make("div", { class: "above", "aria-hidden": "true" });
+    this.beside = make("div", { class: "beside", "aria-hidden": "true" });
+    this.row = make("div", { role: "row" }, this.active);
+    this.plot = make("div", { class: "plot", role: "grid", tabindex: 0, "aria-activedescendant": id, "aria-label": label },
+      this.canvas, this.frames, this.across, this.down, this.row);
+    matrices.set(this.plot, this);
+    this.readout = make("output", { class: "readout", "aria-live": "polite" });
+    this.nearer = this.zooming();
+    this.axes = make("div", { class: "axes" }, this.above, this.beside, this.plot);
+    this.window = make("div", { class: "scroll" }, this.axes);
+    this.taken = taking({ name: () => this.label, picture: () => this.axes, table: () => this.buildTable(), json: () => this.inspection() });
+    this.element = make("figure", { class: "matrix" }, this.nearer, this.window, this.readout, this.taken.element);
+    this.listen();
+    this.show(data);
+  }
+
+  /** Draws other numbers in the same place. */
+  show(data) {
+    this.data = data;
+    this.place = [Math.min(this.place?.[0] ?? 0, data.rows - 1), Math.min(this.place?.[1] ?? 0, data.columns - 1)];
+    this.frames.replaceChildren(...(data.gold || []).map(([c, r]) => this.put(make("i"), r, c)));
+    this.plot.setAttribute("aria-rowcount", data.rows);
+    this.plot.setAttribute("aria-colcount", data.columns);
+    this.taken.close();
+    this.fit();
+    this.paint();
+    this.readout.replaceChildren(make("span", { class: "hint" }, this.hint()));
+  }
+
+  /** Gives cells their size: what fits, times how near it was brought. */
+  fit() {
+    const { data, limits: { most, tall, cell } } = this;
+    const whole = Math.floor(most / Math.max(tall ? 1 : data.rows, data.columns, 1));
+    const beside = whole >= SMALLEST_WITH_LABELS ? this.besideWidth(14) : 0;
+    const fitting = Math.max(1, Math.min(cell, whole, Math.max(SMALLEST_WITH_LABELS, Math.floor((most - beside) / Math.max(data.columns, 1)))));
+    this.largestZoom = LARGEST_CELL / fitting;
+    this.zoom = Math.max(1, Math.min(this.zoom, this.largestZoom));
+    this.cell = Math.max(1, Math.round(fitting * this.zoom));
+    // Units have no order in which neighbors would matter, so that their cells need not be square, and rows can be read.
+    if (tall) this.high = Math.max(1, Math.min(this.cell, Math.floor(tall / Math.max(data.rows, 1))));
+    else this.high = data.axes?.[1] === "feature" ? Math.max(this.cell, Math.min(ROW, Math.floor(most / Math.max(data.rows, 1)))) : this.cell;
+    this.nearer.hidden = fitting >= SMALLEST_WITH_LABELS || tall > 0 || data.axes?.[1] === "feature";
+    this.window.classList.toggle("near", this.zoom > 1);
+    this.width = this.cell * data.columns;
+    this.height = this.high * data.rows;
+    for (const element of [this.canvas, this.plot]) {
+      element.style.width = `${this.width}px`;
+      element.style.height = `${this.height}px`;
+    }
+    this.plot.classList.toggle("fine", Math.min(this.cell, this.high) < 6);
+    this.labels();
+    [...this.frames.children].forEach((frame, place) => this.put(frame, data.gold[place][1], data.gold[place][0]));
+    this.mark();
+  }
+
+  /** Buttons that bring a large matrix nearer, until its labels can be read. */
+  zooming() {
+    const button = (text, label, zoom) => make("button", { type: "button", "aria-label": label, onclick: () => this.bring(zoom()) }, text);
+    return make("div", { class: "zoom", role: "group", "aria-label": "How near" }, button("−", "Farther", () => this.zoom / 2),
+      button("+", "Nearer", () => this.zoom * 2), button("Whole", "The whole of it", () => 1));
+  }
+
+  /** Brings it nearer, with the chosen cell, or what the pointer is at, staying in sight. */
+  bring(zoom, at = null) {
+    const before = this.cell;
+    const [r, c] = at || this.place;
+    const x = (this.x(c) + before / 2) - this.window.scrollLeft;
+    const y = (r + 0.5) * this.high - this.window.scrollTop;
+    this.zoom = zoom;
+    this.fit();
+    const inside = (place, size) => (place >= 0 && place <= size ? place : size / 2);
+    this.window.scrollLeft = this.x(c) + this.cell / 2 - inside(x, this.window.clientWidth);
+    this.window.scrollTop = (r + 0.5) * this.high - inside(y, this.window.clientHeight);
+  }
+
+  hint() {
+    const { rowMeaning, columnMeaning } = this.data;
+    const axes = [rowMeaning && `Rows: ${rowMeaning}`, columnMeaning && `columns: ${columnMeaning}`].filter(Boolean).join("; ");
+    return `${axes && `${axes}. `}${this.data.gold?.length ? `Outlined: ${this.data.outlined || "true links"}. ` : ""}Point at a cell, or move with the arrow keys.`;
+  }
+
+  paint() {
+    const { shades, leftward } = this.data;
+    paint(this.canvas, shades ? { ...this.data, values: shades, largest: 1 } : this.data, leftward);
+  }
+
+  labels() {
+    const { rowLabels, columnLabels } = this.data;
+    const [shown, named] = [this.cell, this.high].map((size) => size >= SMALLEST_WITH_LABELS);
+    const size = Math.max(9, Math.min(14, (named ? this.high : this.cell) * 0.56));
+    // Numbers of units are left out where they would touch.
+    const room = this.data.axes?.[1] !== "feature" || widest(columnLabels, size) < this.cell - 2;
+    const slanted = room && columnLabels.some((label) => [...label].length > 2) && this.data.axes?.[1] !== "feature";
+    const wide = (labels) => (shown ? widest(labels, size) : 0);
+    const rise = !room ? 0 : slanted ? wide(columnLabels) * 0.82 + size * 1.5 : size * 1.8;
+    this.above.style.height = `${shown ? Math.ceil(rise) : 0}px`;
+    this.above.style.width = `${this.width}px`;
+    this.above.style.setProperty("--half", `${this.cell / 2}px`);
+    this.above.style.marginInlineEnd = slanted ? `${Math.ceil(wide(columnLabels) * 0.57)}px` : "0";
+    this.beside.style.width = named ? `${this.besideWidth(size)}px` : "0";
+    for (const element of [this.above, this.beside]) element.style.fontSize = `${size}px`;
+    this.above.classList.toggle("slanted", slanted);
+    const columns = shown && room ? columnLabels.map((label, c) => this.put(make("span", {}, isolated(label)), null, c)) : [];
+    const rows = named ? rowLabels.map((label, r) => this.put(make("span", {}, isolated(label)), r, null)) : [];
+    this.above.replaceChildren(...columns);
+    this.beside.replaceChildren(...rows);
+    this.chosen = [];
+  }
+
+  besideWidth(size) {
+    return Math.max(this.limits.beside, Math.ceil(Math.min(widest(this.data.rowLabels, size), 180) + 16));
+  }
+
+  x(c) {
+    return (this.data.leftward ? this.data.columns - 1 - c : c) * this.cell;
+  }
+
+  put(element, r, c) {
+    if (c !== null) element.style.left = `${this.x(c)}px`;
+    if (r !== null) element.style.top = `${r * this.high}px`;
+    if (c !== null) element.style.width = `${this.cell}px`;
+    if (r !== null) element.style.height = `${this.high}px`;
+    if (r !== null && c === null) element.style.lineHeight = `${this.high}px`;
+    return element;
+  }
+
+  value(r, c) {
+    return this.data.values[r * this.data.columns + c];
+  }
+
+  written(r, c) {
+    const value = this.value(r, c);
+    return Number.isNaN(value) && this.data.missing ? this.data.missing : short(value);
+  }
+
+  listen() {
+    const at = (event) => {
+      const box = this.canvas.getBoundingClientRect();
+      const c = Math.floor(((event.clientX - box.left) / box.width) * this.data.columns);
+      const r = Math.floor(((event.clientY - box.top) / box.height) * this.data.rows);
+      if (r < 0 || c < 0 || r >= this.data.rows || c >= this.data.columns) return null;
+      return [r, this.data.leftward ? this.data.columns - 1 - c : c];
+    };
+    this.plot.addEventListener("pointermove", (event) => {
+      if (this.dragged) return this.drag(event);
+      const place = at(event);
+      if (place && (place[0] !== this.place[0] || place[1] !== this.place[1] || !this.told)) this.move(...place);
+    });
+    this.plot.addEventListener("pointerdown", (event) => {
+      const place = at(event);
+      if (!place || event.button) return;
+      this.move(...place);
+      this.onchoose?.(...place);
+      if (this.ondrag) {
+        this.dragged = { y: event.clientY, from: this.value(...place) };
+        this.plot.setPointerCapture(event.pointerId);
+      }
+    });
+    for (const name of ["pointerup", "pointercancel"]) this.plot.addEventListener(name, () => { this.dragged = null; });
+    this.window.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey || this.nearer.hidden) return;
+      event.preventDefault();
+      this.bring(this.zoom * (event.deltaY < 0 ? 1.25 : 0.8), at(event));
+    }, { passive: false });
+    this.plot.addEventListener("focus", () => this.move(...this.place));
+    this.plot.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  /** Up is more: a hand's breadth from nothing to all. */
+  drag(event) {
+    const share = this.dragged.from + (this.dragged.y - event.clientY) / 150;
+    this.ondrag(...this.place, Math.max(0, Math.min(1, share)));
+  }
+
+  key(event) {
+    const [r, c] = this.place;
+    const side = this.data.leftward ? -1 : 1;
+    const { rows, columns } = this.data;
+    const goal = event.ctrlKey
+      ? { Home: [0, 0], End: [rows - 1, columns - 1] }[event.key]
+      : { ArrowUp: [r - 1, c], ArrowDown: [r + 1, c], ArrowRight: [r, c + side], ArrowLeft: [r, c - side], Home: [r, 0],
+        End: [r, columns - 1], PageUp: [Math.max(0, r - 10), c], PageDown: [Math.min(rows - 1, r + 10), c] }[event.key];
+    if (goal) {
+      event.preventDefault();
+      if (goal[0] >= 0 && goal[1] >= 0 && goal[0] < rows && goal[1] < columns) this.move(...goal);
+      this.active.scrollIntoView({ block: "nearest", inline: "nearest" });
+    } else if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      this.onchoose?.(r, c);
+    } else if (this.ondrag && (event.key === "+" || event.key === "-")) {
+      event.preventDefault();
+      const step = event.key === "+" ? 0.1 : -0.1;
+      this.ondrag(r, c, Math.max(0, Math.min(1, Math.round((this.value(r, c) + step) * 10) / 10)));
+    }
+  }
+
+  /** Looks at a cell; a silent move is told to nobody. */
+  move(r, c, silent = false) {
+    if (!this.data.values.length) return;
+    this.place = [r, c];
+    this.mark();
+    this.told = true;
+    const { rowLabels, columnLabels } = this.data;
+    this.readout.replaceChildren(make("b", {}, isolated(rowLabels[r])), " · ", make("b", {}, isolated(columnLabels[c])), " ",
+      make("strong", {}, this.written(r, c)), " ", make("span", {}, this.rowInWords(r)));
+    if (silent) return;
+    this.onmove?.(r, c);
+    this.plot.dispatchEvent(new CustomEvent("look-at", { bubbles: true, detail: [r, c] }));
+  }
+
+  /** What a row of weights does: how spread it is, and where it looks most. */
+  rowInWords(r) {
+    if (this.data.signed || !this.data.weights) return "";
+    const { columns, within } = this.data;
+    const row = this.data.values.subarray(r * columns, (r + 1) * columns);
+    const sum = row.reduce((total, value) => total + value, 0);
+    if (!(sum > 0)) return "· this row looks at nothing";
+    const entropy = row.reduce((total, value) => total - (value > 0 ? (value / sum) * Math.log2(value / sum) : 0), 0);
+    const distance = row.reduce((total, value, c) => total + (value / sum) * Math.abs(c - r), 0);
+    return `· row: entropy ${entropy.toFixed(2)} bits${within ? `, mean distance ${distance.toFixed(1)}` : ""}`;
+  }
+
+  mark() {
+    const [r, c] = this.place;
+    if (r < 0 || c < 0) return;
+    this.put(this.active, r, c);
+    this.put(this.across, r, null);
+    this.put(this.down, null, c);
+    const { rowLabels, columnLabels } = this.data;
+    this.row.setAttribute("aria-rowindex", r + 1);
+    this.active.setAttribute("aria-colindex", c + 1);
+    this.active.setAttribute("aria-label", `${rowLabels[r]}, ${columnLabels[c]}: ${this.written(r, c)}`);
+    for (const label of this.chosen) label.classList.remove("chosen");
+    this.chosen = [this.above.children[c], this.beside.children[r]].filter(Boolean);
+    for (const label of this.chosen) label.classList.add("chosen");
+  }
+
+  buildTable() {
+    const { rows, columns, rowLabels, columnLabels } = this.data;
+    const [shownRows, shownColumns] = [Math.min(rows, 100), Math.min(columns, 100)];
+    const cut = rows > shownRows || columns > shownColumns ? `, the first ${shownRows} × ${shownColumns}` : "";
+    return table(`${this.label}${cut}`, ["", ...columnLabels.slice(0, shownColumns)],
+      Array.from({ length: shownRows }, (_, r) =>
+        [rowLabels[r], ...Array.from({ length: shownColumns }, (__, c) => this.written(r, c))]));
+  }
+
+  /** What is shown, as `Inspection.from_json` reads it. */
+  inspection() {
+    const { rows, columns, values, rowLabels, columnLabels, axes: [row, column] = ["row", "column"] } = this.data;
+    const labels = { [row]: rowLabels, ...(column && { [column]: columnLabels }) };
+    const axes = column ? [row, column] : [row];
+    return asInspection(this.label, { [this.label]: { axes, shape: column ? [rows, columns] : [rows], values } }, labels);
+  }
+}
+
+/** The width of the widest label, as it is when it is chosen. */
+function widest(labels, size) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = `700 ${size}px system-ui, sans-serif`;
+  return labels.reduce((most, label) => Math.max(most, pen.measureText(label).width), 0);
+}

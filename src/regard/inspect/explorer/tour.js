@@ -1,0 +1,396 @@
+// A tour of ten steps from score to weights to context to output: first at weather stations, then with the numbers of
+// the reader's own sentence. Arrow keys turn the pages.
+import { along, fill, isolated, make, percent, roving, short, table } from "./dom.js";
+import { Bars } from "./bars.js";
+import { Matrix } from "./matrix.js";
+import { paint } from "./shades.js";
+import { inspect, largestOf, steps } from "./api.js";
+import { SPOT, STATIONS, WeatherMap, weatherAt } from "./weather.js";
+
+const MOST_ROWS = 6;
+const b = (text) => make("b", {}, isolated(String(text)));
+const p = (...parts) => make("p", {}, ...parts);
+
+export class TourView {
+  constructor(page) {
+    this.page = page;
+    this.state = page.state;
+    this.title = make("h2", { class: "step", tabindex: -1 });
+    this.number = make("p", { class: "hint of-ten", "aria-live": "polite" });
+    this.prose = make("div", { class: "prose" });
+    this.figure = make("div", { class: "figure" });
+    this.tools = make("div", { class: "top" });
+    this.pages = [near, mean, keysAndValues, query, score, weights, context, output, everyOutput, elsewhere];
+    this.dots = this.pages.map((_, place) => make("button", { type: "button", class: "dot-of-ten", "aria-label": `Step ${place + 1}`, onclick: () => this.go(place) }));
+    roving(this.dots, along(this.dots.length), this.step);
+    this.back = make("button", { type: "button", onclick: () => this.go(this.step - 1) }, "← Back");
+    this.next = make("button", { type: "button", class: "go", onclick: () => this.go(this.step + 1) }, "Next →");
+    this.element = make("section", { class: "card tour" }, make("div", { class: "turning" }, this.back, make("div", { class: "dots", role: "group", "aria-label": "Steps" }, ...this.dots), this.next),
+      make("div", { class: "spread" }, make("div", { class: "told" }, this.number, this.title, this.prose), make("div", {}, this.tools, this.figure)));
+    const turn = (event) => this.key(event);
+    document.addEventListener("keydown", turn);
+    this.end = () => document.removeEventListener("keydown", turn);
+    this.ready = this.draw();
+  }
+
+  get step() {
+    return Math.max(0, Math.min(9, Math.round(this.state.step) || 0));
+  }
+
+  /** Arrow keys turn the page, unless they do something else where the focus is. */
+  key(event) {
+    if (!this.element.isConnected) return this.end();
+    const way = { ArrowRight: 1, PageDown: 1, ArrowLeft: -1, PageUp: -1 }[event.key];
+    const first = this.page.page.sides[0] === this.page;
+    if (!way || !first || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey) return null;
+    if (event.target.closest?.("input, select, textarea, summary, [role=tab], [role=grid], [role=application], .dots, .tokens, .bars-of-tokens, .table, pre")) return null;
+    event.preventDefault();
+    return this.go(this.step + way);
+  }
+
+  go(place) {
+    if (place < 0 || place > 9 || place === this.step) return null;
+    this.page.set({ step: place });
+    const inside = this.element.contains(document.activeElement);
+    const drawn = this.draw();
+    if (inside && document.activeElement?.disabled) this.title.focus();
+    return drawn;
+  }
+
+  async draw() {
+    const { step } = this;
+    this.back.disabled = step === 0;
+    this.next.disabled = step === 9;
+    this.dots.forEach((dot, place) => {
+      dot.classList.toggle("done", place <= step);
+      if (place === step) dot.setAttribute("aria-current", "step");
+      else dot.removeAttribute("aria-current");
+    });
+    if (step > 1 && !this.data) await this.load();
+    if (step !== this.step) return;
+    this.fillTools();
+    const { title, prose, figure } = await this.pages[step](this);
+    if (step !== this.step) return;
+    this.number.textContent = `Step ${step + 1} of 10`;
+    this.title.replaceChildren(title);
+    fill(this.prose, prose);
+    fill(this.figure, figure);
+    // Whoever chose this view wants to turn its pages.
+    if (document.activeElement?.id === "tab-tour") this.title.focus({ preventScroll: true });
+  }
+
+  /** The numbers of one attention: of a layer, and of the head that is followed. */
+  async load() {
+    const { page, state } = this;
+    const { tours } = page.card;
+    this.layer = tours.includes(state.tap) ? state.tap : tours[tours.length - 1];
+    this.seen = await steps(page.card.name, { texts: page.texts, layer: this.layer, ...page.told });
+    const names = ["query", "key", "value", "scores", "weights", "context", "output", "energy"].filter((name) => this.seen.array(name));
+    const all = await Promise.all(names.map((name) => this.seen.numbers(name)));
+    this.data = Object.fromEntries(names.map((name, place) => [name, all[place]]));
+    [this.heads] = this.data.weights.shape;
+    this.source = this.seen.shown.labels.source;
+    this.target = this.seen.shown.labels.target;
+    this.chances = this.seen.values("probabilities");
+    if (!(state.place < this.target.length)) state.place = 0;
+    this.chosen = this.instead = null;
+  }
+
+  get head() {
+    const { head } = this.state;
+    return /^\d+$/.test(head) && Number(head) < this.heads ? Number(head) : this.sharpest;
+  }
+
+  /** The head that looks most at single words, which shows most. */
+  get sharpest() {
+    const { values, shape: [heads, rows, columns] } = this.data.weights;
+    const words = this.seen.shown.words.source || [];
+    const sharp = (head) => Array.from({ length: rows }, (_, row) => values.subarray((head * rows + row) * columns, (head * rows + row + 1) * columns))
+      .reduce((sum, own) => sum + Math.max(...own.filter((__, token) => words[token] !== null)), 0);
+    return [...Array(heads).keys()].sort((one, other) => sharp(other) - sharp(one))[0];
+  }
+
+  get place() {
+    return this.state.place;
+  }
+
+  /** The token of the source that is followed: one that was chosen, or the one that gets most weight. */
+  get token() {
+    return this.chosen ?? argmax(this.row("weights", this.place));
+  }
+
+  /** A row of an array of the head that is followed; heads may share keys and values. */
+  row(name, place) {
+    const { values, shape } = this.data[name];
+    const [rows, columns] = shape.slice(-2);
+    const head = shape.length > 2 ? Math.floor((this.head * shape[0]) / this.heads) : 0;
+    return values.slice((head * rows + place) * columns, (head * rows + place + 1) * columns);
+  }
+
+  /** All rows of an array as a matrix. */
+  whole(name, rowLabels, meaning) {
+    const [rows, columns] = this.data[name].shape.slice(-2);
+    const values = Float32Array.from({ length: rows * columns });
+    for (let place = 0; place < rows; place += 1) values.set(this.row(name, place), place * columns);
+    return this.units(values, rowLabels, meaning);
+  }
+
+  units(values, rowLabels, rowMeaning) {
+    const columns = values.length / rowLabels.length;
+    return { values, rows: rowLabels.length, columns, largest: largestOf(values), signed: values.some((value) => value < 0), rowLabels,
+      columnLabels: Array.from({ length: columns }, (_, place) => String(place)), rowMeaning, columnMeaning: "units", axes: ["row", "feature"] };
+  }
+
+  /** The outputs to choose from, and the layer and head that are followed. */
+  fillTools() {
+    if (this.step < 3) return fill(this.tools);
+    const { page, state, step } = this;
+    const again = async (changes, loading) => {
+      page.set(changes);
+      if (loading) this.data = null;
+      await this.draw();
+    };
+    const { tours } = page.card;
+    const layer = tours.length > 1 ? make("label", {}, "Layer ", make("select", { onchange: (event) => again({ tap: event.target.value, head: "mean" }, true) },
+      ...tours.map((name, place) => make("option", { value: name, selected: name === this.layer }, String(place + 1))))) : null;
+    const head = this.heads > 1 ? make("label", {}, "Head ", make("select", { onchange: (event) => again({ head: event.target.value }) },
+      ...[...Array(this.heads).keys()].map((each) => make("option", { value: each, selected: each === this.head }, String(each))))) : null;
+    const choose = (place) => {
+      this.chosen = this.instead = null;
+      return again({ place });
+    };
+    const buttons = this.target.map((label, place) => make("button", { type: "button", class: "token", "aria-pressed": String(place === state.place), onclick: () => choose(place) }, isolated(label)));
+    roving(buttons, along(buttons.length), state.place);
+    return fill(this.tools, make("div", { class: "tokens", role: "group", "aria-label": "Output", dir: this.seen.shown.leftward.includes("target") ? "rtl" : "ltr" },
+      make("span", { class: "hint" }, step === 8 ? "outputs" : "output"), ...buttons), layer, head);
+  }
+
+  follow(token) {
+    this.chosen = token;
+    return this.draw();
+  }
+
+  look(token) {
+    this.instead = token;
+    return this.draw();
+  }
+
+  matrix(data, label, more = {}) {
+    return make("div", { class: "labelled" }, make("h3", {}, label), new Matrix(data, { label, most: this.room, cell: 30, ...more }).element);
+  }
+
+  bars(rows, label, choosing = true) {
+    return make("div", { class: "labelled" }, make("h3", {}, label), new Bars(this.source, rows, { label, axis: "source", chosen: this.token,
+      leftward: this.seen.shown.leftward.includes("source"), onchoose: choosing ? (token) => this.follow(token) : undefined }).element);
+  }
+
+  get room() {
+    const wide = this.page.room(1400);
+    return wide > 900 ? wide - 400 : wide;
+  }
+}
+
+const argmax = (values) => values.reduce((best, value, place) => (value > values[best] ? place : best), 0);
+const sumOf = (values) => values.reduce((sum, value) => sum + value, 0);
+
+/** The map, with its table beside it. */
+function stations(tour, weighed, tell) {
+  const beside = make("div", { class: "labelled" });
+  const spot = tour.state.spot.length === 2 && tour.state.spot.every(Number.isFinite) ? tour.state.spot : SPOT;
+  const redraw = (at) => fill(beside, tell(weatherAt(at), at));
+  const map = new WeatherMap(spot, { weighed, onmove: (at) => {
+    tour.page.set({ spot: at });
+    redraw(at);
+  } });
+  redraw(map.spot);
+  return make("div", { class: "map-and-table" }, map.element, beside);
+}
+
+function near(tour) {
+  const tell = ({ distances, scores }) => table("Keys and scores", ["station", "key (km)", "distance", "score = 1 / distance"],
+    STATIONS.map(([name, key], place) => [name, key.join(", "), `${distances[place].toFixed(0)} km`, scores[place].toPrecision(3)]));
+  return { title: "Who is near?", prose: [
+    p("Attention needs no network. Five weather stations stand at known places: their coordinates are the ", b("keys"), ". What they measure now are the ", b("values"), "."),
+    p("You ask for the weather at another place: its coordinates are the ", b("query"), ". Drag it, or move it with the arrow keys on the map."),
+    p("A station matters the more the nearer it is. Its ", b("score"), " is one divided by its distance."),
+  ], figure: stations(tour, false, tell) };
+}
+
+function mean(tour) {
+  const tell = ({ scores, sum, weights, temperature }) => [
+    table("Weights and values", ["station", "score", "weight", "value", "weight × value"], [...STATIONS.map(([name, , [degrees]], place) =>
+      [name, scores[place].toPrecision(3), weights[place].toFixed(3), `${degrees} °C`, (weights[place] * degrees).toFixed(2)]),
+    ["sum", sum.toPrecision(3), "1.000", "", temperature.toFixed(2)]])];
+  return { title: "A mean under a probability", prose: [
+    p("Divide each score by the sum of all. Now none is negative and together they are 1: a probability. These are the ", b("weights"), "."),
+    p("The answer is the mean of the values under it, the ", b("context"), ". A near station has the last word, and the far ones are not silent."),
+    p("The colors are the same question asked at every point of the map. All that follows is this, with keys, queries and values that a model has learned."),
+  ], figure: stations(tour, true, tell) };
+}
+
+function keysAndValues(tour) {
+  const { source } = tour;
+  const [, , wide] = tour.data.key.shape;
+  const [, , deep] = tour.data.value.shape;
+  return { title: "A sentence as a map", prose: [
+    p("Nobody tells the model where a token stands. It reads ", b(tour.page.texts[0]), ` and computes for each of its ${source.length} tokens a `, b("key"), ` of ${wide} numbers and a `, b("value"), ` of ${deep}.`),
+    p("Each row is a token, each column a unit. Purple is above zero, orange below. What they mean was learned, from nothing but pairs of texts."),
+    p("A place on a map has two coordinates. A key has ", b(wide), ", so that there are many ways of being near."),
+  ], figure: [tour.matrix(tour.whole("key", source, "tokens"), "Keys"), tour.matrix(tour.whole("value", source, "tokens"), "Values")] };
+}
+
+function query(tour) {
+  const { target, place } = tour;
+  const written = target.slice(0, place).join("");
+  const data = tour.whole("query", target, "outputs");
+  const one = tour.units(tour.row("query", place), [target[place]], "output");
+  return { title: "The query", prose: [
+    p("The model writes ", b(tour.page.texts[1]), " token by token. Before each it asks what it needs to know now, as numbers that can be compared with keys: the ", b("query"), "."),
+    p(place ? ["So far it has written ", b(written), ". Its query for the next token stands on top; it goes on to write ", b(target[place]), "."] : ["Nothing is written yet. Its first query stands on top; it will write ", b(target[0]), "."]),
+    p("Choose another output above. Outputs that need the same part of the text ask alike: compare the rows."),
+  ], figure: [tour.matrix(one, `The query for output ${place + 1}`), tour.matrix(data, "The queries for all outputs")] };
+}
+
+function score(tour) {
+  const { token, source, place } = tour;
+  const [asked, key, all] = [tour.row("query", place), tour.row("key", token), tour.row("scores", place)];
+  const additive = Boolean(tour.data.energy);
+  const energy = additive ? tour.data.energy.values.slice((tour.data.energy.shape[0] > 1 ? tour.head : 0) * key.length).subarray(0, key.length) : null;
+  const known = additive || tour.seen.shown.note;
+  const parts = known ? asked.map((value, unit) => (additive ? energy[unit] * Math.tanh(value + key[unit]) : value * key[unit])) : null;
+  const rest = known ? all[token] - sumOf(parts) : 0;
+  return { title: "The score", prose: [
+    p("How well does the key of ", b(source[token]), " fit the query? ", additive
+      ? "Add the two, unit by unit, squeeze each sum by tanh, and multiply it by a learned number, its energy."
+      : known ? `Multiply the two, unit by unit${tour.seen.array("query").shape[2] > 1 ? " (the query is already divided by the root of their number)" : ""}.` : "This model compares them by a function of its own."),
+    known ? p("The sum of the products is the ", b("score"), `: ${short(sumOf(parts))}${Math.abs(rest) > 1e-3 ? `, and ${short(rest)} for how far apart they stand` : ""}.`) : p("Its ", b("score"), ` is ${short(all[token])}.`),
+    p("Choose a token below the bars. Where the stations had 1 / distance, the model has learned what “near” means."),
+  ], figure: [tour.bars({ score: all }, "Scores"), tour.matrix(tour.units(Float32Array.from([...asked, ...key]), ["query", "key"], ""), `The query, and the key of “${source[token]}”`, { beside: 70 }),
+    known ? tour.matrix(tour.units(Float32Array.from([...(energy || []), ...parts]), [...(energy ? ["energy"] : []), "product"], ""), `Unit by unit: the products sum to ${short(sumOf(parts))}`, { beside: 70 }) : null] };
+}
+
+function weights(tour) {
+  const { token, source, place } = tour;
+  const [scores, own] = [tour.row("scores", place), tour.row("weights", place)];
+  const largest = Math.max(...scores);
+  const powers = scores.map((value) => Math.exp(value - largest));
+  const sum = sumOf(powers);
+  const isSoftmax = powers.every((power, each) => Math.abs(power / sum - own[each]) < 1e-3);
+  return { title: "The weights", prose: [
+    p("Scores may be any numbers. To make them a probability, ", isSoftmax ? ["take e to the power of each, and divide by the sum of all (", b("softmax"), ")."] : "they are normalized."),
+    isSoftmax ? p("For ", b(source[token]), `: e to the power of ${short(scores[token])} − ${short(largest)} is ${short(powers[token])}; divided by ${short(sum)}, it is `, b(short(own[token])), ". (The largest is subtracted first, which changes nothing.)")
+      : p(b(source[token]), " gets ", b(short(own[token])), "."),
+    p("At the stations, twice the score was twice the weight. Here, ", b("one more"), " makes it e ≈ 2.7 times as much, so that the model can look at one token almost alone."),
+  ], figure: [tour.bars({ score: scores, ...(isSoftmax && { "e^score": powers }), weight: own }, "From scores to weights")] };
+}
+
+function context(tour) {
+  const { source, place } = tour;
+  const own = tour.row("weights", place);
+  const order = [...own.keys()].sort((one, other) => own[other] - own[one]).slice(0, MOST_ROWS);
+  const rows = order.map((token) => tour.row("value", token).map((value) => value * own[token]));
+  const mixed = tour.row("context", place);
+  const values = Float32Array.from([...rows.flatMap((row) => [...row]), ...mixed]);
+  const others = 1 - sumOf(order.map((token) => own[token]));
+  return { title: "The context", prose: [
+    p("Each value is multiplied by its weight, and all are added, as the temperatures were. The sum is the ", b("context"), `: ${mixed.length} numbers about what the model looked at.`),
+    p("Most of it comes from ", b(source[order[0]]), ` (${percent(own[order[0]])})`, order.length > 1 ? [" and ", b(source[order[1]]), ` (${percent(own[order[1]])})`] : "", `. Tokens that are not shown have ${percent(Math.max(0, others))} together.`),
+    p("No token was cut off: a mean can be differentiated, and so the model could learn where to look."),
+  ], figure: [tour.matrix(tour.units(values, [...order.map((token) => `${own[token].toFixed(2)} × ${source[token]}`), "context"], ""), "Weight × value, and their sum")] };
+}
+
+function output(tour) {
+  const { target, place, seen } = tour;
+  const candidates = seen.array("candidates");
+  const [, count] = candidates.shape;
+  const bars = Array.from({ length: count }, (_, rank) => {
+    const chance = Number(candidates.values[place * count + rank]);
+    const bar = make("span", { class: "bar" });
+    bar.style.width = `${Math.max(1, 100 * chance)}%`;
+    return make("div", { class: "candidate" }, bar, isolated(candidates.texts[place * count + rank]), make("span", { class: "chance" }, percent(chance)));
+  });
+  const heads = tour.heads > 1 ? ["The contexts of all ", b(tour.heads), " heads are laid beside one another."] : null;
+  const made = tour.data.output ? tour.matrix(tour.units(tour.row("output", place), [target[place]], ""), "What the decoder makes of it") : null;
+  return { title: "The output", prose: [
+    heads ? p(...heads) : null,
+    p("The decoder joins the context with what it has written", tour.data.output ? `, and makes ${tour.data.output.shape[1]} numbers of both.` : "."),
+    p("One row of weights for each token it knows turns these into scores, and softmax, once more, into a probability: ", b(target[place]), " has ", b(percent(tour.chances[place])), "."),
+  ], figure: [tour.matrix(tour.units(tour.row("context", place), [target[place]], ""), "The context"), made,
+    make("div", { class: "labelled" }, make("h3", {}, "What may come next"), make("div", { class: "bars" }, ...bars))] };
+}
+
+async function everyOutput(tour) {
+  const { page, source, target, place, head } = tour;
+  const all = await tour.seen.matrix("weights", { head });
+  const weighed = { ...all, weights: true };
+  const matrix = new Matrix(weighed, { label: "Weights of every output", most: tour.room, cell: 30, onchoose: (row) => {
+    tour.page.set({ place: row });
+    tour.draw();
+  } });
+  matrix.move(place, argmax(tour.row("weights", place)), true);
+  const { tours } = page.card;
+  const count = tour.heads * tours.length;
+  const small = count > 1 ? await heads(tour) : null;
+  return { title: "Again, for every output", prose: [
+    p(`What you have followed for one token happens before each of the ${target.length}. Every row is one answer of attention, and sums to 1. `, b(target[place]), " looks at ", b(source[argmax(tour.row("weights", place))]), " most."),
+    count > 1 ? p("This model has ", b(tour.heads), " heads in each of ", b(tours.length), ` layers: ${count} such pictures at once, each with keys, queries and values of its own, so that it can ask several things. Choose one.`)
+      : p("Nobody told it which characters belong together. It found that looking there helps to guess right."),
+    p("A translator of sentences does the same with words; the pictures are then called alignments."),
+  ], figure: [small, make("div", { class: "labelled" }, make("h3", {}, count > 1 ? `Layer ${tours.indexOf(tour.layer) + 1}, head ${head}` : "All outputs"), matrix.element)] };
+}
+
+/** A small picture of every head of every layer that looks at the source. */
+async function heads(tour) {
+  const { page } = tour;
+  const layers = await Promise.all(page.card.tours.map((name) => page.seen.numbers(name)));
+  const choose = async (tap, head) => {
+    page.set({ tap, head: String(head) });
+    if (tap !== tour.layer) tour.data = null;
+    await tour.draw();
+  };
+  const rows = layers.map(({ values, shape: [count, rowCount, columns] }, place) => {
+    const name = page.card.tours[place];
+    return make("div", {}, make("span", {}, `layer ${place + 1}`), ...Array.from({ length: count }, (_, head) => {
+      const canvas = make("canvas", { "aria-hidden": "true" });
+      const own = values.subarray(head * rowCount * columns, (head + 1) * rowCount * columns);
+      paint(canvas, { values: own, rows: rowCount, columns, largest: largestOf(own), signed: false }, tour.seen.shown.leftward.includes("source"));
+      return make("button", { type: "button", "aria-label": `layer ${place + 1}, head ${head}`, "aria-pressed": String(name === tour.layer && head === tour.head), onclick: () => choose(name, head) }, canvas);
+    }));
+  });
+  return make("div", { class: "thumbs", role: "group", "aria-label": "Heads" }, ...rows);
+}
+
+async function elsewhere(tour) {
+  const { page, source, target, place, head } = tour;
+  const own = tour.row("weights", place);
+  const best = argmax(own);
+  const token = tour.instead ?? Number(best === 0);
+  const { tours, recorded } = page.card;
+  const change = (tap, heads = {}) => ({ kind: "SetWeight", tap, ...heads, query: place, key: token, value: 1 });
+  const ask = async (changes) => {
+    const seen = await inspect(page.card.name, { texts: page.texts, ...page.told, changes: [...(page.told.changes || []), ...changes] });
+    const candidates = seen.array("candidates");
+    return { chance: seen.values("probabilities")[place], now: candidates.texts[place * candidates.shape[1]], likely: Number(candidates.values[place * candidates.shape[1]]) };
+  };
+  let rows;
+  let refused = null;
+  try {
+    const tried = [[tour.heads > 1 ? `head ${head} of layer ${tours.indexOf(tour.layer) + 1}` : "its attention", [change(tour.layer, { head })]]];
+    if (tour.heads > 1) tried.push(["all heads of this layer", [change(tour.layer)]]);
+    if (tours.length > 1) tried.push(["all heads of all layers", tours.map((tap) => change(tap))]);
+    const found = await Promise.all(tried.map(([, changes]) => ask(changes)));
+    rows = found.map(({ chance, now, likely }, each) => [tried[each][0], percent(tour.chances[place]), percent(chance), `${now} (${percent(likely)})`]);
+  } catch (error) {
+    refused = make("p", { class: "hint" }, error.message);
+  }
+  const go = (view, label) => make("button", { type: "button", onclick: () => page.go({ view, tap: tour.layer, head: String(head) }) }, label);
+  const after = rows ? [make("div", { class: "labelled" }, make("h3", {}, "With all weight on ", isolated(source[token])), table("Before and after", ["where", `${target[place]} before`, "after", "now likeliest"], rows))] : [refused];
+  return { title: "What if it had looked elsewhere?", prose: [
+    p("It looked at ", b(source[best]), ` (${percent(own[best])}) to write `, b(target[place]), recorded ? [". Here it looks at ", b(source[token]), " instead: all weight goes there, and the model computes on."]
+      : ". Choose where it shall look instead: all weight goes there, and the model computes on."),
+    p(tour.heads > 1 ? "One head of many may not matter, since others do the same. All together often do." : "If the output changes, it did rest on what was read there. If not, it was known from elsewhere."),
+    p("Whether attention explains anything is a question that can be asked of every sentence."),
+    make("div", { class: "buttons" }, recorded ? null : go("change", "Change it"), go("why", "Why")),
+  ], figure: [make("div", { class: "labelled" }, make("h3", {}, recorded ? "Its own weights" : "Its own weights; choose another token"), new Bars(source, { weight: own }, { label: "Weights", axis: "source", chosen: token,
+    leftward: tour.seen.shown.leftward.includes("source"), onchoose: recorded ? undefined : (chosen) => tour.look(chosen) }).element), ...after] };
+}

@@ -1,0 +1,143 @@
+// Translate and align: the translation with its probabilities, the alignment twice, the search, and targets of one's own.
+import { behind, changedParts, isolated, make, percent, short, table } from "./dom.js";
+import { tint } from "./shades.js";
+import { Matrix } from "./matrix.js";
+import * as api from "./api.js";
+import { Lines } from "./lines.js";
+import { Tree } from "./tree.js";
+
+const [STEP, LONGEST_WRITING] = [60, 2400];
+
+export class TranslateView {
+  constructor(page) {
+    this.page = page;
+    this.seen = page.seen;
+    this.alignment = make("section", { class: "card alignment" });
+    this.search = make("section", { class: "card wide" });
+    this.element = make("div", { class: "cards two" }, this.translation(), this.alignment, page.card.recorded?.only ? null : this.search);
+    this.ready = Promise.all([this.align(), page.card.recorded?.only ? null : this.grow()]);
+  }
+
+  translation() {
+    const { page, seen } = this;
+    const chances = seen.values("probabilities");
+    const labels = seen.shown.labels.target;
+    this.tokens = labels.map((label, place) => {
+      const token = make("span", { class: "token", title: percent(chances[place]) }, isolated(label));
+      tint(token, 1 - chances[place]);
+      return token;
+    });
+    const whole = chances.reduce((sum, chance) => sum + Math.log(chance), 0);
+    const given = page.state.target !== "";
+    const written = make("p", { class: "output", dir: "auto" }, ...this.words());
+    write([...written.querySelectorAll(".word")], this.tokens);
+    return make("section", { class: "card" },
+      make("h2", {}, given ? "A target of your own" : "Translation"), written, this.unforced(),
+      make("div", { class: "tokens", dir: seen.shown.leftward.includes("target") ? "rtl" : "ltr" }, ...this.tokens),
+      make("p", { class: "hint" }, `Probability ${percent(Math.exp(whole))}, log-probability ${short(whole)}. The darker a token, the more it surprises the model.`),
+      behind("Table", () => this.tokenTable(labels, chances)),
+      page.outputs.length ? this.choices() : null, page.card.recorded ? null : this.own());
+  }
+
+  /** The output, word by word; marked where it is another than without what was forced. */
+  words() {
+    const { page } = this;
+    const text = page.texts[1] ?? this.seen.shown.title;
+    const parts = page.free && page.free !== text ? changedParts(page.free, text) : text.split(/(?<=\s)/).map((word) => [word, false]);
+    return parts.map(([word, isOther]) => make(isOther ? "mark" : "span", { class: "word" }, word));
+  }
+
+  unforced() {
+    const { free, texts } = this.page;
+    return free && free !== texts[1] ? make("p", { class: "hint" }, "Left free, it writes ", make("b", {}, isolated(free)), ".") : null;
+  }
+
+  tokenTable(labels, chances) {
+    const candidates = this.seen.array("candidates");
+    const [, count] = candidates.shape;
+    const likeliest = (place) => Array.from({ length: count }, (_, rank) =>
+      `${candidates.texts[place * count + rank]} ${percent(Number(candidates.values[place * count + rank]))}`).join("  ");
+    return table("Tokens of the target", ["token", "probability", "likeliest here"],
+      labels.map((label, place) => [label, percent(chances[place]), likeliest(place)]));
+  }
+
+  /** The n best, to choose from. */
+  choices() {
+    const { outputs } = this.page;
+    const rows = outputs.map((output, place) => {
+      const choose = () => this.page.go({ target: place ? output.text : "" });
+      const chosen = output.text === this.page.texts[1];
+      return make("label", { class: chosen ? "chosen" : "" },
+        make("input", { type: "radio", name: `output of ${this.page.name}`, checked: chosen, disabled: Boolean(this.page.card.recorded), onchange: choose }),
+        make("span", { class: "text" }, isolated(output.text)), make("span", { class: "chance" }, percent(output.probability)));
+    });
+    return make("fieldset", { class: "outputs" }, make("legend", {}, "Best outputs, by score"), ...rows);
+  }
+
+  own() {
+    const { page } = this;
+    const input = make("input", { type: "text", dir: "auto", maxlength: 10000, value: page.state.target, placeholder: "Another target …",
+      "aria-label": "A target of your own" });
+    return make("form", { class: "own", onsubmit: (event) => {
+      event.preventDefault();
+      page.go({ target: input.value });
+    } }, input, make("button", { type: "submit" }, "Score and align"),
+    page.state.target ? make("button", { type: "button", onclick: () => page.go({ target: "" }) }, "Back to the model's own") : null);
+  }
+
+  /** The alignment as a matrix and as lines, of all layers or of one head. */
+  async align() {
+    const { seen, page, page: { state } } = this;
+    const names = seen.attention.filter((name) => seen.array(name).axes.join() === "head,target,source");
+    if (!names.length) {
+      this.alignment.append(make("h2", {}, "Alignment"), make("p", {}, seen.shown.note || "This model has no attention to its source, so there is nothing to align."));
+      return;
+    }
+    const name = names.includes(state.tap) ? state.tap : "";
+    const heads = name ? seen.array(name).shape[0] : 1;
+    const options = { head: name ? seen.headOf(name, state.head) : "mean", words: state.words && seen.folds(["target", "source"]) };
+    const data = name ? await seen.matrix(name, options) : await seen.mean(names, options);
+    const room = page.room(760);
+    const lines = new Lines(data, (r) => matrix.move(r, matrix.place[1], true), room);
+    const matrix = new Matrix(data, { label: "Alignment", most: room, onmove: (r) => lines.light({ r }) });
+    const again = (changes) => {
+      page.set(changes);
+      return this.align();
+    };
+    const layer = make("select", { onchange: (event) => again({ tap: event.target.value, head: "mean" }) },
+      make("option", { value: "" }, names.length > 1 ? `mean of ${names.length} layers` : "mean"),
+      ...names.map((each) => make("option", { value: each, selected: each === name }, each)));
+    const head = make("select", { onchange: (event) => again({ head: event.target.value }) },
+      ...["mean", "max", ...Array(heads).keys()].map((each) => make("option", { value: each, selected: String(each) === options.head }, String(each))));
+    const words = make("input", { type: "checkbox", checked: options.words, onchange: (event) => again({ words: event.target.checked }) });
+    this.alignment.replaceChildren(make("div", { class: "top" }, make("h2", {}, "Alignment"),
+      names.length > 1 || seen.array(names[0]).shape[0] > 1 ? make("label", {}, "Layer ", layer) : null,
+      name && heads > 1 ? make("label", {}, "Head ", head) : null, make("label", {}, words, " words")),
+    make("div", { class: "pair" }, lines.element, matrix.element));
+  }
+
+  /** The beam search, which takes longer than the translation. */
+  async grow() {
+    const { page, page: { state } } = this;
+    const beam = make("select", { disabled: Boolean(page.card.recorded), onchange: (event) => page.go({ beam: Number(event.target.value) }) },
+      ...[1, 2, 3, 4, 5, 6, 8, 10].map((size) => make("option", { value: size, selected: size === state.beam }, String(size))));
+    const forced = state.prefix
+      ? make("p", { class: "forced" }, "Must begin with ", make("b", {}, isolated(state.prefix)), " ",
+        make("button", { type: "button", onclick: () => page.go({ prefix: "", target: "" }) }, "Leave free"))
+      : null;
+    this.search.append(make("div", { class: "top" }, make("h2", {}, "Search"), make("label", {}, "Beam ", beam)), ...(forced ? [forced] : []));
+    const seen = await api.tree(page.card.name, { text: state.text, beam: state.beam, prefix: state.prefix, ...page.told });
+    const tree = new Tree(seen, page, (prefix) => page.go({ prefix, target: "" }));
+    this.search.append(tree.element);
+  }
+}
+
+/** Lets words and tokens appear one after another, as they were written, unless the reader wants no motion. */
+function write(words, tokens) {
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  const whole = Math.min(tokens.length * STEP, LONGEST_WRITING);
+  for (const parts of [words, tokens]) {
+    parts.forEach((part, place) => part.animate([{ opacity: 0, transform: "translateY(4px)" }, { opacity: 1, transform: "none" }],
+      { duration: 180, delay: (whole * place) / parts.length, fill: "backwards" }));
+  }
+}

@@ -1,0 +1,118 @@
+// Attention without a network: stations know the weather where they stand, and a place between them asks for its own.
+import { make, table } from "./dom.js";
+import { draw } from "./drawing.js";
+import { taking } from "./take.js";
+import { css, shade } from "./shades.js";
+
+/** Coordinates in kilometers are keys; temperature and wind are values. */
+export const STATIONS = [
+  ["Hamburg", [700, 5955], [14, 7]],
+  ["Berlin", [939, 5840], [17, 5]],
+  ["Köln", [488, 5664], [19, 3]],
+  ["Frankfurt", [608, 5572], [21, 2]],
+  ["München", [811, 5353], [23, 1]],
+];
+/** Leipzig: where the query begins. */
+export const SPOT = [867, 5709];
+const [WEST, EAST, SOUTH, NORTH] = [420, 1090, 5290, 6010];
+const [WIDE, HIGH] = [400, 430];
+const STEP = 10;
+const FLOOR = 1e-6;
+const GRID = 8;
+
+/** Distance, score and weight of each station for a place, and the weather there: the mean under the weights. */
+export function weatherAt([east, north]) {
+  const distances = STATIONS.map(([, [x, y]]) => Math.hypot(x - east, y - north));
+  const scores = distances.map((distance) => 1 / (distance + FLOOR));
+  const sum = scores.reduce((total, score) => total + score, 0);
+  const weights = scores.map((score) => score / sum);
+  const mean = (which) => weights.reduce((total, weight, place) => total + weight * STATIONS[place][2][which], 0);
+  return { distances, scores, sum, weights, temperature: mean(0), wind: mean(1) };
+}
+
+export class WeatherMap {
+  /** A map with the place at a spot, which moves by pointer and arrow keys; `weighed` draws the weights as lines. */
+  constructor(spot, { weighed, onmove }) {
+    Object.assign(this, { spot, weighed, onmove });
+    this.field = make("canvas", { "aria-hidden": "true" });
+    this.lines = STATIONS.map(([, [x, y]]) => draw("line", { class: "relevance", x1: right(x), y1: down(y) }));
+    this.shares = STATIONS.map(([, [x, y]]) => draw("text", { class: "share-of", x: right(x) + 9, y: down(y) + 17 }));
+    const stations = STATIONS.map(([name, [x, y], [degrees]]) => draw("g", {}, draw("circle", { class: "station", cx: right(x), cy: down(y), r: 5 }),
+      draw("text", { x: right(x) + 9, y: down(y) + 4 }, `${name} ${degrees}°`)));
+    this.point = draw("g", { class: "query" }, draw("circle", { r: 11 }), draw("circle", { r: 4, class: "dot-of" }));
+    this.here = draw("text", { class: "here" });
+    this.svg = draw("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, class: "weather", role: "application", tabindex: 0,
+      "aria-label": "A map with five stations. Arrow keys move your place.", onkeydown: (event) => this.key(event) },
+    ...this.lines, ...stations, ...this.shares, this.point, this.here);
+    this.told = make("output", { class: "readout", "aria-live": "polite" });
+    this.picture = make("div", { class: "map-of" }, this.field, this.svg);
+    this.taken = taking({ name: () => "Weather stations", picture: () => this.picture, table: () => this.buildTable() });
+    this.element = make("div", { class: "drawn" }, this.picture, this.told, this.taken.element);
+    this.listen();
+    this.paint();
+    this.move(spot, false);
+  }
+
+  listen() {
+    const at = (event) => {
+      const box = this.svg.getBoundingClientRect();
+      return [WEST + ((event.clientX - box.left) / box.width) * (EAST - WEST), NORTH - ((event.clientY - box.top) / box.height) * (NORTH - SOUTH)];
+    };
+    this.svg.addEventListener("pointerdown", (event) => {
+      this.svg.setPointerCapture(event.pointerId);
+      this.dragged = true;
+      this.move(at(event));
+    });
+    this.svg.addEventListener("pointermove", (event) => { if (this.dragged) this.move(at(event)); });
+    for (const name of ["pointerup", "pointercancel"]) this.svg.addEventListener(name, () => { this.dragged = false; });
+  }
+
+  key(event) {
+    const way = { ArrowUp: [0, STEP], ArrowDown: [0, -STEP], ArrowLeft: [-STEP, 0], ArrowRight: [STEP, 0] }[event.key];
+    if (!way) return;
+    event.preventDefault();
+    this.move([this.spot[0] + way[0], this.spot[1] + way[1]]);
+  }
+
+  move([east, north], telling = true) {
+    this.spot = [Math.round(Math.max(WEST, Math.min(EAST, east))), Math.round(Math.max(SOUTH, Math.min(NORTH, north)))];
+    const { weights, scores, temperature, wind } = weatherAt(this.spot);
+    const [x, y] = [right(this.spot[0]), down(this.spot[1])];
+    this.point.setAttribute("transform", `translate(${x} ${y})`);
+    const largest = Math.max(...scores);
+    this.lines.forEach((line, place) => {
+      line.setAttribute("x2", x);
+      line.setAttribute("y2", y);
+      line.style.strokeWidth = (this.weighed ? 14 * weights[place] : 5 * scores[place] / largest).toFixed(2);
+    });
+    this.shares.forEach((share, place) => { share.textContent = this.weighed ? weights[place].toFixed(2) : scores[place].toPrecision(2); });
+    this.here.setAttribute("x", x + 15);
+    this.here.setAttribute("y", y - 8);
+    this.here.textContent = this.weighed ? `${temperature.toFixed(1)}°` : "?";
+    this.told.textContent = this.weighed ? `At your place: ${temperature.toFixed(1)} °C, wind ${wind.toFixed(1)} m/s.` : `Your place, the query: (${this.spot.join(", ")}) km.`;
+    this.taken.close();
+    if (telling) this.onmove(this.spot);
+  }
+
+  /** The temperature everywhere: a query for every point of a grid. */
+  paint() {
+    const [columns, rows] = [Math.round((EAST - WEST) / GRID), Math.round((NORTH - SOUTH) / GRID)];
+    Object.assign(this.field, { width: columns, height: rows });
+    if (!this.weighed) return;
+    const pen = this.field.getContext("2d");
+    for (let r = 0; r < rows; r += 1) for (let c = 0; c < columns; c += 1) {
+      const { temperature } = weatherAt([WEST + (c + 0.5) * GRID, NORTH - (r + 0.5) * GRID]);
+      pen.fillStyle = css(shade(((temperature - 14) / 9) * 0.34));
+      pen.fillRect(c, r, 1, 1);
+    }
+  }
+
+  buildTable() {
+    const { distances, scores, weights } = weatherAt(this.spot);
+    return table("Stations", ["station", "key (km)", "distance", "score", "weight", "°C", "wind"], STATIONS.map(([name, key, values], place) =>
+      [name, key.join(", "), `${distances[place].toFixed(0)} km`, scores[place].toPrecision(2), weights[place].toFixed(3), ...values.map(String)]));
+  }
+}
+
+const right = (east) => ((east - WEST) / (EAST - WEST)) * WIDE;
+const down = (north) => ((NORTH - north) / (NORTH - SOUTH)) * HIGH;

@@ -1,0 +1,124 @@
+"""Two models side by side, or one before and after a change, in every view."""
+
+import json
+
+import pytest
+from explorer_pages import IN_CHROMIUM, Open, check_everyone_can_use
+from playwright.sync_api import Page, expect
+
+from regard.inspect import SetWeight, Uniform, changed
+from regard.tasks import Translator
+
+pytestmark = IN_CHROMIUM
+
+CROSS = "decoder.attention.weights"
+VIEWS = ["translate", "heads", "why", "tour", "inside"]
+
+
+def difference_of(page: Page) -> list[float]:
+    """The two numbers and their difference that are told of the cell that is looked at."""
+    told = page.locator(".comparing .readout").inner_text()
+    return [float(told.partition(f"{name} ")[2].split(",")[0]) for name in ("A", "B", "difference")]
+
+
+def test_before_and_after_a_change(visit: Open, explored: dict[str, Translator]) -> None:
+    model = explored["recurrent"]
+    target = model.translate(["eins zwei"], beam=5)[0].text
+    change = {"kind": "SetWeight", "tap": CROSS, "head": 0, "query": 1, "key": 0, "value": 0.9}
+    before = model.inspect("eins zwei", target)
+    with changed(model, [SetWeight(CROSS, head=0, query=1, key=0, value=0.9)]):
+        after = model.inspect("eins zwei", target)
+    page = visit(model="recurrent", text="eins zwei", against="changed", changes=[change])
+    expect(page.locator(".side-by-side h2.of bdi")).to_have_text(["recurrent", "recurrent, changed"])
+    plots = page.locator(".alignment .plot")
+    expect(plots).to_have_count(2)
+    plots.first.focus()
+    page.keyboard.press("ArrowDown")
+    expected = [float(seen[CROSS].values[0, 1, 0]) for seen in (before, after)]
+    expect(page.locator(".comparing .readout")).to_contain_text("difference")
+    assert difference_of(page) == pytest.approx([*expected, expected[1] - expected[0]], abs=6e-4)
+    # The other side looks at the same cell, and shows the difference if that is wished.
+    own = page.locator(".alignment .matrix .readout strong").nth(1)
+    expect(own).to_have_text(f"{expected[1]:.3f}")
+    page.locator("button", has_text="Difference").click()
+    plots.first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    assert float(own.inner_text()) == pytest.approx(expected[1] - expected[0], abs=6e-4)
+    # The probabilities of the same output stand above.
+    page.locator(".comparing summary").click()
+    rows = page.locator(".comparing tbody tr").all()
+    assert len(rows) == len(before.labels["target"])
+    shares = [float(row.locator("td").nth(2).inner_text().replace("−", "-")) for row in rows]
+    differences = 100 * (after["probabilities"].values - before["probabilities"].values)
+    assert shares == pytest.approx(differences.tolist(), abs=0.06)
+    assert "difference=true" in page.url
+    # Changing is done alone: it has its own before and after.
+    page.locator("#tab-change").click()
+    expect(page.locator(".side-by-side")).to_have_count(0)
+    expect(page.locator("ol li")).to_have_count(1)
+
+
+def test_two_models(visit: Open, explored: dict[str, Translator]) -> None:
+    outputs = {name: model.translate(["eins zwei"], beam=5)[0].text for name, model in explored.items()}
+    page = visit(model="recurrent", text="eins zwei", against="transformer")
+    expect(page.locator("p.output")).to_have_text([outputs["recurrent"], outputs["transformer"]])
+    # What is chosen on one side is its own where the other does not have it, and stands in the link.
+    page.locator(".alignment").nth(1).locator("select").first.select_option("decoder.layers.0.cross.weights")
+    expect(page.locator(".alignment").nth(1).locator("label", has_text="Head")).to_be_visible()
+    again = page.url
+    other = json.loads(page.evaluate("new URLSearchParams(location.hash.slice(1)).get('other')"))
+    assert other["tap"] == "decoder.layers.0.cross.weights"
+    page.goto("about:blank")
+    page.goto(again)
+    expect(page.locator(".alignment").nth(1).locator("select").first).to_have_value("decoder.layers.0.cross.weights")
+    expect(page.locator(".alignment").first.locator("select")).to_have_count(0)
+    # A target of one's own is scored by both.
+    page.locator(".own input").first.fill("red red")
+    page.keyboard.press("Enter")
+    expect(page.locator(".card h2", has_text="A target of your own")).to_have_count(2)
+    told = page.locator(".comparing .hint")
+    for name, side in (("recurrent", "A"), ("transformer", "B")):
+        expect(told).to_contain_text(f"{side} {explored[name].score(['eins zwei'], ['red red'])[0].log_prob:.2f}")
+    check_everyone_can_use(page)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_has_two_sides(visit: Open, view: str) -> None:
+    uniform = [{"kind": "Uniform", "tap": CROSS}]
+    for more in ({"against": "transformer"}, {"against": "changed", "changes": uniform}):
+        page = visit(model="recurrent", text="eins zwei", view=view, **more)
+        page.wait_for_load_state("networkidle")
+        for side in page.locator(".side-by-side").all():
+            expect(side.locator(".card").first).to_be_visible()
+            expect(side.locator("[role=alert]")).to_have_count(0)
+        check_everyone_can_use(page)
+
+
+@pytest.mark.long
+def test_gradients_of_a_changed_model(visit: Open, explored: dict[str, Translator]) -> None:
+    model = explored["recurrent"]
+    uniform = [{"kind": "Uniform", "tap": CROSS}]
+    page = visit(model="recurrent", text="eins zwei", view="why", against="changed", changes=uniform)
+    with changed(model, [Uniform(CROSS)]):
+        chance = model.inspect("eins zwei", model.translate(["eins zwei"], beam=5)[0].text)["probabilities"].values[0]
+    share = f"{100 * chance:.1f} %" if 0.0005 < chance < 0.9995 else "9 %"
+    expect(page.locator(".side-by-side").nth(1).locator("p", has_text="What each position adds")).to_contain_text(share)
+    page.locator("button.go", has_text="explanation").nth(1).click()
+    expect(page.locator(".side-by-side").nth(1)).to_contain_text(
+        "other attention is searched for in the model as it is"
+    )
+
+
+@pytest.mark.long
+def test_what_only_one_of_them_has(visit: Open) -> None:
+    page = visit(model="recurrent", text="eins zwei", against="encoder")
+    expect(page.locator(".side-by-side").nth(1)).to_contain_text("encoder has nothing to show here.")
+    page = visit(model="recurrent", text="eins zwei", against="nowhere")
+    expect(page.locator(".side-by-side")).to_have_count(0)
+    wrong = [{"kind": "Silence", "tap": CROSS, "head": 7}]
+    page = visit(model="recurrent", text="eins zwei", against="changed", changes=wrong, wait=False)
+    expect(page.locator(".side-by-side").nth(1).locator("[role=alert]")).to_contain_text(
+        "head = 7: must be from 0 to 0"
+    )
