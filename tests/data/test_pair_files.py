@@ -178,19 +178,20 @@ def test_a_wrong_number_of_columns(tmp_path: Path, line: str, columns: str) -> N
     assert refused(path) == (
         f"{path}:2: {columns} instead of 2; a line is the source, one tab character and the target; keep these "
         "(`cut -f 1,2`), or name the columns in a recipe by data.source_field and data.target_field, such as "
-        '"1" and "3"'
+        "1 and 3"
     )
 
 
 def test_columns_of_a_table_can_be_named(tmp_path: Path) -> None:
     path = write(tmp_path / "a.tsv", "one\t7\teins\ntwo\t8\tzwei\n")
     assert read(path, source_field="3", target_field="1") == [("eins", "one"), ("zwei", "two")]
+    assert read(path, source_field=3, target_field=1) == [("eins", "one"), ("zwei", "two")]
     assert refused(path, source_field="1", target_field="4") == (
         f"{path}:1: 3 columns, but data.source_field or data.target_field names column 4; "
         "give each line as many columns, or name another one"
     )
     assert refused(path, source_field="de", target_field="1") == (
-        f"{path}: data.source_field = 'de' is not a column; give its number, from 1 on, such as \"1\""
+        f"{path}: data.source_field = 'de' is not a column; give its number, from 1 on, such as 1"
     )
 
 

@@ -99,7 +99,7 @@ class PairFiles:
         for setting, field in fields.items():
             if not field.isdecimal() or int(field) < 1:
                 raise DataError(
-                    f'{self.paths[0]}: {setting} = {field!r} is not a column; give its number, from 1 on, such as "1"'
+                    f'{self.paths[0]}: {setting} = {field!r} is not a column; give its number, from 1 on, such as 1'
                 )
         return int(self.source_field), int(self.target_field)
 
@@ -140,7 +140,7 @@ def both_sides(columns: Sequence[str], where: str) -> tuple[str, str]:
         raise DataError(
             f"{where}: {counted(len(columns), 'column')} instead of 2; "
             "a line is the source, one tab character and the target; keep these (`cut -f 1,2`), or name the "
-            'columns in a recipe by data.source_field and data.target_field, such as "1" and "3"'
+            "columns in a recipe by data.source_field and data.target_field, such as 1 and 3"
         )
     return columns[0], columns[1]
 

@@ -3,13 +3,21 @@
 import re
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from regard.recipe.names import CORPORA, TOKENIZERS, CorpusName, TokenizerName
 from regard.recipe.recipe import Corpus, HeldOut
 from regard.recipe.section import FilePath, Only, Positive, Section, Share
 
 Remedy = Literal["keep", "drop", "refuse"]
+
+
+def _spelled(name: object) -> object:
+    return str(name) if isinstance(name, int) and not isinstance(name, bool) else name
+
+
+FieldName = Annotated[str, BeforeValidator(_spelled)]
+"""A field by its name, or a column by its number, as text or as a number."""
 
 
 class Data(Corpus):
@@ -31,10 +39,10 @@ class Data(Corpus):
     model writes several languages; `train`, `dev` and `test` then name one or two files for each."""
     format: Annotated[Literal["auto", "lines", "tsv", "jsonl"], Only(corpus=CORPORA)] = "auto"
     """How files hold pairs; `auto` goes by their names."""
-    source_field: Annotated[str, Only(corpus=CORPORA), Only(format=("auto", "tsv", "jsonl"))] = "source"
+    source_field: Annotated[FieldName, Only(corpus=CORPORA), Only(format=("auto", "tsv", "jsonl"))] = "source"
     """Where the source stands: a field of a JSON Lines record, with dots where it is nested (`translation.de`), or the
-    number of a column of a `.tsv`, from 1 on (`"1"`; without it, a line has two columns)."""
-    target_field: Annotated[str, Only(corpus=CORPORA), Only(format=("auto", "tsv", "jsonl"))] = "target"
+    number of a column of a `.tsv`, from 1 on (without it, a line has two columns)."""
+    target_field: Annotated[FieldName, Only(corpus=CORPORA), Only(format=("auto", "tsv", "jsonl"))] = "target"
     """Where the target stands, in the same way."""
     examples: Annotated[Positive, Only(corpus=CORPORA)] = 20_000
     """Training examples a built-in corpus generates; development and test sets have a tenth of it, 1,000 at most."""
