@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from pages import CHROMIUM, Elements
+from pages import CHROMIUM, Elements, needs_chromium
 from test_documents import options
 
 import regard
@@ -56,7 +56,7 @@ def test_every_option_setting_and_public_name_is_on_a_page(site: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+@needs_chromium
 def test_it_is_searched_without_a_server(site: Path) -> None:
     from playwright.sync_api import sync_playwright
 

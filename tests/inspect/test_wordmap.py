@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.transforms import Bbox
-from pages import CHROMIUM, Elements, check_fetches_nothing, dom_after, reported
+from pages import Elements, check_fetches_nothing, dom_after, needs_chromium, reported
 
 from regard.errors import UsageError
 from regard.inspect import draw_map, map_page, save_map, save_map_page
@@ -124,7 +124,7 @@ report(told);
 """
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs a Chromium")
+@needs_chromium
 def test_zoom_pan_point_search(tmp_path: Path) -> None:
     told = reported(dom_after(SCRIPT, map_page(a_map()), tmp_path))
     assert isinstance(told, dict)

@@ -3,13 +3,14 @@
 import json
 
 import pytest
-from explorer_pages import IN_CHROMIUM, Open, check_everyone_can_use
+from explorer_pages import Open, check_everyone_can_use
+from pages import NEEDS_CHROMIUM
 from playwright.sync_api import Page, expect
 
 from regard.inspect import SetWeight, Uniform, changed
 from regard.tasks import Translator
 
-pytestmark = IN_CHROMIUM
+pytestmark = NEEDS_CHROMIUM
 
 CROSS = "decoder.attention.weights"
 VIEWS = ["translate", "heads", "why", "tour", "inside"]

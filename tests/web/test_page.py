@@ -4,7 +4,8 @@ import json
 import math
 
 import pytest
-from explorer_pages import IN_CHROMIUM, Open, check_everyone_can_use, expect_texts
+from explorer_pages import Open, check_everyone_can_use, expect_texts
+from pages import NEEDS_CHROMIUM
 from playwright.sync_api import Route, expect
 
 from regard.inspect import Silence, Uniform, attributions, changed, head_statistics, over_layers
@@ -12,7 +13,7 @@ from regard.inspect.faithful import faithfulness
 from regard.inspect.page import EXPLORER
 from regard.tasks import Translator
 
-pytestmark = IN_CHROMIUM
+pytestmark = NEEDS_CHROMIUM
 
 VIEWS = {
     "recurrent": ["translate", "heads", "change", "why", "tour", "inside"],

@@ -247,7 +247,7 @@ export class ChangeView {
     const program = this.after.shown.python;
     const copy = navigator.clipboard ? make("button", { type: "button", onclick: () => navigator.clipboard.writeText(program) }, "Copy") : null;
     const everywhere = make("button", { type: "button", disabled: !items.length, onclick: () => this.page.go({ against: CHANGED, view: "" }) }, "Compare in all views");
-    fill(this.list, make("div", { class: "top" }, make("h2", {}, "Changes"), undo, all, this.page.page.alone ? null : everywhere),
+    fill(this.list, make("div", { class: "top" }, make("h2", {}, "Changes"), undo, all, this.state.against === CHANGED || this.page.card !== this.page.page.card ? null : everywhere),
       items.length ? make("ol", {}, ...items) : make("p", { class: "hint" }, "None yet. Drag a cell up or down, press + and −, or use the buttons."),
       make("div", { class: "top" }, make("h3", {}, "The same in Python"), copy), make("pre", { tabindex: 0 }, program));
   }

@@ -83,6 +83,7 @@ export class HeadsView {
         onclick: () => this.choose(name, head) }, canvas);
       return { button, canvas, name, head };
     }));
+    rows.style.setProperty("--heads", most);
     const of = (name) => this.buttons.filter((each) => each.name === name);
     rows.append(...names.map((name, place) => make("div", {}, make("span", {}, `layer ${place + 1}`), ...of(name).map(({ button }) => button))));
     const chosen = this.buttons.findIndex(({ name, head }) => name === state.tap && String(head) === state.head);
