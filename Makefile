@@ -4,6 +4,7 @@
 # make test-web  the explorer in Chromium, all of it
 # make test-gpu  what needs a CUDA device
 # make docs      the site of the documents, in build/site
+# make release   a wheel and a source archive in dist, tried in a new environment
 # make format    let ruff put the code in order
 # make lock      resolve requirements.lock anew from pyproject.toml
 #
@@ -23,7 +24,7 @@ READY := .venv/.ready
 # Two test processes on two cores: more threads in each would only wait for one another.
 TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo test test-all test-web test-gpu check docs format lock
+.PHONY: demo test test-all test-web test-gpu check docs release format lock
 .NOTPARALLEL:
 
 demo: $(READY)
@@ -50,6 +51,16 @@ check: $(READY)
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
 	@echo 'Open build/site/index.html'
+
+# The new environment has the torch of the lock and whatever else the wheel asks for; the demo must run in it.
+release: $(READY)
+	rm -rf dist build/release
+	.venv/bin/python -m hatchling build --directory dist
+	$(PYTHON) -m venv build/release
+	build/release/bin/python -m pip --disable-pip-version-check --no-input install --quiet 'torch==$(TORCH)'
+	build/release/bin/python -m pip --disable-pip-version-check --no-input install --quiet dist/*.whl
+	cd build/release && bin/regard --version && bin/regard demo --out demo && bin/regard evaluate demo --split dev
+	@ls -l dist
 
 format: $(READY)
 	.venv/bin/ruff check --fix

@@ -96,10 +96,39 @@ def low_resource(record: Record) -> Table:
     titles = ["labelled sentences", "started", "seeds", "dev", "test", "change of test"]
     text = record["text"]
     caption = (
-        f"The encoder read {text['steps']:,} batches of 1,024 words out of {text['sentences']:,} sentences of plain "
+        f"The encoder read {text['steps']:,} batches of 4,096 words out of {text['sentences']:,} sentences of plain "
         f"text; perplexity of masked words {text['perplexity']:.0f}. {INTERVALS} {DEVIATIONS} On {machine(record)}.[^]"
     )
     return Table(markdown(titles, rows), caption, {"": conditions(record)})
+
+
+def laptop(record: Record) -> Table:
+    """What a laptop can do in so many minutes: a row for each command, with its time and its scores."""
+    rows = []
+    for row in record["rows"]:
+        changes = "".join(f"<br>`--set {change}`" for change in row["changes"])
+        minutes = (
+            spread([run[name] / 60 for run in row["runs"] if run[name] is not None], 1)
+            for name in ("seconds", "processor_seconds")
+        )
+        scores = (
+            "<br>".join(
+                f"{kind} {spread(row['scores'][split][kind]['values'], digits)}"
+                for kind, digits in SHOWN.items()
+                if kind in row["scores"].get(split, ())
+            )
+            for split in ("dev", "test")
+        )
+        name = f"{row['name']}[^{_made(row, record['rows'])}]"
+        rows.append([name, f"`{row['recipe']}`{changes}", str(len(row["seeds"])), *minutes, *scores])
+    titles = ["", "recipe", "seeds", "minutes", "processor minutes", "dev", "test"]
+    lines = markdown(titles, rows)
+    said = f"{DEVIATIONS} On {_devices(record['rows'])}."
+    return Table(lines, said, _notes(record["rows"]))
+
+
+SHOWN = {"BLEU": 2, PERPLEXITY: 2, "MEN": 3, "analogies, %": 1, "WordSim-353": 3, "SimLex-999": 3}
+"""Scores of a translator, a language model and word vectors, with their digits."""
 
 
 def labels(record: Record) -> Table:

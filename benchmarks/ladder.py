@@ -3,7 +3,8 @@
     python benchmarks/ladder.py --seeds 1,2,3 --out benchmarks/results/ladder.json
 
 Each rung has the time that the command gives it, so nothing else may run meanwhile. With several sets of processors
-(`--cores 0,1 2,3 4,5`), that many seeds are trained at once, each on its own set. What is finished is not repeated.
+(`--cores 0,1 2,3 4,5`), that many seeds are trained at once, each on its own set. Seeds that are finished are not
+repeated, so that each may have a sitting of its own (`--seeds 1`, then `--seeds 1,2`).
 The JSON has the perplexities of all seeds, and for each of CLAIMS the difference of means with its 95 % interval
 (Welch's t; an n-gram model is the same for all seeds).
 """
@@ -51,7 +52,11 @@ def claims(perplexities: dict[str, list[float]]) -> list[dict[str, Any]]:
 
 
 def climb(out: Path, seed: int, rungs: str, options: Sequence[str], cores: Queue[str]) -> dict[str, Any]:
-    """Runs the command; returns what its ladder.json says, and the minutes that it took."""
+    """Runs the command, if it was not run before; returns what its ladder.json says, and the minutes that it took."""
+    known = out.with_suffix(".json")
+    if known.exists():
+        before: dict[str, Any] = json.loads(known.read_text(encoding="utf-8"))
+        return before
     command = [sys.executable, "-m", "regard", "ladder", "--out", str(out), "--set", f"seed={seed}", *options]
     own = cores.get()
     command = ["taskset", "-c", own, *command] if own else command
@@ -62,7 +67,9 @@ def climb(out: Path, seed: int, rungs: str, options: Sequence[str], cores: Queue
     finally:
         cores.put(own)
     found: dict[str, Any] = json.loads((out / "ladder.json").read_text(encoding="utf-8"))
-    return found | {"minutes": (time.monotonic() - begun) / 60}
+    found |= {"minutes": (time.monotonic() - begun) / 60}
+    replace_file(known, json.dumps(found).encode())
+    return found
 
 
 def main() -> None:
@@ -88,7 +95,8 @@ def main() -> None:
     with ThreadPoolExecutor(len(given.cores)) as pool:
         first, *others = pool.map(climbed, seeds)
     processors = f", each seed on {len(given.cores[0].split(','))} processors of its own" if given.cores[0] else ""
-    told["note"] = f"All rungs together took {first['minutes']:.1f} minutes with one seed{processors}."
+    longest = max(each["minutes"] for each in (first, *others))
+    told["note"] = f"All rungs together took {longest:.1f} minutes at most with one seed{processors}."
     perplexities = {row["rung"]: [row["perplexity"]] for row in first["rungs"]}
     for row in (row for other in others for row in other["rungs"]):
         perplexities[row["rung"]].append(row["perplexity"])

@@ -101,11 +101,13 @@ TASKS = {
     "sentiment": (SENTIMENT, 'validation = { every = 50, metric = "accuracy" }\n'),
 }
 """Recipe and validation of each task."""
+BOTH = 'train.start.parts=["words", "encoder"]'
 STARTS: dict[str, list[str]] = {
     NOTHING: [],
-    "from the encoder": ["train.start.frozen_steps=0"],
-    "at lower rates": ['train.optimizer.part_rates=["words=0.1", "encoder=0.3"]'],
-    "frozen for 100 steps": ["train.start.frozen_steps=100"],
+    "from the encoder": [BOTH],
+    "from its words alone": ['train.start.parts=["words"]'],
+    "at lower rates": [BOTH, 'train.optimizer.part_rates=["words=0.1", "encoder=0.3"]'],
+    "frozen for 100 steps": [BOTH, "train.start.frozen_steps=100"],
 }
 """What each way to start changes."""
 
@@ -186,10 +188,9 @@ def repeat(task: str, size: int, start: str, arguments: argparse.Namespace, fold
     recipe, validation = TASKS[task]
     name = f"{task}-{size}-{start}".replace(" ", "-")
     recipe = recipe.replace("SIZE", str(size)) + SHARED + TRAINING + validation
-    if start != NOTHING:
-        recipe += '\n[train.start]\nmodel = "encoder"\nparts = ["words", "encoder"]\n'
     (folder / f"{name}.toml").write_text(recipe, encoding="utf-8")
-    options = [part for change in STARTS[start] for part in ("--set", change)]
+    changes = STARTS[start] if start == NOTHING else ['train.start.model="encoder"', *STARTS[start]]
+    options = [part for change in changes for part in ("--set", change)]
     again = ["--resume"] if (folder / name).exists() else []
     run(
         ["repeat", f"{name}.toml", "--seeds", arguments.seeds, "--out", name, "--on-test", *again, *options],
@@ -216,7 +217,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument(
         "--sst", type=Path, required=True, help="folder with sst2.train.tsv, sst2.dev.tsv, sst2.test.tsv"
     )
-    parser.add_argument("--sentences", type=int, default=65_000, help="sentences of plain text")
+    parser.add_argument("--sentences", type=int, default=400_000, help="sentences of plain text")
     parser.add_argument("--steps", type=int, default=5000, help="steps of pre-training, of 4,096 words each")
     parser.add_argument("--parallel", type=int, default=1, help="models that are trained at the same time")
     parser.add_argument("--seeds", default="1,2,3")

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import mean
 
 from decoding_tables import decode_cpu, decode_gpu, decode_gpu_memory, decode_gpu_text, decode_joeynmt, decode_quality
-from experiment_tables import ablation, context, guide, labels, recipes
+from experiment_tables import ablation, context, guide, labels, low_resource, recipes
 from markdown_tables import Record, Table, conditions, machine, markdown, spread
 
 HERE = Path(__file__).parent
@@ -338,6 +338,28 @@ def train_language(record: Record) -> Table:
     return Table(markdown(titles, rows), f"On {machine(record)}.[^]", {"": conditions(record)})
 
 
+def tagging_speed(record: Record) -> Table:
+    """Taggers with a CRF of one shape, and what the CRF costs in training."""
+    found, steps = record["tagging"], record["training"]
+    own = found["regard"]
+    rows = [
+        (TAGGERS.get(name, name), f"{speed:,.0f}", "" if name == "regard" else f"{own / speed:.2f} ×")
+        for name, speed in found.items()
+    ]
+    threads = f"{record['threads']} threads of " if record["device"] == "cpu" else ""
+    caption = (
+        f"Batches of {record['batch']} sentences, on {threads}{machine(record)}. A training step of the recipe "
+        f"`conll2003-tagger` takes {steps['crf']:.0f} ms with a CRF and {steps['softmax']:.0f} ms with a softmax, "
+        f"{steps['crf'] / steps['softmax']:.2f} times as long.[^]"
+    )
+    return Table(
+        markdown(("tagger", "sentences/s", "Regard's speed, times this"), rows), caption, {"": conditions(record)}
+    )
+
+
+TAGGERS = {"regard": "Regard", "torch and pytorch-crf": "plain torch with pytorch-crf"}
+
+
 def utilization(record: Record) -> Table:
     """A large Transformer in training: the share of the device's peak that it uses."""
     titles = ("model and batch", "parameters", "ms a step", "tokens/s", "TFLOP/s", "peak, TFLOP/s", "share of the peak")
@@ -410,6 +432,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], Table]]] = {
     "attention-alignment": ("attention_alignment.json", attention_alignment),
     "back-translation": ("back-translation.json", ablation),
     "conll2003": ("conll2003.json", labels),
+    "conll2003-vectors": ("conll2003-vectors.json", labels),
     "conversations": ("conversations.json", context),
     "data-faults": ("data_faults.json", data_faults),
     "decode-cpu": ("decode_cpu_trained.json", decode_cpu),
@@ -434,11 +457,14 @@ TABLES: dict[str, tuple[str, Callable[[Record], Table]]] = {
     "multi30k-recurrent": ("multi30k-recurrent.json", ablation),
     "multi30k-scores": ("multi30k-scores.json", ablation),
     "ngram": ("ngram.json", ngram),
+    "pretraining": ("pretraining.json", low_resource),
     "ptb-attentive": ("ptb-attentive.json", ablation),
     "ptb-transformer": ("ptb-transformer.json", ablation),
     "rare-words": ("rare_words.json", rare_words),
     "sst2": ("sst2.json", labels),
     "swda": ("swda.json", labels),
+    "tagging-speed": ("tagging_speed.json", tagging_speed),
+    "tagging-speed-gpu": ("tagging_speed_gpu.json", tagging_speed),
     "tatoeba": ("tatoeba.json", recipes),
     "train-cpu": ("train_cpu.json", train_cpu),
     "train-cpu-bfloat16": ("train_cpu_bfloat16.json", train_cpu),

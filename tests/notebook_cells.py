@@ -34,10 +34,11 @@ def blocks_of(page: Path) -> list[str]:
 def run_cells(codes: list[str]) -> tuple[list[Cell], dict[str, Any]]:
     """The cells, and the names that they leave behind."""
     names: dict[str, Any] = {"__name__": "__main__"}
-    return [_run(code, names) for code in codes], names
+    return [run_cell(code, names) for code in codes], names
 
 
-def _run(code: str, names: dict[str, Any]) -> Cell:
+def run_cell(code: str, names: dict[str, Any]) -> Cell:
+    """One cell, with the names that those before it left behind."""
     tree = ast.parse(code)
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     printed, value = io.StringIO(), None

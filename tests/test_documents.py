@@ -9,6 +9,7 @@ import pytest
 import reference
 
 import regard
+from regard.checkpoint import folder
 from regard.cli.commands import commands, made
 from regard.recipe.settings import settings
 
@@ -66,8 +67,16 @@ each_guide = pytest.mark.parametrize("guide", GUIDES, ids=lambda path: str(path.
 
 
 def code_of(document: Path) -> list[str]:
-    """What stands in backquotes within sentences."""
-    return re.findall(r"`([^`\n]+)`", BLOCK.sub("", document.read_text(encoding="utf-8")))
+    """What stands in backquotes within sentences; of pages for people who come from elsewhere, what is ours: it stands
+    in the later columns of tables."""
+    text = BLOCK.sub("", document.read_text(encoding="utf-8"))
+    if document.parent.name == "coming-from":
+        text = "\n".join(cells.partition("|")[2] for cells in re.findall(r"^\|((?:\\\||.)*)\|$", text, re.M))
+    return re.findall(r"`([^`\n]+)`", text)
+
+
+MADE = {*(ROOT / ".gitignore").read_text(encoding="utf-8").split(), *str(folder.__doc__).split()}
+"""Folders that commands make, and what is in that of a model."""
 
 
 @each_guide
@@ -78,7 +87,7 @@ def test_paths_exist(guide: Path) -> None:
     # In the page of the architecture a bare name is that of a file beside the one named before it.
     places = [ROOT, SOURCES, guide.parent, ROOT / "docs", *(SOURCES.glob("*/") if guide == ARCHITECTURE else [])]
     paths = [path for code in found for path in spelled_out(code)]
-    assert [path for path in paths if not any((place / path).exists() for place in places)] == []
+    assert [path for path in paths if not any((place / path).exists() for place in places) and path not in MADE] == []
 
 
 def spelled_out(path: str) -> list[str]:
@@ -114,11 +123,13 @@ def test_settings_exist(guide: Path) -> None:
     names, tables = known_settings()
     tops = "|".join({table.split(".")[0] for table in tables})
     setting = re.compile(rf"(?<![\w./-])(?:{tops})(?:\.\w+)+(?![\w(/])")
-    found = {name for code in code_of(guide) for name in setting.findall(code)}
-    files = {name for name in found if name.endswith((".json", ".txt", ".toml"))}
-    # In Python, `model` is a trained model.
+    codes = [re.sub(r'"[^"]*"', '""', code) for code in code_of(guide)]  # without names of files
+    found = {name for code in codes for name in setting.findall(code)}
+    files = {name for name in found if name.endswith((".json", ".txt", ".toml", ".safetensors"))}
+    # In Python, `model` is a trained model, and `vectors` are word vectors.
     models = (regard.Translator, regard.Writer, regard.Tagger, regard.Classifier, regard.Parser)
     members = {f"model.{name}" for model in models for name in dir(model)}
+    members |= {f"vectors.{name}" for name in (*dir(regard.Vectors), *regard.Vectors.__annotations__)}
     assert found - files - members - names - tables == set()
     shown = {match[1] for code in code_of(guide) if (match := re.match(r"\[([a-z_.0-9]+)\]", code))}
     assert shown - tables == set()
@@ -139,7 +150,7 @@ def options() -> dict[str, set[str]]:
 def commands_in(document: Path) -> Iterator[tuple[str, list[str]]]:
     """Each call of `regard`, and its options."""
     text = document.read_text(encoding="utf-8").replace("\\\n", " ")
-    for call in re.findall(r"(?:^|`|[$|&] *)regard ([a-z][^`\n|#]*)", text, re.M):
+    for call in re.findall(r"(?:^|`|[$|&] +)regard ([a-z][^`\n|#;]*)", text, re.M):
         first, *rest = call.split()
         name = f"{first} {rest[0]}" if rest and f"{first} {rest[0]}" in options() else first
         yield name, re.findall(r"(?<!\S)--?[a-z][a-z-]*", re.sub(r"\$\([^)]*\)", "", call))
@@ -152,6 +163,6 @@ def test_commands_and_their_options_exist(guide: Path) -> None:
     assert [name for name, _ in calls if name not in options()] == []
     assert [(name, option) for name, given in calls for option in given if option not in options()[name]] == []
     if guide.parent.name != "benchmarks":  # whose programs have options of their own
-        every = set().union(*options().values())
+        every = {"--debug", "--version"}.union(*options().values())
         alone = {match[0] for code in code_of(guide) if (match := re.match(r"--[a-z][a-z-]*", code))}
         assert alone - every == set()

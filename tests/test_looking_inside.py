@@ -70,7 +70,7 @@ def test_recordings_say_what_they_are(notebook: Notebook) -> None:
     cells, names = notebook
     assert names["passed"].axes == {"decoder.attention.weights": ("row", "head", "target", "source")}
     assert "11 times, row 1 × head 1 × target 1 × source 20" in repr(names["passed"])
-    sums = cells["weights[0, 0].sum(-1)  # each position of the target gives away exactly 1"].value
+    sums = cells["weights[0, 0].sum(-1)  # each position of the target distributes exactly 1"].value
     torch.testing.assert_close(sums, torch.ones(11))
 
 

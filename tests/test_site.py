@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 from pages import CHROMIUM, Elements, needs_chromium
+from site_questions import QUESTIONS
 from test_documents import options
 
 import regard
 from regard.recipe import settings
 
 ROOT = Path(__file__).parents[1]
+SEARCH = "input.md-search__input"
 
 
 @pytest.fixture(scope="module")
@@ -55,19 +57,34 @@ def test_every_option_setting_and_public_name_is_on_a_page(site: Path) -> None:
     assert [name for name in regard.__all__ if name not in left and f"regard.{name}" not in names] == []
 
 
-@pytest.mark.long
 @needs_chromium
-def test_it_is_searched_without_a_server(site: Path) -> None:
+def test_what_users_ask_is_found_by_the_search_without_a_server(site: Path) -> None:
+    """Opened as files. The page that answers a question is among the first five that its words find."""
     from playwright.sync_api import sync_playwright
 
+    found, asked = {}, []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which(str(CHROMIUM)), args=["--no-sandbox"])
         page = browser.new_page()
-        asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
-        page.goto((site / "guides/translation.html").as_uri())
-        page.fill("input.md-search__input", "glossary")
-        page.wait_for_selector(".md-search-result__item")
-        assert "Translation" in page.inner_text(".md-search-result__list")
+        page.goto((site / "index.html").as_uri())
+        for _, words, _ in QUESTIONS:
+            for typed, told in (("", "Type"), (words, "matching")):
+                page.fill(SEARCH, typed)
+                page.press(SEARCH, "End")  # the site searches when a key is released
+                said = f"document.querySelector('.md-search-result__meta').innerText.includes('{told}')"
+                page.wait_for_function(said)
+            links = page.eval_on_selector_all(".md-search-result__link", "links => links.map(link => link.href)")
+            found[words] = list(dict.fromkeys(re.sub(r".html.*", "", link.partition(f"{site}/")[2]) for link in links))
         browser.close()
+    assert {words: found[words] for _, words, answer in QUESTIONS if answer not in found[words][:5]} == {}
     assert [address for address in asked if not address.startswith(("file:", "data:", "about:"))] == []
+
+
+def test_what_users_ask_is_answered_on_a_page_that_the_start_page_links_to(site: Path) -> None:
+    start = (site / "index.html").read_text(encoding="utf-8")
+    linked = {
+        str(attributes.get("href")).removesuffix(".html") for tag, attributes in Elements(start).found if tag == "a"
+    }
+    assert len(QUESTIONS) == 40
+    assert {answer for _, _, answer in QUESTIONS} - linked == set()

@@ -17,12 +17,14 @@ import reference  # noqa: E402
 
 OUTSIDE = {
     "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
     "benchmarks/README.md": "benchmarks.md",
 }
 """Pages of the site whose files are not in docs, and how the site calls them."""
 ASSETS = ("favicon.svg", "iframe-worker.js", "style.css")
 ENTRY = re.compile(r"\[([^\]]+)\]\(([^)\s#]+\.md)\)")
+GROUP = re.compile(r"^- \*\*([^*]+)\*\*:(.*?)(?=^- |^$)", re.M | re.S)
 LINK = re.compile(r"(?<=\]\()([^)\s#]+\.md)(?=[)#])")
 
 
@@ -33,13 +35,23 @@ def on_config(config: MkDocsConfig) -> None:
 
 
 def navigation(start: str) -> list[Any]:
-    """The links below each heading of the start page, in its order and words."""
+    """The links below each heading of the start page, in its order and words; bullets that begin in bold are groups. A
+    page that is linked twice stands where it is linked last."""
     _, *parts = re.split(r"^## (.+)$", start, flags=re.M)
+    sections = list(zip(parts[::2], parts[1::2], strict=True))
+    last = {path: heading for heading, text in sections for _, path in ENTRY.findall(text)}
     found: list[Any] = [{"Start": "index.md"}]
-    for heading, text in zip(parts[::2], parts[1::2], strict=True):
-        entries = {OUTSIDE.get(path[3:], path): label for label, path in ENTRY.findall(text)}
-        found.append({heading: [{_titled(label): path} for path, label in entries.items()]})
+    for heading, text in sections:
+        own = {path for path, place in last.items() if place == heading}
+        groups = [{name: _entries(links, own)} for name, links in GROUP.findall(text)]
+        if entries := groups or _entries(text, own):
+            found.append({heading: entries})
     return found
+
+
+def _entries(text: str, own: set[str]) -> list[Any]:
+    entries = {OUTSIDE.get(path.lstrip("./"), path): label for label, path in ENTRY.findall(text) if path in own}
+    return [{_titled(label): path} for path, label in entries.items()]
 
 
 def _titled(label: str) -> str:

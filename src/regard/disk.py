@@ -74,7 +74,7 @@ def reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def open_file(path: Path, unpack: bool = True, wanted: str = "text, a sentence a line") -> IO[bytes]:
+def open_file(path: Path, unpack: bool = True, wanted: str = "text") -> IO[bytes]:
     """Opens a file for reading, unpacked if its name ends in `.gz`; refuses an empty one, with `wanted` as advice."""
     if path.is_dir():
         raise DataError(f"{path}: this is a folder; name a file in it")

@@ -80,9 +80,11 @@ def test_the_help_shows_no_type_of_flags_and_fills_its_lines(monkeypatch: pytest
 def test_nothing_to_resume_is_refused(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("runs/mine").mkdir(parents=True)
+    Path("runs/minx").write_text("")  # nothing that could be gone on with
     told = regard(*command, "-o", "runs/mini", "--resume")
     said = (
-        "runs/mini: nothing was begun here, so --resume has nothing to go on with; there are 'runs/mine'; leave it out"
+        "runs/mini: nothing was begun here; folders there are 'runs/mine'; name the folder to go on with, or leave "
+        "--resume out"
     )
     assert (told.code, told.err) == (2, f"regard: {said}\n")
 
@@ -94,6 +96,18 @@ def test_a_built_in_recipe_says_where_its_data_is_to_be_had(tmp_path: Path, monk
     assert (
         "no such file, which the built-in recipe 'ptb-lstm' needs. Penn Treebank as a language model (github"
         in told.err
+    )
+
+
+def test_recipes_of_word_vectors_are_built_in_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = regard("train", "wiki-vectors-laptop")
+    said = "wiki-vectors-laptop: a recipe for word vectors, which `regard vectors train wiki-vectors-laptop` learns"
+    assert (told.code, told.out, told.err) == (2, "", f"regard: {said}\n")
+    told = regard("vectors", "train", "wiki-vectors-laptop")
+    assert (told.code, told.out) == (2, "")
+    assert told.err.startswith(
+        "regard: wiki2018.txt.gz: no such file, which the built-in recipe 'wiki-vectors-laptop' needs. Word vectors of "
     )
 
 

@@ -76,7 +76,7 @@ def test_a_tagger_starts_from_it_by_the_command_and_goes_on(trained_encoder: Tra
     told = regard("train", recipe, "--out", tmp_path / "tagger")
     assert told.code == 0, told.err
     assert "everything else is new; they are frozen for 3 steps" in told.err
-    assert "step 4: words, encoder begin to learn" in told.err
+    assert "\nstep 4: words, encoder begin to learn\n" in told.err
     told = regard("train", recipe, "--out", tmp_path / "tagger", "--resume", "--set", "train.steps=5")
     assert told.code == 0, told.err
     told = regard(

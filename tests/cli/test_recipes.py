@@ -14,7 +14,7 @@ def test_the_list_tells_what_to_do_next() -> None:
     told = regard("recipes")
     assert told.code == 0
     assert re.search("^dates +Reads dates in many languages into ISO 8601", told.out, re.M)
-    assert "regard train NAME" in told.out
+    assert "regard train NAME (of word vectors: regard vectors train NAME)" in told.out
 
 
 @pytest.mark.parametrize("name", built_in_recipes())

@@ -147,6 +147,16 @@ def test_text_of_the_other_side(tmp_path: Path) -> None:
     assert finding.what == expected
 
 
+@pytest.mark.parametrize("places", [slice(None, None, 15), slice(200, 230)])
+@pytest.mark.parametrize("kind", ["swapped", "language of the source"])
+def test_names_that_are_the_same_on_both_sides_hide_no_other_fault(kind: str, places: slice, tmp_path: Path) -> None:
+    """Here and there, or all of them in one place."""
+    pairs = PLANTED[kind](corpus(400, 1), 0)
+    pairs[places] = [(source, source) for source, _ in pairs[places]]
+    report = report_of(tmp_path, pairs)
+    assert {finding.kind for finding in report.findings if finding.kind in KINDS} == {"identical", kind}
+
+
 def test_identical_pairs_are_dropped_or_refused(tmp_path: Path) -> None:
     pairs = [("same", "same"), *corpus(300, 1)]
     assert report_of(tmp_path, pairs).find("identical") is None  # an accident

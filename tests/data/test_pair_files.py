@@ -102,7 +102,7 @@ def test_a_folder(tmp_path: Path) -> None:
 def test_an_empty_file(tmp_path: Path) -> None:
     _, target = two_files(tmp_path, [("a", "b")])
     empty = write(tmp_path / "empty.de", "")
-    assert refused(empty, target) == f"{empty}: the file is empty; name one with text, a sentence a line"
+    assert refused(empty, target) == f"{empty}: the file is empty; name one with text"
 
 
 def test_a_pipe(tmp_path: Path) -> None:

@@ -63,3 +63,20 @@ def test_it_is_said_before_a_run(tmp_path: Path, recipe: str, setting: str) -> N
     told = regard("check", tmp_path / "my.toml")
     assert told.code == 0, told.err
     assert (f'{setting} = "words" splits at blanks' in told.out + told.err) == bool(setting), told.out
+
+
+def test_vectors_of_words_need_words(tmp_path: Path) -> None:
+    lines = [line for line in JAPANESE for _ in range(5)]
+    (tmp_path / "text.ja").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (tmp_path / "my.toml").write_text('task = "vectors"\n[data]\ntrain = ["text.ja"]\n[vectors]\nkind = "skipgram"\n')
+    said = (
+        "train: the text is Japanese without blanks, so that whole phrases are taken for words; put blanks between the "
+        "words first, by a segmenter: kept\n"
+    )
+    assert said in regard("check", tmp_path / "my.toml").out
+    small = ["--set", "vectors.dimension=4", "--set", "vectors.epochs=1"]
+    told = regard("vectors", "train", tmp_path / "my.toml", "--out", tmp_path / "run", *small)
+    assert told.code == 0, told.err
+    assert said in told.err
+    (tmp_path / "text.ja").write_text("東京 に 行き ます 。\n私 は 学生 です 。\n" * 5, encoding="utf-8")
+    assert "without blanks" not in regard("check", tmp_path / "my.toml").out

@@ -126,11 +126,13 @@ def test_several_places_by_a_pattern_each_count_for_themselves() -> None:
 def test_a_change_is_shown_as_the_call_that_makes_it(change: ChangeAttention) -> None:
     assert eval(repr(change), dict(CHANGES)) == change
     call = f"inspect({'a b'!r}, {chr(10)!r})"
-    compile(as_python("runs/o'clock", call, [change], into="de"), "shown", "exec")
+    compile(as_python("regard.load(\"runs/o'clock\").into('de')", call, [change]), "shown", "exec")
 
 
 def test_a_program_says_what_it_needs() -> None:
-    told = as_python("m", "outputs('a')", [Silence("x")], name="outputs", after=["f(outputs)"], used={"b.c": ["f"]})
+    told = as_python(
+        "regard.load('m')", "outputs('a')", [Silence("x")], name="outputs", after=["f(outputs)"], used={"b.c": ["f"]}
+    )
     assert told.splitlines() == [
         "import regard",
         "from b.c import f",

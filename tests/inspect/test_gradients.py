@@ -243,3 +243,53 @@ def test_what_is_not_there_is_refused(models: dict[str, tuple[Any, list[str]]]) 
         with pytest.raises(UsageError, match=message):
             call()
     assert repr(outputs) == "<Outputs: 'eins und zwei → one and red', 4 along 'target'>"
+
+
+def test_what_becomes_of_a_gradient_on_its_way(models: dict[str, tuple[Any, list[str]]]) -> None:
+    """The median at each distance, and the factor of the exponential nearest to these, both computed otherwise."""
+    for name, kind, back in (
+        ("recurrent language model", ".state", lambda t, s, _: t - s),
+        ("tagger", ".ahead.state", lambda t, s, _: t - s),
+        ("tagger", ".back.state", lambda t, s, _: s - t),
+        ("parser", ".ahead.state", lambda t, s, _: t + 1 - s),  # the root is read before the words
+        ("parser", "words.output", lambda t, s, _: abs(t + 1 - s)),
+        ("translator", "encoder.stack.layers.0.ahead.state", lambda t, s, size: size - 1 - s + t),
+        ("translator", "encoder.stack.layers.0.back.state", lambda t, s, _: s + t),
+    ):
+        model, texts = models[name]
+        norms = gradient_norms(model.outputs(*texts))
+        tap = next(each for each in norms.shown if each.endswith(kind))
+        values, found = norms[tap].values, norms[f"{tap} by distance"]
+        assert (found.axes, norms[tap].axes[0]) == (("distance",), model.outputs(*texts).axis)
+        at: dict[int, list[float]] = {}
+        for (t, s), norm in np.ndenumerate(values):
+            at.setdefault(back(t, s, values.shape[1]), []).append(float(norm))
+        expected = [np.median(at[each]) for each in range(max(at) + 1)]
+        np.testing.assert_allclose(found.values, expected, rtol=1e-5, err_msg=f"{name} {tap}")
+        logs = {each: np.log(norm) for each, norm in enumerate(expected) if norm > 0}
+        slope = np.polyfit([*logs], [*logs.values()], 1)[0] if len(logs) > 2 else np.nan
+        assert float(norms[f"{tap} factor"].values) == pytest.approx(float(np.exp(slope)), rel=1e-4, nan_ok=True)
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.25])
+def test_the_gradient_of_a_linear_recurrence_shrinks_by_its_weight(tmp_path: Path, factor: float) -> None:
+    """At states of zero, tanh is linear: with weights that turn and scale, each step back multiplies by the scale."""
+    recipe = language_recipe(tmp_path, "recurrent", model={"cell": "rnn"})
+    model = barely_trained(recipe, tmp_path / "model")
+    cell = model.model.stack.layers[0].ahead
+    with torch.no_grad():
+        cell.input_weight.zero_()
+        cell.input_bias.zero_()
+        cell.hidden_bias.zero_()
+        cell.hidden_weight.copy_(factor * torch.linalg.qr(torch.randn_like(cell.hidden_weight)).Q)
+    norms = gradient_norms(model.outputs(TEXT))
+    (tap,) = (name for name in norms.shown if name.endswith("state"))
+    assert float(norms[f"{tap} factor"].values) == pytest.approx(factor, rel=0.02)
+    last = norms[tap].values[-1]
+    np.testing.assert_allclose(last[1:-1] / last[2:], factor, rtol=0.02)
+
+
+def test_too_few_distances_have_no_factor(models: dict[str, tuple[Any, list[str]]]) -> None:
+    model, _ = models["classifier"]
+    norms = gradient_norms(model.outputs("lovely film"))
+    assert np.isnan(norms["words.output factor"].values)

@@ -3,6 +3,7 @@
 import html
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +13,11 @@ from matplotlib.transforms import Bbox
 from pages import Elements, check_fetches_nothing, dom_after, needs_chromium, reported
 
 from regard.errors import UsageError
-from regard.inspect import draw_map, map_page, save_map, save_map_page
+from regard.inspect import draw_map, map_inspection, map_page, neighbors_inspection, save_map, save_map_page
+from regard.inspect.labels import readable
 from regard.inspect.wordmap import COLORS, Taken, colors_of
-from regard.vectors.mapping import WordMap
+from regard.vectors import Vectors
+from regard.vectors.mapping import WordMap, word_map
 
 labels = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=9)
 
@@ -22,13 +25,14 @@ labels = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=
 def a_map(words: tuple[str, ...] = ("one", "two", "three", "cat", "dog"), groups: tuple[str, ...] = ()) -> WordMap:
     rng = np.random.default_rng(0)
     near = tuple(tuple(other for other in range(len(words)) if other != word)[:2] for word in range(len(words)))
-    named = groups or ("numbers",) * 3 + ("",) * (len(words) - 3)
-    return WordMap(words, rng.uniform(-1, 1, (len(words), 2)), named, near, "PCA of 5 words, by cosine, seed 1")
+    named, cosines = groups or ("numbers",) * 3 + ("",) * (len(words) - 3), ((0.9, 0.25),) * len(words)
+    places = rng.uniform(-1, 1, (len(words), 2))
+    return WordMap(words, places, named, near, cosines, "PCA of 5 words, by cosine, seed 1")
 
 
-def data_of(text: str) -> dict[str, object]:
-    found: dict[str, object] = json.loads(Elements(text).scripts[0])
-    return found
+def data_of(text: str) -> dict[str, Any]:
+    (found,) = json.loads(Elements(text).scripts[0])
+    return dict(found)
 
 
 @given(st.lists(labels, min_size=3, max_size=6, unique=True), labels, st.sampled_from(["t", "</title>", "{{data}}"]))
@@ -37,11 +41,12 @@ def test_no_word_breaks_out_of_the_page(words: list[str], group: str, title: str
     text = map_page(found, title=title)
     assert [tag for tag, _ in Elements(text).found].count("script") == 2
     data = data_of(text)
-    assert data["words"] == words
-    assert data["groups"] == [{"name": group, "color": COLORS[0]}]
-    assert data["of"] == [0] * len(words)
-    assert data["neighbors"] == [list(near) for near in found.neighbors]
-    np.testing.assert_allclose(data["places"], found.places, atol=5e-5)  # type: ignore[arg-type]
+    arrays, shown = data["arrays"], [readable(word) for word in words]
+    assert data["labels"]["word"] == shown
+    assert arrays["groups"]["texts"] == [readable(group)] * len(words)
+    assert arrays["neighbors"]["texts"] == [shown[other] for near in found.neighbors for other in near]
+    np.testing.assert_allclose(arrays["neighbors"]["values"], np.ravel(found.cosines), rtol=1e-4)
+    np.testing.assert_allclose(arrays["places"]["values"], found.places.ravel(), rtol=1e-4)
     assert html.escape(title) in text
 
 
@@ -92,49 +97,85 @@ def test_files_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 SCRIPT = """
-const wheel = new WheelEvent("wheel", { deltaY: -400, bubbles: true, cancelable: true });
-const told = {};
-const paints = () => { let count = 0; const old = pen.fillText; pen.fillText = (name) => { count++; }; draw();
-  pen.fillText = old; return count; };
-told.names = paints();
-told.fits = data.words.every((_, word) => { const [x, y] = onScreen(word);
-  return x > 0 && y > 0 && x < size.width && y < size.height; });
-const before = view.scale;
-canvas.dispatchEvent(wheel);
-told.closer = view.scale / before;
-const middle = [view.x, view.y];
-canvas.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
-told.moved = (view.x - middle[0]) * view.scale;
-document.getElementById("whole").click();
-told.again = view.scale === before;
-point(0);
-told.card = card.textContent;
-point(-1);
-told.hidden = card.hidden;
-search.value = "DOG"; search.dispatchEvent(new Event("input"));
-told.found = [document.getElementById("found").value, [...hits].map((word) => data.words[word])];
-told.centered = view.x === data.places[4][0];
-search.value = "zebra"; search.dispatchEvent(new Event("input"));
-told.missing = document.getElementById("found").value;
-document.querySelector("#groups button").click();
-told.group = document.querySelector("#groups button").getAttribute("aria-pressed");
-document.getElementById("theme").click();
-told.theme = document.documentElement.dataset.theme;
-report(told);
+const wait = (time) => new Promise((done) => setTimeout(done, time));
+(async () => {
+  await wait(300);
+  const at = (selector) => document.querySelector(selector);
+  const canvas = at(".plane-of-words canvas");
+  const button = (text) => [...document.querySelectorAll("button")].find((each) => each.textContent.trim() === text);
+  const press = (key) => canvas.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+  const send = (event) => canvas.dispatchEvent(event);
+  const point = (kind, x, y) => send(new PointerEvent(kind, { clientX: x, clientY: y, pointerId: 1, bubbles: true }));
+  canvas.setPointerCapture = () => {};
+  const told = {};
+  const whole = canvas.toDataURL();
+  const changes = (act) => {
+    act();
+    const now = canvas.toDataURL();
+    press("0");
+    return now !== whole && canvas.toDataURL() === whole;
+  };
+  told.wheel = changes(() => send(new WheelEvent("wheel", { deltaY: -400, bubbles: true, cancelable: true })));
+  told.closer = changes(() => button("+").click());
+  told.moved = changes(() => press("ArrowRight"));
+  const box = canvas.getBoundingClientRect();
+  const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+  told.dragged = changes(() => {
+    point("pointerdown", x, y);
+    point("pointermove", x + 50, y);
+    point("pointerup", x + 50, y);
+  });
+  const search = at("input[type=search]");
+  const type = (text) => { search.value = text; search.dispatchEvent(new Event("input")); };
+  type("zebra");
+  told.missing = at("output.hint").value;
+  type("DOG");
+  told.found = at("output.hint").value;
+  point("pointerdown", x, y);
+  point("pointerup", x, y); // it is in the middle now
+  told.chosen = at(".told h3").textContent;
+  told.near = [...document.querySelectorAll(".told .candidate")].map((each) => each.textContent);
+  at(".told .candidate").click();
+  told.walked = at(".told h3").textContent;
+  at(".groups button").click();
+  told.group = at(".groups button").getAttribute("aria-pressed");
+  const light = document.documentElement.dataset.theme;
+  document.getElementById("theme").click();
+  told.themes = [light, document.documentElement.dataset.theme];
+  report(told);
+})();
 """
 
 
 @needs_chromium
 def test_zoom_pan_point_search(tmp_path: Path) -> None:
-    told = reported(dom_after(SCRIPT, map_page(a_map()), tmp_path))
-    assert isinstance(told, dict)
-    assert 1 <= told["names"] <= 5
-    assert told["fits"]
-    assert told["closer"] == pytest.approx(np.exp(0.6), rel=1e-6)
-    assert told["moved"] == pytest.approx(40)
-    assert told["again"]
-    assert told["card"] == "onenumbersnear: two, three"
-    assert told["hidden"]
-    assert (told["found"], told["centered"]) == (["1 word", ["dog"]], True)
-    assert told["missing"] == "no such word here"
-    assert (told["group"], told["theme"]) == ("true", "dark")
+    assert reported(dom_after(SCRIPT, map_page(a_map()), tmp_path)) == {
+        **dict.fromkeys(("wheel", "closer", "moved", "dragged"), True),
+        "missing": "no such word here",
+        "found": "1 word",
+        "chosen": "Nearest to dog",
+        "near": ["one0.900", "two0.250"],
+        "walked": "Nearest to one",
+        "group": "true",
+        "themes": ["light", "dark"],
+    }
+
+
+def test_neighbors_are_those_of_the_vectors() -> None:
+    vectors = Vectors(["man", "king", "woman", "queen"], np.array([[1, 0], [1, 1], [-1, 0], [-1, 1]], dtype=np.float32))
+    seen = neighbors_inspection(vectors, ["king", "woman"], ["man"], top=1)
+    (expected,) = vectors.analogy("man", "king", "woman", top=1)
+    texts = seen["neighbors"].texts
+    assert texts is not None
+    assert (seen.title, texts[0], float(seen["neighbors"].values[0])) == (
+        "king + woman − man",
+        expected.word,
+        pytest.approx(expected.score, rel=1e-6),
+    )
+    found = map_inspection(word_map(vectors, top=4, method="pca"))
+    assert found["places"].values.shape == (4, 2)
+    names = found["neighbors"].texts
+    assert names is not None
+    for word, near, cosine in zip(vectors.words, names, found["neighbors"].values, strict=True):
+        assert [other for other, _ in vectors.most_similar(word, top=3)] == near.tolist()
+        np.testing.assert_allclose(cosine, [vectors.similarity(word, other) for other in near], atol=1e-6)

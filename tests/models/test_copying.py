@@ -87,6 +87,31 @@ def test_log_probs_of_targets_are_those_of_the_logits(
 
 
 @given(**shapes)
+def test_parts_sum_to_the_probability(rows: int, steps: int, places: int, slots: int, zeros: bool, seed: int) -> None:
+    """Also where what is copied is added to what copies already."""
+    inner = readouts(seed, rows, places, slots)
+    outer = CopyReadout(inner, torch.randint(SIZE + slots, (rows, places)), 0, part="cache")
+    given = features(rows, steps, places, zeros=zeros)
+    targets = torch.randint(SIZE + slots, (rows, steps))
+    parts = inner.parts(given, targets)
+    assert [*parts] == ["vocabulary", "copied"]
+    torch.testing.assert_close(sum(parts.values()), inner.log_probs(given, targets)[0].exp())
+    copied = inner.copied(given)["copied"]
+    torch.testing.assert_close(copied.sum(-1), 1 - given[..., WIDTH])
+    same = inner.words[:, None] == targets[..., None]
+    torch.testing.assert_close((copied * same).sum(-1), parts["copied"])
+
+    shares = torch.rand(rows, steps, 1 + places, dtype=torch.float64) + 1e-3
+    shares = shares / shares.sum(-1, keepdim=True)
+    given = CopyReadout.join(given, shares[..., :1], shares[..., 1:])
+    parts, masses = outer.parts(given, targets), outer.copied(given)
+    assert [*parts] == ["vocabulary", "copied", "cache"]
+    torch.testing.assert_close(sum(parts.values()), outer.log_probs(given, targets)[0].exp())
+    for name, words in (("copied", inner.words), ("cache", outer.words)):
+        torch.testing.assert_close((masses[name] * (words[:, None] == targets[..., None])).sum(-1), parts[name])
+
+
+@given(**shapes)
 def test_gradients_are_finite_and_those_of_the_logits(
     rows: int, steps: int, places: int, slots: int, zeros: bool, seed: int
 ) -> None:

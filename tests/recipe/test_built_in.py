@@ -19,12 +19,13 @@ from regard.train import Ended, run
 MULTI30K = Path(os.environ.get("MULTI30K", Path(__file__).parents[3] / "shared" / "data" / "multi30k"))
 """Where the text may lie, as its README has it: data/task1/raw, unpacked."""
 NEED_FILES = ["europarl-recurrent", "europarl-transformer", "multi30k-recurrent", "multi30k-transformer"]
-LAPTOP = ["multi30k-laptop"]
+LAPTOP = ["multi30k-laptop", "ptb-laptop", "wiki-vectors-laptop"]
 TATOEBA = [f"tatoeba-{pair}-{model}" for pair in ("ende", "enfr") for model in ("recurrent", "transformer")]
 TATOEBA_TEXT = Path(os.environ.get("TATOEBA", Path(__file__).parents[3] / "shared" / "data" / "tatoeba"))
 PTB = ["attentive", "awd-lstm", "copying", "lstm", "ngram", "rnn", "transformer", "window"]
 WIKITEXT2 = ["awd-lstm", "copying", "lstm"]
 LANGUAGE = [*(f"ptb-{rung}" for rung in PTB), *(f"wikitext2-{rung}" for rung in WIKITEXT2)]
+ON_TEXT = [*LANGUAGE, "ptb-laptop"]
 TAGGING = ["atis-tagger", "conll2003-tagger", "ewt-tagger"]
 CLASSIFYING = ["sst2-classifier", "swda-classifier"]
 PARSING = ["ewt-graph-parser", "ewt-transition-parser"]
@@ -47,7 +48,7 @@ def test_the_list() -> None:
     assert list(built_in_recipes()) == sorted([*dates, *NEED_FILES, *LAPTOP, *TATOEBA, *LANGUAGE, *words])
 
 
-@pytest.mark.parametrize("name", [*NEED_FILES, *LAPTOP])
+@pytest.mark.parametrize("name", [*NEED_FILES, "multi30k-laptop"])
 def test_a_recipe_that_needs_files_says_where_they_come_from(name: str) -> None:
     assert "github.com/" in built_in_recipes()[name]
     recipe = read_recipe(name)
@@ -133,7 +134,7 @@ TINY_TEXT = ["data.segment=8", "train.batch_tokens=64", "train.epochs=1", "train
 
 
 @pytest.mark.spread(4)
-@pytest.mark.parametrize("name", LANGUAGE)
+@pytest.mark.parametrize("name", ON_TEXT)
 def test_recipes_of_language_models_train_on_files_of_those_names(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

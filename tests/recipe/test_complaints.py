@@ -68,6 +68,11 @@ def test_a_setting_in_another_table_is_named() -> None:
         parse_recipe({**TABLES, "train": {"steps": 1, "seed": 2}})
 
 
+def test_a_setting_of_another_kind_says_of_which() -> None:
+    with pytest.raises(RecipeError, match=r"'model\.width'.*; it is for model\.kind = 'transformer', not 'recurrent'$"):
+        read_recipe("multi30k-recurrent", ["model.width=64"])
+
+
 @pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a" + ".a" * 100_000 + " = 1", "[" * 100_000])
 def test_recipes_that_are_nested_without_end_are_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_text(text, encoding="utf-8")

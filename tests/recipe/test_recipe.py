@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from regard.errors import RecipeError
 from regard.recipe import (
     TASKS,
+    AnyRecipe,
     OptimizerSettings,
     Recipe,
     Setting,
@@ -30,8 +31,8 @@ MINIMAL = {"data": {"corpus": "dates"}, "model": {"kind": "transformer"}, "train
 
 def test_a_written_recipe_reads_back_as_itself() -> None:
     for name in built_in_recipes():
-        recipe = read_recipe(name)
-        assert parse_recipe(tomllib.loads(write_recipe(recipe))) == recipe
+        recipe = read_recipe(name, kind=AnyRecipe)
+        assert parse_recipe(tomllib.loads(write_recipe(recipe)), kind=AnyRecipe) == recipe
 
 
 @given(st.text())
@@ -250,7 +251,9 @@ def test_a_file_that_is_no_recipe(tmp_path: Path) -> None:
         tmp_path: f"{tmp_path}: this is a folder, not a recipe; name a recipe in it: 'a.toml' or 'b.toml'",
         tmp_path / "c": "c: this is a folder, not a recipe; name a recipe file, or a built-in recipe",
         tmp_path / "d.txt": ". A recipe is a TOML file; a text to train on is named in one, as data.train.",
-        tmp_path / "none.toml": "neither a recipe file nor a built-in recipe; built in:",
+        tmp_path / "b.tmol": "built-in recipe; recipe files there are 'b.toml' or 'a.toml'; built in:",
+        tmp_path / "bb.toml": "a recipe file nor a built-in recipe; recipe files there are 'b.toml' or 'a.toml'; built",
+        tmp_path / "c" / "none.toml": "neither a recipe file nor a built-in recipe; built in:",
         "date": "'dates'",
     }.items():
         with pytest.raises(RecipeError) as refusal:

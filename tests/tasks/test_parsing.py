@@ -299,3 +299,26 @@ def test_a_damaged_folder_is_named(model: Path, tmp_path: Path) -> None:
     (tmp_path / "model/relations.json").write_text("[")
     with pytest.raises(ModelError, match="the relations of this model are missing or damaged"):
         package.load(tmp_path / "model")
+
+
+def test_the_moves_that_were_made_lead_to_the_tree(tmp_path: Path) -> None:
+    write_treebank(tmp_path)
+    text = TRANSITION.replace("steps = 50", "steps = 4").replace("every = 50", "every = 4")
+    (tmp_path / "my.toml").write_text(text)
+    assert regard("train", tmp_path / "my.toml", "--out", tmp_path / "model").code == 0
+    parser = package.load(tmp_path / "model", device="cpu")
+    seen = parser.inspect(TEXT)
+    stack, front, heads, words = list[int](), 1, {}, TEXT.split()
+    names = seen["made"].texts
+    assert names is not None
+    for step, move in enumerate(names.tolist()):
+        assert seen["moves"].values[step, seen.labels["move"].index(move)] > 0
+        if move == "shift":
+            stack.append(front)
+            front += 1
+        else:
+            top = stack.pop()
+            heads[top] = (front if front <= len(words) else 0) if move == "left" else stack[-1]
+    assert len(names) == 2 * len(words)
+    assert [heads[word] for word in sorted(heads)] == seen["heads"].values.tolist()
+    assert tuple(seen["heads"].values.tolist()) == parser.parse([TEXT])[0].heads

@@ -1,5 +1,6 @@
 """The tagging task: training and its resumption, validation, the trained tagger, and what it refuses."""
 
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -328,3 +329,40 @@ def test_a_bad_batch_is_described_in_words(tmp_path: Path) -> None:
     first = task.describe_batch(batch)[0]
     assert first["example"] == batch.examples[0]
     assert first["words"] == task._train[batch.examples[0]].words
+
+
+def test_the_tags_are_the_best_way_through_scores_and_transitions(trained: Tagger) -> None:
+    """Of all sequences, by the numbers that an inspection shows; and each marginal by their sums."""
+    text = "Anna sees Oslo"
+    seen = trained.inspect(text)
+    scores, steps = seen["scores"].values.astype(float), seen["transitions"].values.astype(float)
+    assert (seen.labels["before"][1:], seen.labels["after"][:-1]) == (trained.tags.tags, trained.tags.tags)
+    size, every = len(trained.tags.tags), dict[tuple[int, ...], float]()
+    for tags in product(range(size), repeat=3):
+        path = [0, *(1 + tag for tag in tags)]
+        moves = [steps[before, after - 1] for before, after in pairwise(path)] + [steps[path[-1], size]]
+        every[tags] = sum(moves) + sum(scores[place, tag] for place, tag in enumerate(tags))
+    possible = {tags: score for tags, score in every.items() if not np.isnan(score)}
+    assert 0 < len(possible) < len(every)  # forbidden ones have no number
+    best = max(possible, key=possible.__getitem__)
+    texts = seen["tags"].texts
+    assert texts is not None
+    assert tuple(texts) == tuple(trained.tags.tags[tag] for tag in best)
+    total = np.logaddexp.reduce([*possible.values()])
+    for place, tag in product(range(3), range(size)):
+        inside = [score for tags, score in possible.items() if tags[place] == tag]
+        share = np.exp(np.logaddexp.reduce(inside) - total) if inside else 0.0
+        assert seen["marginals"].values[place, tag] == pytest.approx(share, abs=1e-4)
+    (found,) = trained.tag([text])
+    spans = seen["spans"].texts
+    assert spans is not None
+    assert [(words, kind) for kind, words in spans.tolist()] == found.spans
+    assert seen["spans"].values.tolist() == [[0, 0], [2, 2]]
+
+
+def test_tags_that_are_chosen_one_by_one_have_no_transitions(tmp_path: Path) -> None:
+    silent(tagging_recipe(tmp_path, model={"output": "softmax"}, train={"steps": 2}), tmp_path / "model")
+    seen = regard.load(tmp_path / "model", device="cpu").inspect("Anna sees Oslo .")
+    assert "transitions" not in seen
+    shares = np.exp(seen["scores"].values.astype(float))
+    np.testing.assert_allclose(shares / shares.sum(1, keepdims=True), seen["marginals"].values, atol=1e-5)

@@ -8,7 +8,9 @@ from pair_strategies import two_files
 
 from regard.errors import DataError
 from regard.recipe import Recipe, parse_recipe
+from regard.tasks import load
 from regard.tasks.translation import TranslationTask
+from regard.train import run
 
 GOOD = [("ein Haus", "a house"), ("ein Hund", "a dog")]
 
@@ -62,3 +64,20 @@ def test_a_run_keeps_no_cache_but_its_own(tmp_path: Path) -> None:
     for dev in (GOOD, GOOD[:1]):
         prepared(recipe(tmp_path, dev, {}), tmp_path)
         assert len(list((tmp_path / "run/cache").iterdir())) == 1
+
+
+JAPANESE = [("the city of Tokyo", "東京都"), ("open GNOME Shell now", "GNOME Shell を開く"), ("I go", "私は行きます")]
+
+
+def test_a_model_keeps_the_tokenizer_of_bleu_that_suits_its_text(tmp_path: Path) -> None:
+    """What chooses among candidates later, perhaps of a sentence in Latin letters, compares as validations did."""
+    table = recipe(tmp_path, GOOD, {}, position="sinusoidal").model_dump(exclude_unset=True)
+    table["data"]["train"] = table["data"]["dev"] = two_files(tmp_path, JAPANESE, "ja")
+    run(parse_recipe(table), tmp_path / "run", reporter=lambda event: None)
+    model = load(tmp_path / "run", device="cpu")
+    assert model.recipe.evaluation.bleu_tokenizer == "char"
+    assert run(parse_recipe(table), tmp_path / "run", resume=True, reporter=lambda event: None).step == 1
+    # Of several languages, each is judged by its own references.
+    files = table["data"]["train"]
+    table["data"] |= {"train": files * 2, "dev": files * 2, "tags": ["ja", "en"]}
+    assert prepared(parse_recipe(table), tmp_path / "many").recipe.evaluation.bleu_tokenizer == "auto"

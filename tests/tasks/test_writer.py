@@ -1,6 +1,7 @@
 """Trained language models in use: they write, and say how likely they find a text."""
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -273,3 +274,107 @@ def test_what_cannot_be_inspected_is_said(
     with pytest.raises(UsageError) as caught:
         writers[kind].inspect(*texts)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("kind", [*MODELS])
+@pytest.mark.spread(3)
+@pytest.mark.parametrize("decoding", [{"method": "greedy"}, {"method": "sample", "temperature": 0.6, "top_k": 4}])
+def test_to_go_on_token_by_token_is_to_generate(
+    writers: dict[str, Writer], kind: str, decoding: dict[str, object]
+) -> None:
+    writer, written = writers[kind], list[int]()
+    for count in range(6):
+        seen = writer.continuations("the cat", written, sample=3, decoding=decoding)
+        assert str(seen["text"].texts) == "the cat" + "".join(
+            writer._shown(iter(written), writer.prompt("the cat").tokens)
+        )
+        chances = seen["candidates"].values
+        assert (np.diff(chances[:10]) <= 0).all()
+        assert chances.sum() <= 1 + 1e-5
+        assert len(seen.labels["past"]) == 3 + count or writer.recipe.data.context == "lines"
+        written.append(int(seen["tokens"].values[int(seen["next"].values)]))
+    expected = "".join(writer.generate("the cat", tokens=6, sample=3, decoding=decoding))
+    assert "".join(writer._shown(iter(written), writer.prompt("the cat").tokens)) == expected
+
+
+def test_what_may_come_next_is_what_the_text_is_scored_by(writers: dict[str, Writer]) -> None:
+    """The probability of each candidate is that of the token in the text that it would make; parts sum to it."""
+    for kind in ("copying", "attentive", "recurrent"):
+        for writer in (writers[kind], writers[kind].with_cache(5, share=0.3)):
+            seen = writer.continuations("the cat sees the", count=3, decoding={"method": "sample"})
+            names = seen["candidates"].texts
+            assert names is not None
+            never = 1 - sum(writer.continuations("the cat sees the", count=99)["candidates"].values.tolist())
+            assert never == pytest.approx(0, abs=1e-5)
+            for rank, name in enumerate(names.tolist()):
+                inspected = writer.inspect(f"the cat sees the {name}" if name != "∎" else "the cat sees the")
+                probability = inspected["probabilities"].values[4]
+                parts = seen["parts"].values[rank] if "parts" in seen else np.array([probability])
+                assert parts.sum() == pytest.approx(probability, rel=1e-4)
+                # Tokens that are never written have their share.
+                assert seen["candidates"].values[rank] == pytest.approx(probability, rel=0.5)
+            for part in ("copied", "cache"):
+                if part in seen:
+                    own = writer.inspect("the cat sees the red")[part].values[4]
+                    np.testing.assert_allclose(seen[part].values, own, atol=1e-6)
+    looked = writers["attentive"].continuations("the cat sees the")["attention.weights"]
+    assert (looked.axes, looked.values.shape) == (("head", "past"), (1, 5))
+
+
+def test_what_copies_says_from_where(writers: dict[str, Writer]) -> None:
+    text = "the cat sees the cat and the dog ."
+    for writer, parts in (
+        (writers["copying"], ("vocabulary", "copied")),
+        (writers["copying"].with_cache(4), ("vocabulary", "copied", "cache")),
+        (writers["recurrent"].with_cache(4), ("vocabulary", "cache")),
+    ):
+        seen = writer.inspect(text)
+        assert seen.labels["part"] == parts
+        np.testing.assert_allclose(seen["parts"].values.sum(1), seen["probabilities"].values, atol=1e-6)
+        for place, part in enumerate(parts[1:], 1):
+            read = ("", *text.split())
+            for at, word in enumerate(text.split()):
+                same = [position for position, other in enumerate(read[: at + 1]) if other == word]
+                copied = seen[part].values[at]
+                assert copied[same].sum() == pytest.approx(seen["parts"].values[at, place], abs=1e-6)
+                assert not copied[at + 1 :].any()
+    assert "parts" not in writers["recurrent"].inspect(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"written": [99]}, "written[0] = 99: this model has 14 tokens, counted from 0"),
+        ({"written": [-1]}, "written[0] = -1: this model has 14 tokens, counted from 0"),
+        ({"count": 0}, "count = 0: ask for at least one"),
+        ({"written": [5] * 600}, "a text of 601 tokens is too long to look at; give one of at most 512"),
+        ({"prompt": "unheard"}, "the model knows none of its words"),
+    ],
+)
+def test_what_cannot_go_on_is_said(writers: dict[str, Writer], given: dict[str, object], says: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(says)):
+        writers["recurrent"].continuations(**given)  # type: ignore[arg-type]
+
+
+def test_a_score_is_an_inspection(writers: dict[str, Writer]) -> None:
+    scored = writers["recurrent"].score(LINES)
+    seen = scored.inspection("a title")
+    assert list(zip(seen.labels["target"], seen["surprisals"].values.tolist(), strict=True)) == [
+        (token, pytest.approx(bits, rel=1e-5)) for _, token, bits in scored.surprisals()
+    ]
+    np.testing.assert_allclose(np.exp2(-seen["surprisals"].values), seen["probabilities"].values, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", [*MODELS])
+def test_embeddings_are_those_of_the_tokens(writers: dict[str, Writer], kind: str) -> None:
+    writer = writers[kind]
+    found = writer.embeddings()
+    if kind == "ngram":
+        assert found == {}
+        return
+    vectors = found["tokens"]
+    assert list(vectors.words) == list(writer.tokenizer.vocabulary.tokens)
+    weight = next(part for name, part in writer.model.state_dict().items() if "embedding" in name)
+    np.testing.assert_array_equal(vectors["cat"], weight[writer.tokenizer.vocabulary.find("cat")])
+    vectors.matrix[:] = 0  # a copy
+    assert weight.abs().sum() > 0

@@ -61,6 +61,11 @@ def test_hours_on_a_cpu_come_with_what_takes_minutes(monkeypatch: pytest.MonkeyP
     ]
 
 
+@pytest.mark.parametrize(("task", "name"), [("translation", "multi30k-laptop"), ("language", "ptb-laptop")])
+def test_there_is_a_recipe_for_minutes(task: str, name: str) -> None:
+    assert quick_recipes(task) == [name]
+
+
 def test_recipes_for_minutes_are_those_that_say_so_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     def recipe(name: str, kind: type[AnyRecipe]) -> AnyRecipe:
         minutes = {"quick": 10.0, "long": 300.0, "endless": 0.0, "toy": 1.0}[name]

@@ -17,7 +17,7 @@ from regard.recipe import VectorsData
 from regard.vectors import corpus as corpora
 from regard.vectors.corpus import FORGOTTEN, Met, load_corpus
 
-WORDS = ["alpha", "beta", "gamma", "delta", "über"]
+WORDS = ["alpha", "beta", "gamma", "delta", "über", "हिन्दी", "สวัสดี"]
 LINES = st.lists(st.lists(st.sampled_from(WORDS), max_size=6), min_size=1, max_size=12)
 
 

@@ -8,6 +8,7 @@ import typer
 from regard.cli.aligning import AlignerName, Aligners, HowToLoad, Reverse, Symmetrize, Threshold, UnitsName, joining_of
 from regard.cli.arguments import Against, DecodingChanges, Device, Head, LeastScore, Pairs, Probabilities, Scores, To
 from regard.cli.choosing_attention import choose_attention
+from regard.cli.progress import progress_of
 from regard.errors import UsageError, counted
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ PRINTED = {
 
 def align(
     model: AlignerName,
-    files: Pairs,
+    files: Pairs = None,
     gold: GoldFile = None,
     against: Against = None,
     agreement: Agreement = False,
@@ -89,6 +90,8 @@ def align(
 
       regard align runs/mine crawled.tsv --least-score -4 > clean.tsv
 
+      paste new.de new.en | regard align runs/mine --probabilities
+
       regard align runs/de-en dev.de dev.en --reverse runs/en-de --choose
 
       regard align runs/mine test.de test.en --gold gold.links --html test.html
@@ -102,6 +105,7 @@ def align(
     from regard.tasks.translator import Translator
     from regard.tokens.segmentation import unit_name
 
+    files = files or []
     check_pairs(files)
     given = {"--gold": gold is not None, "--agreement": agreement, "--choose": choose, "--html": html is not None}
     instead = next((option for option, is_given in given.items() if is_given), None)
@@ -120,23 +124,28 @@ def align(
         return
     aligners = Aligners(model, forward, backward, joined_by)
     rival = None if against is None else Aligners(Path(against), how.load(Path(against), [], to), None, None)
-    true = [] if gold is None else list(read_gold(gold))
+    true = None if gold is None else list(read_gold(gold))
     gathered = Gathered(aligners, rival, counted_by, true, html, agreement=agreement)
     count, kept, scored = 0, 0, scores or least_score is not None
-    for number, pairs in enumerate(pieces_of(files)):
-        if not number and isinstance(forward, Translator):
-            warn_if_swapped(forward, pairs)
-        if instead:
-            gathered.take(pairs, scored=scores)
-            continue
-        for pair, alignment in zip(pairs, aligners.align(pairs, counted_by, scored=scored), strict=True):
-            count += 1
-            if least_score is None:
-                typer.echo(_line(alignment, aligners.joining, probabilities))
-            elif alignment.score is not None and alignment.score >= least_score:
-                kept += 1
-                typer.echo(tab_separated(pair))
-    aligners.check_ended()
+    with progress_of("pairs", while_printing=instead is None) as show:
+        for number, pairs in enumerate(pieces_of(files)):
+            if not number and isinstance(forward, Translator):
+                warn_if_swapped(forward, pairs)
+            count += len(pairs)
+            if instead:
+                gathered.take(pairs, scored=scores)
+            else:
+                for pair, alignment in zip(pairs, aligners.align(pairs, counted_by, scored=scored), strict=True):
+                    if least_score is None:
+                        typer.echo(_line(alignment, aligners.joining, probabilities))
+                    elif alignment.score is not None and alignment.score >= least_score:
+                        kept += 1
+                        typer.echo(tab_separated(pair))
+            show(count, None)
+            if gathered.has_enough:
+                break
+        else:
+            aligners.check_ended()
     if least_score is not None:
         typer.echo(f"kept {kept:,} of {counted(count, 'pair')}", err=True)
     for line in gathered.told(gold):

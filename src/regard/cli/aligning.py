@@ -53,7 +53,7 @@ def joining_of(symmetrize: str | None, threshold: float | None) -> "Joining | fl
     from regard.inspect import Joining, symmetrization_named
 
     if threshold is not None and not 0 <= threshold <= 1:
-        raise UsageError(f"threshold = {threshold}: attention weights lie between 0 and 1; choose one in between")
+        raise UsageError(f"--threshold {threshold}: probabilities lie between 0 and 1; choose one in between")
     return threshold if symmetrize is None else Joining(symmetrization_named(symmetrize), threshold)
 
 

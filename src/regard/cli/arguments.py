@@ -9,7 +9,14 @@ import typer
 from regard.errors import UsageError, nearest, one_of
 
 PAIRS = "Two files (source, target), or one .tsv or .jsonl."
-Pairs = Annotated[list[str], typer.Argument(metavar="FILES", help=PAIRS, show_default=False)]
+Pairs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="FILES",
+        help=f"{PAIRS} (default: standard input, where a tab stands between source and target)",
+        show_default=False,
+    ),
+]
 PairsOrSplit = Annotated[
     list[str] | None,
     typer.Argument(metavar="FILES", help=f"{PAIRS} (default: the model's own test text)", show_default=False),
@@ -68,7 +75,7 @@ DecodingChanges = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Change a setting of the recipe: here of decode alone, such as decode.method=sample; repeatable.",
+        help="Change a setting of the recipe: here of decode alone, such as decode.batch_tokens=1024; repeatable.",
     ),
 ]
 Beam = Annotated[int | None, typer.Option(help="Hypotheses kept at each step. (default: the recipe's)")]
@@ -90,13 +97,13 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
 def check_resumes(out: Path, resume: bool) -> None:
     """Refuses to go on with what is not there: the name is mistyped."""
     if resume and not out.exists():
-        near = [f"{out.parent / name}" for name in nearest(out.name, _names_in(out.parent))[:3]]
-        there = f"; there are {one_of(near, str(out))}" if near else ""
-        raise UsageError(f"{out}: nothing was begun here, so --resume has nothing to go on with{there}; leave it out")
+        near = [f"{out.parent / name}" for name in nearest(out.name, _folders_in(out.parent))[:3]]
+        there = f"; folders there are {one_of(near, str(out))}" if near else ""
+        raise UsageError(f"{out}: nothing was begun here{there}; name the folder to go on with, or leave --resume out")
 
 
-def _names_in(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+def _folders_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
 
 
 def refuse_less_than_one(given: Mapping[str, int | None]) -> None:

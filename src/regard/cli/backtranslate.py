@@ -35,7 +35,7 @@ def back_translate(
     reached the length limit, are left out and counted. The file appears when it is whole; Ctrl-C keeps what is done.
 
     To train from German to English, translate English text by a model from English to German, and put the pairs after
-    the real ones. Drawing at random gives more varied sources than a beam (Edunov et al. 2018); a tag tells the model
+    the real ones. A beam, the default, was better than drawing at random where it was measured; a tag tells the model
     which sources were written.
 
     [bold]Examples[/bold]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
@@ -11,8 +11,10 @@ from regard.errors import DataError, EncodingError, UsageError, one_of
 
 if TYPE_CHECKING:
     from regard.data import Pair
-    from regard.recipe import AnyRecipe, HeldOut, Recipe, TranslationCorpus
+    from regard.recipe import AnyRecipe, HeldOut, TranslationCorpus
     from regard.tasks.translator import Translator
+
+R = TypeVar("R", bound="AnyRecipe")
 
 PAIRS_AT_ONCE = 1000
 """Pairs that are worked on together: many enough to sort by length, few enough for memory and to see progress."""
@@ -42,12 +44,12 @@ def corpus_of(
     return parse_corpus(TASKS[task].corpus, {"data": {"train": list(named), **held_out}}, changes)
 
 
-def recipe_with_data(name: str, changes: Sequence[str]) -> "Recipe":
+def recipe_with_data(name: str | None, changes: Sequence[str], kind: type[R]) -> R:
     """The recipe to train by. Of a built-in one whose files are not there, its first comment says where to get them."""
-    from regard.recipe import Recipe, built_in_recipes, read_recipe, settings
+    from regard.recipe import built_in_recipes, read_recipe, settings
 
-    recipe = read_recipe(name, changes, kind=Recipe)
-    if name not in built_in_recipes():
+    recipe = read_recipe(name, changes, kind=kind)
+    if name is None or name not in built_in_recipes():
         return recipe
     tables = recipe.model_dump()["data"]
     named = [setting.name.removeprefix("data.") for setting in settings(recipe.task) if setting.is_path]
@@ -83,10 +85,14 @@ def pairs_of(named: Sequence[str | Path]) -> "list[Pair]":
 
 
 def pieces_of(named: Sequence[str | Path]) -> "Iterator[list[Pair]]":
-    """The same, some at a time, so that files may be larger than memory. What is wrong with a line is said after the
-    pairs before it were given."""
+    """The same, some at a time, so that files may be larger than memory; of standard input, tab-separated, if none are
+    named. What is wrong with a line is said after the pairs before it were given."""
+    from regard.cli.lines import STANDARD_INPUT
     from regard.data import load_corpus
 
+    if list(named) in ([], [STANDARD_INPUT]):
+        yield from _arriving_pairs()
+        return
     corpus = pairs_in(named)
     pairs = iter(load_corpus(corpus.data, corpus.seed).train)
     piece: list[Pair] = []
@@ -103,6 +109,22 @@ def pieces_of(named: Sequence[str | Path]) -> "Iterator[list[Pair]]":
             raise
         if piece:
             yield piece
+
+
+def _arriving_pairs() -> "Iterator[list[Pair]]":
+    from regard.cli.lines import pieces_of_lines
+    from regard.data import Pair
+    from regard.data.pair_files import both_sides
+
+    for lines in pieces_of_lines([], "Type a text, a tab and its translation, then Enter; Ctrl-D ends."):
+        pairs: list[Pair] = []
+        for line in lines:
+            try:
+                pairs.append(Pair(*both_sides(line.text.split("\t"), line.place)))
+            except DataError:
+                yield pairs
+                raise
+        yield pairs
 
 
 def warn_if_swapped(translator: "Translator", pairs: "list[Pair]") -> None:

@@ -156,12 +156,17 @@ def _cannot_write(path: Path, error: OSError) -> UsageError:
 
 def check_pairs(files: Sequence[str]) -> None:
     """Refuses files that cannot hold sentence pairs, in the words of a command and not of a recipe."""
+    from regard.cli.lines import STANDARD_INPUT
     from regard.recipe import built_in_recipes
 
     if len(files) > 2:
         raise UsageError(
             f"{', '.join(files)}: are {len(files)} files; give two (source, target), or one .tsv or .jsonl"
         )
+    if STANDARD_INPUT in files:
+        if len(files) > 1:
+            raise UsageError("-: standard input has both sides of a pair, with a tab between them; name it alone")
+        return
     both_sides = (".tsv", ".jsonl", ".toml")
     if len(files) == 1 and not files[0].removesuffix(".gz").endswith(both_sides) and files[0] not in built_in_recipes():
         raise UsageError(

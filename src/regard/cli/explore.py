@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.arguments import DecodingChanges, Device, Head
+from regard.cli.caching import Cache, Share, Theta, cache_of
 from regard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
 def explore(
     models: Annotated[
-        list[Path], typer.Argument(metavar="MODEL…", help="Folders of trained models.", show_default=False)
+        list[Path],
+        typer.Argument(metavar="MODEL…", help="Folders of trained models, or of word vectors.", show_default=False),
     ],
     host: Annotated[
         str, typer.Option(help="Address to listen at; 0.0.0.0 lets others in your network see it.")
@@ -38,6 +40,9 @@ def explore(
         typer.Option(help="Arrays that the file shows, by name or pattern. (default: all)", show_default=False),
     ] = None,
     head: Head = None,
+    cache: Cache = 0,
+    cache_theta: Theta = None,
+    cache_share: Share = None,
     settings: DecodingChanges = None,
     device: Device = "auto",
 ) -> None:
@@ -51,6 +56,10 @@ def explore(
       regard explore runs/demo
 
       regard explore runs/recurrent runs/transformer --port 9000 --no-browser
+
+      regard explore runs/lstm --cache 500
+
+      regard explore runs/vectors glove.6B.50d.txt
 
       regard explore runs/demo runs/transformer --text "3. März 2021" --text "June 7, 1987" -o dates.html
     """
@@ -66,22 +75,38 @@ def explore(
         raise UsageError(f"the page needs {error.name}, which is not installed: pip install 'regard[web]'") from None
     from regard.cli.loading import loading
     from regard.tasks import load, task_of
+    from regard.vectors import Vectors, are_vectors
 
+    how = cache_of(cache, cache_theta, cache_share)
     names: dict[str, Path] = {}
     for folder in models:
         names[_unique(folder.resolve().name, names)] = folder
     with loading():
-        loaded = {name: load(folder, device=device, changes=settings or []) for name, folder in names.items()}
+        loaded = {
+            name: Vectors.load(folder) if are_vectors(folder) else load(folder, device=device, changes=settings or [])
+            for name, folder in names.items()
+        }
 
     for name, model in loaded.items():
-        if not hasattr(model, "inspect"):
+        if not isinstance(model, Vectors) and not hasattr(model, "inspect"):
             raise UsageError(
                 f"{names[name]}: is for {task_of(names[name])}, which has nothing to look inside; leave it out"
             )
 
+    if cache:
+        able = {name: model for name, model in loaded.items() if hasattr(model, "with_cache")}
+        if not able:
+            raise UsageError(f"--cache {cache}: only language models have one, and none of these is; leave it out")
+        loaded |= {name: model.with_cache(cache, **how) for name, model in able.items()}
     folders = {name: str(folder) for name, folder in names.items()}
     if out is not None:
-        _write(loaded, folders, texts or [], out, show, head)
+        reading = {name: model for name, model in loaded.items() if not isinstance(model, Vectors)}
+        unread = next((names[name] for name in loaded if name not in reading), None)
+        if unread is not None:
+            raise UsageError(
+                f"{unread}: vectors of words have a page of their own; regard vectors map {unread} writes it"
+            )
+        _write(reading, folders, texts or [], out, show, head)
         return
     from regard.web.serving import serve
 

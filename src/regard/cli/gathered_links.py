@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import typer
 
 from regard.cli.aligning import Aligners
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from regard.data import Pair
     from regard.inspect import GoldLinks, Links
     from regard.inspect.alignments_page import ShownPair
+    from regard.metrics.alignment import LinkTable
     from regard.tokens.segmentation import UnitName
 
 
@@ -25,14 +27,14 @@ def check_page_name(path: Path) -> None:
 
 
 class Gathered:
-    """Links and texts, piece by piece; of another system too, if there is one."""
+    """What is needed of the links of a text, piece by piece; of another system's too, if there is one."""
 
     def __init__(
         self,
         aligners: Aligners,
         rival: Aligners | None,
         units: "UnitName",
-        true: "Sequence[GoldLinks]",
+        true: "Sequence[GoldLinks] | None",
         page: Path | None,
         *,
         agreement: bool,
@@ -41,26 +43,36 @@ class Gathered:
         self._needs_both = agreement
         self._links: list[Links] = []
         self._others: list[Links] = []
-        self._directions: list[tuple[Links, Links]] = []
         self._texts: list[tuple[list[str], list[str]]] = []
+        self._agreeing: list[LinkTable] = []
         self._shown: list[ShownPair] = []
+        self.has_enough = False
+        """Whether more pairs would change nothing."""
 
     def take(self, pairs: "list[Pair]", *, scored: bool) -> None:
         from regard.inspect.alignments_page import MOST_PAIRS, ShownPair
+        from regard.metrics.alignment import link_table
         from regard.tokens.segmentation import pieces_of
 
         for pair, alignment in zip(pairs, self._aligners.align(pairs, self._units, scored=scored), strict=True):
-            if self._needs_both and alignment.backward is None:
-                raise UsageError(
-                    f"--agreement: {self._aligners.name} aligns in one direction; name a model of the other by "
-                    "--reverse"
-                )
+            if self._needs_both:
+                if alignment.backward is None:
+                    raise UsageError(
+                        f"--agreement: {self._aligners.name} aligns in one direction; name a model of the other by "
+                        "--reverse"
+                    )
+                forward, backward = alignment.directions
+                self._agreeing.append(link_table([forward], [backward]))
+            if self._true is None and (self._page is None or len(self._shown) == MOST_PAIRS):
+                continue
             words = pieces_of(pair.source, self._units), pieces_of(pair.target, self._units)
-            self._texts.append(words)
-            self._links.append(alignment.links(self._aligners.joining))
-            self._directions += [] if alignment.backward is None else [alignment.directions]
+            links = alignment.links(self._aligners.joining)
+            if self._true is not None:
+                self._texts.append(words)
+                self._links.append(links)
             if self._page is not None and len(self._shown) < MOST_PAIRS:
-                self._shown.append(ShownPair(*words, alignment, self._links[-1]))
+                self._shown.append(ShownPair(*words, alignment, links))
+        self.has_enough = self._true is None and not self._needs_both and len(self._shown) == MOST_PAIRS
         if self._rival is not None:
             others = self._rival.align(pairs, self._units)
             self._others += [each.links(self._rival.joining) for each in others]
@@ -71,11 +83,11 @@ class Gathered:
         lines += [self._agreement()] if self._needs_both else []
         if self._page is None:
             return lines
-        from regard.inspect.alignments_page import save_alignments_page
+        from regard.inspect.alignments_page import MOST_PAIRS, save_alignments_page
 
         save_alignments_page(self._shown, self._page, gold=rows, title=f"Word alignments by {self._aligners.name}")
-        if len(self._shown) < len(self._links):
-            typer.echo(f"{self._page}: shows the first {len(self._shown):,} of {len(self._links):,} pairs", err=True)
+        if len(self._shown) == MOST_PAIRS:
+            typer.echo(f"{self._page}: shows the first {MOST_PAIRS:,} pairs", err=True)
         return [*lines, str(self._page)]
 
     def _judged(self, path: Path) -> "tuple[list[str], Sequence[GoldLinks]]":
@@ -83,6 +95,7 @@ class Gathered:
         from regard.inspect.gold import gold_of
         from regard.metrics import alignment_scores, compare_alignments
 
+        assert self._true is not None
         gold = gold_of(path, self._true, self._texts)
         if gold.note:
             typer.echo(gold.note, err=True)
@@ -96,7 +109,6 @@ class Gathered:
         return lines, gold.rows
 
     def _agreement(self) -> str:
-        from regard.metrics import agreement
+        from regard.metrics.alignment import agreement_of
 
-        forward, backward = ([row[side] for row in self._directions] for side in (0, 1))
-        return str(agreement(forward, backward))
+        return str(agreement_of(np.concatenate(self._agreeing)))

@@ -7,6 +7,7 @@ import typer
 
 from regard.cli.aligning import AlignerName, Aligners, HowToLoad, Reverse, Symmetrize, Threshold, UnitsName, joining_of
 from regard.cli.arguments import DecodingChanges, Device, Pairs, To, refuse_less_than_one
+from regard.cli.progress import progress_of
 
 Least = Annotated[int, typer.Option("--least-count", help="Links that an entry has at least.")]
 Out = Annotated[
@@ -17,7 +18,7 @@ Out = Annotated[
 
 def lexicon(
     model: AlignerName,
-    files: Pairs,
+    files: Pairs = None,
     least: Least = 2,
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Count words in lower case.")] = False,
     out: Out = None,
@@ -46,6 +47,7 @@ def lexicon(
     from regard.tokens.segmentation import pieces_of as words_of
     from regard.tokens.segmentation import unit_name
 
+    files = files or []
     check_pairs(files)
     refuse_less_than_one({"--least-count": least})
     counted_by, how = unit_name(units), HowToLoad(device)
@@ -54,11 +56,15 @@ def lexicon(
     backward = None if reverse is None else how.load(reverse, [], None, turned=True)
     aligners = Aligners(model, how.load(model, settings or [], to), backward, joining_of(symmetrize, threshold))
     found = Lexicon()
-    for pairs in pieces_of(files):
-        for pair, alignment in zip(pairs, aligners.align(pairs, counted_by), strict=True):
-            sides = [words_of(text, counted_by) for text in (pair.source, pair.target)]
-            source, target = ([word.lower() for word in side] if lowercase else side for side in sides)
-            found.add(source, target, alignment.links(aligners.joining))
+    count = 0
+    with progress_of("pairs") as show:
+        for pairs in pieces_of(files):
+            for pair, alignment in zip(pairs, aligners.align(pairs, counted_by), strict=True):
+                sides = [words_of(text, counted_by) for text in (pair.source, pair.target)]
+                source, target = ([word.lower() for word in side] if lowercase else side for side in sides)
+                found.add(source, target, alignment.links(aligners.joining))
+            count += len(pairs)
+            show(count, None)
     aligners.check_ended()
     lines = (
         f"{entry.source}\t{entry.target}\t{entry.count}\t{entry.forward:.4f}\t{entry.backward:.4f}\n"

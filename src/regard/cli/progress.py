@@ -1,17 +1,22 @@
 """A progress bar on a terminal, and nothing elsewhere."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
 @contextmanager
-def progress_of(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A function to call with how much is done of how much; the bar is on standard error."""
+def progress_of(what: str, *, while_printing: bool = False) -> Iterator[Callable[[int, int | None], None]]:
+    """A function to call with how much is done of how much, None if that is not known; the bar is on standard error.
+    A command that prints all the time has one only if its output goes elsewhere."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
+    is_in_the_way = while_printing and sys.stdout is not None and sys.stdout.isatty()
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    disabled = is_in_the_way or not console.is_terminal
+    # Output that is redirected would end up on standard error.
+    with Progress(*columns, console=console, transient=True, disable=disabled, redirect_stdout=False) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

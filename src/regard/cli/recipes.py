@@ -52,7 +52,10 @@ def recipes(
         width = max(map(len, known))
         for built_in, sentence in known.items():
             typer.echo(f"{built_in:{width}}  {sentence}")
-        typer.echo("\nTrain one: regard train NAME. Or copy one and change it: regard recipes NAME > my.toml")
+        typer.echo(
+            "\nTrain one: regard train NAME (of word vectors: regard vectors train NAME). Or copy one and change it: "
+            "regard recipes NAME > my.toml"
+        )
 
 
 def _settings_of(name: str | None) -> "list[Setting]":

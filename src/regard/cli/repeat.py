@@ -50,10 +50,11 @@ def repeat(
       regard repeat my.toml --seeds 1,2,3,4,5 --out runs/mine --on-test --resume
     """
     from regard.cli.corpus import recipe_with_data
+    from regard.recipe import Recipe
     from regard.train import Repeat
 
     check_resumes(out, resume)
-    task = Repeat(recipe_with_data(recipe, settings or []), seeds_of(seeds), out, test=on_test)
+    task = Repeat(recipe_with_data(recipe, settings or [], Recipe), seeds_of(seeds), out, test=on_test)
     results = task.run(resume=resume, say=partial(typer.echo, err=True))
     for line in lines_of(results):
         typer.echo(line)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.arguments import DecodingChanges, Device, JsonFile, ModelFolder, PairsOrSplit, PerToken, Split, To
+from regard.cli.caching import Cache, Share, Theta, cache_of
 from regard.cli.corpus import part_of, warn_if_swapped
 from regard.cli.json_files import write_json
 from regard.cli.progress import progress_of
@@ -31,11 +32,6 @@ Context = Annotated[
     typer.Option(help="What a word may depend on, stream, documents or lines (default: recipe)."),
 ]
 Rows = Annotated[int, typer.Option(help="Stretches read side by side; more is faster, each without its past.")]
-Cache = Annotated[int, typer.Option(help="Last words kept in a cache; 0 means none.")]
-Theta = Annotated[
-    float | None, typer.Option(help="With --cache: how much it prefers words after like states. (default: 0.66)")
-]
-Share = Annotated[float | None, typer.Option(help="With --cache: its share of the probability. (default: 0.13)")]
 
 
 def score_pairs(
@@ -124,7 +120,7 @@ def score_text(
         raise UsageError(f"--context {context!r} is not known; known are {one_of(CONTEXTS, context)}")
     if rows < 1:
         raise UsageError(f"--rows {rows}: a text is read in at least one")
-    how = _cache_of(cache, cache_theta, cache_share)
+    how = cache_of(cache, cache_theta, cache_share)
     writer = load_writer(model, device=device, changes=settings or [])
     if cache:
         writer = writer.with_cache(cache, **how)
@@ -145,19 +141,6 @@ def _tell(scored: "ScoredText", tokens: bool) -> None:
             typer.echo(f"{line}\t{token}\t{bits:.4f}")
     for each in scored.scores:
         typer.echo(str(each), err=tokens)
-
-
-def _cache_of(size: int, theta: float | None, share: float | None) -> dict[str, float]:
-    """The settings of a cache by their names in Python; impossible ones are refused by the names of the options."""
-    from regard.models.continuous_cache import refuse_impossible_cache
-
-    for option, value in {"--cache-theta": theta, "--cache-share": share}.items():
-        if value is not None and size == 0:
-            raise UsageError(f"{option} {value:g} needs a cache; ask for one with --cache 500")
-    how = {name: value for name, value in {"theta": theta, "share": share}.items() if value is not None}
-    if size:
-        refuse_impossible_cache(size, **how, named=("--cache", "--cache-theta", "--cache-share"))
-    return how
 
 
 def _scored(writer: "Writer", files: list[Path], split: "HeldOut", context: str | None, rows: int) -> "ScoredText":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.arguments import Changes, RecipeName, Resume, check_resumes
+from regard.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.train import Ended
@@ -34,10 +35,13 @@ def train(
       torchrun --nproc-per-node 2 -m regard train my.toml --out runs/mine
     """
     from regard.cli.corpus import recipe_with_data
+    from regard.recipe import AnyRecipe, Recipe, read_recipe
 
     folder = out or Path("runs") / Path(recipe).stem
     check_resumes(folder, resume)
-    chosen = recipe_with_data(recipe, settings or [])
+    if read_recipe(recipe, settings or [], kind=AnyRecipe).task == "vectors":
+        raise UsageError(f"{recipe}: a recipe for word vectors, which `regard vectors train {recipe}` learns")
+    chosen = recipe_with_data(recipe, settings or [], Recipe)
     from regard.checkpoint import ModelFolder
     from regard.train import run
 

@@ -88,12 +88,12 @@ class PairFaults:
             places = self._places(np.flatnonzero(identical))
             count = int(identical.sum())
             yield Finding("identical", part, count, what, outcome, setting, places, remedy=remedy)
-            found += [stretch] if stretch else []
+            found += _spoiled(identical, stretch)
         yield from self._repetitions(part, found)
         if self._reference and self._likeness:
             yield from self._of_languages(part, self._reference[0], found)
         for shift in find_shifts(*(Outline.joined(parts) for parts in self._outlines)):
-            if not any(shift.stretch.overlaps(other) for other in found):
+            if not any(shift.stretch.lies_in(other) for other in found):
                 yield self._shifted(part, shift)
 
     def _look(self) -> None:
@@ -123,12 +123,12 @@ class PairFaults:
             what = f"pairs in which one side repeats a phrase over and over ({self._where(loops, stretch)})"
             remedy = "remove them; a machine that got stuck writes like this"
             yield Finding("loops", part, int(loops.sum()), what, "kept", "", self._places(loops), remedy=remedy)
-            found.append(stretch)
+            found += _spoiled(loops, stretch)
         hashes = [np.frombuffer(each, dtype=np.int64) for each in self._hashes]
         for side in (1, 0):
             again = repeated_beside_others(hashes[side], hashes[1 - side], max(_LEAST_PAIRS, pairs // 1000))
             stretch = densest(np.where(again, 1.0, -1.0))
-            if not again.any() or any(stretch.overlaps(other) for other in found):
+            if not again.any() or any(stretch.lies_in(other) for other in found):
                 continue
             what = f"pairs whose {SIDES[side]} is the same text for many {SIDES[1 - side]}s"
             what += f" ({self._where(again, stretch)})"
@@ -156,7 +156,7 @@ class PairFaults:
         sides = ((own_source, source_as_target), (own_target, target_as_source))
         for side, (own, as_other), weight in zip((0, 1), sides, weights, strict=True):
             stretch = densest(np.maximum(_UNLIKE - own, as_other - own - _NEARER) * weight)
-            if stretch.evidence < _LEAST_EVIDENCE or any(stretch.overlaps(each) for each in found):
+            if stretch.evidence < _LEAST_EVIDENCE or any(stretch.lies_in(each) for each in found):
                 continue
             inside = slice(stretch.start, stretch.end)
             is_other = float((as_other - own)[inside].mean()) > _NEARER
@@ -211,6 +211,12 @@ class PairFaults:
         index = int(with_text[0])
         source, target = map(_quoted, self._examples[index // _EXAMPLES_EVERY])
         return (f"{self._at(index)} ({source} beside {target})",)
+
+
+def _spoiled(flags: Flags, stretch: Stretch | None) -> list[Stretch]:
+    """The stretch, if most of its pairs have the fault: they are not looked at again. A few here and there (names and
+    abbreviations, the same in both languages) hide no other fault."""
+    return [stretch] if stretch and 2 * int(flags[stretch.start : stretch.end].sum()) >= len(stretch) else []
 
 
 def _share(count: int, pairs: int) -> str:

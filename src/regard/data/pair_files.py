@@ -85,14 +85,11 @@ class PairFiles:
                     f"{file.path}:{number}: {has}, but data.source_field or data.target_field names column "
                     f"{max(chosen)}; give each line as many columns, or name another one"
                 )
-            if not chosen and len(columns) != 2:
-                raise DataError(
-                    f"{file.path}:{number}: {counted(len(columns), 'column')} instead of 2; "
-                    "a line is the source, one tab character and the target; keep these (`cut -f 1,2`), or name the "
-                    'columns in a recipe by data.source_field and data.target_field, such as "1" and "3"'
-                )
-            source, target = chosen or (1, 2)
-            yield Record(number, columns[source - 1], columns[target - 1], problem)
+            if chosen:
+                source, target = (columns[column - 1] for column in chosen)
+            else:
+                source, target = both_sides(columns, f"{file.path}:{number}")
+            yield Record(number, source, target, problem)
 
     def _columns(self) -> tuple[int, int] | None:
         """The columns of a .tsv that are named; None if none is."""
@@ -135,6 +132,17 @@ class PairFiles:
         if "\0" in fields[name]:
             raise DataError(f"{where}: a NUL character in field {name!r}, so this is not text; remove it")
         return str(fields[name])
+
+
+def both_sides(columns: Sequence[str], where: str) -> tuple[str, str]:
+    """Source and target, if a line has these two columns."""
+    if len(columns) != 2:
+        raise DataError(
+            f"{where}: {counted(len(columns), 'column')} instead of 2; "
+            "a line is the source, one tab character and the target; keep these (`cut -f 1,2`), or name the "
+            'columns in a recipe by data.source_field and data.target_field, such as "1" and "3"'
+        )
+    return columns[0], columns[1]
 
 
 def _fields(record: dict[str, Any], prefix: str = "", depth: int = 4) -> dict[str, Any]:

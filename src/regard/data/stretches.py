@@ -18,10 +18,10 @@ class Stretch:
     def __len__(self) -> int:
         return self.end - self.start
 
-    def overlaps(self, other: "Stretch") -> bool:
-        """Whether the smaller of the two lies in the other for the most part."""
+    def lies_in(self, other: "Stretch") -> bool:
+        """Whether most of its pairs are the other's too."""
         shared = min(self.end, other.end) - max(self.start, other.start)
-        return 2 * shared > min(len(self), len(other))
+        return 2 * shared > len(self)
 
 
 def densest(evidence: npt.NDArray[np.float64]) -> Stretch:

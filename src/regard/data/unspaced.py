@@ -12,13 +12,28 @@ LOOKED_AT = 1000
 
 def find_unspaced(texts: Iterable[str], kind: str, setting: str) -> tuple[Finding, ...]:
     """A finding if most texts have no blanks between words, but `kind`, the value of `setting`, needs them."""
-    some = list(islice(texts, LOOKED_AT)) if kind == "words" else []
-    script = main_script(some)
-    if not script or 2 * sum(map(has_no_blanks, some)) < len(some):
-        return ()
-    language = {"kana": "Japanese", "Han": "Chinese"}.get(script, script)
+    language = _without_blanks(texts) if kind == "words" else ""
     what = (
         f'the text is {language} without blanks, but {setting} = "words" splits at blanks, so that whole '
         'sentences are words; set it to "bpe", "unigram" or "characters", or put blanks between the words'
     )
-    return (Finding("unspaced", "train", 0, what, "kept"),)
+    return (Finding("unspaced", "train", 0, what, "kept"),) if language else ()
+
+
+def find_unspaced_words(texts: Iterable[str]) -> tuple[Finding, ...]:
+    """The same where vectors of words are learned."""
+    language = _without_blanks(texts)
+    what = (
+        f"the text is {language} without blanks, so that whole phrases are taken for words; put blanks between the "
+        "words first, by a segmenter"
+    )
+    return (Finding("unspaced", "train", 0, what, "kept"),) if language else ()
+
+
+def _without_blanks(texts: Iterable[str]) -> str:
+    """The language or script of most texts, if they have no blanks between words."""
+    some = list(islice(texts, LOOKED_AT))
+    script = main_script(some)
+    if not script or 2 * sum(map(has_no_blanks, some)) < len(some):
+        return ""
+    return {"kana": "Japanese", "Han": "Chinese"}.get(script, script)

@@ -18,11 +18,11 @@ def go_on(
     model: LanguageModel,
     given: Sequence[int],
     settings: LanguageDecoding,
+    never: Sequence[int] = (),
+    begin: int | None = None,
     *,
     tokens: int,
     sample: int = 0,
-    never: Sequence[int] = (),
-    begin: int | None = None,
 ) -> Iterator[int]:
     """Yields the next `tokens` tokens after the given ones, of which there must be at least one.
 
@@ -30,12 +30,12 @@ def go_on(
     A draw depends on the seed, the sample's number and the position.
     """
     device = model.like.device
-    drawing = Sampling(settings, uniform_numbers(settings.seed, [sample], 1, tokens).to(device))
     hidden = torch.tensor(list(never), dtype=torch.long, device=device)
+    drawing = drawing_of(settings, sample, tokens, device)
     state = _start(model, len(given) + tokens)
     features, state = _read(model, given, state)
     for place in range(tokens):
-        token = _choose(model, features, state, hidden, drawing if settings.method == "sample" else None, place)
+        token = choose(allowed_log_probs(model, features, state, hidden), drawing, place)
         yield token
         if place + 1 == tokens:
             return
@@ -55,16 +55,24 @@ def _read(model: LanguageModel, tokens: Sequence[int], state: State) -> tuple[Fl
 
 
 @torch.inference_mode()
-def _choose(
-    model: LanguageModel,
-    features: Float[Tensor, "1 n E"],
-    state: State,
-    never: Int[Tensor, " M"],
-    drawing: Sampling | None,
-    place: int,
-) -> int:
+def allowed_log_probs(
+    model: LanguageModel, features: Float[Tensor, "1 n E"], state: State, never: Int[Tensor, " M"]
+) -> Float[Tensor, "1 1 V"]:
+    """Log-probabilities of the next token, of those that are not in `never`."""
     logits = model.readout_of(state).logits(features[:, -1:]).float()
-    log_probs = logits.index_fill(-1, never, -torch.inf).log_softmax(-1)
+    return logits.index_fill(-1, never, -torch.inf).log_softmax(-1)
+
+
+def drawing_of(settings: LanguageDecoding, sample: int, tokens: int, device: torch.device) -> Sampling | None:
+    """How up to `tokens` tokens are drawn; None if the likeliest are taken."""
+    if settings.method == "greedy":
+        return None
+    return Sampling(settings, uniform_numbers(settings.seed, [sample], 1, tokens).to(device))
+
+
+@torch.inference_mode()
+def choose(log_probs: Float[Tensor, "1 1 V"], drawing: Sampling | None, place: int) -> int:
+    """The token at a place of what is generated."""
     if drawing is None:
         return int(log_probs.argmax())
     never_last = torch.zeros(1, dtype=torch.bool, device=log_probs.device)

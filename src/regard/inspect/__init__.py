@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from regard.inspect.alignment import Alignment, WordWeights, fold, link, reverse
 from regard.inspect.changes import Permute, SetGate, SetWeight, Silence, Temper, Uniform, changed, changed_outputs
 from regard.inspect.figure import check_picture_name
+from regard.inspect.gold import read_gold
 from regard.inspect.gradients import attributions, gradient_norms
 from regard.inspect.heads import head_statistics, over_layers
 from regard.inspect.inspection import Array, Inspection, Links
@@ -27,9 +28,10 @@ from regard.inspect.labels import BEGIN_LABEL, END_LABEL
 from regard.inspect.outputs import Outputs
 from regard.inspect.page import page, save_page
 from regard.inspect.panel import Panel, choose, panels
-from regard.inspect.pharaoh import GoldLinks, parse_gold, parse_pharaoh, pharaoh, read_gold, read_pharaoh
+from regard.inspect.pharaoh import GoldLinks, parse_gold, parse_pharaoh, pharaoh, read_pharaoh
 from regard.inspect.saving import check_look_name
 from regard.inspect.symmetrization import Joining, symmetrization_named, symmetrize
+from regard.inspect.units import over_units
 from regard.inspect.watch import recorded, watch, watch_writing
 from regard.registry import found_on_use
 
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from regard.inspect.lengths import draw_lengths, save_lengths
     from regard.inspect.terminal import print_inspection, terminal_picture
     from regard.inspect.wordmap import draw_map, save_map
-    from regard.inspect.wordmap_page import map_page, save_map_page
+    from regard.inspect.words import map_inspection, map_page, neighbors_inspection, save_map_page
 
 __getattr__ = found_on_use(
     __name__,
@@ -47,7 +49,7 @@ __getattr__ = found_on_use(
         "lengths": ("draw_lengths", "save_lengths"),
         "terminal": ("print_inspection", "terminal_picture"),
         "wordmap": ("draw_map", "save_map"),
-        "wordmap_page": ("map_page", "save_map_page"),
+        "words": ("map_inspection", "map_page", "neighbors_inspection", "save_map_page"),
     },
 )
 
@@ -82,8 +84,11 @@ __all__ = [
     "gradient_norms",
     "head_statistics",
     "link",
+    "map_inspection",
     "map_page",
+    "neighbors_inspection",
     "over_layers",
+    "over_units",
     "page",
     "panels",
     "parse_gold",

@@ -1,7 +1,7 @@
 """Changes of attention and gates that can be named, shown and made again.
 
     changes = [
-        Silence("encoder.layers.0.self.weights", head=2),
+        Silence("encoder.layers.0.attention.weights", head=2),
         SetWeight("decoder.layers.1.cross.weights", 0.9, head=0, query=3, key=5),
     ]
     with changed(model, changes):
@@ -190,23 +190,21 @@ def changed_outputs(outputs: Outputs, changes: Sequence[Change]) -> Outputs:
 
 
 def as_python(
-    folder: str,
+    load: str,
     call: str,
     changes: Sequence[Change] = (),
     *,
-    into: str | None = None,
     name: str = "seen",
     after: Sequence[str] = (),
     used: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> str:
-    """A program that loads a model and calls one of its methods while the changes are made. Lines that come `after` may
-    need what is `used` of modules."""
+    """A program that loads a model by an expression, and calls one of its methods while the changes are made. Lines
+    that come `after` may need what is `used` of modules."""
     given = {"regard.inspect": {type(change).__name__ for change in changes} | ({"changed"} if changes else set())}
     for module, names in used.items():
         given[module] = given.get(module, set()) | set(names)
     imports = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(given.items()) if names]
-    told = f".into({into!r})" if into else ""
-    lines = ["import regard", *imports, "", f"model = regard.load({folder!r}){told}"]
+    lines = ["import regard", *imports, "", f"model = {load}"]
     if changes:
         lines += ["changes = [", *(f"    {change!r}," for change in changes), "]", "with changed(model, changes):"]
     return "\n".join([*lines, f"{'    ' if changes else ''}{name} = model.{call}", *after]) + "\n"

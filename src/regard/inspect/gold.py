@@ -1,12 +1,13 @@
 """True links and the text they belong to: where they count from, and whether they fit it."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from regard.errors import DataError, counted
-from regard.inspect.pharaoh import GoldLinks
+from regard.inspect.pharaoh import GoldLinks, lines_of, parse_gold
 
 Words = tuple[Sequence[str], Sequence[str]]
 """The words of a pair."""
@@ -18,6 +19,43 @@ SEEN = 30
 USUAL, FOREIGN = 0.88, 0.3
 """Links of punctuation that lead to punctuation: on the development text of ten languages of XL-WA 0.91 to 0.96; with
 every sign of one side by itself at most 0.81, and at most 0.13 on another text."""
+
+
+_NUMBERED = re.compile(r"(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})(?:\s+([SP]))?(?:\s+\d*\.?\d+)?", re.ASCII)
+"""Sentence, source word and target word, sure or possible, and how confident somebody was."""
+
+
+def read_gold(path: Path) -> Iterator[GoldLinks]:
+    """The sure and possible links of each pair: a line for each in the format of Pharaoh, or a line for each link as in
+    the shared task of Mihalcea and Pedersen (2003), `0001 1 2 S`, where words are counted from 1."""
+    lines = list(lines_of(path))
+    first = next((line.strip() for _, line in lines if line.strip()), "")
+    if _NUMBERED.fullmatch(first):
+        return _read_numbered(lines)
+    return (replace(parse_gold(line, where), line=number) for number, (where, line) in enumerate(lines, start=1))
+
+
+def _read_numbered(lines: Sequence[tuple[str, str]]) -> Iterator[GoldLinks]:
+    begun: dict[int, int] = {}
+    sure, possible = defaultdict[int, set[tuple[int, int]]](set), defaultdict[int, set[tuple[int, int]]](set)
+    for number, (where, line) in enumerate(lines, start=1):
+        if not (told := line.strip()):
+            continue
+        match = _NUMBERED.fullmatch(told)
+        if not match or not int(match[1]):
+            raise DataError(
+                f"{where}: {told[:40]!r} is not a link as the others are: sentence, source word and target word, "
+                "counted from 1, and S or P, such as '0001 1 2 S'"
+            )
+        sentence, source, target = (int(match[group]) for group in (1, 2, 3))
+        begun.setdefault(sentence, number)
+        if source and target:  # 0 stands for no partner
+            possible[sentence].add((source - 1, target - 1))
+            if match[4] != "P":
+                sure[sentence].add((source - 1, target - 1))
+    for sentence in range(1, max(begun) + 1):
+        found = (frozenset(kind[sentence]) for kind in (sure, possible))
+        yield GoldLinks(*found, begun.get(sentence, 0))
 
 
 @dataclass(frozen=True)
@@ -38,14 +76,16 @@ def gold_of(path: Path, rows: Sequence[GoldLinks], texts: Sequence[Words]) -> Go
             f"{path}: {counted(len(rows), 'line')} of links for {counted(len(texts), 'sentence pair')}; "
             "give a line for each pair, an empty one where there are no links"
         )
+    if not any(row.possible for row in rows):
+        raise DataError(f"{path}: has no link, so nothing can be judged by it; name a file with true links")
     links = [sorted(row.possible) for row in rows]
     fits = all(_fits(pair, words, 0) for row, words in zip(links, texts, strict=True) for pair in row)
     first = _first(links, fits)
-    for line, (row, words) in enumerate(zip(links, texts, strict=True), start=1):
+    for gold, row, words in zip(rows, links, texts, strict=True):
         outside = next((pair for pair in row if not _fits(pair, words, first)), None)
         if outside is None:
             continue
-        told = f"{path}:{line}: the link {outside[0]}-{outside[1]} is outside of this pair, which has "
+        told = f"{path}:{gold.line}: the link {outside[0]}-{outside[1]} is outside of this pair, which has "
         told += f"{counted(len(words[0]), 'source word')} and {counted(len(words[1]), 'target word')}"
         if all(
             _fits((pair[1], pair[0]), both, first) for each, both in zip(links, texts, strict=True) for pair in each

@@ -9,14 +9,14 @@ At the states of recurrent layers, gradients shrink or grow by about a factor at
 Pascanu et al. 2013).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.errors import ModelError
@@ -47,7 +47,9 @@ def gradient_norms(
     """How strongly the log-probability of an output depends on the vector at each position: the Euclidean norm of its
     gradient by the vectors of the inputs, and by those that pass taps that match the patterns.
 
-    Without a place, every array has a row for each place of the outputs.
+    Without a place, every array has a row for each place of the outputs, and two more arrays say what becomes of it on
+    its way: `… by distance`, the median over the outputs at each distance from them (`_distances`), and `… factor`, by
+    which each step farther multiplies it: that of the exponential nearest to these medians.
     """
     outputs.input_axis()
     inputs = [each.tap for each in outputs.inputs.values()]
@@ -67,7 +69,42 @@ def gradient_norms(
     # What is read before a place grows with it.
     tables = {name: [row[name] for row in rows] for name in rows[-1]}
     arrays = {name: Array((outputs.axis, watched[name]), _filled(table)) for name, table in tables.items()}
-    return Inspection(arrays, outputs.labels, title=outputs.title, note=f"{WHAT} each output")
+    shown, reads = tuple(arrays), _ways_of_reading(outputs)
+    for name in shown:
+        apart = _distances(outputs, watched[name], reads.get(name, 0), arrays[name].values.shape)
+        medians = _medians(arrays[name].values, apart)
+        arrays[f"{name} by distance"] = Array(("distance",), medians)
+        arrays[f"{name} factor"] = Array((), np.array(_factor(medians)))
+    return Inspection(arrays, outputs.labels, title=outputs.title, shown=shown, note=f"{WHAT} each output")
+
+
+def _distances(outputs: Outputs, axis: str, reads: int, shape: tuple[int, int]) -> Int[np.ndarray, "T S"]:
+    """Steps from each output back to each position, -1 where no state passes between them. In the text of the outputs
+    themselves they are counted from where the choice is made; in a text that is read before, by way of its end. `reads`
+    is 1 for states of what reads forward, -1 backward, 0 for inputs of both."""
+    outward, positions = np.indices(shape)
+    if axis in outputs.made_at:
+        back = outward + outputs.made_at[axis] - positions
+        back = np.abs(back) if reads == 0 and axis != "past" else back * (reads or 1)
+        seen: np.ndarray = np.maximum(back, -1)
+        return seen
+    left = positions if reads < 0 else shape[1] - 1 - positions
+    steps: np.ndarray = left + outward
+    return steps
+
+
+def _medians(norms: Float[np.ndarray, "T S"], distances: Int[np.ndarray, "T S"]) -> Float[np.ndarray, " D"]:
+    """The median of the norms at each distance."""
+    return np.array([np.median(norms[distances == each]) for each in range(distances.max(initial=-1) + 1)])
+
+
+def _factor(medians: Float[np.ndarray, " D"]) -> float:
+    """By which the medians grow with each step: least squares of their logarithms; NaN of fewer than three."""
+    steps = np.flatnonzero(medians > 0)
+    if len(steps) < 3:
+        return float("nan")
+    slope, _ = np.polyfit(steps, np.log(medians[steps].astype(np.float64)), 1)
+    return float(np.exp(slope))
 
 
 def _filled(rows: Sequence[Float[np.ndarray, " _"]]) -> Float[np.ndarray, "T S"]:
@@ -94,12 +131,12 @@ def _norms_at(
         log_prob = outputs.log_probs(place)[0, outputs.choice(place, choice)]
         every = [value for values in passed.values() for value in values]
         gradients = iter(torch.autograd.grad(log_prob, every, allow_unused=True))
-    backward = tuple(_read_backward(outputs))
+    ways = _ways_of_reading(outputs)
     norms: dict[str, Float[np.ndarray, " S"]] = {}
     for name, values in passed.items():
         found = [_norm(value, next(gradients)) for value in values]
         if found:
-            norm = torch.cat(found[::-1] if name.startswith(backward) else found)
+            norm = torch.cat(found[::-1] if ways.get(name) == -1 else found)
             norms[name] = norm.float().cpu().numpy()
     return norms
 
@@ -109,11 +146,12 @@ def _norm(value: Float[Tensor, "1 S E"], gradient: Float[Tensor, "1 S E"] | None
     return value.new_zeros(value.shape[1]) if gradient is None else gradient[0].norm(dim=-1)
 
 
-def _read_backward(outputs: Outputs) -> Iterator[str]:
-    """The names of cells whose steps pass in reverse."""
-    for name, part in outputs.model.named_modules():
-        if isinstance(part, RecurrentLayer) and part.back is not None:
-            yield f"{name}.back."
+def _ways_of_reading(outputs: Outputs) -> dict[str, int]:
+    """Of each tap in a recurrent cell, 1 if the cell reads forward, and -1 if its steps pass in reverse."""
+    every = dict(outputs.model.named_modules())
+    layers = [name for name, part in every.items() if isinstance(part, RecurrentLayer)]
+    sides = {f"{layer}.{side}.": way for layer in layers for side, way in (("ahead", 1), ("back", -1))}
+    return {name: way for name in every for side, way in sides.items() if name.startswith(side)}
 
 
 @dataclass(frozen=True, eq=False)

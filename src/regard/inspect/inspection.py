@@ -173,7 +173,8 @@ class Inspection(Mapping[str, Array]):
         return cell(self)
 
     def plain(self, digits: int | None = None) -> dict[str, Any]:
-        """Everything as lists, texts and numbers; rounded, if it is to be looked at only."""
+        """Everything as lists, texts and numbers; rounded, if it is to be looked at only: weights of heads, of which
+        there may be millions, to so many decimals, and all others to one more significant digit."""
         return {
             "inspection": FORMAT,
             "title": self.title,
@@ -221,10 +222,13 @@ class Inspection(Mapping[str, Array]):
 
 
 def _plain(array: Array, digits: int | None) -> dict[str, Any]:
+    values = array.values.ravel()
+    if digits is not None and array.axes[:1] != ("head",):
+        values, digits = np.array([float(f"{value:.{digits + 1}g}") for value in values.tolist()]), None
     plain: dict[str, Any] = {
         "axes": list(array.axes),
         "shape": list(array.values.shape),
-        "values": _numbers(array.values.ravel(), digits),
+        "values": _numbers(values, digits),
     }
     if array.texts is not None:
         plain["texts"] = [str(text) for text in np.ravel(array.texts)]

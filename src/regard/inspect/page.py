@@ -16,15 +16,16 @@ from regard.inspect.figure import write_text
 from regard.inspect.heads import head_statistics, over_layers
 from regard.inspect.inspection import Inspection
 from regard.inspect.shown import shown
+from regard.inspect.units import over_units
 
 HERE = files("regard.inspect")
 EXPLORER = HERE.joinpath("explorer")
 """The explorer's page, of whose modules other pages take some."""
 MOST_CHARACTERS = 20_000_000
-STYLES = ("look.css", "style.css")
+STYLES = ("look.css", "views.css", "style.css")
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
-DERIVED = {"heads": head_statistics, "layers": over_layers}
-"""What the page asks of an inspection that has heads."""
+DERIVED = {"heads": head_statistics, "layers": over_layers, "units": over_units}
+"""What the page asks of an inspection that has heads, or gates and states."""
 
 IMPORT = re.compile(r'^import (?:\{ ([^}]*) \}|\* as (\w+)) from "\./([\w.]+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:const|function|class) (\w+))", re.MULTILINE)
@@ -50,7 +51,10 @@ def page(inspections: Sequence[Inspection], *, title: str = "Inside the model") 
         "name": title,
         "about": {},
         "task": "",
+        "reads": True,
         "explains": False,
+        "goes_on": False,
+        "vectors": [],
         "tours": [],
         "languages": [],
         "examples": names,
@@ -100,7 +104,7 @@ class Recording:
         for kind, derive in DERIVED.items() if verb == "inspect" else ():
             try:
                 self.answers[f"{kind} {name}"] = self._keep(derive(answer))
-            except UsageError:  # it has no heads, or layers of several sizes
+            except UsageError:  # it has no heads, or layers of several sizes, or no units
                 continue
 
     def _keep(self, inspection: Inspection, texts: Sequence[str] = (), python: str = "") -> str:

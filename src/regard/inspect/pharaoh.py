@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from regard.errors import DataError
@@ -16,6 +16,8 @@ class GoldLinks:
     sure: Links
     possible: Links
     """Contains the sure ones."""
+    line: int = field(default=0, compare=False)
+    """Where it stands in its file, from 1."""
 
 
 def pharaoh(links: Collection[tuple[int, int]]) -> str:
@@ -37,12 +39,7 @@ def parse_gold(line: str, where: str) -> GoldLinks:
 
 def read_pharaoh(path: Path) -> Iterator[Links]:
     """The links of every line of a file."""
-    return (parse_pharaoh(line, where) for where, line in _lines(path))
-
-
-def read_gold(path: Path) -> Iterator[GoldLinks]:
-    """The sure and possible links of every line of a file."""
-    return (parse_gold(line, where) for where, line in _lines(path))
+    return (parse_pharaoh(line, where) for where, line in lines_of(path))
 
 
 def _tokens(line: str, where: str, kinds: str) -> Iterator[tuple[int, str, int]]:
@@ -57,7 +54,8 @@ def _tokens(line: str, where: str, kinds: str) -> Iterator[tuple[int, str, int]]
         yield int(match[1]), match[2], int(match[3])
 
 
-def _lines(path: Path) -> Iterator[tuple[str, str]]:
+def lines_of(path: Path) -> Iterator[tuple[str, str]]:
+    """The lines of a file of links, each with its place."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):

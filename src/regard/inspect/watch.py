@@ -17,7 +17,8 @@ from regard.decode.modules import evaluating
 from regard.device import device_of
 from regard.errors import UsageError
 from regard.inspect.inspection import Array
-from regard.models.generator import Generator, State
+from regard.models.copying import CopyReadout
+from regard.models.generator import Generator, Readout, State
 from regard.tap import Seen, Tap, Watchable, record
 
 INSIDE = ("*weights", "*.gates.*", "*.state", "*.memory", "*share")
@@ -132,7 +133,8 @@ def watch_writing(
 ) -> dict[str, Array]:
     """What an inspection shows of a model that reads `given` and is to write `wanted`: what passes its taps, the
     `probabilities` of the wanted tokens, their `surprisals` in bits, and the likeliest `candidates` at each position.
-    `name` gives the text of a token."""
+    Of a model that copies, also the `parts` that each probability is the sum of, and what was `copied` from where,
+    whatever word stands there. `name` gives the text of a token."""
     refuse_long_look(max(given.shape[1], source.tokens.shape[1]))
     lengths = {"source": [source.tokens.shape[1]], "target": [given.shape[1]], "past": [given.shape[1]]}
     with evaluating(model):
@@ -140,6 +142,8 @@ def watch_writing(
         readout = model.readout_of(state)
         wanted_log_probs, _ = readout.log_probs(features, wanted)
         logits = readout.logits(features)[0].float()
+        arrays |= copies_in(readout, features, "source" if source.tokens.shape[1] else "past")
+        parts = parts_in(readout, features, wanted)
     likeliest = logits.softmax(-1).topk(min(CANDIDATES, logits.shape[-1]))
     texts = [[name(token) for token in row] for row in likeliest.indices.tolist()]
     log_probs = wanted_log_probs[0].float().cpu().numpy()
@@ -150,4 +154,29 @@ def watch_writing(
         likeliest.values.cpu().numpy(),
         np.array(texts, dtype=object).reshape(likeliest.values.shape),
     )
+    if parts:
+        arrays["parts"] = Array(("target", "part"), np.stack([*parts.values()], 1))
     return arrays
+
+
+def part_labels(arrays: Mapping[str, Array]) -> dict[str, tuple[str, ...]]:
+    """The names of the parts of a probability, where it has some."""
+    copied = tuple(name for name in ("copied", "cache") if name in arrays)
+    return {"part": ("vocabulary", *copied)} if copied else {}
+
+
+def parts_in(
+    readout: Readout, features: Float[Tensor, "1 n E"], targets: Int[Tensor, "1 n"]
+) -> dict[str, Float[np.ndarray, " n"]]:
+    """What the probability of each target is the sum of, where a readout copies."""
+    if not isinstance(readout, CopyReadout):
+        return {}
+    return {name: part[0].float().cpu().numpy() for name, part in readout.parts(features, targets).items()}
+
+
+def copies_in(readout: Readout, features: Float[Tensor, "1 n E"], axis: str) -> dict[str, Array]:
+    """The probability of copying from each position, where a readout copies."""
+    if not isinstance(readout, CopyReadout):
+        return {}
+    found = readout.copied(features)
+    return {name: Array(("target", axis), part[0].float().cpu().numpy()) for name, part in found.items()}

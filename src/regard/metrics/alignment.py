@@ -22,6 +22,8 @@ from regard.metrics.score import MetricScore
 
 Links = AbstractSet[tuple[int, int]]
 """Pairs (source position, target position)."""
+LinkTable = Int[np.ndarray, "sentences 6"]
+"""The counts of each sentence, in the order of `LinkCounts`."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class LinkCounts:
     sure: int
     found_sure: int
     found_possible: int
+    possible: int
+    """All that are sure or merely possible."""
 
     @property
     def precision(self) -> MetricScore:
@@ -58,6 +62,8 @@ class LinkCounts:
 
     def _score(self, name: str, part: float, whole: float, default: float = 1.0) -> MetricScore:
         signature = f"sentences:{self.sentences}|found:{self.found}|sure:{self.sure}"
+        if self.possible > self.sure:
+            signature += f"|possible:{self.possible}"
         return MetricScore(name, part / whole if whole else default, signature)
 
 
@@ -71,13 +77,11 @@ SCORES: tuple[Callable[[LinkCounts], MetricScore], ...] = (
 
 def count_links(found: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None = None) -> LinkCounts:
     """Sums the counts over all sentences; `possible` defaults to the sure links."""
-    return _counts(_table(found, sure, possible))
+    return _counts(link_table(found, sure, possible))
 
 
-def _table(
-    found: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None
-) -> Int[np.ndarray, "sentences 5"]:
-    """The counts of each sentence, in the order of `LinkCounts`."""
+def link_table(found: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None = None) -> LinkTable:
+    """The counts of each sentence; `possible` defaults to the sure links."""
     possible = sure if possible is None else possible
     if not len(found) == len(sure) == len(possible):
         raise UsageError(
@@ -85,11 +89,11 @@ def _table(
             f"links of {len(possible)}; give one set for each sentence, empty where there are none"
         )
     rows = zip(found, sure, possible, strict=True)
-    counted = [(1, len(a), len(s), len(a & s), len(a & (s | p))) for a, s, p in rows]
-    return np.array(counted, dtype=np.int64).reshape(-1, 5)
+    counted = [(1, len(a), len(s), len(a & s), len(a & (s | p)), len(s | p)) for a, s, p in rows]
+    return np.array(counted, dtype=np.int64).reshape(-1, 6)
 
 
-def _counts(table: Int[np.ndarray, "sentences 5"]) -> LinkCounts:
+def _counts(table: LinkTable) -> LinkCounts:
     return LinkCounts(*map(int, table.sum(axis=0)))
 
 
@@ -103,17 +107,22 @@ def alignment_scores(
     found: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None = None
 ) -> tuple[MetricScore, ...]:
     """Error rate, precision, recall and F1, each with its margin."""
-    table = _table(found, sure, possible)
+    table = link_table(found, sure, possible)
     return tuple(_with_margin(table, score) for score in SCORES)
 
 
 def agreement(forward: Sequence[Links], backward: Sequence[Links]) -> MetricScore:
     """How far two directions agree where there is no gold: F1 of the links of the one against those of the other."""
-    score = _with_margin(_table(forward, backward, None), lambda counts: counts.f1)
+    return agreement_of(link_table(forward, backward))
+
+
+def agreement_of(table: LinkTable) -> MetricScore:
+    """The same of counted links, of the one direction as those that were found, of the other as the sure ones."""
+    score = _with_margin(table, lambda counts: counts.f1)
     return replace(score, name="agreement of both directions", signature=score.signature.replace("sure:", "reverse:"))
 
 
-def _with_margin(table: Int[np.ndarray, "sentences 5"], score: Callable[[LinkCounts], MetricScore]) -> MetricScore:
+def _with_margin(table: LinkTable, score: Callable[[LinkCounts], MetricScore]) -> MetricScore:
     found = score(_counts(table))
     if not len(table):
         return found
@@ -125,7 +134,7 @@ def compare_alignments(
     found: Sequence[Links], others: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None = None
 ) -> Comparison:
     """The error rates of two systems on the same sentences, with the significance of their difference."""
-    ours, theirs = (_table(each, sure, possible).astype(np.float64) for each in (found, others))
+    ours, theirs = (link_table(each, sure, possible).astype(np.float64) for each in (found, others))
     if not len(ours):
         raise UsageError("there is nothing to compare: the text has no sentence")
 

@@ -96,7 +96,7 @@ class ContinuousCache(LanguageModel):
 
     def readout_of(self, state: State) -> Readout:
         assert isinstance(state, CacheState)
-        return OpenReadout(self.model.readout_of(state.inner), state.recent.words, 0)
+        return OpenReadout(self.model.readout_of(state.inner), state.recent.words, 0, part="cache")
 
     def read(self, tokens: Int[Tensor, "N n"], state: State) -> Reading:
         assert isinstance(state, CacheState)

@@ -29,12 +29,13 @@ class CopyReadout(Readout):
     """A readout of the vocabulary, bound to the words of each row's context.
 
     The first axis of features is that of the rows. Features are [hidden | s | c(1) … c(K)], as made by `join`, in
-    float32 at least, because in bfloat16 the shares would not sum to one.
+    float32 at least, because in bfloat16 the shares would not sum to one. `part` is what an inspection calls what is
+    copied.
     """
 
-    def __init__(self, vocabulary: Readout, words: Int[Tensor, "N K"], slots: int) -> None:
+    def __init__(self, vocabulary: Readout, words: Int[Tensor, "N K"], slots: int, *, part: str = "copied") -> None:
         super().__init__()
-        self.vocabulary, self.words, self.slots = vocabulary, words, slots
+        self.vocabulary, self.words, self.slots, self.part = vocabulary, words, slots, part
         self.width, self.size = vocabulary.width + 1 + words.shape[1], vocabulary.size + slots
 
     @classmethod
@@ -52,7 +53,7 @@ class CopyReadout(Readout):
         return torch.cat([hidden.to(wide), share.to(wide), copies.to(wide)], -1)
 
     def select(self, rows: Int[Tensor, " M"]) -> "CopyReadout":
-        return CopyReadout(self.vocabulary, self.words[rows], self.slots)
+        return CopyReadout(self.vocabulary, self.words[rows], self.slots, part=self.part)
 
     def logits(self, features: Float[Tensor, "*rows F"]) -> Float[Tensor, "*rows V"]:
         """Log-probabilities of the vocabulary and the slots."""
@@ -75,6 +76,24 @@ class CopyReadout(Readout):
         known = (chosen + _log(share.squeeze(-1))).masked_fill(~inside, -torch.inf)
         copied = (copies * (self._context_words(features) == targets[..., None])).sum(-1)
         return _logaddexp(known, _log(copied)), mean + share.squeeze(-1).clamp(min=LEAST).log()
+
+    def parts(self, features: Float[Tensor, "*rows F"], targets: Int[Tensor, "*rows"]) -> dict[str, Tensor]:
+        """What the probability of each target is the sum of: that of the vocabulary, and of what is copied."""
+        hidden, share, copies = self._parts(features)
+        inside = targets < self.vocabulary.size
+        known = targets.where(inside, UNKNOWN)
+        if isinstance(self.vocabulary, CopyReadout):
+            found = self.vocabulary.parts(hidden, known)
+        else:
+            found = {"vocabulary": self.vocabulary.log_probs(hidden, known)[0].exp()}
+        found = {name: (share.squeeze(-1) * part).masked_fill(~inside, 0.0) for name, part in found.items()}
+        return found | {self.part: (copies * (self._context_words(features) == targets[..., None])).sum(-1)}
+
+    def copied(self, features: Float[Tensor, "*rows F"]) -> dict[str, Tensor]:
+        """The probability of copying from each position of the context, whatever word stands there."""
+        hidden, share, copies = self._parts(features)
+        inner = self.vocabulary.copied(hidden) if isinstance(self.vocabulary, CopyReadout) else {}
+        return {name: share * part for name, part in inner.items()} | {self.part: copies}
 
     def divergence(self, first: Float[Tensor, "*rows F"], second: Float[Tensor, "*rows F"]) -> Float[Tensor, "*rows"]:
         p, q = (self.logits(features).exp() for features in (first, second))

@@ -40,7 +40,7 @@ class CRF(nn.Module):
         self, emissions: Float[Tensor, "B S C"], tags: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]
     ) -> Float[Tensor, " B"]:
         """log p of the given tags; those of padding may be anything."""
-        start, transitions, end = self._scores()
+        start, transitions, end = self.scores()
         given = emissions.float(), start, transitions, end, lengths
         log_z: Tensor = _LogPartition.apply(*given)  # type: ignore[no-untyped-call]
         keep = torch.arange(tags.shape[1], device=tags.device) < lengths[:, None]
@@ -56,12 +56,12 @@ class CRF(nn.Module):
     def marginals(self, emissions: Float[Tensor, "B S C"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B S C"]:
         """p of each tag at each word; arbitrary at padding."""
         emissions = emissions.float()
-        ahead, back, log_z = _passes(emissions, *self._scores(), lengths)
+        ahead, back, log_z = _passes(emissions, *self.scores(), lengths)
         return (ahead + back - emissions - log_z[:, None, None]).exp()
 
     def best(self, emissions: Float[Tensor, "B S C"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B S"]:
         """The likeliest sequence of tags of each sentence (Viterbi 1967); arbitrary at padding."""
-        start, transitions, end = self._scores()
+        start, transitions, end = self.scores()
         rows, steps, tags = emissions.shape
         emissions = emissions.float()
         score, itself = start + emissions[:, 0], torch.arange(tags, device=emissions.device).expand(rows, tags)
@@ -77,8 +77,8 @@ class CRF(nn.Module):
             found.append(pointer.gather(1, found[-1][:, None]).squeeze(1))
         return torch.stack(found[::-1], 1)
 
-    def _scores(self) -> tuple[Float[Tensor, " C"], Float[Tensor, "C C"], Float[Tensor, " C"]]:
-        """Start, transitions and end, with what is not allowed forbidden."""
+    def scores(self) -> tuple[Float[Tensor, " C"], Float[Tensor, "C C"], Float[Tensor, " C"]]:
+        """Of each tag at the start, after each other and at the end, with what is not allowed `FORBIDDEN`."""
         forbidden, tags = ~self.allowed, len(self.start)
         return (
             self.start.float().masked_fill(forbidden[tags, :tags], FORBIDDEN),

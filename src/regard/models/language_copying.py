@@ -44,23 +44,37 @@ class OpenReadout(CopyReadout):
     """A readout for text with words outside the vocabulary: a target that is not in the context has the probability of
     UNKNOWN, unless the readout is `strict`, as when nested in another one."""
 
-    def __init__(self, vocabulary: Readout, words: Int[Tensor, "N K"], slots: int, *, strict: bool = False) -> None:
+    def __init__(
+        self,
+        vocabulary: Readout,
+        words: Int[Tensor, "N K"],
+        slots: int,
+        *,
+        strict: bool = False,
+        part: str = "copied",
+    ) -> None:
         inner = vocabulary.strictly() if isinstance(vocabulary, OpenReadout) else vocabulary
-        super().__init__(inner, words, slots)
+        super().__init__(inner, words, slots, part=part)
         self.strict = strict
 
     def strictly(self) -> "OpenReadout":
-        return OpenReadout(self.vocabulary, self.words, self.slots, strict=True)
+        return OpenReadout(self.vocabulary, self.words, self.slots, strict=True, part=self.part)
 
     def select(self, rows: Int[Tensor, " M"]) -> "OpenReadout":
-        return OpenReadout(self.vocabulary.select(rows), self.words[rows], self.slots, strict=self.strict)
+        chosen = self.vocabulary.select(rows), self.words[rows]
+        return OpenReadout(*chosen, self.slots, strict=self.strict, part=self.part)
 
     def log_probs(
         self, features: Float[Tensor, "*rows F"], targets: Int[Tensor, "*rows"]
     ) -> tuple[Float[Tensor, "*rows"], Float[Tensor, "*rows"]]:
-        if not self.strict:
-            targets = targets.where(self.has(features, targets), UNKNOWN)
-        return super().log_probs(features, targets)
+        return super().log_probs(features, self._possible(features, targets))
+
+    def parts(self, features: Float[Tensor, "*rows F"], targets: Int[Tensor, "*rows"]) -> dict[str, Tensor]:
+        return super().parts(features, self._possible(features, targets))
+
+    def _possible(self, features: Float[Tensor, "*rows F"], targets: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
+        """The targets, with UNKNOWN for words that can be neither written nor copied, unless it is strict."""
+        return targets if self.strict else targets.where(self.has(features, targets), UNKNOWN)
 
     def has(self, features: Float[Tensor, "*rows F"], targets: Int[Tensor, "*rows"]) -> Bool[Tensor, "*rows"]:
         """Whether each target is in the vocabulary or in the context."""

@@ -84,8 +84,11 @@ def _in_words(where: str, known: Sequence[Setting], detail: Any, changes: Sequen
     match detail["type"]:
         case "extra_forbidden":
             here = one_of(_siblings(known, location[:-1], only_for), location[-1])
-            elsewhere = namesakes(location[-1], known)
+            elsewhere = [name for name in namesakes(location[-1], known) if name != dotted]
             there = f"; there is {one_of(elsewhere)}" if elsewhere else ""
+            if kinds := [setting.only_for for setting in known if setting.name == dotted]:
+                table = ".".join(location[:-1])
+                there = f"; it is for {table}.kind = {one_of(kinds)}, not {only_for!r}"
             return f"{where}: unknown setting {dotted!r}; known here, nearest first: {here}{there}"
         case "missing":
             return f"{where}: {dotted!r} is missing" + ("" if "." in dotted else f"; add a [{dotted}] table")

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args, overload
 
 from pydantic import BaseModel, ValidationError
 
-from regard.errors import RecipeError, UsageError, one_of
+from regard.errors import RecipeError, UsageError, nearest, one_of
 from regard.format_version import FILE as FORMAT_FILE
 from regard.format_version import written_elsewhere
 from regard.misuse import explained
@@ -212,8 +212,10 @@ def _find(name: str) -> tuple[str, str, Path]:
     try:
         return path.read_text(encoding="utf-8"), f"{path}{written_elsewhere(path.parent)}", path.parent
     except FileNotFoundError:
+        near = sorted(file.name for file in path.parent.glob("*.toml")) if path.suffix else []
+        there = f"; recipe files there are {one_of(nearest(path.name, near)[:3])}" if near else ""
         known = one_of(built_in_recipes(), name)
-        raise RecipeError(f"{name}: neither a recipe file nor a built-in recipe; built in: {known}") from None
+        raise RecipeError(f"{name}: neither a recipe file nor a built-in recipe{there}; built in: {known}") from None
     except UnicodeDecodeError as error:
         raise RecipeError(f"{name}: not UTF-8 text (byte {error.start}); a recipe is a TOML file") from None
     except IsADirectoryError:

@@ -27,7 +27,8 @@ class EvaluationSettings(Section):
 
     bleu_tokenizer: Literal["auto", "13a", "intl", "char", "zh", "ja-mecab", "ko-mecab", "none"] = "auto"
     """sacreBLEU's tokenizer for BLEU. `auto` goes by the script of the references: `zh` for Chinese, `char` for
-    Japanese, Thai, Lao, Khmer and Burmese, `13a` for all others."""
+    Japanese, Thai, Lao, Khmer and Burmese, `13a` for all others. A model keeps what suits its development text, also
+    for `decode.risk`."""
 
 
 class TranslationTraining(TokenTraining):

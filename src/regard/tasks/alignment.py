@@ -16,7 +16,7 @@ from regard.disk import parse_json, replace_file
 from regard.errors import DataError, ModelError, with_short_paths
 from regard.models.alignment.aligner import StatisticalAligner
 from regard.models.alignment.learning import learn
-from regard.models.alignment.word_pairs import ParallelText, Sentence
+from regard.models.alignment.word_pairs import GrowingSide, ParallelText, Sentence
 from regard.recipe.alignment import AlignmentCorpus, AlignmentData, AlignmentRecipe
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.task import CountingTask
@@ -44,20 +44,20 @@ class AlignmentTask(CountingTask):
     @classmethod
     def prepare(cls, recipe: AlignmentRecipe, folder: Path, say: Callable[[str], None]) -> Self:
         """Checks the pairs and says what it found; reads and numbers their words."""
-        sources: list[Sentence] = []
-        targets: list[Sentence] = []
+        source, target = GrowingSide(), GrowingSide()
 
-        def take(source: Sentence, target: Sentence) -> None:
-            sources.append(source)
-            targets.append(target)
+        def take(read: Sentence, written: Sentence) -> None:
+            source.add(read)
+            target.add(written)
 
         report = check_pairs(recipe, take)
         report.raise_if_refused()
         for line in report.lines():
             say(with_short_paths(line))
-        if not sources:
+        text = ParallelText.between(source.side, target.side)
+        if not len(text):
             raise DataError("\n".join(["train: no pairs are left to learn from", *report.lines()]))
-        task = cls(recipe, ParallelText.of(sources, targets), say)
+        task = cls(recipe, text, say)
         refuse_other_text(folder, task.fingerprint)
         return task
 

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
+from itertools import repeat
 from typing import TYPE_CHECKING, Self
 
 from regard.errors import UsageError
@@ -11,6 +12,7 @@ from regard.misuse import explained
 from regard.models.generator import Generator
 from regard.tasks.attention_choice import AttentionChoice, Layers, Watched
 from regard.tasks.labels import blocks_of
+from regard.tasks.long_pairs import is_too_long, no_links
 from regard.tasks.validating import check_pair_up
 from regard.tokens import Tokenizer
 from regard.tokens.segmentation import Units, pieces_of, spans_of
@@ -20,6 +22,22 @@ if TYPE_CHECKING:
 
 WATCHED_AT_ONCE = 1000
 """Pairs whose attention is held at a time: many enough to sort by length, few enough for memory."""
+CHARACTERS_AT_ONCE = 40_000_000
+"""Characters of the source times characters of the target of these pairs: as many as of 1,000 pairs of 200 and 200. A
+model of six layers with eight heads then needs about a gigabyte."""
+
+
+def within_memory(sources: Sequence[str], targets: Sequence[str]) -> Iterator[slice]:
+    """Pairs that follow each other, as many as may be watched together; one that is larger by itself."""
+    first = cells = 0
+    for place, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        size = len(source) * len(target)
+        if place > first and (cells + size > CHARACTERS_AT_ONCE or place - first == WATCHED_AT_ONCE):
+            yield slice(first, place)
+            first, cells = place, 0
+        cells += size
+    if first < len(sources):
+        yield slice(first, len(sources))
 
 
 @explained
@@ -89,16 +107,20 @@ class AlignsByAttention(ABC):
         """The weights behind the links of given translations, of this direction; with `scored`, the mean
         log-probability of a word of each, the end-of-sentence mark among them."""
         check_pair_up(sources, targets)
-        written = units[1] if isinstance(units, tuple) else units
+        read, written = units if isinstance(units, tuple) else (units, units)
         for start in range(0, len(sources), WATCHED_AT_ONCE):
-            some = slice(start, start + WATCHED_AT_ONCE)
-            ours, theirs = sources[some], targets[some]
-            scores: list[float | None] = [None] * len(ours)
-            if scored:
-                each = zip(self.score(ours, theirs), theirs, strict=True)
-                scores = [row.log_prob / (1 + len(spans_of(text, written))) for row, text in each]
-            for weights, score in zip(self.word_weights(ours, theirs, units=units), scores, strict=True):
-                yield Alignment(weights, score=score)
+            pairs = list(zip(sources[start : start + WATCHED_AT_ONCE], targets[start:], strict=False))
+            sizes = [(len(spans_of(source, read)), len(spans_of(target, written))) for source, target in pairs]
+            fit = [pair for pair, size in zip(pairs, sizes, strict=True) if not is_too_long(*size)]
+            ours, theirs = [pair[0] for pair in fit], [pair[1] for pair in fit]
+            log_probs = (row.log_prob for row in self.score(ours, theirs)) if scored and fit else repeat(None)
+            found = zip(self.word_weights(ours, theirs, units=units), log_probs, strict=False)
+            for (source, _), size in zip(pairs, sizes, strict=True):
+                if is_too_long(*size):
+                    yield no_links(source, *size, both=False)
+                    continue
+                weights, log_prob = next(found)
+                yield Alignment(weights, score=None if log_prob is None else log_prob / (1 + size[1]))
 
     def word_weights(
         self,
@@ -116,8 +138,7 @@ class AlignsByAttention(ABC):
         if choice is None or layer is not None or head is not None:
             choice = AttentionChoice.named(layer, head)
         # The weights of many pairs fill any memory.
-        for start in range(0, len(sources), WATCHED_AT_ONCE):
-            some = slice(start, start + WATCHED_AT_ONCE)
+        for some in within_memory(sources, targets):
             watched = self.watched(sources[some], targets[some], units)
             for place, layers in enumerate(watched.layers):
                 yield watched.fold(place, layers, choice)

@@ -1,9 +1,13 @@
 """What is wrong with the data of a task, by file and line."""
 
+from dataclasses import replace
+
 from regard.data import check
 from regard.data.report import Report
 from regard.data.text import check_text
+from regard.data.unspaced import find_unspaced_words
 from regard.recipe import LanguageCorpus, LanguageData, TranslationCorpus, VectorsRecipe
+from regard.vectors.corpus import first_lines
 
 
 def check_pairs(corpus: TranslationCorpus) -> Report:
@@ -11,7 +15,9 @@ def check_pairs(corpus: TranslationCorpus) -> Report:
 
 
 def check_text_of_vectors(corpus: VectorsRecipe) -> Report:
-    return check_text(LanguageData(corpus=corpus.data.corpus, train=corpus.data.train))
+    report = check_text(LanguageData(corpus=corpus.data.corpus, train=corpus.data.train))
+    unspaced = () if report.refused else find_unspaced_words(first_lines(corpus.data))
+    return replace(report, findings=(*report.findings, *unspaced))
 
 
 def check_running_text(corpus: LanguageCorpus) -> Report:

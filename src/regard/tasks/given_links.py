@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from regard.errors import DataError, UsageError, counted
-from regard.inspect import Alignment, Joining, WordWeights, read_pharaoh, reverse
+from regard.inspect import Alignment, Joining, Links, WordWeights, read_pharaoh, reverse
+from regard.tasks.long_pairs import is_too_long, no_links
 from regard.tokens.segmentation import Units, spans_of
 
 
@@ -35,13 +36,21 @@ class GivenLinks:
             raise UsageError(f"--scores: {self._path} holds links, which have no score; name a model")
         read, written = units if isinstance(units, tuple) else (units, units)
         for source, target in zip(sources, targets, strict=True):
-            yield Alignment(self._next(len(spans_of(source, read)), len(spans_of(target, written))))
+            links, sizes = self._next(), (len(spans_of(source, read)), len(spans_of(target, written)))
+            if is_too_long(*sizes):
+                yield no_links(source, *sizes, both=False)
+            else:
+                yield Alignment(self._weights(links, *sizes))
 
-    def _next(self, columns: int, rows: int) -> WordWeights:
+    def _next(self) -> Links:
+        """The links of the next line, as they stand there."""
         written = next(self._rows, None)
         if written is None:
             raise DataError(f"{self._path}: {counted(self._line, 'line')} of links, and there are more sentence pairs")
         self._line += 1
+        return written
+
+    def _weights(self, written: Links, columns: int, rows: int) -> WordWeights:
         links = reverse(written) if self._turned else written
         weights = np.zeros((rows, columns))
         for source, target in sorted(links):

@@ -115,7 +115,7 @@ class Parser(LoadedModel[ParsingRecipe, DependencyParser]):
     @torch.inference_mode()
     def inspect(self, *texts: str) -> Inspection:
         """What happens inside while it reads a sentence: how likely each arc, each move and each relation is, the tree,
-        and attention, gates and states of the encoder."""
+        the moves that were `made`, and attention, gates and states of the encoder."""
         words = words_to_look_at("a parser", "sentence", texts)
         self.refuse_long(len(words))
         batch = NumberedSentences.of([words], self.names.words).pick(np.arange(1))
@@ -137,6 +137,9 @@ class Parser(LoadedModel[ParsingRecipe, DependencyParser]):
             "heads": Array(("word",), np.array(found.heads, dtype=np.float32)),
             "relations": Array(("word", "rank"), probabilities, relations.astype(object)),
         }
+        if trees.moves is not None:
+            made = trees.moves[0].cpu().numpy()
+            arrays["made"] = Array(("target",), made, np.array([MOVE_NAMES[move] for move in made], dtype=object))
         labels = {"word": found.words, "source": (ROOT, *found.words), "move": MOVE_NAMES}
         shown = tuple(name for name in ("tree", "arcs", "moves") if name in arrays)
         return Inspection(arrays, labels, title=texts[0], shown=shown)

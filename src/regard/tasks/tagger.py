@@ -21,13 +21,14 @@ from regard.data.tagged import load_tagged
 from regard.device import choose_device, device_of
 from regard.display import html_table
 from regard.errors import UsageError
-from regard.inspect import Array, Inspection, Outputs
+from regard.inspect import BEGIN_LABEL, END_LABEL, Array, Inspection, Outputs
 from regard.inspect.outputs import Input, log_of, without_positions
 from regard.inspect.watch import CANDIDATES, INSIDE, recorded
 from regard.metrics import MetricScore
 from regard.metrics.tagging import count_tags
 from regard.misuse import explained
-from regard.models.tagger import WordTagger
+from regard.models.crf import CRF, FORBIDDEN
+from regard.models.tagger import CrfOutput, WordTagger
 from regard.nn.undrawn import Undrawn
 from regard.recipe import HeldOut, TaggingRecipe
 from regard.tasks.chosen_labels import label_arrays, likeliest_first
@@ -164,12 +165,13 @@ class Tagger(LoadedModel[TaggingRecipe, WordTagger]):
 
     def inspect(self, *texts: str) -> Inspection:
         """What happens inside the model while it tags a sentence: the tags and the candidates of each word with their
-        probabilities, the labels of the sentence and the weights of words that attention pools, and attention, gates
-        and states where the encoder has them."""
+        probabilities, the `scores` of each tag by itself and, of a CRF, those of `transitions` (NaN where one is not
+        allowed), the `spans`, the labels of the sentence and the weights of words that attention pools, and attention,
+        gates and states where the encoder has them."""
         words = words_to_look_at("a tagger", "sentence", texts)
         self.refuse_long(len(words))
         batch = NumberedSentences.of([words], self.vocabulary).pick(np.arange(1)).to(device_of(self.model))
-        patterns = [f"{part}.{pattern}" for part in ("encoder", "pooling") for pattern in INSIDE]
+        patterns = ["scores", *(f"{part}.{pattern}" for part in ("encoder", "pooling") for pattern in INSIDE)]
         with torch.inference_mode():
             (arrays,), (scores, of_labels) = recorded(
                 self.model, patterns, {"source": [len(words)]}, lambda: self.model(batch)
@@ -184,8 +186,13 @@ class Tagger(LoadedModel[TaggingRecipe, WordTagger]):
             "candidates": Array(("source", "rank"), likeliest.values.numpy(), names),
             "marginals": Array(("source", "tag"), shares.numpy()),
         }
-        attention = tuple(name for name, array in arrays.items() if "head" in array.axes)
         named = {"source": words, "tag": self.tags.tags}
+        if self.tags.scheme != "none":
+            arrays["spans"] = _spans_of(words, [str(tag) for tag in chosen])
+        if isinstance(self.model.output, CrfOutput):
+            arrays["transitions"] = _transitions_of(self.model.output.crf)
+            named |= {"before": (BEGIN_LABEL, *self.tags.tags), "after": (*self.tags.tags, END_LABEL)}
+        attention = tuple(name for name, array in arrays.items() if "head" in array.axes)
         shown = [*attention]
         if of_labels is not None and self.labels is not None:
             arrays |= label_arrays(of_labels.float().softmax(1)[0].cpu(), self.labels)
@@ -226,6 +233,23 @@ class Tagger(LoadedModel[TaggingRecipe, WordTagger]):
     def refuse_long(self, words: int, where: str = "") -> None:
         """Refuses a sentence of more words than the model has learned positions for."""
         refuse_long_text(self.recipe.model.encoder, words, where)
+
+
+def _spans_of(words: Sequence[str], tags: Sequence[str]) -> Array:
+    """First and last word of each span, with its type and its text."""
+    found = spans(tags)
+    texts = [[kind, " ".join(words[start:end])] for start, end, kind in found]
+    edges = np.array([[start, end - 1] for start, end, _ in found]).reshape(-1, 2)
+    return Array(("span", "edge"), edges, np.array(texts, dtype=object).reshape(-1, 2))
+
+
+def _transitions_of(crf: CRF) -> Array:
+    """The score of each tag after each, the begin before and the end after all."""
+    start, transitions, end = (scores.detach().cpu().numpy() for scores in crf.scores())
+    size = len(start)
+    whole = np.full((size + 1, size + 1), np.nan, dtype=np.float32)
+    whole[0, :size], whole[1:, :size], whole[1:, size] = start, transitions, end
+    return Array(("before", "after"), np.where(whole <= FORBIDDEN, np.nan, whole))
 
 
 def load_tagger(folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()) -> Tagger:

@@ -1,8 +1,8 @@
 """What every trained model can do, whatever its task, and how it shows itself."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from torch import nn
 
@@ -14,6 +14,7 @@ from regard.misuse import explained
 from regard.recipe import HeldOut, Recipe
 from regard.tap import Tap
 from regard.tokens.segmentation import Units
+from regard.vectors import Vectors
 
 
 class Trained(Protocol):
@@ -41,6 +42,42 @@ class Explainable(Protocol):
 
     def outputs(self, *texts: str) -> Outputs:
         """What it chooses for one example, as functions of what passes inside, with gradients."""
+        ...
+
+
+@runtime_checkable
+class Embedding(Protocol):
+    """A trained model with a vector of its own for each token."""
+
+    def embeddings(self) -> Mapping[str, Vectors]:
+        """A copy of them, by what they are of."""
+        ...
+
+
+class Measured(Protocol):
+    """A text of any length with how likely each of its tokens is."""
+
+    def inspection(self) -> Inspection: ...
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """A trained model of running text, which says how likely it is and writes on."""
+
+    def score(self, lines: str) -> Measured:
+        """How likely it finds a text."""
+        ...
+
+    def continuations(
+        self,
+        prompt: str = "",
+        written: Sequence[int] = (),
+        *,
+        count: int = 10,
+        sample: int = 0,
+        decoding: Mapping[str, Any] | None = None,
+    ) -> Inspection:
+        """What may come next."""
         ...
 
 

@@ -56,6 +56,9 @@ class TranslationTask(BatchedTask):
         # Chosen by all of the text, whatever part of it validations decode.
         self._bleu_tokenizer = bleu_tokenizer((pair.target for pair in dev), recipe.evaluation.bleu_tokenizer)
         bleu_metric(self._bleu_tokenizer)  # refuses what is not installed, before anything takes long
+        if dev and not recipe.data.tags:  # of several languages, each is judged by its own references
+            judged = recipe.evaluation.model_copy(update={"bleu_tokenizer": self._bleu_tokenizer})
+            self.recipe = recipe.model_copy(update={"evaluation": judged})
         self._dev_sources = encode_tagged(source, [pair.source for pair in dev], [pair.tag for pair in dev])
         self._dev_targets = target.encode_all([pair.target for pair in dev])
         self._copying = Copying(source, target) if recipe.model.copies else None

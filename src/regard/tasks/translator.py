@@ -33,16 +33,18 @@ from regard.inspect import BEGIN_LABEL, Array, Inspection, Links, watch, watch_w
 from regard.inspect.attention_steps import PARTS, as_compared, attention_of
 from regard.inspect.labels import arrow_between
 from regard.inspect.outputs import Input, Outputs, next_log_probs, without_positions
-from regard.inspect.watch import refuse_long_look
+from regard.inspect.watch import part_labels, refuse_long_look
 from regard.metrics import MetricScore
 from regard.misuse import explained
 from regard.models import build_model
 from regard.models.generator import Generator
+from regard.nn.embedding import TokenEmbedding
 from regard.nn.undrawn import Undrawn
 from regard.recipe import Decoding, HeldOut, TranslationRecipe, change_section
 from regard.tasks.attention_choice import kept_choice
 from regard.tasks.attention_links import AlignsByAttention
 from regard.tasks.decoding import changed_decoding, check_only_decoding
+from regard.tasks.embeddings import vectors_of
 from regard.tasks.labels import labels_of, token_name, touched, words_of
 from regard.tasks.search_trees import candidates_inspection, tree_inspection
 from regard.tasks.tokenizer_files import load_tokenizers
@@ -52,6 +54,7 @@ from regard.tasks.validating import check_not_empty, check_pair_up, check_terms,
 from regard.tokens import BEGIN, END, UNKNOWN, Tokenizer
 from regard.tokens.segmentation import begins_unspaced
 from regard.tokens.subwords import Subwords
+from regard.vectors import Vectors
 
 SIDES = {"source": "encoder", "past": "decoder"}
 """The part of a model that reads along each axis."""
@@ -355,7 +358,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
             shown = ("alignment", *shown)
         return Inspection(
             arrays,
-            self._labels(source, target),
+            self._labels(source, target) | part_labels(arrays),
             title=arrow_between(source, target),
             words=self._words(source, target),
             shown=shown or ("surprisals", "candidates"),
@@ -419,6 +422,16 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
             made_at={"target": 0},
             title=arrow_between(source, target),
         )
+
+    def embeddings(self) -> dict[str, Vectors]:
+        """A copy of the vectors that it has learned for the tokens of each side."""
+        every, sides = dict(self.named_modules()), {"source": self.source_tokenizer, "target": self.target_tokenizer}
+        found = zip(sides.items(), SIDES.values(), strict=True)
+        return {
+            side: vectors_of(part, tokenizer)
+            for (side, tokenizer), name in found
+            if isinstance(part := every.get(f"{name}.input.embedding"), TokenEmbedding)
+        }
 
     def _target_of(self, source: str, target: str | None) -> str:
         """The target that is given, or else its own translation."""

@@ -22,27 +22,25 @@ from regard.inspect.inspection import Array
 from regard.inspect.labels import arrow_between
 from regard.metrics import MetricScore
 from regard.misuse import explained
-from regard.models.alignment.aligner import Posteriors, StatisticalAligner
+from regard.models.alignment.aligner import SIDES, Posteriors, StatisticalAligner
 from regard.recipe import HeldOut
 from regard.recipe.alignment import AlignmentData, AlignmentRecipe
 from regard.tasks.alignment import load_words, words_of
 from regard.tasks.loading import refuse_company, refuse_other_task
+from regard.tasks.long_pairs import is_too_long, no_links
 from regard.tasks.trained import LoadedModel
+from regard.tasks.unlike_text import KnownText, is_swapped, tokenized_otherwise
 from regard.tasks.validating import check_pair_up, check_texts
-from regard.tokens.segmentation import Units, parts_of
+from regard.tokens.segmentation import Units
 
 BY_PROBABILITY = Joining("by-probability", 0.2)
 """How both directions are joined unless another way is asked for; chosen on development text of ten languages."""
 CELLS_AT_ONCE = 1_000_000
 """Pairs of words of the pairs that are aligned together."""
-MOST_CELLS = 10_000_000
-"""Pairs of words of the longest pair that is aligned."""
-_JUDGED = 200
-"""Words from which on it can be told that a text is tokenized otherwise, or its sides are swapped."""
-_OTHERWISE = 0.03
-"""Share of words that tells it."""
-_SWAPPED = 0.2
-"""Share of words by which more are known if the sides are exchanged, which tells that they are swapped."""
+
+
+JUDGED = 10_000
+"""Pairs among which a text is looked at for being unlike the training text."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,7 +68,7 @@ class WordAligner(LoadedModel[AlignmentRecipe, StatisticalAligner]):
 
     def __init__(self, recipe: AlignmentRecipe, model: StatisticalAligner) -> None:
         self.recipe, self.model = recipe, model.eval()
-        self._told = False
+        self._to_judge = JUDGED
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -132,19 +130,18 @@ class WordAligner(LoadedModel[AlignmentRecipe, StatisticalAligner]):
             tuple(words_of(text, self.recipe.data, each) for text, each in zip(pair, both, strict=True))
             for pair in zip(sources, targets, strict=True)
         ]
-        self._tell_if_swapped(rows)
-        self._tell_if_tokenized_otherwise(rows)
+        self._tell_if_unlike(rows)
         first = cells = 0
         for number, (source, target) in enumerate(rows):
-            size = len(source) * len(target)
-            if cells + size > CELLS_AT_ONCE and number > first:
+            long, size = is_too_long(len(source), len(target)), len(source) * len(target)
+            if long or cells + size > CELLS_AT_ONCE:
                 yield from self._aligned(rows[first:number], scored)
                 first, cells = number, 0
-            if size > MOST_CELLS:
-                yield _too_long(sources[number], source, target)
+            if long:
+                yield no_links(sources[number], len(source), len(target), both=True)
                 first = number + 1
-                continue
-            cells += size
+            else:
+                cells += size
         yield from self._aligned(rows[first:], scored)
 
     def _aligned(self, rows: Sequence[tuple[list[str], ...]], scored: bool) -> Iterator[Alignment]:
@@ -152,48 +149,30 @@ class WordAligner(LoadedModel[AlignmentRecipe, StatisticalAligner]):
         for found in self.model.posteriors(sources, targets) if rows else ():
             yield Alignment(_weights(found.forward), _weights(found.backward), _score(found) if scored else None)
 
-    def _tell_if_swapped(self, rows: Sequence[tuple[list[str], ...]]) -> None:
-        """Warns, once, where each side seems to be in the language of the other side of the training text."""
-        sides = [[word for row in rows for word in row[place]] for place in (0, 1)]
-        words = sum(map(len, sides))
-        if self._told or words < _JUDGED:
+    def _tell_if_unlike(self, rows: Sequence[tuple[list[str], ...]]) -> None:
+        """Warns, once, where a text seems to be of another kind than the training text."""
+        if not self._to_judge:
             return
-        numbers = self.model.numbers
-        in_place, exchanged = (
-            sum(word in known for side, known in zip(sides, order, strict=True) for word in side)
-            for order in (numbers, numbers[::-1])
-        )
-        if exchanged - in_place > _SWAPPED * words:
-            self._told = True
-            warnings.warn(
+        sides = [[word for row in rows for word in row[place]] for place in (0, 1)]
+        what = ""
+        if is_swapped(sides, self._known):
+            what = (
                 "source and target seem to be swapped for this model, which knows more words of them the other way "
-                "round: give the files in the other order",
-                ModelWarning,
-                stacklevel=4,
+                "round: give the files in the other order"
             )
-
-    def _tell_if_tokenized_otherwise(self, rows: Sequence[tuple[list[str], ...]]) -> None:
-        """Warns, once, where words of a text seem to be split otherwise than those of the training text."""
-        for place, side in enumerate(("source", "target")):
-            words = [word for row in rows for word in row[place]]
-            if self._told or len(words) < _JUDGED:
-                continue
-            known, apart = self.model.numbers[place], ""
-            whole = [word for word in words if word not in known and len(parts_of(word)) > 1]
-            joined = [word for word in whole if all(word[start:end] in known for start, end in parts_of(word))]
-            lone = [word for word in words if word not in known and not any(map(str.isalnum, word))]
-            if len(joined) > _OTHERWISE * len(words):
-                apart = f"{joined[0]!r} is not known, but its parts are: put blanks between them"
-            elif len(lone) > _OTHERWISE * len(words):
-                apart = f"{lone[0]!r} stands alone, which it never does there: leave it with its word"
-            if apart:
-                self._told = True
-                warnings.warn(
+        for side, words, known in zip(SIDES, sides, self._known, strict=True):
+            if not what and (apart := tokenized_otherwise(words, known)):
+                what = (
                     f"the {side} text seems to be tokenized otherwise than the training text, which costs many links: "
-                    f"{apart}",
-                    ModelWarning,
-                    stacklevel=4,
+                    f"{apart}"
                 )
+        self._to_judge = 0 if what else max(self._to_judge - len(rows), 0)
+        if what:
+            warnings.warn(what, ModelWarning, stacklevel=4)
+
+    @cached_property
+    def _known(self) -> tuple[KnownText, ...]:
+        return tuple(map(KnownText, self.model.numbers, self.model.occurrences))
 
     def inspect(self, *texts: str) -> Inspection:
         """The probabilities of all links of a pair: of each direction, and of both."""
@@ -224,21 +203,6 @@ def load_word_aligner(
     refuse_company(folder, "word aligner", others, changes)
     refuse_other_task(Path(folder), "alignment")
     return WordAligner.load(Path(folder))
-
-
-def _too_long(text: str, source: Sequence[str], target: Sequence[str]) -> Alignment:
-    """No links, and a warning: the rest of a text is not lost for the sake of one pair."""
-    warnings.warn(
-        f'a pair of {len(source):,} and {len(target):,} words ("{text[:40]}…") is too long to be aligned and gets no '
-        f"links; at most {MOST_CELLS:,} pairs of words are: split it into sentences",
-        ModelWarning,
-        stacklevel=4,
-    )
-    # Views of one zero: a table of their size would need gigabytes.
-    forward, backward = (
-        np.broadcast_to(0.0, shape) for shape in ((len(target), len(source)), (len(source), len(target)))
-    )
-    return Alignment(_weights(forward), _weights(backward), float("-inf"))
 
 
 def _weights(found: Float[np.ndarray, "T S"]) -> WordWeights:

@@ -5,6 +5,7 @@ for piece in writer.generate("the", tokens=50): print(piece, end="", flush=True)
 writer.score(["a sentence", "another one"]).scores
 writer.surprisal("a sentence")                     # (token, bits) of each
 writer.inspect("a sentence")                       # candidates, attention, gates and states
+writer.continuations("the")                        # what may come next
 """
 
 import math
@@ -26,13 +27,13 @@ from regard.data.segments import first_token, rows_cut
 from regard.data.slots import Slots, slotted
 from regard.data.stream import TokenText, encoded
 from regard.data.text import Text
-from regard.decode.generate import go_on
+from regard.decode.generate import drawing_of, go_on
 from regard.device import choose_device
 from regard.display import MOST, html_heat
 from regard.errors import DataError, UsageError, counted, one_of
-from regard.inspect import BEGIN_LABEL, Inspection, watch_writing
+from regard.inspect import BEGIN_LABEL, Array, Inspection, watch_writing
 from regard.inspect.outputs import Input, Outputs, next_log_probs, without_positions
-from regard.inspect.watch import refuse_long_look
+from regard.inspect.watch import part_labels, refuse_long_look
 from regard.metrics import MetricScore
 from regard.metrics.likelihood import Likelihood
 from regard.metrics.score import scores_table
@@ -44,7 +45,9 @@ from regard.nn.embedding import TokenEmbedding
 from regard.nn.undrawn import Undrawn
 from regard.recipe import HeldOut, LanguageDecoding, LanguageRecipe, NgramModel
 from regard.tasks.decoding import changed_decoding, check_only_decoding
+from regard.tasks.embeddings import vectors_of
 from regard.tasks.labels import labels_of, token_name, words_of
+from regard.tasks.next_tokens import next_token
 from regard.tasks.scoring_text import log_probs_of
 from regard.tasks.tokenizer_files import TOKENIZER
 from regard.tasks.trained import LoadedModel
@@ -52,6 +55,7 @@ from regard.tasks.validating import check_not_empty, check_texts
 from regard.tokens import BEGIN, END, PAD, UNKNOWN, Tokenizer, load_tokenizer
 from regard.tokens.segmentation import spans_of
 from regard.tokens.streaming import TextStream
+from regard.vectors import Vectors
 from regard.versions import version_of
 
 AT_ONCE = 512
@@ -84,6 +88,15 @@ class ScoredText:
         heat = html_heat([token for _, token, _ in first], [bits for *_, bits in first], "bits")
         cut = f", of which the first {MOST} are shown" if len(self.text) > MOST else ""
         return scores_table(self.scores, f"{counted(len(self.text), 'token')}{cut}") + heat
+
+    def inspection(self, title: str = "") -> Inspection:
+        """The probability and the surprisal of each token."""
+        labels = tuple(token for _, token, _ in self.surprisals())
+        arrays = {
+            "surprisals": Array(("target",), -self.log_probs / np.float32(math.log(2))),
+            "probabilities": Array(("target",), np.exp(self.log_probs)),
+        }
+        return Inspection(arrays, {"target": labels}, title=title, shown=("surprisals",))
 
     def surprisals(self) -> Iterator[tuple[int, str, float]]:
         """For each token: the number of its line from 1, its text, and its surprisal in bits."""
@@ -192,12 +205,8 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
         if tokens < 1:
             raise UsageError(f"tokens = {tokens}: ask for at least one")
         decoding = changed_decoding(self.recipe.decode, decoding)
-        read, context = self.prompt(prompt).tokens, self.recipe.data.context
-        first = first_token(context)
-        # An unknown word is no text that could be written, unless the text itself has a word for it.
-        never = [PAD, BEGIN] if self.tokenizer.settings.unknown else [PAD, BEGIN, UNKNOWN]
-        begin = first if context == "lines" else None
-        given = [first, *read]
+        read = self.prompt(prompt).tokens
+        given = [first_token(self.recipe.data.context), *read]
         learned = getattr(self.recipe.model, "learned_positions", None)
         # The last token is written, but no longer read.
         positions = len(given) + tokens - 1
@@ -206,8 +215,56 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
                 f"a prompt of {counted(len(read), 'token')} and {tokens:,} more need {positions:,} positions, but this "
                 f"model has learned {learned:,} (model.longest); ask for fewer tokens"
             )
-        written = go_on(self.model, given, decoding, tokens=tokens, sample=sample, never=never, begin=begin)
-        return self._shown(written, read)
+        rules = self._never, self._begin
+        return self._shown(go_on(self.model, given, decoding, *rules, tokens=tokens, sample=sample), read)
+
+    def continuations(
+        self,
+        prompt: str = "",
+        written: Sequence[int] = (),
+        *,
+        count: int = 10,
+        sample: int = 0,
+        decoding: LanguageDecoding | Mapping[str, Any] | None = None,
+    ) -> Inspection:
+        """What may come next, after a prompt and the tokens (numbers) that were `written` since: the likeliest
+        `candidates` with their probabilities at the temperature of `decoding`, and as `tokens`; which of them would be
+        written (`next`), as by `generate`; the `text` up to here; of a model that copies, the `parts` of each
+        probability at temperature 1, and what is `copied` from where; and where heads of attention look."""
+        if count < 1:
+            raise UsageError(f"count = {count}: ask for at least one")
+        decoding, read = changed_decoding(self.recipe.decode, decoding), self.prompt(prompt).tokens
+        given, size = [first_token(self.recipe.data.context), *read], self.tokenizer.size + len(self.beyond)
+        for place, token in enumerate(written):
+            if not 0 <= token < size:
+                raise UsageError(f"written[{place}] = {token}: this model has {size:,} tokens, counted from 0")
+            # Of lines that are read alone, what came before is forgotten.
+            given = [self._begin] if token == END and self._begin is not None else [*given, token]
+        refuse_long_look(len(given))
+        drawing = drawing_of(decoding, sample, len(written) + 1, self.model.like.device)
+        name = partial(token_name, self.tokenizer, self.beyond)
+        arrays, names = next_token(self.model, given, self._never, drawing, len(written), count, name)
+        text = prompt + "".join(self._shown(iter(written), read))
+        arrays["text"] = Array((), np.zeros(()), np.array(text, dtype=object))
+        return Inspection(
+            arrays, {"past": (BEGIN_LABEL, *names[1:])} | part_labels(arrays), title=text, shown=("candidates",)
+        )
+
+    def embeddings(self) -> dict[str, Vectors]:
+        """A copy of the vectors that it has learned for its tokens; none of a model that was counted."""
+        found = [part for _, part in self.model.named_modules() if isinstance(part, TokenEmbedding)]
+        return {"tokens": vectors_of(found[0], self.tokenizer)} if found else {}
+
+    @property
+    def _never(self) -> list[int]:
+        """Tokens that are not generated: an unknown word is no text, unless the text itself has a word for it."""
+        return [PAD, BEGIN] if self.tokenizer.settings.unknown else [PAD, BEGIN, UNKNOWN]
+
+    @property
+    def _begin(self) -> int | None:
+        """What a text begins with anew after each line; None if it goes on."""
+        context = self.recipe.data.context
+        return first_token(context) if context == "lines" else None
 
     def score(
         self, lines: str | Sequence[str], *, rows: int = 1, on_progress: Callable[[int, int], None] | None = None
@@ -278,7 +335,7 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
         attention = tuple(name for name, array in arrays.items() if "head" in array.axes)
         return Inspection(
             arrays,
-            labels,
+            labels | part_labels(arrays),
             title=text,
             words=words,
             shown=("surprisals", "candidates", *attention),

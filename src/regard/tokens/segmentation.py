@@ -46,16 +46,16 @@ blanks of text that was not segmented stand phrases and sentences."""
 
 _LETTERS = "".join(SCRIPTS.values())
 _PUNCTUATION = "\u3001-\u3004\u3008-\u3020\u3030\u303d\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
-_MARKS = "".join(
+MARKS = "".join(
     f"{chr(first + run.start())}-{chr(first + run.end() - 1)}"
     for first, last in ((0x300, 0x36F), (0x483, 0x1DFF), (0xA66F, 0xABED))
     for run in re.finditer("M+", "".join(category(chr(place))[0] for place in range(first, last + 1)))
 )
 """Combining marks, which Python does not count among the characters of words, outside of Chinese and Japanese."""
-_AFTER = f"{_MARKS}\u0e33\u0eb3\u3099\u309a\uff9e\uff9f\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_AFTER = f"{MARKS}\u0e33\u0eb3\u3099\u309a\uff9e\uff9f\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef"
 # Khmer and Burmese write a consonant below another after a sign that joins them.
 _CLUSTER = f"[{_LETTERS}](?:[\u17d2\u1039][{_LETTERS}]|[{_AFTER}])*"
-_IN_WORDS = f"\\w{_MARKS}\u200c\u200d"
+_IN_WORDS = f"\\w{MARKS}\u200c\u200d"
 
 # Strings, which `re` compiles on first use: few texts need all of them.
 _BLANKS = r"\S+"

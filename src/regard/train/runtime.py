@@ -108,7 +108,8 @@ class StepRunner:
         if is_frozen == self._is_frozen:
             return
         if self._is_frozen:
-            self.news.append(f"step {step}: {', '.join(self.settings.start.parts)} begin to learn")
+            parts = self.settings.start.parts
+            self.news.append(f"{', '.join(parts)} {'begin' if len(parts) > 1 else 'begins'} to learn")
         self._is_frozen = is_frozen
         self.gradients.freeze(self.late if is_frozen else ())
         # Captured work has the gradients and the updates of other parameters.

@@ -69,8 +69,8 @@ def _table_of(recipe: AnyRecipe, part: str) -> object:
 
 def check_same_run(before: AnyRecipe, now: AnyRecipe, where: Path, free: tuple[str, ...] = FREE) -> None:
     """Refuses to resume a run with a recipe that would give another result; settings whose names begin with one of
-    `free` may differ, and what a recipe leaves to the device is as the run has it."""
-    left = {f"train.{name}" for name in LEFT}
+    `free` may differ, and what a recipe leaves to the device or to the text is as the run has it."""
+    left = {*(f"train.{name}" for name in LEFT), "evaluation.bleu_tokenizer"}
     for name in (setting.name for setting in settings()):
         was, is_now = _setting(before, name), _setting(now, name)
         if was != is_now and not name.startswith(free) and not (name in left and is_now == "auto"):

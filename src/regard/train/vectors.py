@@ -18,13 +18,14 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from regard.checkpoint import ModelFolder, cannot_write
+from regard.data.unspaced import find_unspaced_words
 from regard.misuse import explained
 from regard.recipe import VectorsRecipe, read_recipe
 from regard.train.durations import duration
 from regard.train.signals import asked_to_stop
 from regard.train.starting import check_same_run
 from regard.vectors import Vectors
-from regard.vectors.corpus import Corpus, OnRead, Vocabulary, load_corpus
+from regard.vectors.corpus import Corpus, OnRead, Vocabulary, first_lines, load_corpus
 from regard.vectors.learning import checkpoints_in, learn
 from regard.vectors.learning_method import Advance
 from regard.vectors.native import is_native
@@ -87,6 +88,8 @@ def learn_vectors(
                 return VectorsRun(Vectors.load(folder.path), None)
         try:
             console.print("reading the text")
+            for finding in find_unspaced_words(first_lines(recipe.data)):
+                console.print(finding.line(), soft_wrap=True, markup=False)
             with _reporting(console) as report:
                 corpus = load_corpus(recipe.data, folder.cache, _reading(report))
                 console.print(f"{corpus.vocabulary.total:,} words, {len(corpus.vocabulary):,} of them different")

@@ -3,6 +3,6 @@
 from regard.vectors.analogies import AnalogyScore, Answers
 from regard.vectors.evaluation import evaluate
 from regard.vectors.pairs import PairScore
-from regard.vectors.vectors import Neighbor, Vectors
+from regard.vectors.vectors import Neighbor, Vectors, are_vectors
 
-__all__ = ["AnalogyScore", "Answers", "Neighbor", "PairScore", "Vectors", "evaluate"]
+__all__ = ["AnalogyScore", "Answers", "Neighbor", "PairScore", "Vectors", "are_vectors", "evaluate"]

@@ -24,19 +24,20 @@ from regard.data.cache import is_whole, new_folder, remove_other_caches, seal, s
 from regard.disk import each_block
 from regard.errors import DataError, counted
 from regard.recipe import VectorsData
+from regard.tokens.segmentation import MARKS
 from regard.vectors.phrases import join_phrases
 from regard.vectors.stream import LINE_END, PIECE, mapped
 
 MOST_MET = 4_000_000
 """Most distinct words in memory while counting, about 0.5 GB; beyond, the rarest are pruned (as by word2vec)."""
 
-PATTERNS = {"letters": r"[^\W\d_]+|\n", "spaces": r"\S+|\n"}
-"""Patterns of words and line ends, by their names in recipes."""
+PATTERNS = {"letters": rf"[^\W\d_]+(?:[{MARKS}]+[^\W\d_]*)*|\n", "spaces": r"\S+|\n"}
+"""Patterns of words and line ends, by their names in recipes. Vowel signs and accents belong to their letters."""
 
 FORGOTTEN = 1
 """The number of all pruned words."""
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,12 @@ def load_corpus(data: VectorsData, cache: Path, on_read: OnRead = lambda words, 
             seal(unfinished)
     remove_other_caches(folder)
     return open_corpus(folder)
+
+
+def first_lines(data: VectorsData) -> list[str]:
+    """The beginning of a text."""
+    block, _ = next(blocks_of(data), ("", 1.0))
+    return block.split("\n")
 
 
 def make_corpus(data: VectorsData, folder: Path, on_read: OnRead) -> None:

@@ -30,6 +30,8 @@ class WordMap:
     """The group of each word, or an empty string."""
     neighbors: tuple[tuple[int, ...], ...]
     """For each word, the nearest others of the map, by the cosine of their full vectors."""
+    cosines: tuple[tuple[float, ...], ...]
+    """Those with each of its neighbors."""
     conditions: str
     """Method and settings."""
 
@@ -64,7 +66,7 @@ def word_map(
     places = _framed(METHODS[method](unit, seed))
     name = {"pca": "PCA", "tsne": "t-SNE", "umap": "UMAP"}[method]
     said = f"{name} of {counted(len(chosen), 'word')}, by cosine, seed {seed}"
-    return WordMap(tuple(chosen), places, tuple(chosen.values()), _neighbors(unit), said)
+    return WordMap(tuple(chosen), places, tuple(chosen.values()), *_neighbors(unit), said)
 
 
 def pca(unit: Float32[np.ndarray, "N D"], seed: int) -> Float64[np.ndarray, "N 2"]:
@@ -111,6 +113,12 @@ def umap(unit: Float32[np.ndarray, "N D"], seed: int) -> Float64[np.ndarray, "N 
 METHODS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {"pca": pca, "tsne": tsne, "umap": umap}
 
 
+def available() -> list[str]:
+    """The methods that have all they need here, the most telling first."""
+    needed = {"tsne": "sklearn", "umap": "umap"}
+    return [method for method in ("tsne", "umap", "pca") if method not in needed or find_spec(needed[method])]
+
+
 def _framed(places: Float64[np.ndarray, "N 2"]) -> Float64[np.ndarray, "N 2"]:
     """Centered and scaled, both axes alike, into the square from −1 to 1."""
     low, high = places.min(0), places.max(0)
@@ -121,8 +129,12 @@ def _framed(places: Float64[np.ndarray, "N 2"]) -> Float64[np.ndarray, "N 2"]:
     return framed
 
 
-def _neighbors(unit: Float32[np.ndarray, "N D"]) -> tuple[tuple[int, ...], ...]:
+def _neighbors(
+    unit: Float32[np.ndarray, "N D"],
+) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[float, ...], ...]]:
+    """The nearest of each, and their cosines."""
     cosines = unit @ unit.T
     np.fill_diagonal(cosines, -np.inf)
     order = np.argsort(-cosines, axis=1, kind="stable")[:, : min(NEIGHBORS, len(unit) - 1)]
-    return tuple(map(tuple, order.tolist()))
+    found = np.take_along_axis(cosines, order, 1)
+    return tuple(map(tuple, order.tolist())), tuple(map(tuple, found.tolist()))

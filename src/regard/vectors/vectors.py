@@ -22,6 +22,11 @@ FIRST = 20
 """Words that a notebook shows of all."""
 
 
+def are_vectors(path: str | Path) -> bool:
+    """Whether a path is a folder of vectors, or a file, which then should be one of vectors."""
+    return native.is_native(Path(path)) or Path(path).is_file()
+
+
 class Neighbor(NamedTuple):
     """A word and its similarity."""
 

@@ -21,20 +21,27 @@ from starlette.exceptions import HTTPException
 from regard import __version__
 from regard.errors import RegardError, UsageError, one_of
 from regard.inspect import Inspection, attributions, gradient_norms
-from regard.inspect.changes import as_python, changed_outputs
+from regard.inspect.changes import changed_outputs
 from regard.inspect.faithful import faithfulness
 from regard.inspect.page import DERIVED, EXPLORER
 from regard.inspect.shown import shown
+from regard.inspect.words import map_inspection, neighbors_inspection
 from regard.tasks.trained import Trained
 from regard.tasks.translator import Translator
+from regard.vectors import Vectors
+from regard.vectors.mapping import available, word_map
 from regard.web.explored import Explored
 from regard.web.guard import Guard, hosts_of
 from regard.web.kept import Kept, NotFoundError
 from regard.web.messages import (
     Asked,
     AskedBeginning,
+    AskedMap,
+    AskedNeighbors,
     AskedReason,
     AskedSteps,
+    AskedText,
+    AskedToken,
     AskedTranslation,
     Failed,
     Models,
@@ -54,7 +61,7 @@ MOST_OUTPUTS = 128
 
 
 def create_app(
-    models: Mapping[str, Trained], *, folders: Mapping[str, str] | None = None, hosts: Collection[str] = ()
+    models: Mapping[str, Trained | Vectors], *, folders: Mapping[str, str] | None = None, hosts: Collection[str] = ()
 ) -> FastAPI:
     """The page of models by their names. `folders` are where they were loaded from, for the programs that the page
     shows; `hosts` the names under which it may be asked, this machine's own unless given."""
@@ -71,6 +78,8 @@ def create_app(
     app.state.kept = kept = Kept()
     _ask_models(app, explored, kept)
     _ask_translators(app, explored, kept)
+    _ask_readers(app, explored, kept)
+    _ask_vectors(app, explored, kept)
     _fetch_inspections(app, kept)
     _serve_page(app)
     _explain_refusals(app)
@@ -83,7 +92,8 @@ def _ask_models(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> N
     @app.get("/api/models")
     def list_models() -> Models:
         """The models, and what of each can be changed."""
-        return Models(version=__version__, models=[each.card() for each in explored.values()])
+        cards = [each.card() for each in explored.values()]
+        return Models(version=__version__, models=cards, projections=available())
 
     @app.post("/api/models/{model}/inspect")
     def inspect(model: str, asked: Asked) -> Shown:
@@ -103,7 +113,7 @@ def _ask_models(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> N
 
         name, found = kept.put(f"inspect {model} {asked.into} {texts!r} {changes!r}", make)
         call = f"inspect({', '.join(map(repr, texts))})"
-        return _told(name, found, texts, as_python(chosen.folder, call, changes, into=asked.into))
+        return _told(name, found, texts, chosen.program(call, changes, into=asked.into))
 
     @app.post("/api/models/{model}/reasons")
     def reasons(model: str, asked: AskedReason) -> Shown:
@@ -128,10 +138,10 @@ def _ask_models(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> N
                 return attributions(outputs, asked.place)
 
         name, found = kept.put(f"reasons {model} {asked.model_dump_json()}", make)
-        return _told(name, found, asked.texts, _reason_as_python(chosen.folder, asked))
+        return _told(name, found, asked.texts, _reason_as_python(chosen, asked))
 
 
-def _reason_as_python(folder: str, asked: AskedReason) -> str:
+def _reason_as_python(chosen: Explored, asked: AskedReason) -> str:
     changes = asked.made()
     given = ["changed_outputs(outputs, changes)" if changes else "outputs"]
     given += [] if asked.place is None else [str(asked.place)]
@@ -146,7 +156,7 @@ def _reason_as_python(folder: str, asked: AskedReason) -> str:
     used: dict[str, set[str]] = {home: {call}}
     if changes:
         used.setdefault("regard.inspect", set()).update({"changed_outputs", *(type(each).__name__ for each in changes)})
-    return as_python(folder, f"outputs({texts})", into=asked.into, name="outputs", after=after, used=used)
+    return chosen.program(f"outputs({texts})", into=asked.into, name="outputs", after=after, used=used)
 
 
 def _ask_translators(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:
@@ -179,7 +189,7 @@ def _ask_translators(app: FastAPI, explored: Mapping[str, Explored], kept: Kept)
         name, found = kept.put(f"tree {model} {asked.model_dump_json()}", make)
         prefix = f", prefix={asked.prefix!r}" if asked.prefix else ""
         call = f"search_tree({asked.text!r}, beam={asked.beam}{prefix})"
-        return _told(name, found, [asked.text], as_python(chosen.folder, call, changes, into=asked.into))
+        return _told(name, found, [asked.text], chosen.program(call, changes, into=asked.into))
 
     @app.post("/api/models/{model}/steps")
     def steps(model: str, asked: AskedSteps) -> Shown:
@@ -193,7 +203,7 @@ def _ask_translators(app: FastAPI, explored: Mapping[str, Explored], kept: Kept)
 
         name, found = kept.put(f"steps {model} {asked.model_dump_json()}", make)
         given = ", ".join([*map(repr, texts), *([f"layer={asked.layer!r}"] if asked.layer else [])])
-        program = as_python(chosen.folder, f"attention_steps({given})", changes, into=asked.into)
+        program = chosen.program(f"attention_steps({given})", changes, into=asked.into)
         return _told(name, found, texts, program)
 
     @app.post("/api/models/{model}/alternatives")
@@ -208,7 +218,79 @@ def _ask_translators(app: FastAPI, explored: Mapping[str, Explored], kept: Kept)
 
         name, found = kept.put(f"alternatives {model} {asked.model_dump_json()}", make)
         call = f"alternatives({asked.text!r}, {asked.prefix!r})"
-        return _told(name, found, [asked.text], as_python(chosen.folder, call, changes, into=asked.into))
+        return _told(name, found, [asked.text], chosen.program(call, changes, into=asked.into))
+
+
+def _ask_readers(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:
+    """What only models of running text can be asked: how likely it is, and how it goes on."""
+
+    @app.post("/api/models/{model}/continue")
+    def go_on(model: str, asked: AskedToken) -> Shown:
+        """What may come next in a text (`Writer.continuations`); `next` is what is drawn."""
+        chosen = _model_of(explored, model)
+        reader, decoding = chosen.reader(), {"method": "sample", "temperature": asked.temperature}
+        given: dict[str, Any] = {"count": asked.count, "sample": asked.sample, "decoding": decoding}
+
+        def make() -> Inspection:
+            with chosen.computing():
+                return reader.continuations(asked.text, asked.written, **given)
+
+        name, found = kept.put(f"continue {model} {asked.model_dump_json()}", make)
+        named = ", ".join(f"{key}={value!r}" for key, value in given.items())
+        call = f"continuations({asked.text!r}, {asked.written!r}, {named})"
+        return _told(name, found, [asked.text], chosen.program(call))
+
+    @app.post("/api/models/{model}/score")
+    def score(model: str, asked: AskedText) -> Shown:
+        """How likely each token of a text is, however long (`Writer.score`)."""
+        chosen = _model_of(explored, model)
+        reader = chosen.reader()
+
+        def make() -> Inspection:
+            with chosen.computing():
+                return reader.score(asked.text).inspection()
+
+        name, found = kept.put(f"score {model} {asked.model_dump_json()}", make)
+        return _told(name, found, [asked.text], chosen.program(f"score({asked.text!r}).inspection()"))
+
+
+def _ask_vectors(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:
+    """What can be asked of vectors of words, and of the embeddings of models."""
+
+    @app.post("/api/models/{model}/map")
+    def draw_map(model: str, asked: AskedMap) -> Shown:
+        """Words as points of a plane (`word_map`), with the nearest of each."""
+        chosen = _model_of(explored, model)
+        which, vectors = chosen.vectors_named(asked.vectors)
+
+        def make() -> Inspection:
+            with chosen.lock:
+                top = min(asked.top, len(vectors))
+                found = word_map(vectors, asked.words, top=top, method=asked.projection, seed=asked.seed)
+                return map_inspection(found, title=f"A map of {which}")
+
+        name, found = kept.put(f"map {model} {asked.model_dump_json()}", make)
+        settings = f"{asked.words!r}, top={asked.top}, method={asked.projection!r}, seed={asked.seed}"
+        imported = "from regard.inspect import map_inspection", "from regard.vectors.mapping import word_map"
+        program = chosen.program_of_vectors(which, f"map_inspection(word_map(vectors, {settings}))", *imported)
+        return _told(name, found, [], program)
+
+    @app.post("/api/models/{model}/neighbors")
+    def neighbors(model: str, asked: AskedNeighbors) -> Shown:
+        """The words nearest to the sum of some without others (`Vectors.most_similar`)."""
+        chosen = _model_of(explored, model)
+        which, vectors = chosen.vectors_named(asked.vectors)
+        settings = {"top": asked.top, "method": asked.method}
+
+        def make() -> Inspection:
+            with chosen.lock:
+                return neighbors_inspection(vectors, asked.positive, asked.negative, **settings)  # type: ignore[arg-type]
+
+        name, found = kept.put(f"neighbors {model} {asked.model_dump_json()}", make)
+        given = f"{asked.positive!r}, {asked.negative!r}, top={asked.top}, method={asked.method!r}"
+        imported = "from regard.inspect import neighbors_inspection"
+        program = chosen.program_of_vectors(which, f"neighbors_inspection(vectors, {given})", imported)
+        return _told(name, found, [], program)
 
 
 def _told(name: str, inspection: Inspection, texts: list[str], python: str) -> Shown:
@@ -226,8 +308,9 @@ def _fetch_inspections(app: FastAPI, kept: Kept) -> None:
     drawing = Lock()
 
     @app.get("/api/inspections/{inspection}/derived/{kind}")
-    def derived(inspection: str, kind: Literal["heads", "layers"]) -> Shown:
-        """What its heads do (`head_statistics`), or its layers as one (`over_layers`), as an inspection of its own."""
+    def derived(inspection: str, kind: Literal["heads", "layers", "units"]) -> Shown:
+        """What its heads do (`head_statistics`), its layers as one (`over_layers`), or what the units of its gates and
+        states do together (`over_units`), as an inspection of its own."""
         name, found = kept.put(f"{kind} {inspection}", partial(DERIVED[kind], kept.found(inspection)))
         function = DERIVED[kind].__name__
         return _told(name, found, [], f"from regard.inspect import {function}\n\nfound = {function}(seen)\n")

@@ -1,35 +1,69 @@
 """A model as the explorer knows it: what can be asked of it, one request at a time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import Lock
+from types import MappingProxyType
 from typing import Any
 
-from regard.errors import UsageError
+from regard.errors import UsageError, one_of
 from regard.inspect import Outputs
 from regard.inspect.attention_steps import attention_of
-from regard.inspect.changes import CHANGES, Change, changed
+from regard.inspect.changes import CHANGES, Change, as_python, changed
 from regard.inspect.watch import LONGEST
+from regard.models import ContinuousCache
 from regard.tap import Tap
-from regard.tasks.trained import Explainable, Trained
+from regard.tasks.trained import Embedding, Explainable, Reader, Trained
 from regard.tasks.translator import Translator
+from regard.vectors import Vectors
 from regard.web.messages import ModelCard, Place
 
 DATES = ["3. März 2021", "Wednesday, 17 January 1990", "le 1er août 1999", "2021年3月3日", "٣ مارس ٢٠٢١"]
 """To begin with, for translators of the built-in corpus."""
 DATES_IN_WORDS = ["3 . März 2021", "Wednesday , 17 January 1990", "le 1er août 1999"]
 """The same for models that read words."""
+LIBRARY = ["the value of the attribute is", "if the file does not exist ,", "return a new object"]
+"""For language models of the built-in texts."""
 
 
 class Explored:
     """A model as the page knows it."""
 
-    def __init__(self, name: str, folder: str, model: Trained) -> None:
-        self.name, self.folder, self.model = name, folder, model
+    def __init__(self, name: str, folder: str, model: Trained | Vectors) -> None:
+        self.name, self.folder = name, folder
+        self._model = model
+        self._vectors: Mapping[str, Vectors] | None = {"words": model} if isinstance(model, Vectors) else None
         self.lock = Lock()
         """Held while it computes: what a model keeps for decoding is not made for several threads."""
 
+    @property
+    def model(self) -> Trained:
+        """The model that reads texts."""
+        if isinstance(self._model, Vectors):
+            raise UsageError(f"{self.name} has vectors of words and reads no texts; ask for a map or for neighbors")
+        return self._model
+
+    @property
+    def vectors(self) -> Mapping[str, Vectors]:
+        """Its vectors by their names, copied from a model when they are first asked for."""
+        if self._vectors is None:
+            self._vectors = self._model.embeddings() if isinstance(self._model, Embedding) else {}
+        return self._vectors
+
+    def vectors_named(self, name: str) -> tuple[str, Vectors]:
+        """Those of a name, or the first; and the name."""
+        known = self.vectors
+        if not known:
+            raise UsageError(f"{self.name} has no vectors of its words that could be mapped")
+        if name and name not in known:
+            raise UsageError(f"{self.name} has no vectors {name!r}; it has {one_of(known, name)}")
+        chosen = name or next(iter(known))
+        return chosen, known[chosen]
+
     def card(self) -> ModelCard:
+        if isinstance(self._model, Vectors):
+            about = {"model": "vectors", "words": f"{len(self._model):,}", "dimensions": str(self._model.width)}
+            return ModelCard(name=self.name, about=about, task="", reads=False, vectors=[*self.vectors])
         model, writes = self.model, isinstance(self.model, Translator)
         corpus = getattr(getattr(model.recipe, "data", None), "corpus", "")
         taps = {name: module for name, module in model.named_modules() if isinstance(module, Tap)}
@@ -42,9 +76,11 @@ class Explored:
             task=model.recipe.task,
             writes=writes,
             explains=isinstance(model, Explainable),
+            goes_on=isinstance(model, Reader),
+            vectors=[*self.vectors],
             tours=[*_followed(model)] if isinstance(model, Translator) else [],
             languages=[*model.tags] if isinstance(model, Translator) else [],
-            examples=(DATES if writes else DATES_IN_WORDS) if str(corpus).startswith("dates") else [],
+            examples=_examples(str(corpus), writes),
             places=places,
         )
 
@@ -69,6 +105,12 @@ class Explored:
                 raise UsageError(f"a {side} of {count:,} tokens is too long to look at; give one below {LONGEST}")
         return model
 
+    def reader(self) -> Reader:
+        """The model, if it is one of running text."""
+        if not isinstance(self.model, Reader):
+            raise UsageError(f"{self.name} is for {self.model.recipe.task} and does not write on; inspect a text")
+        return self.model
+
     def outputs(self, texts: Sequence[str], tag: str | None) -> Outputs:
         """What the model chooses for an example, if it can be asked why."""
         model = self.into(tag)
@@ -82,6 +124,33 @@ class Explored:
         with self.lock, changed(self.model, changes):
             yield
 
+    def program(
+        self,
+        call: str,
+        changes: Sequence[Change] = (),
+        *,
+        into: str | None = None,
+        name: str = "seen",
+        after: Sequence[str] = (),
+        used: Mapping[str, Collection[str]] = MappingProxyType({}),
+    ) -> str:
+        """What does the same in Python (`as_python`)."""
+        return as_python(self._loading(into), call, changes, name=name, after=after, used=used)
+
+    def program_of_vectors(self, name: str, call: str, *imported: str) -> str:
+        """What does the same with its vectors in Python."""
+        own = isinstance(self._model, Vectors)
+        first = "from regard.vectors import Vectors" if own else "import regard"
+        load = f"Vectors.load({self.folder!r})" if own else f"{self._loading()}.embeddings()[{name!r}]"
+        return "\n".join([first, *imported, "", f"vectors = {load}", f"seen = {call}", ""])
+
+    def _loading(self, into: str | None = None) -> str:
+        """What loads the model in Python."""
+        told, inner = f".into({into!r})" if into else "", getattr(self.model, "model", None)
+        if isinstance(inner, ContinuousCache):
+            told += f".with_cache({inner.size}, theta={inner.theta:g}, share={inner.share:g})"
+        return f"regard.load({self.folder!r}){told}"
+
 
 def _followed(model: Translator) -> Iterator[str]:
     """The layers of attention to the source that are computed from queries, keys and values."""
@@ -89,6 +158,12 @@ def _followed(model: Translator) -> Iterator[str]:
         with suppress(UsageError):
             attention_of(model.model, model.model.cross_taps, layer)
             yield layer
+
+
+def _examples(corpus: str, writes: bool) -> list[str]:
+    if corpus.startswith("dates"):
+        return DATES if writes else DATES_IN_WORDS
+    return LIBRARY if corpus in ("topics", "library") else []
 
 
 def _kinds(name: str, tap: Tap) -> list[str]:

@@ -11,6 +11,9 @@ MOST_CHARACTERS = 10_000
 Words = Annotated[str, Field(max_length=MOST_CHARACTERS)]
 
 
+Word = Annotated[str, Field(max_length=200)]
+
+
 class Message(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -96,6 +99,39 @@ class AskedBeginning(Changed):
     prefix: Words = ""
 
 
+class AskedToken(Message):
+    text: Words
+    """What is there already."""
+    written: Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=512)] = []
+    """Numbers of the tokens that were written since."""
+    count: Annotated[int, Field(ge=1, le=50)] = 10
+    temperature: Annotated[float, Field(gt=0, le=100)] = 1.0
+    sample: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    """Each draws other tokens."""
+
+
+class AskedText(Message):
+    text: Words
+
+
+class AskedMap(Message):
+    vectors: Word = ""
+    """Which vectors, of a model that has several; its first without one."""
+    words: Annotated[list[Word], Field(max_length=500)] = []
+    """Words that are placed besides the most frequent ones."""
+    top: Annotated[int, Field(ge=0, le=2000)] = 300
+    projection: Literal["tsne", "pca", "umap"] = "pca"
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 1
+
+
+class AskedNeighbors(Message):
+    vectors: Word = ""
+    positive: Annotated[list[Word], Field(max_length=20)] = []
+    negative: Annotated[list[Word], Field(max_length=20)] = []
+    top: Annotated[int, Field(ge=1, le=100)] = 10
+    method: Literal["additive", "multiplicative"] = "additive"
+
+
 class Place(Message):
     """A tap that can be changed."""
 
@@ -108,21 +144,29 @@ class ModelCard(Message):
     name: str
     about: dict[str, str]
     task: str
-    writes: bool
+    reads: bool = True
+    """Whether it reads texts, which vectors of words do not."""
+    writes: bool = False
     """Whether it translates; all others read a text."""
-    explains: bool
+    explains: bool = False
     """Whether it can be asked what an output rests on."""
-    tours: list[str]
+    goes_on: bool = False
+    """Whether it says how likely running text is, and writes on."""
+    vectors: list[str] = []
+    """Its vectors of words or tokens, of which there are maps."""
+    tours: list[str] = []
     """The attention that can be followed step by step, by the taps of its weights."""
-    languages: list[str]
-    examples: list[str]
-    places: list[Place]
+    languages: list[str] = []
+    examples: list[str] = []
+    places: list[Place] = []
 
 
 class Models(Message):
     version: str
     models: list[ModelCard]
     most_characters: int = MOST_CHARACTERS
+    projections: list[str]
+    """What maps of words can be drawn by here."""
 
 
 class Output(Message):

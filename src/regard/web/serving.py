@@ -10,6 +10,7 @@ import uvicorn
 
 from regard.errors import RegardError, UsageError
 from regard.tasks.trained import Trained
+from regard.vectors import Vectors
 from regard.web.app import create_app
 from regard.web.guard import hosts_of
 
@@ -18,7 +19,7 @@ PORT = 8765
 
 
 def serve(
-    models: Mapping[str, Trained],
+    models: Mapping[str, Trained | Vectors],
     folders: Mapping[str, str],
     *,
     host: str,
@@ -30,7 +31,8 @@ def serve(
     for model in models.values():
         # Loops are compiled on their first use, which is better than in the first visitor's time.
         with suppress(RegardError):
-            model.inspect("1 2")
+            if not isinstance(model, Vectors):
+                model.inspect("1 2")
     with listening(host, port) as listener:
         chosen = listener.getsockname()[1]
         shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)

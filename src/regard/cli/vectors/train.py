@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 def train(
     recipe: Annotated[
         str | None,
-        typer.Argument(metavar="[RECIPE]", help='A recipe file with task = "vectors".', show_default=False),
+        typer.Argument(
+            metavar="[RECIPE]", help='A recipe file or a built-in recipe with task = "vectors".', show_default=False
+        ),
     ] = None,
     text: Annotated[
         list[Path] | None,
@@ -40,18 +42,21 @@ def train(
 
       regard vectors train my.toml --out runs/vectors
 
+      regard vectors train wiki-vectors-laptop --out runs/wiki
+
       regard vectors train --text wiki.txt.gz --set vectors.workers=2 --set vectors.dimension=200
 
       regard vectors train --text news.txt --set vectors.kind=cbow --set data.phrases=2
     """
-    from regard.recipe import VectorsRecipe, read_recipe
+    from regard.cli.corpus import recipe_with_data
+    from regard.recipe import VectorsRecipe
     from regard.train.durations import duration
     from regard.train.vectors import learn_vectors
 
     changes = [*([] if recipe else _recipe_of(text or [])), *(settings or [])]
     if recipe and text:
         raise UsageError("a recipe names its text; leave --text out, or change the recipe's by --set data.train=[…]")
-    chosen = read_recipe(recipe, changes, kind=VectorsRecipe)
+    chosen = recipe_with_data(recipe, changes, VectorsRecipe)
     where = out or Path("runs") / (Path(recipe).stem if recipe else "vectors")
     check_resumes(where, resume)
     learned = learn_vectors(chosen, where, resume=resume)

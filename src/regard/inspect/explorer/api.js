@@ -43,6 +43,11 @@ export class Inspected {
     return this.shown.arrays.find((array) => array.name === name);
   }
 
+  /** The arrays over given axes. */
+  over(...axes) {
+    return this.shown.arrays.filter((array) => array.axes.join() === axes.join());
+  }
+
   /** Names of the arrays with heads, those that are shown first coming first. */
   get attention() {
     const named = this.shown.arrays.filter((array) => array.axes[0] === "head").map((array) => array.name);
@@ -64,6 +69,12 @@ export class Inspected {
   values(name) {
     const array = this.array(name);
     return array?.packed ? Array.from(unpacked(array)) : array?.values?.map(Number);
+  }
+
+  /** Makes sure that `values` has those of some arrays. */
+  async load(...names) {
+    const missing = names.map((name) => this.array(name)).filter((array) => array && !array.values && !array.packed);
+    await Promise.all(missing.map(async (array) => { array.values = Array.from((await this.numbers(array.name)).values); }));
   }
 
   async numbers(name, { head = "all", words = false, exact = true, most = 0 } = {}) {
@@ -133,6 +144,10 @@ export class Inspected {
     return this.shown.meanings[axis] || axis;
   }
 
+  leftward(axis) {
+    return this.shown.leftward.includes(axis);
+  }
+
   folds(axes) {
     return axes.length === 2 && axes.every((axis) => this.shown.words[axis]);
   }
@@ -181,10 +196,14 @@ export const translate = (model, asked) => post(model, "translate", asked);
 export const inspect = (model, asked) => Inspected.of(() => post(model, "inspect", asked));
 export const tree = (model, asked) => Inspected.of(() => post(model, "tree", asked));
 export const alternatives = (model, asked) => Inspected.of(() => post(model, "alternatives", asked));
+export const goOn = (model, asked) => Inspected.of(() => post(model, "continue", asked));
+export const score = (model, asked) => Inspected.of(() => post(model, "score", asked));
+export const map = (model, asked) => Inspected.of(() => post(model, "map", asked));
+export const neighbors = (model, asked) => Inspected.of(() => post(model, "neighbors", asked));
 export const steps = (model, asked) => Inspected.of(() => post(model, "steps", asked));
 export const reasons = (model, asked) => Inspected.of(() => post(model, "reasons", asked));
 
-/** What is computed of an inspection: what its "heads" do, or its "layers" as one. */
+/** What is computed of an inspection: what its "heads" do, its "layers" as one, what its "units" do together. */
 export const derived = (seen, kind) => Inspected.of(async () => (await seen.told(`derived/${kind}`)).json());
 
 export function largestOf(values) {

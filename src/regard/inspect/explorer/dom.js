@@ -100,3 +100,9 @@ export function roving(elements, step, begin = 0) {
 /** The step of a row or column of elements. */
 export const along = (count) => (key, place) =>
   ({ ArrowRight: place + 1, ArrowDown: place + 1, ArrowLeft: place - 1, ArrowUp: place - 1, Home: 0, End: count - 1 })[key];
+
+/** Pixels that a picture in a card may be wide. */
+export const room = (place, most) => Math.min(most, (place.clientWidth || document.documentElement.clientWidth) - 70);
+
+/** Says that something was chosen, so that whoever keeps what is looked at remembers it. */
+export const chosen = (element) => element.dispatchEvent(new Event("chosen", { bubbles: true }));

@@ -13,27 +13,55 @@ import { InsideView } from "./inside.js";
 import { TourView } from "./tour.js";
 import { TranslateView } from "./translate.js";
 import { WhyView } from "./why.js";
+import { drawArcs, hasArcs } from "./arcs.js";
+import { drawFlow } from "./flow.js";
+import { drawGradients, hasGradients } from "./gradients.js";
+import { drawLabels, hasLabels } from "./labels.js";
+import { drawMap, hasMap } from "./map.js";
+import { drawReading, hasReading } from "./reading.js";
+import { drawStates, hasStates } from "./states.js";
+import { drawVectors } from "./vectors.js";
+import { drawWriting } from "./writing.js";
 
 const element = (id) => document.getElementById(id);
+
+/** A view that is drawn into a place: of what an inspection holds, in which `state` says what is chosen, or of a side. */
+const holding = (draw) => drawing((place, { seen, state }) => draw(place, seen, state));
+const drawing = (draw) => class {
+  constructor(side) {
+    this.element = make("div");
+    this.ready = draw(this.element, side);
+  }
+};
 
 /** The views in their order: a name that links have, what the reader reads, what draws it of a side, and whether a side
  * has it. A view that is `alone` is not shown of two sides. */
 const VIEWS = [
   { name: "gallery", label: "All texts", View: GalleryView, fits: ({ card }) => card.recorded?.only && card.examples.length > 1, alone: () => true },
-  { name: "translate", label: "Translate and align", View: TranslateView, fits: ({ card }) => card.writes },
-  { name: "heads", label: "Layers and heads", View: HeadsView, fits: ({ seen }) => seen.attention.length > 0 },
-  { name: "change", label: "Change it", View: ChangeView, fits: ({ card }) => card.places.length > 0 && !card.recorded, alone: (against) => against === CHANGED },
-  { name: "why", label: "Why", View: WhyView, fits: ({ card }) => card.explains },
+  { name: "translate", label: "Translate and align", View: TranslateView, fits: ({ card, seen }) => card.writes && seen },
+  { name: "labels", label: "Labels", View: holding(drawLabels), fits: ({ seen }) => seen && hasLabels(seen) },
+  { name: "arcs", label: "Tree", View: holding(drawArcs), fits: ({ seen }) => seen && hasArcs(seen) },
+  { name: "reading", label: "Surprisal", View: holding(drawReading), fits: ({ seen }) => seen && hasReading(seen) },
+  { name: "write", label: "Write on", View: drawing(drawWriting), fits: ({ card }) => card.goes_on && !card.recorded, alone: () => true },
+  { name: "heads", label: "Layers and heads", View: HeadsView, fits: ({ seen }) => seen?.attention.length > 0 },
+  { name: "change", label: "Change it", View: ChangeView, fits: ({ card, seen }) => card.places.some(({ tap }) => seen?.array(tap)) && !card.recorded,
+    alone: (against) => against === CHANGED },
+  { name: "why", label: "Why", View: WhyView, fits: ({ card, seen }) => card.explains && seen },
+  { name: "gradients", label: "Gradients", View: drawing(drawFlow), fits: ({ card, seen }) => card.explains && seen, alone: () => true },
+  { name: "flow", label: "Gradients", View: holding((place, seen, own) => drawGradients(place, [{ norms: seen }], own)), fits: ({ seen }) => seen && hasGradients(seen) },
+  { name: "states", label: "States", View: holding(drawStates), fits: ({ seen }) => seen && hasStates(seen) },
   { name: "tour", label: "Tour", View: TourView, fits: ({ card }) => card.tours.length > 0 },
-  { name: "inside", label: "Inside", View: InsideView, fits: () => true },
+  { name: "map", label: "Map", View: drawing(drawVectors), fits: ({ card }) => card.vectors.length > 0 && !card.recorded, alone: () => true },
+  { name: "plane", label: "Map", View: holding(drawMap), fits: ({ seen }) => seen && hasMap(seen) },
+  { name: "inside", label: "Inside", View: InsideView, fits: ({ seen }) => seen },
 ];
 const MOST_BUTTONS = 6;
 const FALLBACK_ROOM = 340;
 
 /** The whole page: the models, the sides that are shown, and how to ask for others. */
 class Page {
-  constructor(cards) {
-    this.cards = cards;
+  constructor(cards, projections) {
+    Object.assign(this, { cards, projections });
     this.turn = 0;
     this.sides = [];
     this.free = new Map();
@@ -63,7 +91,7 @@ class Page {
     this.fail(null);
     this.fillModel();
     remember();
-    if (!state.text.trim()) {
+    if (this.card.reads && !state.text.trim() && !this.card.goes_on) {
       this.sides = [];
       element("view").replaceChildren(make("p", { class: "empty" },
         this.card.writes ? "Type a text to translate, or take an example." : "Type a text to read, or take an example."));
@@ -135,6 +163,7 @@ class Page {
     element("against").parentElement.hidden = choices.length < 2;
     element("about").textContent = Object.entries(card.about).map(([name, fact]) => (name === "model" ? fact : `${fact} ${name}`))
       .join(" · ").replace(/ · (\S+) on$/, " · on $1");
+    element("ask").hidden = !card.reads;
     document.querySelector(".go").textContent = card.writes ? "Translate" : "Read";
     const into = element("into");
     into.parentElement.hidden = !card.languages.length;
@@ -149,7 +178,7 @@ class Page {
 
   /** Texts to begin with; all that there are, where nothing else was recorded. */
   fillExamples({ examples, recorded }) {
-    const begin = (text) => this.go({ text, target: "", prefix: "", changes: [], place: 0 });
+    const begin = (text) => this.go({ text, target: "", prefix: "", changes: [], written: [], place: 0 });
     document.body.classList.toggle("recorded", Boolean(recorded));
     const places = element("examples");
     if (recorded && examples.length > MOST_BUTTONS) {
@@ -183,6 +212,8 @@ class Page {
 
   fillFiles() {
     const { sides, view } = this;
+    element("take").hidden = !sides[0].seen;
+    if (!sides[0].seen) return;
     const whole = element("view");
     const button = (label, save) => make("button", { type: "button", onclick: save }, label);
     const pages = sides[0].card.recorded ? [] : [["html", "Page (HTML)"]];
@@ -228,18 +259,19 @@ function setTheme(dark) {
 }
 
 async function begin() {
-  const { models } = await api.models();
-  const page = new Page(models);
+  const { models, projections } = await api.models();
+  const page = new Page(models, projections);
   element("model").replaceChildren(...models.map(({ name }) => make("option", { value: name }, name)));
   element("model").parentElement.hidden = models.length < 2;
   element("model").addEventListener("change", (event) =>
-    page.go({ model: event.target.value, target: "", prefix: "", changes: [], tap: "", head: "mean", over: "", against: "", other: {} }));
+    page.go({ model: event.target.value, target: "", prefix: "", changes: [], written: [], tap: "", head: "mean", over: "", against: "", other: {} }));
   element("against").addEventListener("change", (event) => page.go({ against: event.target.value, other: {} }));
   element("into").addEventListener("change", (event) => page.go({ into: event.target.value, target: "", prefix: "" }));
   element("ask").addEventListener("submit", (event) => {
     event.preventDefault();
-    page.go({ text: element("text").value, target: "", prefix: "", changes: [] });
+    page.go({ text: element("text").value, target: "", prefix: "", changes: [], written: [] });
   });
+  element("view").addEventListener("chosen", remember);
   element("text").addEventListener("input", grow);
   element("text").addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;

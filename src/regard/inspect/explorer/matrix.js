@@ -16,12 +16,14 @@ export const matrixOf = (plot) => matrices.get(plot);
 
 export class Matrix {
   /** `data` has values (a flat array), rows, columns, largest, signed, rowLabels, columnLabels, rowMeaning,
-   * columnMeaning, and maybe axes, leftward and gold, `weights` if rows are weights of attention, and `within` if these
-   * are over the positions that the rows are; listeners are `onmove(r, c)`, `onchoose(r, c)` and, for values that
-   * can be dragged, `ondrag(r, c, share)`. */
-  constructor(data, { label = "Weights", most = 640, cell = 30, beside = 0, onmove, onchoose, ondrag } = {}) {
+   * columnMeaning, and maybe axes, leftward and gold with what is `outlined`, `weights` if rows are weights of attention,
+   * and `within` if these are over the positions that the rows are, `shades` (shares of a color) where these are not those
+   * of the values, and what is said of what is `missing` (NaN). Rows are as high as columns are wide, unless all of them
+   * are to be `tall` pixels. Listeners are `onmove(r, c)`, `onchoose(r, c)` and, for values that can be dragged,
+   * `ondrag(r, c, share)`. */
+  constructor(data, { label = "Weights", most = 640, tall = 0, cell = 30, beside = 0, onmove, onchoose, ondrag } = {}) {
     Object.assign(this, { data, label, onmove, onchoose, ondrag });
-    this.limits = { most, cell, beside };
+    this.limits = { most, tall, cell, beside };
     this.zoom = 1;
     this.canvas = make("canvas", { "aria-hidden": "true" });
     const id = `cell-${(made += 1)}`;
@@ -60,8 +62,8 @@ export class Matrix {
 
   /** Gives cells their size: what fits, times how near it was brought. */
   fit() {
-    const { data, limits: { most, cell } } = this;
-    const share = most / Math.max(data.rows, data.columns, 1);
+    const { data, limits: { most, tall, cell } } = this;
+    const share = most / Math.max(tall ? 1 : data.rows, data.columns, 1);
     const whole = share < SMALLEST_WITH_LABELS ? share : Math.floor(share);
     const beside = whole >= SMALLEST_WITH_LABELS ? this.besideWidth(14) : 0;
     const fitting = Math.max(1, Math.min(cell, whole, Math.max(SMALLEST_WITH_LABELS, Math.floor((most - beside) / Math.max(data.columns, 1)))));
@@ -70,8 +72,9 @@ export class Matrix {
     const near = fitting * this.zoom;
     this.cell = near < SMALLEST_WITH_LABELS ? near : Math.round(near);
     // Units have no order in which neighbors would matter, so that their cells need not be square, and rows can be read.
-    this.high = data.axes?.[1] === "feature" ? Math.max(this.cell, Math.min(ROW, Math.floor(most / Math.max(data.rows, 1)))) : this.cell;
-    this.nearer.hidden = fitting >= SMALLEST_WITH_LABELS || data.axes?.[1] === "feature";
+    if (tall) this.high = Math.max(1, Math.min(this.cell, Math.floor(tall / Math.max(data.rows, 1))));
+    else this.high = data.axes?.[1] === "feature" ? Math.max(this.cell, Math.min(ROW, Math.floor(most / Math.max(data.rows, 1)))) : this.cell;
+    this.nearer.hidden = fitting >= SMALLEST_WITH_LABELS || tall > 0 || data.axes?.[1] === "feature";
     this.window.classList.toggle("near", this.zoom > 1);
     this.width = this.cell * data.columns;
     this.height = this.high * data.rows;
@@ -79,7 +82,7 @@ export class Matrix {
       element.style.width = `${this.width}px`;
       element.style.height = `${this.height}px`;
     }
-    this.plot.classList.toggle("fine", this.cell < 6);
+    this.plot.classList.toggle("fine", Math.min(this.cell, this.high) < 6);
     this.labels();
     [...this.frames.children].forEach((frame, place) => this.put(frame, data.gold[place][1], data.gold[place][0]));
     this.mark();
@@ -108,17 +111,18 @@ export class Matrix {
   hint() {
     const { rowMeaning, columnMeaning } = this.data;
     const axes = [rowMeaning && `Rows: ${rowMeaning}`, columnMeaning && `columns: ${columnMeaning}`].filter(Boolean).join("; ");
-    return `${axes && `${axes}. `}${this.data.gold?.length ? "Outlined: true links. " : ""}Point at a cell, or move with the arrow keys.`;
+    return `${axes && `${axes}. `}${this.data.gold?.length ? `Outlined: ${this.data.outlined || "true links"}. ` : ""}Point at a cell, or move with the arrow keys.`;
   }
 
   paint() {
-    paint(this.canvas, this.data, this.data.leftward);
+    const { shades, leftward } = this.data;
+    paint(this.canvas, shades ? { ...this.data, values: shades, largest: 1 } : this.data, leftward);
   }
 
   labels() {
     const { rowLabels, columnLabels } = this.data;
     const [shown, named] = [this.cell, this.high].map((size) => size >= SMALLEST_WITH_LABELS);
-    const size = Math.max(9, Math.min(14, this.high * 0.56));
+    const size = Math.max(9, Math.min(14, (named ? this.high : this.cell) * 0.56));
     // Numbers of units are left out where they would touch.
     const room = this.data.axes?.[1] !== "feature" || widest(columnLabels, size) < this.cell - 2;
     const slanted = room && columnLabels.some((label) => [...label].length > 2) && this.data.axes?.[1] !== "feature";
@@ -157,6 +161,11 @@ export class Matrix {
 
   value(r, c) {
     return this.data.values[r * this.data.columns + c];
+  }
+
+  written(r, c) {
+    const value = this.value(r, c);
+    return Number.isNaN(value) && this.data.missing ? this.data.missing : short(value);
   }
 
   listen() {
@@ -228,7 +237,7 @@ export class Matrix {
     this.told = true;
     const { rowLabels, columnLabels } = this.data;
     this.readout.replaceChildren(make("b", {}, isolated(rowLabels[r])), " · ", make("b", {}, isolated(columnLabels[c])), " ",
-      make("strong", {}, short(this.value(r, c))), " ", make("span", {}, this.rowInWords(r)));
+      make("strong", {}, this.written(r, c)), " ", make("span", {}, this.rowInWords(r)));
     if (silent) return;
     this.onmove?.(r, c);
     this.plot.dispatchEvent(new CustomEvent("look-at", { bubbles: true, detail: [r, c] }));
@@ -255,7 +264,7 @@ export class Matrix {
     const { rowLabels, columnLabels } = this.data;
     this.row.setAttribute("aria-rowindex", r + 1);
     this.active.setAttribute("aria-colindex", c + 1);
-    this.active.setAttribute("aria-label", `${rowLabels[r]}, ${columnLabels[c]}: ${short(this.value(r, c))}`);
+    this.active.setAttribute("aria-label", `${rowLabels[r]}, ${columnLabels[c]}: ${this.written(r, c)}`);
     for (const label of this.chosen) label.classList.remove("chosen");
     this.chosen = [this.above.children[c], this.beside.children[r]].filter(Boolean);
     for (const label of this.chosen) label.classList.add("chosen");
@@ -267,7 +276,7 @@ export class Matrix {
     const cut = rows > shownRows || columns > shownColumns ? `, the first ${shownRows} × ${shownColumns}` : "";
     return table(`${this.label}${cut}`, ["", ...columnLabels.slice(0, shownColumns)],
       Array.from({ length: shownRows }, (_, r) =>
-        [rowLabels[r], ...Array.from({ length: shownColumns }, (__, c) => short(this.value(r, c)))]));
+        [rowLabels[r], ...Array.from({ length: shownColumns }, (__, c) => this.written(r, c))]));
   }
 
   /** What is shown, as `Inspection.from_json` reads it. */

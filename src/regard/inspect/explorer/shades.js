@@ -46,7 +46,7 @@ export function tint(element, share, signed = false) {
   element.style.color = 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000" : "#fff";
 }
 
-/** Puts a matrix on a canvas, one pixel a number. */
+/** Puts a matrix on a canvas, one pixel a number; NaN has none. */
 export function paint(canvas, { values, rows, columns, largest, signed }, leftward = false) {
   canvas.width = Math.max(columns, 1);
   canvas.height = Math.max(rows, 1);
@@ -60,6 +60,7 @@ export function paint(canvas, { values, rows, columns, largest, signed }, leftwa
   const below = signed ? known(-1) : above;
   const scale = (STEPS - 1) / (largest || 1);
   for (let place = 0; place < values.length; place += 1) {
+    if (Number.isNaN(values[place])) continue; // transparent: what is behind the canvas stands for what is missing
     const step = Math.min(Math.abs(values[place]) * scale + 0.5 || 0, STEPS - 1) | 0;
     const column = place % columns;
     pixels[leftward ? place - column + columns - 1 - column : place] = (values[place] < 0 ? below : above)[step];

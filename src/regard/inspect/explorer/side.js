@@ -33,16 +33,33 @@ export class Side {
     if (card.languages.length && !card.languages.includes(state.into)) state.into = card.languages[0];
     if (!card.languages.length && state.into) state.into = "";
     this.failure = null;
+    if (!card.reads || !text.trim()) {
+      // Vectors of words alone, or running text that is yet to be written.
+      Object.assign(this, { outputs: [], texts: [text], seen: null });
+      return;
+    }
     try {
       const writes = card.writes && !card.recorded?.only;
       const outputs = writes ? (await api.translate(card.name, { text, beam, prefix, ...this.told })).outputs : [];
       const own = this.changed && first ? first.texts[1] : target || outputs[0]?.text || "";
       if (writes && !own.trim()) throw new api.Refused("The translation is empty: there is nothing to look at.", 400);
       const texts = writes ? [text, own] : [text];
-      const seen = await api.inspect(card.name, { texts, ...this.told });
+      const seen = await this.inspect(texts);
       Object.assign(this, { outputs, texts, seen });
     } catch (error) {
       this.failure = error;
+    }
+  }
+
+  /** What happens inside; of running text that is too long for that, how likely it is. */
+  async inspect(texts) {
+    try {
+      return await api.inspect(this.card.name, { texts, ...this.told });
+    } catch (error) {
+      if (!this.card.goes_on || error.status !== 400) throw error;
+      const seen = await api.score(this.card.name, { text: texts[0] }).catch(() => { throw error; });
+      seen.shown.note = `Only its surprisal: ${error.message}.`;
+      return seen;
     }
   }
 

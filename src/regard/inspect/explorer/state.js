@@ -1,7 +1,9 @@
 // What is being looked at. It stands in the address, so that a link restores it.
 
 const PLAIN = { model: "", into: "", text: "", target: "", prefix: "", beam: 5, view: "", tap: "", head: "mean",
-  over: "", words: false, place: 0, step: 0, spot: [867, 5709], changes: [], against: "", difference: false, other: {} };
+  over: "", words: false, place: 0, step: 0, spot: [867, 5709], changes: [], against: "", difference: false, other: {},
+  unit: -1, move: -1, color: "", without: [], written: [], temperature: 1, sample: 0,
+  vectors: "", placed: [], word: "", top: 300, projection: "", sum: "" };
 
 /** What each of two models that are compared has for itself. */
 export const OWN = ["model", "into", "tap", "head", "over", "changes"];

@@ -1,5 +1,4 @@
-// Why: what an output rests on by three measures beside the attention, whether other attention would have done as well,
-// and the gradients that reach each position.
+// Why: what an output rests on by three measures beside the attention, and whether other attention would have done as well.
 import { fill, isolated, make, percent, short, table } from "./dom.js";
 import { Matrix } from "./matrix.js";
 import { largestOf, reasons } from "./api.js";
@@ -14,10 +13,9 @@ export class WhyView {
     this.measures = make("div", {}, make("p", { class: "hint" }, "Computing …"));
     this.tools = make("div", { class: "top" });
     this.answer = make("div", { "aria-live": "polite" });
-    this.gradients = make("section", { class: "card wide" });
     this.element = make("div", { class: "cards" }, make("section", { class: "card wide" }, make("h2", {}, "What an output rests on"),
       make("p", { class: "hint" }, "Choose an output. Attention says where the model looked; whether that is why it said what it said is another question."),
-      this.outputs, this.measures), make("section", { class: "card wide" }, this.tools, this.answer), this.gradients);
+      this.outputs, this.measures), make("section", { class: "card wide" }, this.tools, this.answer));
     this.ready = this.begin();
   }
 
@@ -33,16 +31,16 @@ export class WhyView {
   }
 
   async begin() {
-    this.norms = await reasons(this.page.card.name, this.asked);
-    const arrays = this.norms.shown.arrays;
-    this.axis = arrays[0].axes[0];
-    const labels = this.norms.labels(this.axis, arrays[0].shape[0]);
+    const norms = await reasons(this.page.card.name, this.asked);
+    const [{ axes: [axis], shape: [count] }] = norms.shown.arrays;
+    this.axis = axis;
+    const labels = norms.labels(axis, count);
     if (!(this.state.place < labels.length)) this.state.place = 0;
     this.buttons = labels.map((label, place) =>
       make("button", { type: "button", class: "token", onclick: () => this.choose(place) }, isolated(label)));
     this.outputs.replaceChildren(...this.buttons);
     this.fillTools();
-    await Promise.all([this.choose(this.state.place, false), this.follow(arrays[0].name)]);
+    await this.choose(this.state.place, false);
   }
 
   /** Which attention is asked about; the layer that outputs are made from comes first. */
@@ -140,15 +138,5 @@ export class WhyView {
         tell("drops", "without", ["without these words", "probability lost"], "What it loses"),
         tell("correlations", "measure", ["weights and …", "Kendall's τ"], "Whether other measures agree")),
       make("p", { class: "hint" }, `Jensen–Shannon divergence of the most different weights: ${Number.isNaN(divergence) ? "–" : short(divergence)}, of at most 0.693. An output counts as unchanged up to a total variation of 0.01. A search that finds nothing proves nothing.`));
-  }
-
-  /** The gradient that reaches each position from each output: in recurrent states it vanishes or explodes. */
-  async follow(name) {
-    const menu = make("select", { onchange: (event) => this.follow(event.target.value) },
-      ...this.norms.shown.arrays.map((array) => make("option", { value: array.name, selected: array.name === name }, array.name)));
-    const data = await this.norms.matrix(name);
-    this.gradients.replaceChildren(make("div", { class: "top" }, make("h2", {}, "Gradients"), make("label", {}, "At ", menu)),
-      make("p", { class: "hint" }, `The ${this.norms.shown.note}.`),
-      new Matrix(data, { label: name, most: this.page.room(720), cell: 28 }).element);
   }
 }

@@ -107,9 +107,15 @@ class StatisticalAligner(nn.Module):
         found = []
         for number, (start, end) in enumerate(pairwise(text.starts.tolist())):
             shape = len(targets[number]), len(sources[number])
-            forward, backward = (links[start:end, side].reshape(shape) for side in (0, 1))
+            # Single precision may lead a little above one.
+            forward, backward = (np.minimum(links[start:end, side].reshape(shape), 1) for side in (0, 1))
             found.append(Posteriors(forward, backward.T, (float(scores[number, 0]), float(scores[number, 1]))))
         return found
+
+    @property
+    def occurrences(self) -> tuple[Int64[np.ndarray, " words"], ...]:
+        """How often the words of source and target occur in the training text."""
+        return tuple(getattr(self, f"{side}_occurrences").numpy() for side in SIDES)
 
     def _of_both(self, what: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         source, target = (getattr(self, f"{side}_{what}").numpy() for side in SIDES)
@@ -125,8 +131,8 @@ class StatisticalAligner(nn.Module):
         keys, counts = self.keys.numpy(), self.counts.numpy()
         pairs = np.divmod(keys, max(len(self.words[1]), 1))
         source, target = (
-            _KnownSide.of(words, getattr(self, f"{side}_occurrences").numpy(), of_pairs, counts, self.settings.stem)
-            for side, words, of_pairs in zip(SIDES, self.words, pairs, strict=True)
+            _KnownSide.of(words, occurrences, of_pairs, counts, self.settings.stem)
+            for words, occurrences, of_pairs in zip(self.words, self.occurrences, pairs, strict=True)
         )
         return source, target
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from regard.models.alignment import hidden_markov
 from regard.models.alignment.aligner import Counts, Learned, Reader, StatisticalAligner, without_partner
-from regard.models.alignment.lexicon import Related, Words, expected, translation_probabilities
+from regard.models.alignment.lexicon import TrainingLexicon, Words
 from regard.models.alignment.spelling import Transducer, alphabet_of
 from regard.models.alignment.word_pairs import ParallelText, Side
 from regard.recipe.alignment import HmmAligner
@@ -28,16 +28,15 @@ def learn(
     pairs, sizes = (text.sources, text.targets), (len(source.words), len(target.words))
     alphabets = alphabet_of(source.words), alphabet_of(target.words)
     words = _words(source, alphabets[0], settings), _words(target, alphabets[1], settings)
-    related: Related | None = None
+    lexicon = TrainingLexicon(pairs, words, settings)
     spelling: Transducer | None = None
     jumps = _even(2 * hidden_markov.FARTHEST + 1), _even(2 * hidden_markov.FARTHEST + 1)
-    translations = np.repeat(_even(sizes[1])[:1], len(pairs[0])), np.repeat(_even(sizes[0])[:1], len(pairs[0]))
     without = _even(sizes[1]), _even(sizes[0])
     rounds = settings.word_rounds + settings.order_rounds
     for number in range(rounds):
         in_order = number >= settings.word_rounds
         counts = Counts.of(text)
-        reader = Reader(text, translations, without, jumps, settings.alone, in_order)
+        reader = Reader(text, lexicon.translations, without, jumps, settings.alone, in_order)
         what = f"round {number + 1} of {rounds}, {'with' if in_order else 'without'} word order"
         for first in range(0, len(text), AT_ONCE):
             last = min(first + AT_ONCE, len(text))
@@ -50,19 +49,18 @@ def learn(
             some = pairs[0][good], pairs[1][good]
             weights = np.minimum(counts.pairs[good], 1).astype(np.float64)
             spelling = Transducer.learn(alphabets, words[0].spelled, words[1].spelled, some, weights)
-            related = spelling.probabilities(words[0].spelled, words[1].spelled, pairs)
-        estimated = expected(pairs, words, counts.pairs, settings.stem)
-        translations = translation_probabilities(pairs, words, estimated, related, settings)
+            lexicon.relate(spelling)
+        lexicon.estimate(counts.pairs)
         without = (
             _without(words[1], counts.target_alone, settings),
             _without(words[0], counts.source_alone, settings),
         )
-    keys = text.sources.astype(np.int64) * sizes[1] + text.targets
     kept = np.flatnonzero(counts.pairs >= LEAST)
-    kept = kept[np.argsort(keys[kept])]
+    keys = text.sources[kept].astype(np.int64) * sizes[1] + text.targets[kept]
+    rising = np.argsort(keys)
     learned = Learned(
-        keys[kept],
-        counts.pairs[kept],
+        keys[rising],
+        counts.pairs[kept][rising],
         (source.occurrences, target.occurrences),
         (counts.source_alone.astype(np.float32), counts.target_alone.astype(np.float32)),
         jumps,

@@ -4,20 +4,24 @@ Counts are smoothed by a Dirichlet prior, whose mean for rare words is what make
 with the same beginning are translated, which words are spelled alike, and how frequent words are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, no_type_check
 
 import numpy as np
 import numpy.typing as npt
 from jaxtyping import Float, Int32
 
-from regard.models.alignment.spelling import Spelled
+from regard.loops import njit
+from regard.models.alignment.spelling import Spelled, Transducer
+from regard.models.alignment.word_pairs import Numbering
 from regard.recipe.alignment import HmmAligner
 
 Floats = npt.NDArray[np.float64]
 Pairs = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
 """The source and the target word of each pair of words."""
+AT_ONCE = 1_000_000
+"""Pairs of words whose translations are computed together."""
 
 
 def stem_of(word: str, letters: int) -> str:
@@ -82,7 +86,7 @@ class Expected:
     target_stems: Floats
 
 
-Related = tuple[Floats, Floats]
+Related = tuple[npt.NDArray[np.floating], npt.NDArray[np.floating]]
 """The probability of the target word by its spelling, given the source word, and of the source word."""
 
 
@@ -100,26 +104,69 @@ def translation_probabilities(
     return direction(1, counts.sources, counts.source_stems), direction(0, counts.targets, counts.target_stems)
 
 
-def summed(places: npt.NDArray[np.integer], values: npt.NDArray[np.number], least: int = 0) -> Floats:
+class TrainingLexicon:
+    """The translations of all pairs of words of a training text, estimated anew in every round."""
+
+    def __init__(self, pairs: Pairs, words: tuple[Words, Words], settings: HmmAligner) -> None:
+        self.pairs, self.words, self._settings = pairs, words, settings
+        source, target = (np.full(len(pairs[0]), 1 / max(len(side.stems), 1), np.float32) for side in words)
+        self.translations = target, source
+        """Of the target word given the source word, and of the source word."""
+        self.related: Related | None = None
+        numbering = Numbering()
+        self._stem_pairs = np.zeros(len(pairs[0]) if settings.stem else 0, np.int32)
+        for some in self._pieces() if settings.stem else ():
+            stems = self._stems_of(some)
+            keys = stems[0].astype(np.int64) * len(words[1].stem_occurrences) + stems[1]
+            self._stem_pairs[some] = numbering.numbers(keys)
+        self._different_stem_pairs = len(numbering.keys)
+
+    def _pieces(self) -> Iterator[slice]:
+        """The pairs, some at a time: what is computed of them on the way takes several times their own memory."""
+        return (slice(first, first + AT_ONCE) for first in range(0, len(self.pairs[0]), AT_ONCE))
+
+    def _stems_of(self, some: slice) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        source, target = (side.stems[each[some]] for side, each in zip(self.words, self.pairs, strict=True))
+        return source, target
+
+    def relate(self, spelling: Transducer) -> None:
+        """Has the spelling of words tell how likely they are translations, from now on."""
+        found = np.empty((2, len(self.pairs[0])), np.float32)
+        for some in self._pieces():
+            here = self.pairs[0][some], self.pairs[1][some]
+            found[:, some] = spelling.probabilities(self.words[0].spelled, self.words[1].spelled, here)
+        self.related = found[0], found[1]
+
+    def estimate(self, counts: npt.NDArray[np.float32]) -> None:
+        """New translations, by how often the words of each pair are expected to be translations of each other."""
+        of_words, of_stems = [], []
+        for side, each in zip(self.words, self.pairs, strict=True):
+            of_words.append(_sum(each, counts, len(side.stems)))
+            of_stems.append(summed(side.stems, of_words[-1], len(side.stem_occurrences)))
+        of_stem_pairs = _sum(self._stem_pairs, counts, self._different_stem_pairs)
+        nothing = np.zeros(0)
+        for some in self._pieces():
+            here = self.pairs[0][some], self.pairs[1][some]
+            by_stem: tuple[Floats, Floats, Floats] = (nothing, nothing, nothing)
+            if self._settings.stem:
+                stems = self._stems_of(some)
+                by_stem = of_stem_pairs[self._stem_pairs[some]], of_stems[0][stems[0]], of_stems[1][stems[1]]
+            estimated = Expected(counts[some].astype(np.float64), of_words[0][here[0]], of_words[1][here[1]], *by_stem)
+            related = None if self.related is None else (self.related[0][some], self.related[1][some])
+            new = translation_probabilities(here, self.words, estimated, related, self._settings)
+            self.translations[0][some], self.translations[1][some] = new
+
+
+def summed(places: npt.NDArray[np.integer], values: npt.NDArray[np.number], size: int) -> Floats:
     """The sum of the values of each place."""
-    return np.bincount(places, values, least).astype(np.float64)
+    return np.bincount(places, values, size).astype(np.float64)
 
 
-def expected(pairs: Pairs, words: tuple[Words, Words], counts: npt.NDArray[np.float32], letters: int) -> Expected:
-    """Counts of the pairs of words of the training text, summed up."""
-    source, target = words
-    of_sources, of_targets = summed(pairs[0], counts, len(source.stems)), summed(pairs[1], counts, len(target.stems))
-    nothing = np.zeros(0)
-    if not letters:
-        return Expected(counts.astype(np.float64), of_sources[pairs[0]], of_targets[pairs[1]], *[nothing] * 3)
-    stems = source.stems[pairs[0]], target.stems[pairs[1]]
-    keys = stems[0].astype(np.int64) * len(target.stem_occurrences) + stems[1]
-    _, numbers = np.unique(keys, return_inverse=True)
-    return Expected(
-        counts.astype(np.float64),
-        of_sources[pairs[0]],
-        of_targets[pairs[1]],
-        summed(numbers, counts)[numbers],
-        summed(source.stems, of_sources)[stems[0]],
-        summed(target.stems, of_targets)[stems[1]],
-    )
+@njit(cache=True)
+@no_type_check
+def _sum(places: npt.NDArray[np.int32], values: npt.NDArray[np.float32], size: int) -> Floats:
+    """The same of many, without the copies that numpy makes of numbers of other types than its own."""
+    found = np.zeros(size)
+    for place in range(len(places)):
+        found[places[place]] += values[place]
+    return found

@@ -55,6 +55,8 @@ class Trees:
     """In the numbers of CoNLL-U: 0 for the root, n for the n-th word."""
     relations: Float[Tensor, "B S relations"]
     """Log-probabilities of the relations of each word with its head."""
+    moves: Int[Tensor, "B M"] | None = None
+    """The moves that led to them, if any did."""
 
 
 class DependencyParser(nn.Module, ABC):

@@ -70,14 +70,15 @@ class TransitionParser(DependencyParser):
     def trees(self, sentences: Sentences, *, projective: bool = False) -> Trees:
         features = self.read(sentences)
         hidden = self._hidden(features)
-        now = Configurations.start(sentences.lengths, sentences.tokens.shape[1])
+        now, moves = Configurations.start(sentences.lengths, sentences.tokens.shape[1]), list[Tensor]()
         for _ in range(2 * sentences.tokens.shape[1]):
             log_probs = watched(
                 self.moves, self._log_probs(hidden, _places(now)[:, None], now.allowed[:, None])
             ).squeeze(1)
             # An intervention may prefer what cannot be done.
-            now = now.make(log_probs.masked_fill(~now.allowed, -torch.inf).argmax(1))
-        return Trees(now.heads, self.relation_log_probs(features, now.heads))
+            moves.append(log_probs.masked_fill(~now.allowed, -torch.inf).argmax(1))
+            now = now.make(moves[-1])
+        return Trees(now.heads, self.relation_log_probs(features, now.heads), torch.stack(moves, 1))
 
     def _hidden(self, features: Float[Tensor, "B P E"]) -> Float[Tensor, "B P roles F"]:
         """What the root and each word add to the hidden layer in each role."""

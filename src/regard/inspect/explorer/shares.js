@@ -1,0 +1,23 @@
+// Shares as bars, each behind the text that it belongs to.
+import { isolated, make, percent } from "./dom.js";
+
+/** A text with its share as a bar, or with `parts` of it as bars one after the other, and what is `said` instead of the
+ * share in percent; a button if it can be chosen. */
+export function bar(text, share, { parts = [share], said = percent(share), onchoose, ...attributes } = {}) {
+  let left = 0;
+  const { class: name = "candidate", ...rest } = attributes;
+  const looks = { ...rest, class: parts.length > 1 ? `${name} several` : name };
+  const bars = parts.map((part, number) => {
+    const strip = make("span", { class: `bar part-${number}` });
+    strip.style.insetInlineStart = `${100 * left}%`;
+    strip.style.width = `${Math.min(100, Math.max(number ? 0 : 1, 100 * part))}%`;
+    left += part;
+    return strip;
+  });
+  const content = [...bars, typeof text === "string" ? isolated(text) : text, make("span", { class: "chance" }, said)];
+  return onchoose ? make("button", { type: "button", onclick: onchoose, ...looks }, ...content)
+    : make("div", looks, ...content);
+}
+
+/** Bars below each other. */
+export const bars = (label, ...rows) => make("div", { class: "bars", role: "group", "aria-label": label }, ...rows);

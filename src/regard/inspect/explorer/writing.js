@@ -1,0 +1,136 @@
+// Writing on, token by token: the likeliest, what each is made of, and where it would be copied from.
+import { bar, bars } from "./shares.js";
+import * as api from "./api.js";
+import { along, behind, chosen, isolated, make, percent, roving, table } from "./dom.js";
+import { tint } from "./shades.js";
+
+const COUNT = 12;
+const AT_ONCE = 10;
+
+export class Writing {
+  constructor(place, side) {
+    Object.assign(this, { place, side, state: side.state, turn: 0 });
+    this.text = make("div", { class: "reading", dir: "auto", role: "group", "aria-label": "The text so far" });
+    this.list = make("div", { class: "told", "aria-live": "polite" });
+    this.beside = make("p", { class: "hint" });
+    this.stopped = true;
+    this.buttons = make("div", { class: "buttons" });
+    this.element = make("div", { class: "cards" }, make("section", { class: "card" }, make("h2", {}, "Write on"),
+      make("p", { class: "hint" }, "Choose what comes next: arrow keys walk, Enter takes, Backspace takes back. Sampling draws at the temperature, as ",
+        make("code", {}, "regard generate"), " does."),
+      this.tools(), this.buttons, make("div", { class: "pair text-and-told" }, make("div", {}, this.text, this.beside), this.list)));
+    this.element.addEventListener("keydown", (event) => {
+      if (event.key !== "Backspace" || event.target.matches("input")) return;
+      event.preventDefault();
+      this.back(this.state.written.length - 1, true);
+    });
+    place.replaceChildren(this.element);
+  }
+
+  tools() {
+    const told = make("output", {}, this.state.temperature.toFixed(2));
+    const slider = make("input", { type: "range", min: 0.1, max: 2, step: 0.05, value: this.state.temperature, "aria-label": "Temperature", oninput: () => {
+      this.state.temperature = Number(slider.value);
+      told.textContent = this.state.temperature.toFixed(2);
+      this.ask();
+    } });
+    const sample = make("input", { type: "number", min: 0, max: 9999, step: 1, value: this.state.sample, onchange: () => {
+      this.state.sample = Math.max(0, Math.min(9999, Math.round(Number(sample.value)) || 0));
+      this.ask();
+    } });
+    return make("div", { class: "top" }, make("label", { class: "slider" }, "Temperature ", slider, told),
+      make("label", { title: "Every number draws another text" }, "Sample ", sample));
+  }
+
+  /** Asks what may come next; the answer to an older question is dropped. */
+  async ask(focus = false) {
+    const turn = (this.turn += 1);
+    chosen(this.place);
+    const { text, written, temperature, sample } = this.state;
+    const seen = await api.goOn(this.side.card.name, { text, written, temperature, sample, count: COUNT });
+    if (turn !== this.turn) return;
+    this.side.fail(null);
+    this.seen = seen;
+    const heads = await Promise.all(seen.over("head", "past").map(async ({ name }) => [name, (await seen.numbers(name)).values]));
+    if (turn !== this.turn) return;
+    this.rows = Object.fromEntries(heads);
+    this.draw(focus);
+  }
+
+  draw(focus) {
+    const { seen } = this;
+    const labels = seen.shown.labels.past.slice(1);
+    const first = labels.length - this.state.written.length;
+    this.tokens = labels.map((label, at) => {
+      const own = at >= first;
+      const element = make(own ? "button" : "span", { class: own ? "token written" : "token", ...(own && { type: "button", title: "Go back to here", onclick: () => this.back(at - first) }) }, isolated(label));
+      return element;
+    });
+    this.text.replaceChildren(...(this.tokens.length ? this.tokens.flatMap((token, at) => (labels[at] === "∎" ? [token, make("br")] : [token])) : [make("span", { class: "hint" }, "Nothing yet.")]));
+    const { texts: names, values: chances } = seen.array("candidates");
+    const parts = seen.values("parts");
+    const kinds = parts ? seen.labels("part") : [];
+    const rows = names.map((name, rank) => {
+      const own = parts && parts.slice(rank * kinds.length, (rank + 1) * kinds.length);
+      const whole = own && own.reduce((sum, part) => sum + part, 0);
+      const shown = { ...(own && { parts: own.map((part) => (Number(chances[rank]) * part) / (whole || 1)) }), "data-rank": rank,
+        onchoose: () => this.take(rank, true), onpointerenter: () => this.mark(rank), onfocus: () => this.mark(rank) };
+      return bar(name, Number(chances[rank]), shown);
+    });
+    roving(rows, along(rows.length));
+    this.list.replaceChildren(make("h3", {}, `What may come next (entropy ${seen.values("entropy")[0].toFixed(2)} bits)`), bars("What may come next", ...rows),
+      ...(kinds.length ? [make("p", { class: "hint parts" }, ...kinds.flatMap((kind, number) => [make("span", { class: `swatch part-${number}`, "aria-hidden": "true" }), ` ${kind} `]))] : []),
+      behind("Table", () => table("What may come next", ["token", "probability", ...kinds], names.map((name, rank) =>
+        [name, percent(Number(chances[rank])), ...kinds.map((_, kind) => percent(parts[rank * kinds.length + kind]))]))));
+    const act = (label, onclick, disabled = false) => make("button", { type: "button", onclick, disabled }, label);
+    this.buttons.replaceChildren(act("Likeliest", () => this.take(0)), act("Draw", () => this.take(seen.values("next")[0])),
+      this.stopped ? act(`Draw ${AT_ONCE}`, () => this.draws()) : act("Stop", () => { this.stopped = true; }),
+      act("Take back", () => this.back(this.state.written.length - 1), !this.state.written.length), act("From the beginning", () => this.back(0), !this.state.written.length));
+    this.mark(0);
+    if (focus) rows[0].focus();
+  }
+
+  take(rank, focus = false) {
+    this.state.written = [...this.state.written, this.seen.values("tokens")[rank]];
+    return this.ask(focus);
+  }
+
+  back(count, focus = false) {
+    if (count < 0) return null;
+    this.stopped = true;
+    this.state.written = this.state.written.slice(0, count);
+    return this.ask(focus);
+  }
+
+  async draws() {
+    this.stopped = false;
+    for (let count = 0; count < AT_ONCE && !this.stopped && this.element.isConnected; count += 1) await this.take(this.seen.values("next")[0]);
+    this.stopped = true;
+    if (this.element.isConnected) this.draw();
+  }
+
+  /** Where a candidate would be copied from; of a model that does not copy, where it looks. */
+  mark(rank) {
+    const { seen } = this;
+    const copied = seen.over("past");
+    const heads = seen.over("head", "past");
+    const labels = seen.shown.labels.past;
+    const name = seen.array("candidates").texts[rank];
+    let weights = null;
+    if (copied.length) {
+      weights = labels.map((label, at) => (label === name ? copied.reduce((sum, { values }) => sum + Number(values[at]), 0) : 0));
+      const all = weights.reduce((sum, weight) => sum + weight, 0);
+      this.beside.replaceChildren(make("b", {}, isolated(name)), all > 0 ? ` would be copied from the marked places with ${percent(all)}.` : " is nowhere to be copied from.");
+    } else if (heads.length) {
+      const rows = heads.flatMap(({ name: tap, shape: [count] }) => Array.from({ length: count }, (_, head) => this.rows[tap].subarray(head * labels.length, (head + 1) * labels.length)));
+      weights = labels.map((_, at) => rows.reduce((sum, row) => sum + row[at], 0) / rows.length);
+      this.beside.textContent = "The stronger its color, the more a token is looked at (mean of all heads).";
+    }
+    if (!weights) return;
+    const most = Math.max(1e-9, ...weights);
+    this.tokens.forEach((token, at) => tint(token, weights[at + 1] / most));
+  }
+}
+
+/** Draws how a text may go on. */
+export const drawWriting = (place, side) => new Writing(place, side).ask();

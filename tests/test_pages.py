@@ -1,0 +1,272 @@
+"""Every command and block of code of the pages is executed as it stands, from the top of a page to its end.
+
+Text and models that a page takes as given are small (`page_supplies.py`), and runs are made short from outside: what
+is written on the page is what is run. What a block prints, if the page shows it, is compared except for times, paths
+and measured figures: every day where no model has a part in it, and in `make test-all` in all tutorials, which are then
+run for as long as they say. Installation is what `make release` tries.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+from forked_regard import INTERRUPT, ForkedRegard, Rules
+from hypothesis import settings
+from notebook_cells import run_cell
+from page_blocks import Block, blocks_of, difference
+from page_supplies import RECIPES, Supplies
+
+ROOT = Path(__file__).parents[1]
+AS_WRITTEN = settings.get_current_profile_name() == "long"
+PAGES = [ROOT / "README.md"]
+PAGES += [
+    page for kind in ("tutorials", "guides", "coming-from") for page in sorted((ROOT / "docs" / kind).glob("*.md"))
+]
+PAGES.remove(ROOT / "docs/tutorials/first-look-inside.md")  # of which tests/test_looking_inside.py says more
+PAGES += [ROOT / "docs/index.md", ROOT / "docs/reference/model-folder.md", ROOT / "docs/reference/file-formats.md"]
+
+GPU_PAGES = [ROOT / f"docs/guides/{name}.md" for name in ("gpu", "decoding", "several-gpus", "vectors")]
+
+TEXT = [f'data.{part}=["{part}.txt"]' for part in ("train", "dev", "test")]
+
+
+def sets(*changes: str) -> list[str]:
+    return [argument for change in changes for argument in ("--set", change)]
+
+
+SHORT: Rules = [
+    (
+        r"^(train|repeat) (?!.*aligner)",
+        sets("train.steps=4", "train.validation.every=4", "train.validation.examples=4"),
+    ),
+    (r"^(train|repeat) dates|^demo", sets("data.examples=100", "train.steps=4", "train.validation.every=4")),
+    (
+        r"^train (gpu|opennmt|joey|many|multi30k|tatoeba)",
+        sets("model.width=16", "model.feedforward=32", "model.encoder_layers=1", "model.decoder_layers=1"),
+    ),
+    (r"^train ptb-", sets("model.embedding=16", "model.hidden=16", "train.batch_tokens=140", *TEXT)),
+    (r"^vectors train", sets("vectors.dimension=8", "vectors.epochs=1", "data.least=1")),
+    (r"^faithful ", ["--examples", "2"]),
+    (r"^ladder", ["--minutes", "0.02"]),
+]
+"""How runs are made short."""
+ALWAYS: Rules = [(r"^explore ", ["--no-browser", INTERRUPT])]
+"""What is changed even where runs are as long as the page says."""
+
+NEVER_RUN = ("pip", "make", "git", "sudo", "curl")
+"""Commands of installation, which do nothing here."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is put in place for a page."""
+
+    models: dict[str, str] = field(default_factory=dict)
+    """Folders that the page names, and the kind of the model in them."""
+    text: str = ""
+    """The kind of model whose text is in the folder; else parallel and running text."""
+    recipe: str = ""
+    """The kind of model whose recipe `my.toml` is."""
+    files: dict[str, str] = field(default_factory=dict)
+    """Further files, and which file they are copies of."""
+    rules: Rules = field(default_factory=list)
+    """Arguments for some calls."""
+    before: str = ""
+    """Python that comes before the first block of it."""
+
+
+DE_EN = {"runs/mine": "de-en"}
+GIVEN: dict[str, Given] = {
+    "README": Given(),
+    "guides/alignment": Given(
+        {"runs/mine": "en-es", "runs/de-en": "de-en", "runs/en-de": "en-de"},
+        before='import regard; model = regard.load("runs/de-en"); sources, targets = ["ein Haus ."], ["a house ."]',
+        files={
+            **{f"test.{suffix}": f"train.{suffix}" for suffix in ("de", "en", "es", "tsv", "links")},
+            **{f"{name}.links": "train.links" for name in ("gold", "eflomal", "fwd", "rev")},
+        },
+    ),
+    "guides/classifying": Given({"runs/acts": "acts"}, text="sentiment"),
+    "guides/data": Given({"runs/aligner": "aligner"}, recipe="de-en"),
+    "guides/decoding": Given(DE_EN | {"runs/a": "de-en", "runs/b": "de-en"}),
+    "guides/evaluation": Given(DE_EN | {"runs/other": "de-en"}, recipe="de-en", files={"other.out": "test.en"}),
+    "guides/explorer": Given(before='import regard; model = regard.load("runs/demo")'),
+    "guides/faithfulness": Given(DE_EN | {"runs/dates-language": "dates-language"}),
+    "guides/language-models": Given(files={"ptb.test.txt": "test.txt"}),
+    "guides/languages-without-spaces": Given(
+        files={"messages.ja": "train.ja", "messages.en": "train.en"},
+        rules=[("japanese.toml", sets("data.held_out=0.1"))],
+    ),
+    "guides/looking-inside": Given(DE_EN),
+    "guides/notebook": Given(DE_EN, recipe="de-en"),
+    "guides/parsing": Given({"runs/parser": "parser"}, text="parser"),
+    "guides/pretraining": Given(text="ner", files={"few.conll": "train.conll"}),
+    "guides/recipes": Given(rules=[("my.toml", sets("data.examples=100"))]),
+    "guides/several-gpus": Given(recipe="de-en"),
+    "guides/python": Given(DE_EN),
+    "guides/tagging": Given({"runs/ner": "ner", "runs/atis": "atis"}, text="ner"),
+    "guides/training-from-python": Given(recipe="de-en"),
+    "guides/translation": Given(
+        DE_EN | {"runs/en-de": "en-de"},
+        recipe="de-en",
+        files={
+            **{f"ende.{side}": f"train.{side}" for side in ("en", "de")},
+            **{f"enfr.{side}": f"train.{side}" for side in ("en", "fr")},
+            **{f"{pair}.{part}.tsv": f"{part}.tsv" for pair in ("ende", "enfr") for part in ("dev", "test")},
+        },
+        rules=[("train tatoeba", sets('data.train=["train.tsv"]', "data.held_out=0.1"))],
+    ),
+    "guides/vectors": Given(text="vectors"),
+    "coming-from/awd-lstm-lm": Given({"runs/lstm": "lstm"}),
+    "coming-from/bertviz": Given(DE_EN),
+    "coming-from/eflomal": Given(),
+    "coming-from/fairseq": Given({"runs/en-de": "en-de"}),
+    "coming-from/flair": Given({"runs/ner": "ner"}, text="ner"),
+    "coming-from/gensim": Given({"runs/wiki": "vectors"}, text="vectors", files={"my.txt": "train.txt"}),
+    "reference/model-folder": Given(DE_EN),
+}
+
+
+def given(page: Path) -> Given:
+    return GIVEN.get(str(page.relative_to(ROOT)).removeprefix("docs/").removesuffix(".md"), Given())
+
+
+@pytest.fixture(scope="module")
+def forked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedRegard]:
+    with ForkedRegard(tmp_path_factory.mktemp("forked")) as server:
+        for name in NEVER_RUN:
+            server.add_command(name, "#!/bin/sh\nexit 0\n")
+        yield server
+
+
+@pytest.fixture(scope="module")
+def supplies(forked: ForkedRegard, tmp_path_factory: pytest.TempPathFactory) -> "Shared":
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    return Shared(forked, Supplies(shared / "page-supplies"))
+
+
+class Shared:
+    """Supplies that processes of one run of tests share."""
+
+    def __init__(self, forked: ForkedRegard, supplies: Supplies) -> None:
+        self.forked, self.supplies = forked, supplies
+
+    def put(self, wanted: Given, folder: Path) -> None:
+        with FileLock(f"{self.supplies.folder}.lock"):
+            shutil.copytree(self.supplies.text_of(wanted.text), folder, dirs_exist_ok=True)
+            for name, kind in wanted.models.items():
+                shutil.copytree(self.supplies.model(kind, self._regard), folder / name, dirs_exist_ok=True)
+        if wanted.recipe:
+            (folder / "my.toml").write_text(RECIPES[wanted.recipe], encoding="utf-8")
+        for name, original in wanted.files.items():
+            shutil.copy(folder / original, folder / name)
+
+    def _regard(self, folder: Path, *arguments: object) -> None:
+        command = ["regard", *map(str, arguments)]
+        done = subprocess.run(
+            command, cwd=folder, env=self.forked.environment(), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+
+@dataclass
+class Reader:
+    """Someone who does what a page says, in a folder of their own."""
+
+    forked: ForkedRegard
+    folder: Path
+    rules: Rules
+    before: str
+    gpu: bool = False
+    names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
+
+    def does(self, block: Block) -> str:
+        """What the block prints."""
+        if block.file:
+            path = self.folder / block.file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.code, encoding="utf-8")
+        if block.language == "bash":
+            return self._types(block.code)
+        if block.language == "python" and not block.file:
+            return self._runs(block.code)
+        return ""
+
+    def _types(self, code: str) -> str:
+        self.forked.failures.unlink(missing_ok=True)
+        done = subprocess.run(
+            ["bash", "-euc", code],
+            cwd=self.folder,
+            env=self.forked.environment(self.rules, gpu=self.gpu),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=3000,
+        )
+        # In the middle of a pipe, the shell does not ask.
+        failed = self.forked.failures.read_text("utf-8") if self.forked.failures.exists() else ""
+        assert (done.returncode, failed) == (0, ""), done.stdout
+        return done.stdout
+
+    def _runs(self, code: str) -> str:
+        if self.before:
+            run_cell(self.before, self.names)
+            self.before = ""
+        return run_cell(code, self.names).printed
+
+
+def reads(
+    page: Path, forked: ForkedRegard, supplies: Shared, folder: Path, *, as_written: bool = False, gpu: bool = False
+) -> None:
+    """Runs a page; everything that a block does not do as the page says is one failure."""
+    wanted = given(page)
+    supplies.put(wanted, folder)
+    rules = ALWAYS + wanted.rules + ([] if as_written else SHORT)
+    reader = Reader(forked, folder, rules, wanted.before, gpu)
+    for block in blocks_of(page):
+        if block.note.startswith("not run") or (block.note == "long" and not AS_WRITTEN):
+            continue
+        printed = reader.does(block)
+        if block.shows is not None and (as_written or "runs/" not in block.code):
+            assert (found := difference(block.shows, printed)) == "", f"{page.name}:{block.line}: {found}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_does_what_it_says(
+    page: Path, forked: ForkedRegard, supplies: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.setattr(sys, "argv", ["python"])
+    reads(page, forked, supplies, tmp_path)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("page", GPU_PAGES, ids=lambda page: page.stem)
+def test_a_page_about_gpus_does_what_it_says_on_one(
+    page: Path, forked: ForkedRegard, supplies: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    reads(page, forked, supplies, tmp_path, gpu=True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.parent.name == "tutorials"], ids=lambda page: page.stem
+)
+def test_a_tutorial_prints_what_it_shows(
+    page: Path, forked: ForkedRegard, supplies: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as it says, with the numbers of steps that it has."""
+    monkeypatch.chdir(tmp_path)
+    reads(page, forked, supplies, tmp_path, as_written=True)
