@@ -26,13 +26,13 @@ export class ChangeView {
       ...this.places.map((place) => make("option", { value: place.tap, selected: place.tap === this.state.tap }, place.tap)));
     this.heads = make("select", { onchange: (event) => this.turn({ head: event.target.value }) });
     this.headLabel = make("label", {}, "Head ", this.heads);
-    this.element = make("div", { class: "cards halves", onkeydown: (event) => this.key(event) }, make("section", { class: "card" },
+    this.element = make("div", { class: "cards halves", onkeydown: (event) => this.press(event) }, make("section", { class: "card" },
       make("div", { class: "top" }, make("h2", {}, "Change"), make("label", {}, "Where ", menu), this.headLabel),
       this.tools, this.picture), this.result, this.list);
     this.ready = this.run();
   }
 
-  key(event) {
+  press(event) {
     if (event.key !== "z" || !(event.ctrlKey || event.metaKey) || !this.state.changes.length || event.target.matches("input[type=text]")) return;
     event.preventDefault();
     this.leave(this.state.changes.length - 1);
