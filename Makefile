@@ -37,7 +37,7 @@ test-all: check
 	HYPOTHESIS_PROFILE=long $(TEST) -m 'not gpu'
 
 test-web: $(READY)
-	$(TEST) -m web
+	HYPOTHESIS_PROFILE=long $(TEST) -m web
 
 test-gpu: $(READY)
 	.venv/bin/python -m pytest -m gpu

@@ -19,6 +19,7 @@ import regard
 from regard.web.app import create_app
 from regard.web.serving import listening
 
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 TEXT = "Wednesday, 17 January 1990"
 VIEWS = ("translate", "heads", "change", "why", "inside")
 CHANGE = '[{"kind":"SetWeight","tap":"decoder.attention.weights","head":0,"query":3,"key":11,"value":0.9}]'
@@ -32,13 +33,12 @@ def main() -> None:
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     models = {folder.name: regard.load(folder) for folder in given.models}
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
     with listening("127.0.0.1", None) as listener, sync_playwright() as playwright:
         server = uvicorn.Server(uvicorn.Config(create_app(models), log_level="error", ws="none"))
         threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True).start()
         while not server.started:
             time.sleep(0.05)
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         address = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         if not given.all:
             shoot(browser, address, next(iter(models)), "translate", 1440, "light", given.out / "explorer.png")

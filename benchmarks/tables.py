@@ -268,6 +268,28 @@ def attention_alignment(record: Record) -> Table:
     return Table(markdown(titles, rows), caption, {"": conditions(record)})
 
 
+def explorer(record: Record) -> Table:
+    """What the explorer's page takes, by the browser's own clock."""
+    large = record["large_view"]
+    size = f"{large['tokens']} tokens, {large['heads']} heads"
+    timed = {
+        "first view of the demo's model": "first_view",
+        "a changed weight, answered": "changed_weight",
+        f"all heads drawn, {size}": "large_view",
+    }
+    rows = []
+    for what, name in timed.items():
+        found = record[name]
+        rows.append((what, *(f"{time:.0f} ms" for time in (found["milliseconds"], max(found["each"]), found["limit"]))))
+    for what, name in {"pointed at": "large_view_pointed", "brought nearer and moved": "large_view_scrolled"}.items():
+        found = record[name]
+        rates = (found["frames_per_second"], min(found["each"]), found["least"])
+        rows.append((f"the same {what}", *(f"{rate:.0f} frames/s" for rate in rates)))
+    browser = f"Chromium {record['chromium'].partition('.')[0]} without a GPU"
+    caption = f"In {browser}, the server beside it on {machine(record)}.[^]"
+    return Table(markdown(("", "median", "slowest", "bar"), rows), caption, {"": conditions(record)})
+
+
 def generating(record: Record) -> Table:
     """How fast language models write, on the machines that were measured."""
     rows = [[row["rung"], f"{row['first']:,.0f}", f"{row['last']:,.0f}"] for row in record["figures"]]
@@ -352,7 +374,9 @@ def tagging_speed(record: Record) -> Table:
         f"`conll2003-tagger` takes {steps['crf']:.0f} ms with a CRF and {steps['softmax']:.0f} ms with a softmax, "
         f"{steps['crf'] / steps['softmax']:.2f} times as long.[^]"
     )
-    return Table(markdown(("tagger", "sentences/s", "Regard's speed, times this"), rows), caption, {"": conditions(record)})
+    return Table(
+        markdown(("tagger", "sentences/s", "Regard's speed, times this"), rows), caption, {"": conditions(record)}
+    )
 
 
 TAGGERS = {"regard": "Regard", "torch and pytorch-crf": "plain torch with pytorch-crf"}
@@ -444,6 +468,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], Table]]] = {
     "europarl": ("europarl.json", europarl),
     "ewt": ("ewt.json", labels),
     "ewt-tagger": ("ewt-tagger.json", labels),
+    "explorer": ("explorer.json", explorer),
     "generating": ("generating.json", generating),
     "generating-gpu": ("generating_gpu.json", generating),
     "guide-europarl": ("guide-europarl.json", guide),

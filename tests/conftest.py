@@ -1,5 +1,7 @@
 """How tests run: on one thread, from the same seed, with shapes in signatures checked, and every day a part of them.
 
+Where REGARD_CHROMIUM=required, as in CI, a test that is skipped for want of a browser is a failure.
+
 Every day, a law is tried with a few examples, which are always the same, so that a change fails by its own fault alone;
 a test of many kinds that is marked `spread` is run for some of them; and shapes are checked in the first case of each
 test. `make test-all` tries more examples, new ones each time, in all cases, and checks shapes in all of them.
@@ -9,6 +11,7 @@ import os
 import signal
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,6 +29,7 @@ if not torch.cuda.is_available():
 
 pytest_plugins = ["command_line", "tagging_runs", "classifying_runs", "pretraining_runs"]
 
+BROWSER_PROMISED = os.environ.get("REGARD_CHROMIUM") == "required"
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "everyday")
 slow = [HealthCheck.too_slow]
 settings.register_profile("everyday", deadline=None, max_examples=10, derandomize=True, suppress_health_check=slow)
@@ -39,6 +43,26 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Messages name files as seen from here: not from a folder that may have the temporary ones beside it."""
     os.chdir(Path(__file__).parent)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """How many tests showed something in a browser; where one was promised, none may go without."""
+    done = {each: _in_browser(terminalreporter, each) for each in ("passed", "failed", "skipped")}
+    if any(done.values()):
+        told = ", ".join(f"{count} {each}" for each, count in done.items() if count)
+        terminalreporter.write_line(f"In Chromium: {told}")
+    if done["skipped"] and BROWSER_PROMISED:
+        terminalreporter.write_line("REGARD_CHROMIUM=required, so that a skipped test is a failure", red=True)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if BROWSER_PROMISED and reporter is not None and _in_browser(reporter, "skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _in_browser(reporter: Any, outcome: str) -> int:
+    return sum("web" in report.keywords for report in reporter.stats.get(outcome, []))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,7 +1,6 @@
 """Pages of the explorer in real Chromium: whatever goes wrong inside, or is asked for elsewhere, fails the test."""
 
 import json
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -9,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
-import pytest
 import uvicorn
 from axe_playwright_python.sync_playwright import Axe
 from pages import CHROMIUM
@@ -19,13 +17,6 @@ from regard.web.app import create_app
 from regard.web.serving import listening
 
 expect.set_options(timeout=20_000)  # the machine may have more to do
-REQUIRED = os.environ.get("REGARD_CHROMIUM") == "required"
-"""Whether a browser was promised, so that to go without is a failure."""
-
-IN_CHROMIUM = [
-    pytest.mark.web,
-    pytest.mark.skipif(CHROMIUM is None and not REQUIRED, reason="there is no Chromium on this machine"),
-]
 Open = Callable[..., Page]
 
 

@@ -4,10 +4,29 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+Test = TypeVar("Test", bound=Callable[..., object])
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+NEEDS_CHROMIUM = [
+    pytest.mark.web,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
+]
+
+
+def needs_chromium(test: Test) -> Test:
+    """Marks a test that shows something in a browser."""
+    for mark in NEEDS_CHROMIUM:
+        test = mark(test)
+    return test
+
+
 FLAGS = [
     "--headless",
     "--no-sandbox",

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from pages import CHROMIUM, Elements
+from pages import CHROMIUM, Elements, needs_chromium
 from site_questions import QUESTIONS
 from test_documents import options
 
@@ -57,7 +57,7 @@ def test_every_option_setting_and_public_name_is_on_a_page(site: Path) -> None:
     assert [name for name in regard.__all__ if name not in left and f"regard.{name}" not in names] == []
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+@needs_chromium
 def test_what_users_ask_is_found_by_the_search_without_a_server(site: Path) -> None:
     """Opened as files. The page that answers a question is among the first five that its words find."""
     from playwright.sync_api import sync_playwright

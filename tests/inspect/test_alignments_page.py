@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pages import CHROMIUM, Elements, check_fetches_nothing, dom_after, reported
+from pages import Elements, check_fetches_nothing, dom_after, needs_chromium, reported
 
 from regard.errors import UsageError
 from regard.inspect import Alignment, GoldLinks, WordWeights
@@ -64,7 +64,7 @@ def test_numbers_are_those_of_the_alignment() -> None:
         alignments_page([])
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+@needs_chromium
 def test_in_a_browser(tmp_path: Path) -> None:
     pairs = [
         pair_of(["Das", "Haus", "<i>"], ["the", "house", "</script>"]),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.transforms import Bbox
-from pages import CHROMIUM, Elements, check_fetches_nothing, dom_after, reported
+from pages import Elements, check_fetches_nothing, dom_after, needs_chromium, reported
 
 from regard.errors import UsageError
 from regard.inspect import draw_map, map_inspection, map_page, neighbors_inspection, save_map, save_map_page
@@ -147,7 +147,7 @@ const wait = (time) => new Promise((done) => setTimeout(done, time));
 """
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs a Chromium")
+@needs_chromium
 def test_zoom_pan_point_search(tmp_path: Path) -> None:
     assert reported(dom_after(SCRIPT, map_page(a_map()), tmp_path)) == {
         **dict.fromkeys(("wheel", "closer", "moved", "dragged"), True),

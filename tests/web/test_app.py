@@ -10,7 +10,6 @@ from command_line import Trained
 from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
-from regard.web.shown import FEW, shown
 
 import regard
 from regard.inspect import (
@@ -27,6 +26,7 @@ from regard.inspect import (
     over_layers,
 )
 from regard.inspect.faithful import faithfulness
+from regard.inspect.shown import FEW, shown
 from regard.tasks import Translator
 from regard.web.app import create_app
 from regard.web.guard import HEADERS, MOST_BYTES, hosts_of
@@ -191,6 +191,49 @@ def test_the_program_it_shows_gives_the_same_numbers(client: TestClient) -> None
     assert names["seen"]["scores"].values.tolist() == plain(tree, "scores")
 
 
+def test_reasons_and_steps_of_a_changed_model_are_those_of_its_program(client: TestClient) -> None:
+    changes = [{"kind": "SetWeight", "tap": CROSS, "head": 0, "query": 1, "key": 0, "value": 0.9}]
+    for verb, asked in {
+        "reasons": {"texts": TEXTS, "place": 1},
+        "steps": {"texts": TEXTS, "layer": CROSS},
+        "alternatives": {"text": TEXTS[0], "prefix": "one"},
+        "tree": {"text": TEXTS[0], "beam": 2},
+    }.items():
+        shown, plainly = (post(client, verb, asked | more) for more in ({"changes": changes}, {}))
+        names: dict[str, Any] = {}
+        exec(shown["python"], names)
+        for each in shown["arrays"]:
+            found = array(client, shown["id"], name=each["name"], exact=True)
+            np.testing.assert_allclose(found, names["seen"][each["name"]].values, atol=1e-6, err_msg=each["name"])
+        assert "SetWeight" in shown["python"]
+        assert shown["id"] != plainly["id"]
+    whole = post(client, "reasons", {"texts": TEXTS, "changes": changes})
+    assert "changed_outputs" in whole["python"]
+    asked = {"texts": TEXTS, "place": 1, "other_attention": True, "layer": CROSS, "head": 0}
+    assert "layer='decoder.attention.weights', head=0" in post(client, "reasons", asked)["python"]
+    for more, told in (
+        ({"changes": changes}, "changes: other attention is searched for in the model as it is; leave the changes out"),
+        ({"place": None}, "place: other attention is asked about for one output; say which"),
+        ({"layer": "x"}, "there is no attention 'x' to what is read"),
+        ({"head": 7}, "'decoder.attention.weights' has no head 7; heads are counted from 0 to 0"),
+    ):
+        answer = client.post("/api/models/recurrent/reasons", json=asked | more)
+        assert (answer.status_code, told in answer.json()["error"]) == (400, True), answer.text
+
+
+def test_probabilities_and_weights_sum_to_one(client: TestClient, explored: dict[str, Translator]) -> None:
+    for model, translator in explored.items():
+        seen = post(client, "inspect", {"texts": TEXTS}, model)
+        for each in seen["arrays"]:
+            if each["name"].endswith("weights"):
+                weights = array(client, seen["id"], name=each["name"], exact=True)
+                np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+        every = translator.alternatives(TEXTS[0], "one", count=translator.target_tokenizer.size)["candidates"].values
+        assert every.sum() == pytest.approx(1, abs=1e-5)
+        shares = plain(post(client, "alternatives", {"text": TEXTS[0], "prefix": "one"}, model), "candidates")
+        assert shares == every[: len(shares)].tolist()
+
+
 def test_visitors_do_not_disturb_each_other(client: TestClient, explored: dict[str, Translator]) -> None:
     silent = [{"kind": "Silence", "tap": CROSS}]
     own = explored["recurrent"].inspect(*TEXTS)["probabilities"].values.tolist()
@@ -248,6 +291,7 @@ def test_odd_texts_are_shown_as_they_are(client: TestClient, text: str) -> None:
     assert sum(plain(shown, "probabilities")) > 0
     for verb in ("translate", "tree", "alternatives"):
         assert post(client, verb, {"text": text})
+    assert post(client, "steps", {"texts": [text, text]})["texts"] == [text, text]
 
 
 @pytest.mark.parametrize(
@@ -383,7 +427,7 @@ def test_models_without_outputs_cannot_be_asked_why(trained_encoder: Trained, cl
 def test_trees_come_whole() -> None:
     nodes = np.arange(FEW + 1)
     seen = Inspection({"parents": Array(("node",), nodes), "other": Array(("target",), nodes)}, {})
-    sent = {each.name: each.values for each in shown("tree", seen, [], "").arrays}
+    sent = {each["name"]: each.get("values") for each in shown("tree", seen, [], "")["arrays"]}
     assert sent == {"parents": nodes.tolist(), "other": None}
 
 

@@ -1,15 +1,17 @@
 """Two models side by side, or one before and after a change, in every view."""
 
 import json
+from typing import Any
 
 import pytest
-from explorer_pages import IN_CHROMIUM, Open, check_everyone_can_use
+from explorer_pages import Open, check_everyone_can_use
+from pages import NEEDS_CHROMIUM
 from playwright.sync_api import Page, expect
 
 from regard.inspect import SetWeight, Uniform, changed
 from regard.tasks import Translator
 
-pytestmark = IN_CHROMIUM
+pytestmark = NEEDS_CHROMIUM
 
 CROSS = "decoder.attention.weights"
 VIEWS = ["translate", "heads", "why", "tour", "inside"]
@@ -29,7 +31,7 @@ def test_before_and_after_a_change(visit: Open, explored: dict[str, Translator])
     with changed(model, [SetWeight(CROSS, head=0, query=1, key=0, value=0.9)]):
         after = model.inspect("eins zwei", target)
     page = visit(model="recurrent", text="eins zwei", against="changed", changes=[change])
-    expect(page.locator(".side-by-side h2.of bdi")).to_have_text(["recurrent", "recurrent, changed"])
+    expect(page.locator(".compared h2.of bdi")).to_have_text(["recurrent", "recurrent, changed"])
     plots = page.locator(".alignment .plot")
     expect(plots).to_have_count(2)
     plots.first.focus()
@@ -55,7 +57,7 @@ def test_before_and_after_a_change(visit: Open, explored: dict[str, Translator])
     assert "difference=true" in page.url
     # Changing is done alone: it has its own before and after.
     page.locator("#tab-change").click()
-    expect(page.locator(".side-by-side")).to_have_count(0)
+    expect(page.locator(".compared")).to_have_count(0)
     expect(page.locator("ol li")).to_have_count(1)
 
 
@@ -90,7 +92,7 @@ def test_every_view_has_two_sides(visit: Open, view: str) -> None:
     for more in ({"against": "transformer"}, {"against": "changed", "changes": uniform}):
         page = visit(model="recurrent", text="eins zwei", view=view, **more)
         page.wait_for_load_state("networkidle")
-        for side in page.locator(".side-by-side").all():
+        for side in page.locator(".compared").all():
             expect(side.locator(".card").first).to_be_visible()
             expect(side.locator("[role=alert]")).to_have_count(0)
         check_everyone_can_use(page)
@@ -104,21 +106,61 @@ def test_gradients_of_a_changed_model(visit: Open, explored: dict[str, Translato
     with changed(model, [Uniform(CROSS)]):
         chance = model.inspect("eins zwei", model.translate(["eins zwei"], beam=5)[0].text)["probabilities"].values[0]
     share = f"{100 * chance:.1f} %" if 0.0005 < chance < 0.9995 else "9 %"
-    expect(page.locator(".side-by-side").nth(1).locator("p", has_text="What each position adds")).to_contain_text(share)
+    expect(page.locator(".compared").nth(1).locator("p", has_text="What each position adds")).to_contain_text(share)
     page.locator("button.go", has_text="explanation").nth(1).click()
-    expect(page.locator(".side-by-side").nth(1)).to_contain_text(
-        "other attention is searched for in the model as it is"
-    )
+    expect(page.locator(".compared").nth(1)).to_contain_text("other attention is searched for in the model as it is")
 
 
 @pytest.mark.long
 def test_what_only_one_of_them_has(visit: Open) -> None:
     page = visit(model="recurrent", text="eins zwei", against="encoder")
-    expect(page.locator(".side-by-side").nth(1)).to_contain_text("encoder has nothing to show here.")
+    expect(page.locator(".compared").nth(1)).to_contain_text("encoder has nothing to show here.")
     page = visit(model="recurrent", text="eins zwei", against="nowhere")
-    expect(page.locator(".side-by-side")).to_have_count(0)
+    expect(page.locator(".compared")).to_have_count(0)
     wrong = [{"kind": "Silence", "tap": CROSS, "head": 7}]
     page = visit(model="recurrent", text="eins zwei", against="changed", changes=wrong, wait=False)
-    expect(page.locator(".side-by-side").nth(1).locator("[role=alert]")).to_contain_text(
-        "head = 7: must be from 0 to 0"
-    )
+    expect(page.locator(".compared").nth(1).locator("[role=alert]")).to_contain_text("head = 7: must be from 0 to 0")
+
+
+READERS = {
+    "labels": ("tagger", "tagger", "Anna sees Oslo ."),
+    "arcs": ("graph", "transition", "the dog sees a cat ."),
+    "reading": ("copying", "cached", "the cat sees the cat"),
+    "states": ("tanh", "gru", "the cat sees the cat"),
+    "heads": ("copying", "cached", "the cat sees the cat"),
+    "why": ("tanh", "gru", "the cat sees"),
+    "inside": ("tanh", "gru", "the cat sees"),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("view", READERS)
+def test_every_view_of_readers_has_two_sides(read: Open, readers: dict[str, Any], view: str) -> None:
+    one, other, text = READERS[view]
+    against = {"against": other} if one != other else {"against": "changed", "changes": gate_of(readers[one])}
+    page = read(model=one, text=text, view=view, **against)
+    page.wait_for_load_state("networkidle")
+    sides = page.locator(".compared")
+    expect(sides).to_have_count(2)
+    for side in sides.all():
+        expect(side.locator(".card, .tagged, .plot, svg").first).to_be_visible()
+        expect(side.locator("[role=alert]")).to_have_count(0)
+    check_everyone_can_use(page)
+
+
+def gate_of(model: Any) -> list[dict[str, object]]:
+    tap = next(name for name, _ in model.named_modules() if name.endswith(".gates.output"))
+    return [{"kind": "SetGate", "tap": tap, "value": 0.0}]
+
+
+@pytest.mark.long
+def test_the_other_side_follows_whatever_a_view_keeps(read: Open) -> None:
+    """A word that is chosen in a view that knows nothing of comparing."""
+    page = read(model="copying", text="the cat sees the cat", view="reading", against="cached")
+    sides = page.locator(".compared")
+    for side in sides.all():
+        expect(side.locator("button.token").nth(3)).to_be_visible()
+    sides.first.locator("button.token").nth(3).click()
+    chosen = "document.querySelectorAll('.compared')[1].querySelectorAll('button.token[tabindex=\"0\"]')"
+    page.wait_for_function(f"[...{chosen}].some((token) => [...token.parentElement.children].indexOf(token) >= 3)")
+    assert "place=3" in page.url

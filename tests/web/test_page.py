@@ -4,7 +4,8 @@ import json
 import math
 
 import pytest
-from explorer_pages import IN_CHROMIUM, Open, check_everyone_can_use, expect_texts
+from explorer_pages import Open, check_everyone_can_use, expect_texts
+from pages import NEEDS_CHROMIUM
 from playwright.sync_api import Route, expect
 
 from regard.inspect import Silence, Uniform, attributions, changed, head_statistics, over_layers
@@ -12,7 +13,7 @@ from regard.inspect.faithful import faithfulness
 from regard.inspect.page import EXPLORER
 from regard.tasks import Translator
 
-pytestmark = IN_CHROMIUM
+pytestmark = NEEDS_CHROMIUM
 
 VIEWS = {
     "recurrent": ["translate", "heads", "change", "why", "tour", "inside"],
@@ -184,7 +185,7 @@ def test_texts_are_texts(visit: Open) -> None:
     page.wait_for_load_state("networkidle")
     assert page.locator("main img, main script").count() == 0
     assert page.locator("#text").input_value() == ODD
-    for view in ("heads", "change", "inside"):
+    for view in ("heads", "change", "why", "tour", "inside"):
         page.locator(f"#tab-{view}").click()
         page.wait_for_load_state("networkidle")
 
@@ -240,24 +241,57 @@ def test_it_fits_a_phone(visit: Open, view: str) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-@pytest.mark.long
-def test_keys_alone_reach_everything(visit: Open) -> None:
-    page = visit(model="transformer", text="eins zwei")
+def test_a_visit_with_keys_alone(visit: Open, explored: dict[str, Translator]) -> None:
+    """From a text to an enlarged head, a changed weight, and the next step of the tour."""
+    page = visit(model="transformer", wait=False)
+    expect(page.locator(".empty")).to_be_visible()
+    reached: set[str] = set()
+
+    def tab_to(what: str, most: int = 60, back: bool = False) -> None:
+        for _ in range(most):
+            page.keyboard.press("Shift+Tab" if back else "Tab")
+            names = "({ className, id, ariaLabel }) => `.${className} #${id} ${ariaLabel}`"
+            here = page.evaluate(f"({names})(document.activeElement)")
+            reached.add(here)
+            if what in here:
+                return
+        raise AssertionError((what, reached))
+
+    tab_to("#text")
+    page.keyboard.type("eins zwei")
+    page.keyboard.press("Enter")
+    expect(page.locator("p.output")).to_have_text(explored["transformer"].translate(["eins zwei"], beam=5)[0].text)
     page.wait_for_load_state("networkidle")
-    reached = set()
-    for _ in range(40):
-        page.keyboard.press("Tab")
-        reached.add(
-            page.evaluate(
-                "document.activeElement.className || document.activeElement.id || document.activeElement.role"
-            )
-        )
-    assert {"skip", "text", "plot", "theme", "link", "tab-translate"} <= reached
-    assert any(name.startswith("node") for name in reached)
-    page.locator("#tab-translate").focus()
+    tab_to(".plot")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".alignment .readout strong")).to_be_visible()
+    tab_to(".node")
+    page.keyboard.press("Enter")
+    expect(page.locator(".alternatives .candidate").first).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator(".node:focus")).to_have_count(1)
+    tab_to("#tab-translate", back=True)
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    expect(page.locator(".thumbs button").first).to_be_visible()
+    tab_to("layer 1, head 0")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator(".large h2")).to_have_text("Layer 1, head 1")
+    tab_to("#tab-heads", back=True)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator("#tab-change")).to_have_attribute("aria-selected", "true")
+    page.wait_for_load_state("networkidle")
+    tab_to(".plot")
+    page.keyboard.press("+")
+    expect(page.locator("ol li")).to_have_count(1)
+    page.keyboard.press("Control+z")
+    expect(page.locator("ol li")).to_have_count(0)
+    page.locator("#tab-tour").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".of-ten")).to_have_text("Step 1 of 10")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".of-ten")).to_have_text("Step 2 of 10")
 
 
 @pytest.mark.long

@@ -9,15 +9,16 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from command_line import Trained, regard
-from explorer_pages import IN_CHROMIUM, Open, check_everyone_can_use, visiting
+from explorer_pages import Open, check_everyone_can_use, visiting
 from inspection_strategies import random_inspection
+from pages import NEEDS_CHROMIUM
 from playwright.sync_api import Browser, Page, expect
 
 from regard.inspect import Array, Inspection, page, save_page
 from regard.inspect.labels import arrow_between
 from regard.tasks import Translator
 
-pytestmark = IN_CHROMIUM
+pytestmark = NEEDS_CHROMIUM
 
 CROSS = "decoder.attention.weights"
 

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from explorer_pages import IN_CHROMIUM, Open, check_everyone_can_use
+from explorer_pages import Open, check_everyone_can_use
+from pages import NEEDS_CHROMIUM
 from playwright.sync_api import expect
 
 from regard.inspect import SetWeight, changed
 from regard.tasks import Translator
 
-pytestmark = IN_CHROMIUM
+pytestmark = NEEDS_CHROMIUM
 
 
 def number_after(text: str, words: str) -> float:

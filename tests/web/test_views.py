@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from explorer_pages import IN_CHROMIUM, Open, check_everyone_can_use, expect_texts
+from explorer_pages import Open, check_everyone_can_use, expect_texts
+from pages import NEEDS_CHROMIUM
 from playwright.sync_api import Page, expect
 
 from regard.inspect import gradient_norms, over_units
 
-pytestmark = IN_CHROMIUM
+pytestmark = NEEDS_CHROMIUM
 
 SENTENCE, TREE, RUNNING = "Anna sees Oslo .", "the dog sees a cat .", "the cat sees the cat and the"
 ODD = "<img src=x onerror=alert(1)> שלום 👩‍👩‍👧 the </script>"
@@ -305,7 +306,7 @@ def test_they_are_compared(read: Open) -> None:
         "arcs": ("graph", "transition", TREE),
     }.items():
         page = read(model=model, against=other, text=text, view=view)
-        expect(page.locator(".side-by-side")).to_have_count(2)
-        expect(page.locator(".side-by-side .card")).not_to_have_count(0)
+        expect(page.locator(".compared")).to_have_count(2)
+        expect(page.locator(".compared .card")).not_to_have_count(0)
         page.wait_for_load_state("networkidle")
-        assert page.locator(".side-by-side").nth(1).locator(".card").count() > 0
+        assert page.locator(".compared").nth(1).locator(".card").count() > 0

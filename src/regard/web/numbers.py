@@ -78,10 +78,14 @@ def _by_words(inspection: Inspection, values: np.ndarray, axes: tuple[str, ...])
 
 def _pooled(values: np.ndarray, most: int) -> np.ndarray:
     """The array, reduced to `most` rows and columns; each keeps the largest absolute value it stands for."""
+    signed = bool((values < 0).any())
     for axis in range(max(0, values.ndim - 2), values.ndim):
         size = values.shape[axis]
         if size > most:
-            starts = np.linspace(0, size, most, endpoint=False).astype(int)
-            up, down = np.maximum.reduceat(values, starts, axis), np.minimum.reduceat(values, starts, axis)
-            values = np.where(up >= -down, up, down)
+            # By parts, which is several times as fast as `reduceat`.
+            parts = np.split(values, np.linspace(0, size, most, endpoint=False).astype(int)[1:], axis)
+            values = np.stack([part.max(axis) for part in parts], axis)
+            if signed:
+                down = np.stack([part.min(axis) for part in parts], axis)
+                values = np.where(values >= -down, values, down)
     return values

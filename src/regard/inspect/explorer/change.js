@@ -26,13 +26,13 @@ export class ChangeView {
       ...this.places.map((place) => make("option", { value: place.tap, selected: place.tap === this.state.tap }, place.tap)));
     this.heads = make("select", { onchange: (event) => this.turn({ head: event.target.value }) });
     this.headLabel = make("label", {}, "Head ", this.heads);
-    this.element = make("div", { class: "cards halves", onkeydown: (event) => this.key(event) }, make("section", { class: "card" },
+    this.element = make("div", { class: "cards halves", onkeydown: (event) => this.press(event) }, make("section", { class: "card" },
       make("div", { class: "top" }, make("h2", {}, "Change"), make("label", {}, "Where ", menu), this.headLabel),
       this.tools, this.picture), this.result, this.list);
     this.ready = this.run();
   }
 
-  key(event) {
+  press(event) {
     if (event.key !== "z" || !(event.ctrlKey || event.metaKey) || !this.state.changes.length || event.target.matches("input[type=text]")) return;
     event.preventDefault();
     this.leave(this.state.changes.length - 1);
@@ -247,7 +247,7 @@ export class ChangeView {
     const program = this.after.shown.python;
     const copy = navigator.clipboard ? make("button", { type: "button", onclick: () => navigator.clipboard.writeText(program) }, "Copy") : null;
     const everywhere = make("button", { type: "button", disabled: !items.length, onclick: () => this.page.go({ against: CHANGED, view: "" }) }, "Compare in all views");
-    fill(this.list, make("div", { class: "top" }, make("h2", {}, "Changes"), undo, all, this.page.page.alone ? null : everywhere),
+    fill(this.list, make("div", { class: "top" }, make("h2", {}, "Changes"), undo, all, this.state.against === CHANGED || this.page.card !== this.page.page.card ? null : everywhere),
       items.length ? make("ol", {}, ...items) : make("p", { class: "hint" }, "None yet. Drag a cell up or down, press + and −, or use the buttons."),
       make("div", { class: "top" }, make("h3", {}, "The same in Python"), copy), make("pre", { tabindex: 0 }, program));
   }

@@ -2,7 +2,7 @@
 // draws as matrices is linked: a cell that is looked at in one is looked at in the other, and their difference is drawn.
 import { isolated, make, percent, short, signed, table } from "./dom.js";
 import { matrixOf } from "./matrix.js";
-import { remember, state } from "./state.js";
+import { differs, lookingAt, remember, state } from "./state.js";
 import { tint } from "./shades.js";
 
 export class Comparison {
@@ -18,16 +18,31 @@ export class Comparison {
     this.buttons = ["Both", "Difference"].map((label, place) =>
       make("button", { type: "button", "aria-pressed": String(Boolean(place) === state.difference), onclick: () => show(Boolean(place)) }, label));
     const [one, other] = sides;
-    this.panes = sides.map((side, place) => make("section", { class: "side-by-side", "aria-label": side.name },
+    this.panes = sides.map((side, place) => make("section", { class: "compared", "aria-label": side.name },
       make("h2", { class: "of" }, make("span", { class: `badge badge-${place + 1}`, "aria-hidden": "true" }, "AB"[place]), isolated(side.name)), side.element));
     this.element = make("div", {}, make("div", { class: "comparing card" },
       make("div", { class: "top" }, make("h2", {}, "Side by side"), make("div", { class: "segments", role: "group", "aria-label": "What is shown on the other side" }, ...this.buttons), this.told),
       this.outputs(one, other)), make("div", { class: "panes" }, ...this.panes));
-    for (const [place, pane] of this.panes.entries()) pane.addEventListener("look-at", (event) => this.look(place, event));
+    for (const [place, pane] of this.panes.entries()) {
+      pane.addEventListener("look-at", (event) => this.look(place, event));
+      // However a view keeps what was chosen in it, the other side follows when the view has done so.
+      for (const kind of ["click", "change", "keydown"]) pane.addEventListener(kind, () => setTimeout(() => this.follow(sides[place])));
+    }
+    this.know();
     // Views draw when answers come, and anew when something is chosen.
     this.watching = new MutationObserver(() => this.pair());
     for (const pane of this.panes) this.watching.observe(pane, { childList: true, subtree: true });
     this.pair();
+  }
+
+  /** What both look at now. */
+  know() {
+    for (const side of this.sides) side.known = lookingAt(side.state);
+  }
+
+  follow(side) {
+    const changes = Object.entries(lookingAt(side.state)).filter(([name, value]) => differs(value, side.known[name]));
+    if (changes.length) side.page.follow(side, Object.fromEntries(changes));
   }
 
   close() {

@@ -29,7 +29,8 @@ export class HeadsView {
     this.small = make("section", { class: "card" });
     this.plane = make("div", {});
     this.element = make("div", { class: "cards heads" }, this.small, this.large, this.plane);
-    this.ready = Promise.all([this.grid(), this.enlarge(), this.find()]);
+    // What heads do takes longest, and comes last.
+    this.ready = Promise.all([this.grid(), this.enlarge()]).then(() => this.find());
   }
 
   /** The way to the interesting head, once the server has counted. */
@@ -73,28 +74,31 @@ export class HeadsView {
     if (names.length > 1) rows.before(make("div", { class: "segments", role: "group", "aria-label": "All layers as one" },
       make("span", { class: "hint" }, "All layers:"), ...this.ways.map(([, button]) => button)));
     const leftward = seen.shown.leftward.includes(seen.array(names[0]).axes[2]);
-    const layers = await Promise.all(names.map((name) => seen.numbers(name, { exact: false, most: SMALL })));
-    const most = Math.max(...layers.map((layer) => layer.shape[0]));
-    this.buttons = [];
-    layers.forEach((layer, place) => {
-      const [heads, rowCount, columnCount] = layer.shape;
-      const size = rowCount * columnCount;
-      const pictures = Array.from({ length: heads }, (_, head) => {
-        const values = layer.values.subarray(head * size, (head + 1) * size);
-        const canvas = make("canvas", { "aria-hidden": "true" });
-        paint(canvas, { values, rows: rowCount, columns: columnCount, largest: largestOf(values), signed: false }, leftward);
-        const called = seen.headNames(names[place])[head];
-        const button = make("button", { type: "button", "aria-label": `layer ${place + 1}, head ${called}`, title: `${names[place]}, head ${called}`,
-          onclick: () => this.choose(names[place], head) }, canvas);
-        this.buttons.push({ button, name: names[place], head });
-        return button;
-      });
-      rows.append(make("div", {}, make("span", {}, `layer ${place + 1}`), ...pictures));
-    });
+    const heads = names.map((name) => seen.array(name).shape[0]);
+    const most = Math.max(...heads);
+    this.buttons = names.flatMap((name, place) => Array.from({ length: heads[place] }, (_, head) => {
+      const called = seen.headNames(name)[head];
+      const canvas = make("canvas", { "aria-hidden": "true" });
+      const button = make("button", { type: "button", "aria-label": `layer ${place + 1}, head ${called}`, title: `${name}, head ${called}`,
+        onclick: () => this.choose(name, head) }, canvas);
+      return { button, canvas, name, head };
+    }));
+    rows.style.setProperty("--heads", most);
+    const of = (name) => this.buttons.filter((each) => each.name === name);
+    rows.append(...names.map((name, place) => make("div", {}, make("span", {}, `layer ${place + 1}`), ...of(name).map(({ button }) => button))));
     const chosen = this.buttons.findIndex(({ name, head }) => name === state.tap && String(head) === state.head);
     roving(this.buttons.map(({ button }) => button), (key, place) => ({ ArrowRight: place + 1, ArrowLeft: place - 1,
       ArrowDown: place + most, ArrowUp: place - most, Home: 0, End: this.buttons.length - 1 })[key], Math.max(0, chosen));
     this.press();
+    // Each layer is drawn when its numbers come.
+    await Promise.all(names.map(async (name) => {
+      const { values, shape: [, rowCount, columnCount] } = await seen.numbers(name, { exact: false, most: SMALL });
+      const size = rowCount * columnCount;
+      for (const { canvas, head } of of(name)) {
+        const own = values.subarray(head * size, (head + 1) * size);
+        paint(canvas, { values: own, rows: rowCount, columns: columnCount, largest: largestOf(own), signed: false }, leftward);
+      }
+    }));
   }
 
   press() {

@@ -150,6 +150,7 @@ class Page {
       remember();
     }
     other.draw(this.view);
+    this.comparison?.know();
   }
 
   fillModel() {

@@ -63,12 +63,14 @@ export class Matrix {
   /** Gives cells their size: what fits, times how near it was brought. */
   fit() {
     const { data, limits: { most, tall, cell } } = this;
-    const whole = Math.floor(most / Math.max(tall ? 1 : data.rows, data.columns, 1));
+    const share = most / Math.max(tall ? 1 : data.rows, data.columns, 1);
+    const whole = share < SMALLEST_WITH_LABELS ? share : Math.floor(share);
     const beside = whole >= SMALLEST_WITH_LABELS ? this.besideWidth(14) : 0;
     const fitting = Math.max(1, Math.min(cell, whole, Math.max(SMALLEST_WITH_LABELS, Math.floor((most - beside) / Math.max(data.columns, 1)))));
     this.largestZoom = LARGEST_CELL / fitting;
     this.zoom = Math.max(1, Math.min(this.zoom, this.largestZoom));
-    this.cell = Math.max(1, Math.round(fitting * this.zoom));
+    const near = fitting * this.zoom;
+    this.cell = near < SMALLEST_WITH_LABELS ? near : Math.round(near);
     // Units have no order in which neighbors would matter, so that their cells need not be square, and rows can be read.
     if (tall) this.high = Math.max(1, Math.min(this.cell, Math.floor(tall / Math.max(data.rows, 1))));
     else this.high = data.axes?.[1] === "feature" ? Math.max(this.cell, Math.min(ROW, Math.floor(most / Math.max(data.rows, 1)))) : this.cell;

@@ -24,11 +24,20 @@ export class Scatter {
       return select;
     };
     this.across = menu("Across", "entropy");
-    this.up = menu("Up", this.names.includes("special") ? "special" : this.names[1] || this.names[0]);
+    this.up = menu("Up", this.widest());
     this.element = make("section", { class: "card" }, make("div", { class: "top" }, make("h2", {}, "What heads do"),
       make("label", {}, "across ", this.across), make("label", {}, "up ", this.up)), this.picture, this.told,
     taking({ name: () => "What heads do", picture: () => this.picture, table: () => this.buildTable(), json: () => this.inspection() }).element);
     this.draw();
+  }
+
+  /** The share by which heads differ most, to begin with. */
+  widest() {
+    const range = (name) => {
+      const known = this.seen.values(name).filter(Number.isFinite);
+      return ["entropy", "distance"].includes(name) ? 0 : Math.max(...known) - Math.min(...known);
+    };
+    return [...this.names].sort((one, other) => range(other) - range(one))[0];
   }
 
   buildTable() {

@@ -8,6 +8,13 @@ const PLAIN = { model: "", into: "", text: "", target: "", prefix: "", beam: 5, 
 /** What each of two models that are compared has for itself. */
 export const OWN = ["model", "into", "tap", "head", "over", "changes"];
 
+/** What the models are asked with, which both have anew when it changes. */
+const ASKED = ["model", "into", "text", "target", "prefix", "beam", "view", "changes", "against", "difference", "other", "written"];
+const FOLLOWED = Object.keys(PLAIN).filter((name) => !ASKED.includes(name));
+
+/** What is looked at in what was answered. */
+export const lookingAt = (own) => Object.fromEntries(FOLLOWED.map((name) => [name, own[name]]));
+
 /** The model is compared with itself, as it is with the changes. */
 export const CHANGED = "changed";
 
@@ -28,7 +35,7 @@ export function otherState() {
   });
 }
 
-const differs = (one, other) => JSON.stringify(one) !== JSON.stringify(other);
+export const differs = (one, other) => JSON.stringify(one) !== JSON.stringify(other);
 
 /** The address of what is being looked at: everything that is not as it was at the beginning. */
 export function link() {

@@ -5,6 +5,8 @@ const SPACE = "http://www.w3.org/2000/svg";
 const MARGIN = 8;
 const FEW_PIXELS = 4096;
 const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "opacity", "font-size", "font-weight", "paint-order", "text-anchor"];
+/** What is there to be used, and not to be seen. */
+const LEFT_OUT = ".taking, .zoom, .turning, .own, .buttons, .slider, .behind, .sr, input, label:has(input), .readout .hint";
 const FONT = "system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
 
 /** The text of the SVG, with its size. */
@@ -51,6 +53,7 @@ class Drawing {
   }
 
   element(element) {
+    if (element.matches(LEFT_OUT)) return;
     const style = getComputedStyle(element);
     const clipped = style.clipPath !== "none" && element.tagName !== "svg";
     if (style.display === "none" || style.visibility === "hidden" || style.opacity === "0" || clipped) return;
@@ -59,8 +62,8 @@ class Drawing {
     if (element instanceof SVGSVGElement) return this.drawing(element, box);
     if (element instanceof HTMLCanvasElement) return this.pixels(element, box);
     this.background(style, box);
-    if (element instanceof HTMLInputElement || element instanceof HTMLSelectElement || element instanceof HTMLTextAreaElement) {
-      return this.words(element.selectedOptions?.[0]?.textContent ?? (["checkbox", "radio", "range"].includes(element.type) ? "" : element.value), { ...box, x: box.x + parseFloat(style.paddingLeft) + 1 }, style);
+    if (element instanceof HTMLSelectElement) {
+      return this.words(element.selectedOptions[0]?.textContent, { ...box, x: box.x + parseFloat(style.paddingLeft) + 4 }, style);
     }
     const cut = style.textOverflow === "ellipsis" && element.scrollWidth > element.clientWidth;
     if (cut) this.parts.push(`<clipPath id="clip${(this.clips += 1)}"><rect x="${box.x}" y="${box.y}" width="${box.width}" height="${box.height}"/></clipPath><g clip-path="url(#clip${this.clips})">`);
@@ -117,7 +120,7 @@ class Drawing {
     range.selectNodeContents(node);
     const rectangles = [...range.getClientRects()].filter((each) => each.width > 0);
     if (!rectangles.length) return;
-    if (rectangles.length === 1) return this.words(style.whiteSpace.startsWith("pre") ? node.data : node.data.replaceAll(/\s+/g, " ").trim(), this.box(rectangles[0]), style, rectangles[0].width);
+    if (rectangles.length === 1) return this.words(style.whiteSpace.startsWith("pre") ? node.data : node.data.replaceAll(/\s+/g, " "), this.box(rectangles[0]), style, rectangles[0].width);
     // Characters by the line that they stand in.
     const lines = new Map();
     for (let place = 0; place < node.data.length; place += 1) {

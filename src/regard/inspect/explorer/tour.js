@@ -357,7 +357,9 @@ async function heads(tour) {
       return make("button", { type: "button", "aria-label": `layer ${place + 1}, head ${head}`, "aria-pressed": String(name === tour.layer && head === tour.head), onclick: () => choose(name, head) }, canvas);
     }));
   });
-  return make("div", { class: "thumbs", role: "group", "aria-label": "Heads" }, ...rows);
+  const element = make("div", { class: "thumbs", role: "group", "aria-label": "Heads" }, ...rows);
+  element.style.setProperty("--heads", Math.max(...layers.map(({ shape }) => shape[0])));
+  return element;
 }
 
 async function elsewhere(tour) {
