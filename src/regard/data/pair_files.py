@@ -99,7 +99,7 @@ class PairFiles:
         for setting, field in fields.items():
             if not field.isdecimal() or int(field) < 1:
                 raise DataError(
-                    f'{self.paths[0]}: {setting} = {field!r} is not a column; give its number, from 1 on, such as 1'
+                    f"{self.paths[0]}: {setting} = {field!r} is not a column; give its number, from 1 on, such as 1"
                 )
         return int(self.source_field), int(self.target_field)
 
