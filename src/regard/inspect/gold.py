@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from regard.errors import DataError, counted
+from regard.inspect.inspection import Links
 from regard.inspect.pharaoh import GoldLinks, lines_of, parse_gold
 
 Words = tuple[Sequence[str], Sequence[str]]
@@ -54,8 +55,7 @@ def _read_numbered(lines: Sequence[tuple[str, str]]) -> Iterator[GoldLinks]:
             if match[4] != "P":
                 sure[sentence].add((source - 1, target - 1))
     for sentence in range(1, max(begun) + 1):
-        found = (frozenset(kind[sentence]) for kind in (sure, possible))
-        yield GoldLinks(*found, begun.get(sentence, 0))
+        yield GoldLinks(frozenset(sure[sentence]), frozenset(possible[sentence]), begun.get(sentence, 0))
 
 
 @dataclass(frozen=True)
@@ -92,14 +92,15 @@ def gold_of(path: Path, rows: Sequence[GoldLinks], texts: Sequence[Words]) -> Go
         ):
             raise DataError(f"{told}; all fit as target-source: give them as source-target, or the files exchanged")
         raise DataError(f"{told}; name the gold of this text, and the text tokenized as it was for the gold")
-    moved = [
-        GoldLinks(*(frozenset((i - first, j - first) for i, j in each) for each in (row.sure, row.possible)))
-        for row in rows
-    ]
+    moved = [GoldLinks(_moved(row.sure, first), _moved(row.possible, first)) for row in rows]
     note = f"{path}: counts words from 1" if first else ""
     if first and fits:
         note += ", as no link has a 0; if it counts from 0 all the same, add 1 to all its numbers"
     return Gold(moved, first, "; ".join(filter(None, [note, _misfit(path, moved, texts)])))
+
+
+def _moved(links: Links, first: int) -> Links:
+    return frozenset((source - first, target - first) for source, target in links)
 
 
 def _fits(link: tuple[int, int], words: Words, first: int) -> bool:
