@@ -235,7 +235,7 @@ ARGUMENTS = {
     "align by no layer": call("align MODEL a.de a.en --layer top", "there are no weights of a layer 'top'; there are"),
     "align by no head": call("align MODEL a.de a.en --head 7", "there is no head 7; heads are counted from 0 to 0"),
     "align by a head before the first": call("align MODEL a.de a.en --head -1", "there is no head -1"),
-    "threshold beyond": call("align MODEL a.de a.en --threshold 2", "threshold = 2.0: attention weights lie"),
+    "threshold beyond": call("align MODEL a.de a.en --threshold 2", "--threshold 2.0: probabilities lie"),
     "gold missing": call("align MODEL a.de a.en --gold no.links", "no.links: cannot be read (No such file"),
     "gold of another length": call(
         "align MODEL a.de a.en --gold short.links", "short.links: 1 line of links for 3 sentence pairs"

@@ -31,7 +31,7 @@ from regard.metrics import MetricScore, bleu, compare, quality_by_length
 from regard.tap import Tap, record
 from regard.tasks import load
 from regard.tasks.evaluation import Evaluation
-from regard.tasks.translator import Scored, Translation
+from regard.tasks.translations import Scored, Translation
 from regard.vectors import Vectors
 from regard.vectors.mapping import WordMap, word_map
 

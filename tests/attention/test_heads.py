@@ -222,7 +222,7 @@ def test_shaw_relative_keys_in_whole_heads_agree_with_their_equation() -> None:
 
 def test_taps_are_named_after_the_heads() -> None:
     model = nn.ModuleDict({"cross": Heads(8, 4)})
-    assert list(taps(model)) == ["cross.scores", "cross.weights", "cross.context"]
+    assert list(taps(model)) == [f"cross.{part}" for part in ("query", "key", "value", "scores", "weights", "context")]
 
 
 def test_a_score_of_ones_own_serves_all_heads() -> None:

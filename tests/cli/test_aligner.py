@@ -176,7 +176,7 @@ def test_text_that_is_tokenized_otherwise_is_noticed(aligner: WordAligner) -> No
     with pytest.warns(ModelWarning, match="the source text seems to be tokenized otherwise .* 'haus,' is not known"):
         aligner.align(sources, targets)
     again = WordAligner(aligner.recipe, aligner.model)
-    with pytest.warns(ModelWarning, match="the target text .* '!' stands alone, which it never does there"):
+    with pytest.warns(ModelWarning, match="the target text .* '!' stands alone more often than there"):
         again.align(["Haus"] * 120, ["house !"] * 120)
     again.align(["Haus"] * 120, ["house !"] * 120)
 

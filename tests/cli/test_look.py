@@ -293,7 +293,7 @@ def test_a_page_of_links(
     assert "eins" in out.read_text(encoding="utf-8")
     monkeypatch.setattr("regard.inspect.alignments_page.MOST_PAIRS", 2)
     told = regard("align", trained.folder, *files, "--html", out, "--scores")
-    assert (told.out, told.err) == (f"{out}\n", f"{out}: shows the first 2 of 3 pairs\n")
+    assert (told.out, told.err) == (f"{out}\n", f"{out}: shows the first 2 pairs\n")
     for name, message in (
         ("links.txt", "--html links.txt: give the name of a file to write that ends in .html"),
         ("no/links.html", "--html no/links.html: cannot be written; name a file in a folder that exists"),

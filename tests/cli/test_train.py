@@ -54,7 +54,10 @@ def test_it_leaves_a_folder_that_says_what_it_is(trained: Trained) -> None:
     names = set(content(trained.folder))
     assert {"recipe.toml", "metrics.jsonl", "chosen", "current", "tokenizer.source.json", "corpus.sha256"} <= names
     recipe = read_recipe(trained.folder / "recipe.toml")
-    assert recipe == settled(read_recipe(trained.recipe), torch.device("cpu"))
+    asked = settled(read_recipe(trained.recipe), torch.device("cpu"))
+    # The tokenizer of BLEU is that of the development text.
+    assert (asked.evaluation.bleu_tokenizer, recipe.evaluation.bleu_tokenizer) == ("auto", "13a")
+    assert recipe.model_copy(update={"evaluation": asked.evaluation}) == asked
     assert recipe.data.train == [str(trained.recipe.parent / "train.de"), str(trained.recipe.parent / "train.en")]
     events = [json.loads(line)["event"] for line in (trained.folder / "metrics.jsonl").read_text().splitlines()]
     assert events[0] == "started"

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import DataError
-from regard.inspect.gold import Gold, Words, gold_of
-from regard.inspect.pharaoh import parse_gold, read_gold
+from regard.inspect.gold import Gold, Words, gold_of, read_gold
+from regard.inspect.pharaoh import parse_gold
 
 LINES = 60
 

@@ -23,7 +23,7 @@ def test_by_hand():
     assert counts.recall.value == pytest.approx(2 / 3)  # (1, 2) is missing
     assert counts.error_rate.value == pytest.approx(1 - (2 + 3) / (4 + 3))
     assert counts.error_rate.name == "alignment error rate"
-    assert counts.error_rate.signature == "sentences:2|found:4|sure:3"
+    assert counts.error_rate.signature == "sentences:2|found:4|sure:3|possible:4"
 
 
 @given(SENTENCES)

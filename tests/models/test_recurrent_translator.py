@@ -199,7 +199,8 @@ def test_weights_are_recorded_once_for_all_steps(placement: str) -> None:
     with record(model, "decoder.attention.*") as seen:
         features(model)
     shapes = {name.rpartition(".")[2]: [value.shape for value in values] for name, values in seen.items()}
-    assert shapes == {"scores": [(3, 1, 3, 4)], "weights": [(3, 1, 3, 4)], "context": [(3, 1, 3, 8)]}
+    made = {"scores": [(3, 1, 3, 4)], "weights": [(3, 1, 3, 4)], "context": [(3, 1, 3, 8)]}
+    assert shapes == made | {"query": [(3, 1, 3, 4)], "key": [(3, 1, 4, 5)], "value": [(3, 1, 4, 8)]}
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)

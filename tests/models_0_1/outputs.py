@@ -7,7 +7,7 @@ from typing import Any
 import regard
 from regard.tasks import Translator
 from regard.tasks.evaluation import evaluate, split_of
-from regard.tasks.translator import Translation
+from regard.tasks.translations import Translation
 from regard.tasks.writer import Writer
 from regard.vectors import Vectors
 

@@ -185,7 +185,7 @@ def test_what_has_no_text_is_looked_at_all_the_same(browser: Browser, tmp_path: 
 @pytest.fixture(scope="module")
 def explorer_file(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("file") / "explorer.html"
-    told = regard("explore", trained.folder, "--text", "eins zwei", "--text", "rot und blau", "-o", path)
+    told = regard("explore", trained.folder, "--example", "eins zwei", "--example", "rot und blau", "-o", path)
     assert (told.code, told.out) == (0, f"{path}\n"), told.err
     return path
 
@@ -221,16 +221,19 @@ def test_the_explorer_as_a_file(browser: Browser, explorer_file: Path, explored:
 
 def test_what_a_file_needs_is_said(trained: Trained, tmp_path: Path) -> None:
     for arguments, message in {
-        ("--text", "eins"): "--text chooses what a file shows; name one with --out FILE.html, or leave --text out",
+        (
+            "--example",
+            "eins",
+        ): "--example chooses what a file shows; name one with --out FILE.html, or leave --example out",
         ("--head", "0"): "--head chooses what a file shows; name one with --out FILE.html, or leave --head out",
         ("-o", "page.png"): "page.png: the page is written as .html; choose a name that ends so",
         ("-o", tmp_path / "a.html"): f"{trained.folder.name} has no examples of its own; give texts with --text",
-        ("-o", tmp_path / "a.html", "--text", ""): "the text is empty: there is nothing to translate",
-        ("-o", tmp_path / "a.html", "--text", "eins", "--show", "x"): "nothing here matches 'x'",
+        ("-o", tmp_path / "a.html", "--example", ""): "the text is empty: there is nothing to translate",
+        ("-o", tmp_path / "a.html", "--example", "eins", "--show", "x"): "nothing here matches 'x'",
         (
             "-o",
             tmp_path / "a.html",
-            "--text",
+            "--example",
             "eins",
             "--head",
             "9",
@@ -240,7 +243,7 @@ def test_what_a_file_needs_is_said(trained: Trained, tmp_path: Path) -> None:
         assert (told.code, told.out) == (2, "")
         assert message in told.err
     path = tmp_path / "small.html"
-    assert regard("explore", trained.folder, "-o", path, "--text", "eins", "--show", "decoder.*weights").code == 0
+    assert regard("explore", trained.folder, "-o", path, "--example", "eins", "--show", "decoder.*weights").code == 0
     text = path.read_text(encoding="utf-8")
     shown = json.loads(text.partition('id="recorded">')[2].partition("</script>")[0])["inspections"]["4"]
     assert all(not each["name"].startswith("encoder") for each in shown["arrays"])

@@ -109,10 +109,7 @@ def align(
     check_pairs(files)
     given = {"--gold": gold is not None, "--agreement": agreement, "--choose": choose, "--html": html is not None}
     instead = next((option for option, is_given in given.items() if is_given), None)
-    if least_score is not None and (instead or probabilities or scores):
-        other = instead or ("--probabilities" if probabilities else "--scores")
-        raise UsageError(f"--least-score prints pairs, and {other} something else; choose one of them")
-    _refuse_contradictions(instead, gold, agreement, against, probabilities, scores)
+    _refuse_contradictions(instead, gold, agreement, against, probabilities, scores, least_score)
     if html is not None:
         check_page_name(html)
     counted_by, joined_by, how = unit_name(units), joining_of(symmetrize, threshold), HowToLoad(device, layer, head)
@@ -153,8 +150,17 @@ def align(
 
 
 def _refuse_contradictions(
-    judged: str | None, gold: Path | None, agreement: bool, against: str | None, probabilities: bool, scores: bool
+    judged: str | None,
+    gold: Path | None,
+    agreement: bool,
+    against: str | None,
+    probabilities: bool,
+    scores: bool,
+    least_score: float | None,
 ) -> None:
+    if least_score is not None and (judged or probabilities or scores):
+        other = judged or ("--probabilities" if probabilities else "--scores")
+        raise UsageError(f"--least-score prints pairs, and {other} something else; choose one of them")
     # A page shows the scores of pairs.
     for option, given in (("--probabilities", probabilities), ("--scores", scores and judged != "--html")):
         if given and judged:

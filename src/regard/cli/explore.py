@@ -13,6 +13,7 @@ from regard.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.tasks.trained import Trained
+    from regard.vectors import Vectors
 
 
 def explore(
@@ -32,12 +33,16 @@ def explore(
     texts: Annotated[
         list[str] | None,
         typer.Option(
-            "--text", help="A text of the page in a file; repeatable. (default: examples)", show_default=False
+            "--example", help="A text that the file shows; repeatable. (default: built-in ones)", show_default=False
         ),
     ] = None,
     show: Annotated[
         str | None,
-        typer.Option(help="Arrays that the file shows, by name or pattern. (default: all)", show_default=False),
+        typer.Option(
+            metavar="NAME",
+            help="Arrays to show, by name or pattern such as 'encoder.*'; look --list names them. (default: all)",
+            show_default=False,
+        ),
     ] = None,
     head: Head = None,
     cache: Cache = 0,
@@ -61,9 +66,9 @@ def explore(
 
       regard explore runs/vectors glove.6B.50d.txt
 
-      regard explore runs/demo runs/transformer --text "3. März 2021" --text "June 7, 1987" -o dates.html
+      regard explore runs/demo runs/transformer --example "3. März 2021" --example "June 7, 1987" -o dates.html
     """
-    given = {"--text": texts, "--show": show, "--head": head}
+    given = {"--example": texts, "--show": show, "--head": head}
     if out is None and (alone := next((name for name, value in given.items() if value is not None), None)):
         raise UsageError(f"{alone} chooses what a file shows; name one with --out FILE.html, or leave {alone} out")
     if out is not None and out.suffix.lower() != ".html":
@@ -73,40 +78,16 @@ def explore(
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise UsageError(f"the page needs {error.name}, which is not installed: pip install 'regard[web]'") from None
-    from regard.cli.loading import loading
-    from regard.tasks import load, task_of
-    from regard.vectors import Vectors, are_vectors
-
-    how = cache_of(cache, cache_theta, cache_share)
     names: dict[str, Path] = {}
     for folder in models:
         names[_unique(folder.resolve().name, names)] = folder
-    with loading():
-        loaded = {
-            name: Vectors.load(folder) if are_vectors(folder) else load(folder, device=device, changes=settings or [])
-            for name, folder in names.items()
-        }
-
-    for name, model in loaded.items():
-        if not isinstance(model, Vectors) and not hasattr(model, "inspect"):
-            raise UsageError(
-                f"{names[name]}: is for {task_of(names[name])}, which has nothing to look inside; leave it out"
-            )
-
+    how = cache_of(cache, cache_theta, cache_share)
+    loaded = _load(names, device, settings or [])
     if cache:
-        able = {name: model for name, model in loaded.items() if hasattr(model, "with_cache")}
-        if not able:
-            raise UsageError(f"--cache {cache}: only language models have one, and none of these is; leave it out")
-        loaded |= {name: model.with_cache(cache, **how) for name, model in able.items()}
+        loaded = _with_caches(loaded, cache, how)
     folders = {name: str(folder) for name, folder in names.items()}
     if out is not None:
-        reading = {name: model for name, model in loaded.items() if not isinstance(model, Vectors)}
-        unread = next((names[name] for name in loaded if name not in reading), None)
-        if unread is not None:
-            raise UsageError(
-                f"{unread}: vectors of words have a page of their own; regard vectors map {unread} writes it"
-            )
-        _write(reading, folders, texts or [], out, show, head)
+        _write(_readers(loaded, names), folders, texts or [], out, show, head)
         return
     from regard.web.serving import serve
 
@@ -114,6 +95,44 @@ def explore(
         typer.echo(f"{address}  (Ctrl-C ends it)")
 
     serve(loaded, folders, host=host, port=port, browser=not no_browser, tell=tell)
+
+
+def _load(names: Mapping[str, Path], device: str, changes: Sequence[str]) -> "dict[str, Trained | Vectors]":
+    from regard.cli.loading import loading
+    from regard.tasks import load, task_of
+    from regard.vectors import Vectors, are_vectors
+
+    with loading():
+        loaded = {
+            name: Vectors.load(folder) if are_vectors(folder) else load(folder, device=device, changes=changes)
+            for name, folder in names.items()
+        }
+    for name, model in loaded.items():
+        if not isinstance(model, Vectors) and not hasattr(model, "inspect"):
+            raise UsageError(
+                f"{names[name]}: is for {task_of(names[name])}, which has nothing to look inside; leave it out"
+            )
+    return loaded
+
+
+def _with_caches(
+    loaded: "Mapping[str, Trained | Vectors]", size: int, how: Mapping[str, float]
+) -> "dict[str, Trained | Vectors]":
+    able = {name: model.with_cache(size, **how) for name, model in loaded.items() if hasattr(model, "with_cache")}
+    if not able:
+        raise UsageError(f"--cache {size}: only language models have one, and none of these is; leave it out")
+    return {**loaded, **able}
+
+
+def _readers(loaded: "Mapping[str, Trained | Vectors]", names: Mapping[str, Path]) -> "dict[str, Trained]":
+    """Models that read texts, which are all that a file can hold."""
+    from regard.vectors import Vectors
+
+    readers = {name: model for name, model in loaded.items() if not isinstance(model, Vectors)}
+    unread = next((names[name] for name in loaded if name not in readers), None)
+    if unread is not None:
+        raise UsageError(f"{unread}: vectors of words have a page of their own; regard vectors map {unread} writes it")
+    return readers
 
 
 def _write(

@@ -21,7 +21,9 @@ def look(
     show: Annotated[
         str | None,
         typer.Option(
-            help="What to show, by name or pattern such as 'encoder.*'; see --list. (default: what matters most)",
+            metavar="NAME",
+            help="Arrays to show, by name or pattern such as 'encoder.*'; look --list names them. (default: what "
+            "matters most)",
             show_default=False,
         ),
     ] = None,

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from regard.tasks.task import Task
     from regard.tasks.trained import Trained
     from regard.tasks.translation import TranslationTask
-    from regard.tasks.translator import Scored, Translation, Translator
+    from regard.tasks.translations import Scored, Translation
+    from regard.tasks.translator import Translator
     from regard.tasks.word_aligner import AlignedPair, WordAligner
     from regard.tasks.writer import ScoredText, Writer
 
@@ -41,7 +42,8 @@ __getattr__ = found_on_use(
         "task": ("Task",),
         "trained": ("Trained",),
         "translation": ("TranslationTask",),
-        "translator": ("Scored", "Translation", "Translator"),
+        "translations": ("Scored", "Translation"),
+        "translator": ("Translator",),
         "word_aligner": ("AlignedPair", "WordAligner"),
         "writer": ("ScoredText", "Writer"),
     },

@@ -18,7 +18,7 @@ from regard.tokens import Tokenizer
 from regard.tokens.segmentation import Units, pieces_of, spans_of
 
 if TYPE_CHECKING:
-    from regard.tasks.translator import Scored
+    from regard.tasks.translations import Scored
 
 WATCHED_AT_ONCE = 1000
 """Pairs whose attention is held at a time: many enough to sort by length, few enough for memory."""

@@ -21,7 +21,8 @@ from regard.checkpoint import weights_of
 from regard.disk import each_line, parse_json, replace_file, sync_folder
 from regard.errors import DataError, UsageError, counted
 from regard.recipe import Decoding
-from regard.tasks.translator import Translation, Translator
+from regard.tasks.translations import Translation
+from regard.tasks.translator import Translator
 
 LINES_AT_ONCE = 1000
 """Lines that are translated together, and after which what is done is safe."""

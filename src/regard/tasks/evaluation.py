@@ -14,7 +14,8 @@ from regard.metrics import MetricScore, accuracy, alignment_error_rate, bleu, ch
 from regard.metrics.resampling import RESAMPLES
 from regard.metrics.score import scores_table
 from regard.recipe import HeldOut, TranslationRecipe
-from regard.tasks.translator import Scored, Translator
+from regard.tasks.translations import Scored
+from regard.tasks.translator import Translator
 from regard.tokens.segmentation import runs
 from regard.versions import version_of
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from regard.data import Span
 from regard.inspect import WordWeights, link
-from regard.tasks.translator import Translation
+from regard.tasks.translations import Translation
 from regard.tokens.segmentation import parts_of
 
 TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--[^<>]*-->")

@@ -16,7 +16,8 @@ from regard.decode.forced_terms import check_can_force
 from regard.inspect import WordWeights, link
 from regard.tasks.glossary import FoundTerm
 from regard.tasks.markup import longest_run
-from regard.tasks.translator import Translation, Translator
+from regard.tasks.translations import Translation
+from regard.tasks.translator import Translator
 from regard.tokens.segmentation import smallest_parts_of
 
 LEAST_SHARE = 0.5

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from regard.errors import UsageError
-from regard.tasks.translator import Translation, Translator
+from regard.tasks.translations import Translation
+from regard.tasks.translator import Translator
 
 SHARE = 0.5
 """The other model's share of the score, unless it is given."""

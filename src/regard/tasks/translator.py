@@ -8,7 +8,7 @@ best.text, best.score, best.alignment
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice, product
 from pathlib import Path
@@ -27,9 +27,8 @@ from regard.decode.bayes import least_risk
 from regard.decode.forced_terms import check_can_force, decode_forced
 from regard.decode.tree import next_tokens, search_tree
 from regard.device import choose_device, device_of
-from regard.display import html_heat, html_table, shortened
-from regard.errors import UsageError, counted, one_of
-from regard.inspect import BEGIN_LABEL, Array, Inspection, Links, watch, watch_writing
+from regard.errors import UsageError, one_of
+from regard.inspect import BEGIN_LABEL, Array, Inspection, watch, watch_writing
 from regard.inspect.attention_steps import PARTS, as_compared, attention_of
 from regard.inspect.labels import arrow_between
 from regard.inspect.outputs import Input, Outputs, next_log_probs, without_positions
@@ -49,6 +48,7 @@ from regard.tasks.labels import labels_of, token_name, touched, words_of
 from regard.tasks.search_trees import candidates_inspection, tree_inspection
 from regard.tasks.tokenizer_files import load_tokenizers
 from regard.tasks.trained import LoadedModel
+from regard.tasks.translations import Scored, Translation
 from regard.tasks.unknown_words import Written, texts_of
 from regard.tasks.validating import check_not_empty, check_pair_up, check_terms, check_texts
 from regard.tokens import BEGIN, END, UNKNOWN, Tokenizer
@@ -60,59 +60,6 @@ SIDES = {"source": "encoder", "past": "decoder"}
 """The part of a model that reads along each axis."""
 BEYOND_TRAINING = 16
 """How many times as long as the longest text in training a text may be."""
-
-
-@dataclass(frozen=True, repr=False)
-class Translation:
-    """One output for one input."""
-
-    source: str
-    text: str
-    score: float
-    """What ranks it among the outputs for the same input: `log_prob` divided by the number of tokens (to the power
-    `decode.length_penalty`), so about the mean of a token's log-probability, with penalties if there are any."""
-    log_prob: float
-    """Log-probability of the whole: the sum over its tokens and the end-of-sentence mark."""
-    finished: bool
-    """False if the length limit was reached before the end-of-sentence mark."""
-    tokens: tuple[int, ...]
-    others: tuple["Translation", ...] = ()
-    """The next best outputs, if more than one was asked for."""
-    translator: "Translator" = field(kw_only=True, repr=False, compare=False)
-
-    @cached_property
-    def alignment(self) -> Links:
-        """Links (source word, target word) between source and text, by attention."""
-        return self.translator.align([self.source], [self.text])[0]
-
-    def __repr__(self) -> str:
-        end = "" if self.finished else ", cut at the length limit"
-        return f"<{shortened(self.source)!r} → {shortened(self.text)!r}, score {self.score:.4g}{end}>"
-
-    def _repr_html_(self) -> str:
-        rows = [(one.text, f"{one.score:.4g}", f"{one.log_prob:.4g}") for one in (self, *self.others)]
-        return html_table(rows, title=self.source, heading=("translation", "score", "log-probability"))
-
-
-@dataclass(frozen=True, repr=False)
-class Scored:
-    """What a model thinks of a given translation."""
-
-    log_probs: tuple[float, ...]
-    """Log-probability of each target token, and of the end-of-sentence mark."""
-    tokens: tuple[str, ...]
-
-    @property
-    def log_prob(self) -> float:
-        """Log-probability of the whole: their sum, not their mean."""
-        return sum(self.log_probs)
-
-    def __repr__(self) -> str:
-        return f"<Scored: {counted(len(self.tokens), 'token')}, log-probability {self.log_prob:.4g}>"
-
-    def _repr_html_(self) -> str:
-        heat = html_heat(self.tokens, [-value for value in self.log_probs], "nats of surprisal")
-        return html_table([("log-probability", f"{self.log_prob:.4g}")]) + heat
 
 
 @explained
