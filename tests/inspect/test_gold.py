@@ -67,7 +67,8 @@ def test_few_links_count_from_zero_if_they_fit(tmp_path: Path) -> None:
     texts: list[Words] = [(["a", "b", "c"], ["d", "e"])]
     assert read_as(write(tmp_path / "gold", [[(1, 1)]]), texts).first == 0
     assert read_as(write(tmp_path / "gold", [[(3, 1)]]), texts).first == 1
-    assert read_as(write(tmp_path / "gold", [[]]), texts).first == 0
+    with pytest.raises(DataError, match="has no link, so nothing can be judged by it"):
+        read_as(write(tmp_path / "gold", [[]]), texts)
 
 
 def test_the_note_on_many_links_without_zero_that_fit_either_way_says_what_to_do(tmp_path: Path) -> None:

@@ -175,7 +175,9 @@ def test_what_has_no_text_is_looked_at_all_the_same(browser: Browser, tmp_path: 
     )
     look.save(tmp_path / "look.html")
     page = open_file(browser, tmp_path / "look.html")
-    expect(page.locator("[role=tab]")).to_have_text(["Inside"])
+    expect(page.locator("[role=tab]")).to_have_text(["Labels", "States", "Inside"])
+    expect(page.locator(".bars .candidate").first).to_have_text("good90.0 %")
+    page.locator("#tab-inside").click()
     expect(page.locator("main td").first).to_have_text("good 90.0 %")
     page.locator("select").last.select_option("pooling.weights")
     assert cell(page, 0, "ArrowDown") == "0.800"
@@ -202,7 +204,7 @@ def test_the_explorer_as_a_file(browser: Browser, explorer_file: Path, explored:
         page.keyboard.press("Enter")
         expect(page.locator(".alternatives .candidate").first).to_be_visible()
         expect(page.locator(".alternatives form")).to_be_hidden()
-        tabs = ["Translate and align", "Layers and heads", "Why", "Tour", "Inside"]
+        tabs = ["Translate and align", "Layers and heads", "Why", "Gradients", "States", "Tour", "Inside"]
         expect(page.locator("[role=tab]")).to_have_text(tabs)
         page.locator("#tab-why").click()
         page.locator("button.go", has_text="explanation").click()
@@ -227,7 +229,7 @@ def test_what_a_file_needs_is_said(trained: Trained, tmp_path: Path) -> None:
         ): "--example chooses what a file shows; name one with --out FILE.html, or leave --example out",
         ("--head", "0"): "--head chooses what a file shows; name one with --out FILE.html, or leave --head out",
         ("-o", "page.png"): "page.png: the page is written as .html; choose a name that ends so",
-        ("-o", tmp_path / "a.html"): f"{trained.folder.name} has no examples of its own; give texts with --text",
+        ("-o", tmp_path / "a.html"): f"{trained.folder.name} has no examples of its own; give texts with --example",
         ("-o", tmp_path / "a.html", "--example", ""): "the text is empty: there is nothing to translate",
         ("-o", tmp_path / "a.html", "--example", "eins", "--show", "x"): "nothing here matches 'x'",
         (

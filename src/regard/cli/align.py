@@ -1,5 +1,6 @@
 """`regard align`: word alignments of given translations."""
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -105,12 +106,11 @@ def align(
     from regard.tasks.translator import Translator
     from regard.tokens.segmentation import unit_name
 
-    files = files or []
-    check_pairs(files)
-    given = {"--gold": gold is not None, "--agreement": agreement, "--choose": choose, "--html": html is not None}
-    instead = next((option for option, is_given in given.items() if is_given), None)
+    check_pairs(files := files or [])
+    given = {"--gold": gold, "--agreement": agreement, "--choose": choose, "--html": html}
+    instead = next((option for option, value in given.items() if value), None)
     _refuse_contradictions(instead, gold, agreement, against, probabilities, scores, least_score)
-    if html is not None:
+    if html:
         check_page_name(html)
     counted_by, joined_by, how = unit_name(units), joining_of(symmetrize, threshold), HowToLoad(device, layer, head)
     forward = how.load(model, settings or [], to)
@@ -132,12 +132,8 @@ def align(
             if instead:
                 gathered.take(pairs, scored=scores)
             else:
-                for pair, alignment in zip(pairs, aligners.align(pairs, counted_by, scored=scored), strict=True):
-                    if least_score is None:
-                        typer.echo(_line(alignment, aligners.joining, probabilities))
-                    elif alignment.score is not None and alignment.score >= least_score:
-                        kept += 1
-                        typer.echo(tab_separated(pair))
+                found = aligners.align(pairs, counted_by, scored=scored)
+                kept += _print(pairs, found, aligners.joining, probabilities, least_score)
             show(count, None)
             if gathered.has_enough:
                 break
@@ -170,6 +166,24 @@ def _refuse_contradictions(
         raise UsageError("--agreement is for text without gold, and --gold names it; leave --agreement out")
     if against is not None and gold is None:
         raise UsageError(f"--against {against} needs true links to compare with; name them with --gold FILE")
+
+
+def _print(
+    pairs: "Sequence[Pair]",
+    alignments: "Iterable[Alignment]",
+    joining: "Joining",
+    probabilities: bool,
+    least_score: float | None,
+) -> int:
+    """Prints the links of pairs, or those pairs whose score is high enough; how many these are."""
+    kept = 0
+    for pair, alignment in zip(pairs, alignments, strict=True):
+        if least_score is None:
+            typer.echo(_line(alignment, joining, probabilities))
+        elif alignment.score is not None and alignment.score >= least_score:
+            kept += 1
+            typer.echo(tab_separated(pair))
+    return kept
 
 
 def tab_separated(pair: "Pair") -> str:

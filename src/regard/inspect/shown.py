@@ -21,7 +21,7 @@ def shown(
     name: str, inspection: Inspection, texts: list[str], python: str = "", *, packed: bool = False
 ) -> dict[str, Any]:
     """What the page knows of an inspection; `packed` says that it cannot fetch the rest."""
-    axes = {axis for array in inspection.values() for axis in array.axes}
+    axes = {axis for array in inspection.values() for axis in array.axes} | {*inspection.labels}
     labels = {
         axis: [*map(readable, known)] for axis in sorted(axes) if (known := inspection.labels_of(axis)) is not None
     }

@@ -43,7 +43,7 @@ class Recorder:
         for card in self.cards:
             own = [text for each, text in pairs if each is card]
             if not own:
-                raise UsageError(f"{card['name']} has no examples of its own; give texts with --text")
+                raise UsageError(f"{card['name']} has no examples of its own; give texts with --example")
             self.recording.models.append(card | {"examples": own, "recorded": {"only": False}})
         for done, (card, text) in enumerate(pairs):
             on_progress(done, len(pairs))

@@ -51,10 +51,11 @@ export function changedParts(before, after) {
   return found;
 }
 
-/** A number as short as it can be read: 0.812, 3.1e-5, 97 % if it is a share. */
+/** A number as short as it can be read: 0.812, 0.0047, 3.1e-5. */
 export function short(number) {
   if (!Number.isFinite(number)) return String(number);
   if (number !== 0 && Math.abs(number) < 0.0005) return number.toExponential(1);
+  if (number !== 0 && Math.abs(number) < 0.01) return number.toPrecision(2);
   return number.toFixed(Math.abs(number) >= 100 ? 1 : 3);
 }
 

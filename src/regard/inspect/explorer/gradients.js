@@ -88,7 +88,7 @@ function card({ name, norms, seen, says }, { tap, largest, several, most, choose
 
 function probability(seen) {
   const sum = seen.values("probabilities").reduce((total, chance) => total + Math.log(chance), 0);
-  return [make("p", { class: "hint" }, `Log-probability of ${seen.shown.labels.target.join("")}: ${short(sum)}.`)];
+  return [make("p", { class: "hint" }, `Log-probability of the whole: ${short(sum)}.`)];
 }
 
 /** The norms as a picture, each power of ten below the largest one shade lighter. */

@@ -43,7 +43,12 @@ export class Writing {
   }
 
   /** Asks what may come next; the answer to an older question is dropped. */
-  async ask(focus = false) {
+  ask(focus = false) {
+    this.asked = this.answer(focus);
+    return this.asked;
+  }
+
+  async answer(focus) {
     const turn = (this.turn += 1);
     chosen(this.place);
     const { text, written, temperature, sample } = this.state;
@@ -83,8 +88,8 @@ export class Writing {
       behind("Table", () => table("What may come next", ["token", "probability", ...kinds], names.map((name, rank) =>
         [name, percent(Number(chances[rank])), ...kinds.map((_, kind) => percent(parts[rank * kinds.length + kind]))]))));
     const act = (label, onclick, disabled = false) => make("button", { type: "button", onclick, disabled }, label);
-    this.buttons.replaceChildren(act("Likeliest", () => this.take(0)), act("Draw", () => this.take(seen.values("next")[0])),
-      this.stopped ? act(`Draw ${AT_ONCE}`, () => this.draws()) : act("Stop", () => { this.stopped = true; }),
+    this.buttons.replaceChildren(act("Likeliest", () => this.take(0)), act("Draw", () => this.draws(1)),
+      this.stopped ? act(`Draw ${AT_ONCE}`, () => this.draws(AT_ONCE)) : act("Stop", () => { this.stopped = true; }),
       act("Take back", () => this.back(this.state.written.length - 1), !this.state.written.length), act("From the beginning", () => this.back(0), !this.state.written.length));
     this.mark(0);
     if (focus) rows[0].focus();
@@ -102,9 +107,11 @@ export class Writing {
     return this.ask(focus);
   }
 
-  async draws() {
+  /** Draws what comes next, at the temperature that was asked for last. */
+  async draws(most) {
     this.stopped = false;
-    for (let count = 0; count < AT_ONCE && !this.stopped && this.element.isConnected; count += 1) await this.take(this.seen.values("next")[0]);
+    await this.asked;
+    for (let count = 0; count < most && !this.stopped && this.element.isConnected; count += 1) await this.take(this.seen.values("next")[0]);
     this.stopped = true;
     if (this.element.isConnected) this.draw();
   }
