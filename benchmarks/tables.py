@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import mean
 
 from decoding_tables import decode_cpu, decode_gpu, decode_gpu_memory, decode_gpu_text, decode_joeynmt, decode_quality
-from experiment_tables import ablation, context, guide, labels, low_resource, recipes
+from experiment_tables import ablation, context, guide, labels, laptop, low_resource, recipes
 from markdown_tables import Record, Table, conditions, machine, markdown, spread
 
 HERE = Path(__file__).parent
@@ -474,7 +474,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], Table]]] = {
     "guide-europarl": ("guide-europarl.json", guide),
     "ladder": ("ladder.json", ladder),
     "language": ("language.json", language),
-    "laptop": ("laptop.json", recipes),
+    "laptop": ("laptop.json", laptop),
     "multi30k": ("multi30k.json", recipes),
     "multi30k-ablation": ("multi30k-ablation.json", ablation),
     "multi30k-recurrent": ("multi30k-recurrent.json", ablation),
