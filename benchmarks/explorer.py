@@ -13,28 +13,20 @@ it was brought nearer.
 import argparse
 import json
 import statistics
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-import uvicorn
 from conditions import conditions
 from playwright.sync_api import Browser, Page, sync_playwright
-from screenshots import CHROMIUM
+from screenshots import CHROMIUM, served
 
 import regard
 from regard.models.classifier import TextClassifier
 from regard.recipe import ClassifyingRecipe, parse_recipe
 from regard.tasks.classifier import Classifier
-from regard.tasks.trained import Trained
 from regard.tokens.tag_set import TagSet
 from regard.tokens.word_vocabulary import WordVocabulary
-from regard.web.app import create_app
-from regard.web.serving import listening
 
 TEXT = "Wednesday, 17 January 1990"
 TOKENS, LAYERS, HEADS = 500, 12, 12
@@ -101,17 +93,6 @@ def large_model() -> Classifier:
     words, labels = WordVocabulary(recipe.words, tuple(TEXT.split())), TagSet(("one", "two"), "none", "none")
     torch.manual_seed(1)
     return Classifier(recipe, TextClassifier(recipe.model, recipe.words, words, 2), words, labels)
-
-
-@contextmanager
-def served(models: dict[str, Trained]) -> Iterator[str]:
-    with listening("127.0.0.1", None) as listener:
-        server = uvicorn.Server(uvicorn.Config(create_app(models), log_level="error", ws="none"))
-        threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True).start()
-        while not server.started:
-            time.sleep(0.02)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        server.should_exit = True
 
 
 def opened(browser: Browser, address: str) -> Page:

@@ -22,6 +22,7 @@ import uvicorn
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import regard
+from regard.tasks.trained import Trained
 from regard.vectors import Vectors, are_vectors
 from regard.web.app import create_app
 from regard.web.serving import listening
@@ -44,9 +45,10 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="every view, wide and narrow, light and dark")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    with served(given.models) as address, sync_playwright() as playwright:
+    models = {each.name: Vectors.load(each) if are_vectors(each) else regard.load(each) for each in given.models}
+    with served(models) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        names = [folder.name for folder in given.models]
+        names = [*models]
         if given.all:
             for name in names:
                 shoot_all(browser, address, {"model": name, "text": given.text}, given.out / name)
@@ -59,9 +61,8 @@ def main() -> None:
 
 
 @contextmanager
-def served(folders: list[Path]) -> Iterator[str]:
+def served(models: Mapping[str, Trained | Vectors]) -> Iterator[str]:
     """The address of the explorer of some models."""
-    models = {each.name: Vectors.load(each) if are_vectors(each) else regard.load(each) for each in folders}
     with listening("127.0.0.1", None) as listener:
         server = uvicorn.Server(uvicorn.Config(create_app(models), log_level="error", ws="none"))
         threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True).start()
