@@ -57,7 +57,7 @@ SHORT: Rules = [
     (r"^ladder", ["--minutes", "0.02"]),
 ]
 """How runs are made short."""
-ALWAYS: Rules = [(r"^explore ", ["--no-browser", INTERRUPT])]
+ALWAYS: Rules = [(r"^explore (?!.* -o )", ["--no-browser", INTERRUPT])]
 """What is changed even where runs are as long as the page says."""
 
 NEVER_RUN = ("pip", "make", "git", "sudo", "curl")
@@ -99,7 +99,11 @@ GIVEN: dict[str, Given] = {
     "guides/data": Given({"runs/aligner": "aligner"}, recipe="de-en"),
     "guides/decoding": Given(DE_EN | {"runs/a": "de-en", "runs/b": "de-en"}),
     "guides/evaluation": Given(DE_EN | {"runs/other": "de-en"}, recipe="de-en", files={"other.out": "test.en"}),
-    "guides/explorer": Given(before='import regard; model = regard.load("runs/demo")'),
+    "guides/explorer": Given(
+        {f"runs/{name}": "de-en" for name in ("rnn", "gru", "bottleneck", "mine")}
+        | {"runs/lstm": "lstm", "runs/wiki": "vectors"},
+        before='import regard; model = regard.load("runs/demo")',
+    ),
     "guides/faithfulness": Given(DE_EN | {"runs/dates-language": "dates-language"}),
     "guides/language-models": Given(files={"ptb.test.txt": "test.txt"}),
     "guides/languages-without-spaces": Given(
