@@ -16,6 +16,7 @@ A tap names the axes of its values:
     target    positions of the target, each labelled with the token that is generated there
     past      the same positions, each labelled with the token that is read there
     feature   units of a layer
+    spelling  the different words of a batch, in parts that read their characters, in the place of `row`
 
 Parts that are used in several places have axes `query`, `key` and `step` (positions in the order of the tokens), which
 the model that contains them renames (`name_axes`). `a+b` is an axis of the positions of a, then those of b, where a

@@ -304,6 +304,7 @@ def test_a_damaged_folder_is_named(model: Path, tmp_path: Path) -> None:
 def test_the_moves_that_were_made_lead_to_the_tree(tmp_path: Path) -> None:
     write_treebank(tmp_path)
     text = TRANSITION.replace("steps = 50", "steps = 4").replace("every = 50", "every = 4")
+    text = text.replace('kind = "cnn"', 'kind = "lstm"')  # reads words, not sentences, so that it has no rows to show
     (tmp_path / "my.toml").write_text(text)
     assert regard("train", tmp_path / "my.toml", "--out", tmp_path / "model").code == 0
     parser = package.load(tmp_path / "model", device="cpu")
@@ -320,5 +321,6 @@ def test_the_moves_that_were_made_lead_to_the_tree(tmp_path: Path) -> None:
             top = stack.pop()
             heads[top] = (front if front <= len(words) else 0) if move == "left" else stack[-1]
     assert len(names) == 2 * len(words)
+    assert not any(name.startswith("words.") for name in seen)
     assert [heads[word] for word in sorted(heads)] == seen["heads"].values.tolist()
     assert tuple(seen["heads"].values.tolist()) == parser.parse([TEXT])[0].heads

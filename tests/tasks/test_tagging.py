@@ -132,7 +132,8 @@ def test_loading_says_what_a_tagger_does_not_take(trained: Tagger, tmp_path: Pat
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("output", ["softmax", "crf"])
 def test_every_encoder_and_output_trains(kind: str, output: str, tmp_path: Path) -> None:
-    task = prepared(tmp_path, model={"encoder": TABLES[kind], "output": output}, words={"characters": {"kind": "none"}})
+    characters = {"kind": "none"} if output == "softmax" else {"kind": "lstm", "embedding": 4, "width": 4}
+    task = prepared(tmp_path, model={"encoder": TABLES[kind], "output": output}, words={"characters": characters})
     model = task.build_model()
     randomize(model)
     batch, _ = next(task.batches(CorpusPosition()))
@@ -142,6 +143,7 @@ def test_every_encoder_and_output_trains(kind: str, output: str, tmp_path: Path)
     # Looking inside works whatever the encoder is.
     seen = Tagger(task.recipe, model, task.vocabulary, task.tags).inspect("Anna sees Rome .")
     assert seen["marginals"].values.shape == (4, len(task.tags.tags))
+    assert not any("spelling" in array.axes or "character" in array.axes for array in seen.values())
     assert any("head" in array.axes for array in seen.values()) == (kind == "transformer")
     # Shares of several processes sum to the whole, whatever fills a shape.
     shares = [batch.rows(rank, 3) for rank in range(3)]

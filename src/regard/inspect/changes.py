@@ -41,7 +41,7 @@ class Change(ABC):
     @classmethod
     def suits(cls, axes: tuple[str, ...]) -> bool:
         """Whether a tap with these axes can be changed so."""
-        return len(axes) == 3
+        return len(axes) == 3 and axes[0] == "row"
 
     def __repr__(self) -> str:
         """The call that makes it, without what is left as it is."""

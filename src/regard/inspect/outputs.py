@@ -139,7 +139,9 @@ class Outputs:
         """Which output is meant, in words."""
         place = self.place(place)
         label, name = self.labels[self.axis][place], self.name(self.choice(place, choice))
-        return f"{name!r}" if label == name or len(self) == 1 else f"{name!r} for {label!r}"
+        if label.strip() == name.strip():  # the first word of a text has no space before it
+            return f"{label!r}"
+        return f"{name!r}" if len(self) == 1 else f"{name!r} for {label!r}"
 
 
 def next_log_probs(model: Generator, source: Padded, given: Sequence[Sequence[int]]) -> Float[Tensor, "R C"]:

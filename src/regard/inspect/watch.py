@@ -36,10 +36,15 @@ def recorded(
 ) -> tuple[list[dict[str, Array]], Made]:
     """What passes the matching taps while `run` runs, for each row apart and without padding; and what `run` gives.
 
-    `lengths` says how many positions each row has along an axis. Patterns that match no tap are no error.
+    `lengths` says how many positions each row has along an axis. Patterns that match no tap are no error. What reads
+    the spelling of words, each once, has no rows and is left out.
     """
     every = {name: module for name, module in model.named_modules() if isinstance(module, Tap)}
-    found = {name: tap for name, tap in every.items() if any(fnmatchcase(name, pattern) for pattern in patterns)}
+    found = {
+        name: tap
+        for name, tap in every.items()
+        if any(fnmatchcase(name, pattern) for pattern in patterns) and tap.axes[:1] != ("spelling",)
+    }
     with record(model, *found) if found else nullcontext(Seen()) as seen:
         made = run()
     arrays: list[dict[str, Array]] = [{} for _ in next(iter(lengths.values()))]

@@ -73,6 +73,7 @@ class WordInput(nn.Module):
         if settings.characters.kind != "none":
             build = CHARACTER_ENCODERS[settings.characters.kind]
             self.characters = build(settings.characters, len(vocabulary.characters))
+            name_axes(self.characters, row="spelling", step="character")
         fits = self.width == settings.vector_width
         self.join = nn.Identity() if fits else nn.Linear(settings.vector_width, self.width)
         self.output = Tap("row", "source", "feature")

@@ -187,12 +187,14 @@ export class ChangeView {
     const [axis] = this.before.array(name).axes;
     const candidates = this.after.array("candidates");
     const expected = name === "probabilities" && candidates?.axes[0] === axis ? candidates : null;
+    const likeliest = (all, place) => all.texts[place * all.shape[1]];
     const rows = labels.map((label, place) => {
       const change = make("td", { class: "number" }, signed(after[place] - before[place]));
       tint(change, after[place] - before[place], true);
-      const best = expected ? expected.texts[place * expected.shape[1]] : "";
+      const best = expected ? likeliest(expected, place) : "";
+      const isOther = expected && best !== likeliest(this.before.array("candidates"), place);
       return make("tr", {}, make("th", { scope: "row" }, isolated(label)), this.share(before[place]), this.share(after[place]), change,
-        make("td", { class: expected && best !== label ? "other" : "" }, isolated(best)));
+        make("td", { class: isOther ? "other" : "" }, isolated(best)));
     });
     this.result.replaceChildren(make("h2", {}, "Before and after"),
       make("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Before and after" }, make("table", { class: "outcome" },
