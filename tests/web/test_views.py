@@ -9,7 +9,7 @@ from explorer_pages import Open, check_everyone_can_use, expect_texts
 from pages import NEEDS_CHROMIUM
 from playwright.sync_api import Page, expect
 
-from regard.inspect import gradient_norms, over_units
+from regard.inspect import SetGate, changed, gradient_norms, over_units
 
 pytestmark = NEEDS_CHROMIUM
 
@@ -95,6 +95,24 @@ def test_a_tree_with_all_other_arcs(read: Open, readers: dict[str, Any]) -> None
     )
     expect_texts(page, ".told [aria-label='Relations'] .chance", shares(seen["relations"].values[1]))
     expect(page.locator(".matrix .frames i")).to_have_count(6)
+
+
+@pytest.mark.parametrize(("model", "text", "outcome"), [("tagger", SENTENCE, "tags"), ("graph", TREE, "tree")])
+def test_what_a_changed_gate_changes(read: Open, readers: dict[str, Any], model: str, text: str, outcome: str) -> None:
+    gate = next(name for name, array in readers[model].inspect(text).items() if ".gates." in name)
+    shut = {"kind": "SetGate", "tap": gate, "value": 0.0}
+    page = read(model=model, text=text, view="change", tap=gate, changes=[shut])
+    before = readers[model].inspect(text)[outcome]
+    with changed(readers[model], [SetGate(gate, value=0.0)]):
+        after = readers[model].inspect(text)[outcome]
+    expect_texts(page, ".outcome tbody th", text.split())
+    for column, array in ((1, before), (2, after)):
+        expect_texts(
+            page, f".outcome tbody td:nth-child({column + 1})", [f"{100 * value:.1f}" for value in array.values]
+        )
+    expect_texts(page, ".outcome tbody td:last-child", list(after.texts))
+    others = [now for then, now in zip(before.texts, after.texts, strict=True) if then != now]
+    expect_texts(page, ".outcome tbody td.other", others)
 
 
 def test_moves_one_by_one(read: Open, readers: dict[str, Any]) -> None:

@@ -5,6 +5,9 @@ import { tint } from "./shades.js";
 import * as api from "./api.js";
 import { CHANGED, remember } from "./state.js";
 
+/** The first text of each row. */
+const firstTexts = ({ texts, shape }) => Array.from({ length: shape[0] }, (_, row) => texts[row * (shape[1] || 1)]);
+
 export class ChangeView {
   constructor(page) {
     this.page = page;
@@ -177,7 +180,7 @@ export class ChangeView {
 
   /** What comes out, before and after. */
   compare() {
-    const name = this.before.array("probabilities") ? "probabilities" : this.outcome();
+    const name = this.outcome();
     if (!name) {
       this.result.replaceChildren(make("h2", {}, "Before and after"), make("p", {}, "This model shows no probabilities."));
       return;
@@ -185,20 +188,18 @@ export class ChangeView {
     const [before, after] = [this.before.values(name), this.after.values(name)];
     const labels = this.outcomeLabels(name);
     const [axis] = this.before.array(name).axes;
-    const candidates = this.after.array("candidates");
-    const expected = name === "probabilities" && candidates?.axes[0] === axis ? candidates : null;
-    const likeliest = (all, place) => all.texts[place * all.shape[1]];
+    const said = this.said(name, axis);
+    const texts = said && [this.before, this.after].map((seen) => firstTexts(seen.array(said)));
     const rows = labels.map((label, place) => {
       const change = make("td", { class: "number" }, signed(after[place] - before[place]));
       tint(change, after[place] - before[place], true);
-      const best = expected ? likeliest(expected, place) : "";
-      const isOther = expected && best !== likeliest(this.before.array("candidates"), place);
+      const [then, now] = texts ? texts.map((each) => each[place]) : ["", ""];
       return make("tr", {}, make("th", { scope: "row" }, isolated(label)), this.share(before[place]), this.share(after[place]), change,
-        make("td", { class: isOther ? "other" : "" }, isolated(best)));
+        make("td", { class: then === now ? "" : "other" }, isolated(now)));
     });
     this.result.replaceChildren(make("h2", {}, "Before and after"),
       make("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Before and after" }, make("table", { class: "outcome" },
-        make("thead", {}, make("tr", {}, ...["", "before %", "after %", "difference", expected ? "now likeliest" : ""].map((text) => make("th", { scope: "col" }, text)))),
+        make("thead", {}, make("tr", {}, ...["", "before %", "after %", "difference", said ? "now likeliest" : ""].map((text) => make("th", { scope: "col" }, text)))),
         make("tbody", {}, ...rows))), this.rewritten = make("p", { class: "rewritten" }));
     if (name === "probabilities" && axis === "target") {
       const log = (chances) => chances.reduce((sum, chance) => sum + Math.log(chance), 0);
@@ -206,10 +207,19 @@ export class ChangeView {
     }
   }
 
-  /** The array of shares that a model without `probabilities` decides by. */
+  /** The array of probabilities that are compared: of given outputs or labels, or of what is chosen at each position. */
   outcome() {
-    return this.before.shown.arrays.find((array) => array.values && array.values.length > 1 && array.axes.length <= 2
-      && /probabilit|labels|scores|tags/.test(array.name))?.name;
+    if (this.before.array("probabilities")?.values) return "probabilities";
+    return this.before.shown.shown.find((name) => {
+      const { axes, texts, values } = this.before.array(name) || {};
+      return values && texts && axes.length === 1 && axes[0] !== "rank";
+    });
+  }
+
+  /** The array with texts that says what is likeliest at each position of the outcome. */
+  said(name, axis) {
+    if (this.before.array(name).texts) return name;
+    return this.before.array("candidates")?.axes[0] === axis ? "candidates" : "";
   }
 
   outcomeLabels(name) {
