@@ -61,6 +61,7 @@ def test_before_and_after_a_change(visit: Open, explored: dict[str, Translator])
     expect(page.locator("ol li")).to_have_count(1)
 
 
+@pytest.mark.long
 def test_two_models(visit: Open, explored: dict[str, Translator]) -> None:
     outputs = {name: model.translate(["eins zwei"], beam=5)[0].text for name, model in explored.items()}
     page = visit(model="recurrent", text="eins zwei", against="transformer")

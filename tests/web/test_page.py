@@ -90,6 +90,7 @@ def test_layers_and_heads(visit: Open, explored: dict[str, Translator]) -> None:
 
 
 @pytest.mark.parametrize("name", ["recurrent", "transformer"])
+@pytest.mark.spread(1)
 def test_change_it(visit: Open, explored: dict[str, Translator], name: str) -> None:
     model, tap = explored[name], CROSS[name]
     target = model.translate(["eins zwei"], beam=5)[0].text
@@ -152,6 +153,7 @@ def test_a_refused_change_is_said_and_taken_back(visit: Open) -> None:
     expect(page.locator("#failure")).to_be_hidden()
 
 
+@pytest.mark.long
 def test_what_is_no_longer_kept_is_made_anew(visit: Open) -> None:
     page = visit(model="transformer", text="eins zwei", view="inside")
     gone = []
@@ -174,7 +176,7 @@ def test_what_is_no_longer_kept_is_made_anew(visit: Open) -> None:
 
 
 @pytest.mark.parametrize(("name", "view"), [(name, view) for name, views in VIEWS.items() for view in views])
-@pytest.mark.spread(2)
+@pytest.mark.spread(1)
 def test_everyone_can_use_it(visit: Open, name: str, view: str) -> None:
     for scheme in ("light", "dark"):
         check_everyone_can_use(visit(model=name, text="eins zwei", view=view, scheme=scheme))

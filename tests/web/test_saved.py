@@ -29,6 +29,7 @@ def taken(page: Page, name: str, within: str = "main") -> bytes:
     return download.value.path().read_bytes()
 
 
+@pytest.mark.long
 def test_pictures_and_numbers(visit: Open, explored: dict[str, Translator]) -> None:
     seen = explored["recurrent"].inspect("eins zwei", explored["recurrent"].translate(["eins zwei"], beam=5)[0].text)
     page = visit(model="recurrent", text="eins zwei")

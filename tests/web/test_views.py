@@ -248,6 +248,7 @@ def test_gates_and_states_over_time(read: Open, readers: dict[str, Any]) -> None
     assert "unit=3" in page.url
 
 
+@pytest.mark.long
 def test_words_on_a_map(read: Open, readers: dict[str, Any]) -> None:
     vectors = readers["vectors"]
     page = opened(read, "map", word="king")
@@ -288,6 +289,7 @@ def test_a_long_text_has_its_surprisal_alone(read: Open, readers: dict[str, Any]
     expect(page.locator("#tab-states")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_texts_are_texts(read: Open) -> None:
     for model in ("tagger", "classifier", "graph", "transition", "copying"):
         page = read(model=model, text=ODD)
@@ -299,7 +301,7 @@ def test_texts_are_texts(read: Open) -> None:
 
 
 @pytest.mark.parametrize("view", [*VIEWS, *MORE])
-@pytest.mark.spread(3)
+@pytest.mark.spread(1)
 def test_everyone_can_use_them(read: Open, view: str) -> None:
     model, text, *name = MORE[view] if view in MORE else (*VIEWS[view], view)
     for scheme in ("light", "dark"):
