@@ -195,6 +195,13 @@ def test_texts_are_texts(visit: Open) -> None:
 def test_what_cannot_be_looked_at_is_said(visit: Open) -> None:
     page = visit(model="recurrent", text="eins " * 700, wait=False)
     expect(page.locator("#failure")).to_contain_text("a text of 700 tokens is too long to look at; give one below 512")
+    # A text is not cut where it is typed: what is refused is what was given.
+    page = visit(model="recurrent", wait=False)
+    page.locator("#text").fill("eins " * 2400)
+    page.locator("#text").press("Enter")
+    expect(page.locator("#failure")).to_have_text(
+        "text: 12,000 characters are too many to look at; give at most 10,000"
+    )
 
 
 def test_what_an_output_rests_on(visit: Open, explored: dict[str, Translator]) -> None:
