@@ -12,17 +12,20 @@ const placesIn = (norms) => norms.shown.arrays.filter(({ name }) => norms.array(
 
 export const hasGradients = (seen) => placesIn(seen).length > 0;
 
-/** Where gradients are looked at first: at states, or else at what was read. */
-const best = (taps, array) => taps.find((name) => name.endsWith("state")) || taps.find((name) => array(name).axes[1] === "source") || taps[0];
+/** Where gradients are looked at first, of the places that most models have: at states, or else at what was read. */
+function first(taps, every) {
+  const having = (name) => every.map((norms) => norms.array(name)).filter(Boolean);
+  const most = Math.max(...taps.map((name) => having(name).length));
+  const common = taps.filter((name) => having(name).length === most);
+  return common.find((name) => name.endsWith("state")) || common.find((name) => having(name)[0].axes[1] === "source") || common[0];
+}
 
 /** Draws the gradients of models: each of `all` has `norms` (an inspection of them) and, if several are shown, a `name`, and maybe
  * `seen` (what happens in the model), and what it `says`. */
 export async function drawGradients(place, all, state) {
   await Promise.all(all.map(({ norms, seen }) => Promise.all([norms.load(...norms.shown.arrays.map(({ name }) => name)), seen?.load("probabilities")])));
-  const [first] = all;
   const taps = [...new Set(all.flatMap(({ norms }) => placesIn(norms)))];
-  const common = taps.filter((name) => all.every(({ norms }) => norms.array(name)));
-  const tap = taps.includes(state.tap) ? state.tap : best(common.length ? common : taps, (name) => all.find(({ norms }) => norms.array(name)).norms.array(name));
+  const tap = taps.includes(state.tap) ? state.tap : first(taps, all.map(({ norms }) => norms));
   const of = ({ norms }) => norms.array(tap);
   const shown = all.filter(of);
   const [axis, along] = of(shown[0]).axes;
@@ -44,7 +47,7 @@ export async function drawGradients(place, all, state) {
   cards.append(section(
     heading("The gradient that reaches each position", menu("At", taps, tap, (name) => again({ tap: name }))),
     hint("How strongly the log-probability of an output depends on the vector at each position. The scale is logarithmic: a straight line downward is a gradient that vanishes exponentially."),
-    make("div", { class: "tokens", role: "group", "aria-label": "Outputs", dir: first.norms.leftward(axis) ? "rtl" : "ltr" }, ...buttons, far),
+    make("div", { class: "tokens", role: "group", "aria-label": "Outputs", dir: shown[0].norms.leftward(axis) ? "rtl" : "ltr" }, ...buttons, far),
     chart.element, ...factors(shown, tap)));
   const largest = Math.max(...shown.map(({ norms }) => largestOf(norms.values(tap))));
   const options = { tap, largest, several: all.length > 1, most: Math.max(300, room(place, 900 * all.length) / Math.min(all.length, 3) - 40), choose: (at) => again({ place: at, color: "" }) };

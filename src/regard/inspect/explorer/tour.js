@@ -236,7 +236,7 @@ function keysAndValues(tour) {
     p("Here nobody gives coordinates: the model computes them. It reads ", b(tour.page.texts[0]), `, and for each of its ${source.length} tokens it makes a `, b("key"), ` of ${wide} numbers and a `, b("value"), ` of ${deep}.`),
     p("Each row is a token, each column a unit. Purple is above zero, orange below. What the units mean was learned from nothing but pairs of texts."),
     p("A place on a map has two coordinates. A key has ", b(wide), ", so there are many ways to be near."),
-  ], figure: [make("div", { class: "pair" }, tour.matrix(tour.whole("key", source, "tokens"), "Keys"), tour.matrix(tour.whole("value", source, "tokens"), "Values"))] };
+  ], figure: [make("div", { class: "pair" }, ...["key", "value"].map((name) => tour.matrix(tour.whole(name, source, "tokens"), name === "key" ? "Keys" : "Values", { cell: 24 })))] };
 }
 
 function query(tour) {
