@@ -78,6 +78,12 @@ def test_importing_takes_no_torch() -> None:
     assert told.stdout == "[]\n"
 
 
+@pytest.mark.parametrize("package", ["regard.data", "regard.tasks"])
+def test_names_that_are_found_on_use_are_there(package: str) -> None:
+    room = import_module(package)
+    assert [name for name in room.__all__ if not hasattr(room, name)] == []
+
+
 def blocks(page: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
 
