@@ -48,9 +48,7 @@ THRESHOLDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
 THEIRS: Mapping[str, tuple[str, ...]] = {
     "as it is": (),
     "--model 2": ("--model", "2"),
-    "--length 0.5": ("--length", "0.5"),
     "--length 2": ("--length", "2"),
-    "--n-samplers 1": ("--n-samplers", "1"),
     "--n-samplers 6": ("--n-samplers", "6"),
     "--null-prior 0.1": ("--null-prior", "0.1"),
     "--source-prefix 4 --target-prefix 4": ("--source-prefix", "4", "--target-prefix", "4"),
