@@ -41,7 +41,7 @@ def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
         if (address := attributes.get(name)) and attributes.get("rel") != "canonical"
     }
     assert loaded
-    assert [each for each in loaded if re.match(r"(\w+:)?//", each[1])] == []
+    assert [each for each in loaded if re.match(r"(\w+:)?/", each[1])] == []
     for sheet in site.rglob("*.css"):
         assert not re.search(r"@import|url\((?!['\"]?data:)", sheet.read_text(encoding="utf-8")), sheet
 

@@ -80,3 +80,10 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         return os.path.relpath(on_site, os.path.dirname(source) or ".")
 
     return reference.filled(LINK.sub(led, markdown))
+
+
+def on_post_template(output: str, template_name: str, **_: Any) -> str:
+    """Lets the page for addresses that do not exist find its files without a server."""
+    if template_name != "404.html":
+        return output
+    return re.sub(r'((?:href|src|"base")(?:=|: ?))"/', r'\1"./', output)
