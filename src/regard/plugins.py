@@ -7,7 +7,7 @@ A package names a function under the entry-point group `regard.plugins`, which i
     mine = "my_package:register"
 
     # my_package/__init__.py, which imports no torch
-    from regard.recipe.names import SCORES
+    from regard.recipe import SCORES
 
     def register() -> None:
         SCORES.register("bilinear_gate", "my_package.scores:make")

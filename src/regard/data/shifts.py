@@ -202,13 +202,14 @@ def unequal_lines(source: Path, target: Path, left: Iterable[bytes], right: Iter
     """What to tell about two files of unequal numbers of lines, with the first place where they do not go together."""
     ours, theirs = (Outline.of(line.decode(errors="replace") for line in lines) for lines in (left, right))
     shifts = find_shifts(ours, theirs)
-    shorter = source if len(ours) < len(theirs) else target
+    shorter, longer = (source, target) if len(ours) < len(theirs) else (target, source)
     if shifts:
         line = shifts[0].stretch.start + 1
         where = f"they stop belonging together near line {line:,} ({source}:{line}, {target}:{line})"
     else:
         where = f"nothing shows where they stop belonging together; lines may be missing at the end of {shorter}"
+    alone = f"{longer}:{min(len(ours), len(theirs)) + 1}"
     return (
-        f"{source} has {counted(len(ours), 'line')} and {target} {len(theirs):,}; {where}. "
+        f"{source} has {counted(len(ours), 'line')} and {target} {len(theirs):,}, none for {alone}; {where}. "
         "Mend the files so that line n of one belongs to line n of the other"
     )
