@@ -1,7 +1,7 @@
 # make demo      train on built-in data and see where the model looks
 # make test      the suite of every day
 # make test-all  the same and the long drills
-# make test-web  the explorer in Chromium, all of it
+# make test-web  the explorer in Chromium, all of it, and its server
 # make test-gpu  what needs a CUDA device
 # make docs      the site of the documents, in build/site
 # make release   a wheel and a source archive in dist, tried in a new environment
@@ -37,7 +37,7 @@ test-all: check
 	HYPOTHESIS_PROFILE=long $(TEST) -m 'not gpu'
 
 test-web: $(READY)
-	HYPOTHESIS_PROFILE=long $(TEST) -m web
+	HYPOTHESIS_PROFILE=long $(TEST) -m 'web or fuzz'
 
 test-gpu: $(READY)
 	.venv/bin/python -m pytest -m gpu

@@ -4,10 +4,10 @@
 
 The page is opened in headless Chromium, which draws without a GPU, while the server runs in this process. Measured are,
 each several times: the first view, from the beginning of the navigation until the translation and its alignment are
-drawn; a changed weight, from the key that changes it until the probabilities that follow are shown; and, of a model
-with random weights, a text of 500 tokens with 144 heads of attention: from the choice of the view until every head and
-the enlarged one are drawn, and the frames that are drawn while a pointer moves over it, and while it is scrolled after
-it was brought nearer.
+drawn; a changed weight, from the slider that sets it to a new value until the probabilities that follow are shown; and,
+of a model with random weights, a text of 500 tokens with 144 heads of attention: from the choice of the view until
+every head and the enlarged one are drawn, and the frames that are drawn while a pointer moves over it, and while it is
+scrolled after it was brought nearer.
 """
 
 import argparse
@@ -41,10 +41,12 @@ window.since = (seen) => new Promise((done) => {
 });
 """
 FIRST_VIEW = "since(() => document.querySelector('.alignment .plot') && document.querySelector('p.output'))"
-CHANGED = """async () => {
+CHANGED = """async (value) => {
   const before = document.querySelector('.outcome');
+  const slider = document.querySelector('.slider input');
+  slider.value = value;
   const began = performance.now();
-  document.querySelector('.plot').dispatchEvent(new KeyboardEvent('keydown', { key: KEY, bubbles: true }));
+  slider.dispatchEvent(new InputEvent('input', { bubbles: true }));
   const end = await since(() => document.querySelector('.outcome') !== before);
   return end - began;
 }"""
@@ -113,6 +115,7 @@ def first_views(browser: Browser, address: str, rounds: int) -> list[float]:
 
 
 def changed_weights(browser: Browser, address: str, rounds: int) -> list[float]:
+    """Each to a value that the server has not computed and kept."""
     page = opened(browser, f"{address}#model=demo&text={TEXT}&view=change")
     page.locator(".outcome tbody tr").first.wait_for()
     page.locator(".plot").focus()
@@ -120,7 +123,7 @@ def changed_weights(browser: Browser, address: str, rounds: int) -> list[float]:
     page.keyboard.press("End")
     found = []
     for number in range(rounds):
-        found.append(float(page.evaluate(CHANGED.replace("KEY", repr("+" if number % 4 < 2 else "-")))))
+        found.append(float(page.evaluate(CHANGED, (7 * number % 100) / 100)))
         page.wait_for_load_state("networkidle")
     page.context.close()
     return found

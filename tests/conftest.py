@@ -50,7 +50,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     done = {each: _in_browser(terminalreporter, each) for each in ("passed", "failed", "skipped")}
     if any(done.values()):
         told = ", ".join(f"{count} {each}" for each, count in done.items() if count)
-        terminalreporter.write_line(f"In Chromium: {told}")
+        terminalreporter.write_line(f"In Chromium: {told}; {_time_in_browser(terminalreporter)}")
     if done["skipped"] and BROWSER_PROMISED:
         terminalreporter.write_line("REGARD_CHROMIUM=required, so that a skipped test is a failure", red=True)
 
@@ -63,6 +63,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def _in_browser(reporter: Any, outcome: str) -> int:
     return sum("web" in report.keywords for report in reporter.stats.get(outcome, []))
+
+
+def _time_in_browser(reporter: Any) -> str:
+    """How long they took, one after another; what they need are models that others need too, and the browser."""
+    every = [each for some in reporter.stats.values() for each in some if isinstance(each, pytest.TestReport)]
+    reports = [report for report in every if "web" in report.keywords]
+    tests = sum(report.duration for report in reports if report.when == "call")
+    return f"{tests:.0f} s, and {sum(report.duration for report in reports) - tests:.0f} s for what they need"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -89,6 +89,7 @@ epochs = 1
 RECIPES = {
     "de-en": pairs("de", "en"),
     "en-de": pairs("en", "de"),
+    "dates": "dates",
     "dates-language": "dates-language",
     "lstm": of_files("language", "txt", "segment = 10\n", RECURRENT, words=""),
     "ner": of_files("tagging", "conll"),
@@ -104,11 +105,13 @@ RECIPES = {
     "en-es": 'task = "alignment"\n\n[data]\ntrain = ["train.en", "train.es"]\n',
     "vectors": VECTORS,
 }
+DATES = ["data.examples=200", "train.steps=4", "train.validation.every=4"]
 SENSIBLE = ["train.steps=80", "train.validation.every=80"]
 CHANGES = {
     "de-en": SENSIBLE,
     "en-de": SENSIBLE,
-    "dates-language": ["data.examples=200", "train.steps=4", "train.validation.every=4"],
+    "dates": DATES,
+    "dates-language": DATES,
 }
 TEXTS: dict[str, Callable[[Path], object]] = {
     "ner": write_columns,

@@ -30,7 +30,8 @@ PAGES += [
     page for kind in ("tutorials", "guides", "coming-from") for page in sorted((ROOT / "docs" / kind).glob("*.md"))
 ]
 PAGES.remove(ROOT / "docs/tutorials/first-look-inside.md")  # of which tests/test_looking_inside.py says more
-PAGES += [ROOT / "docs/index.md", ROOT / "docs/reference/model-folder.md", ROOT / "docs/reference/file-formats.md"]
+PAGES += [ROOT / "docs/index.md"]
+PAGES += [ROOT / f"docs/reference/{name}.md" for name in ("explorer", "model-folder", "file-formats")]
 
 GPU_PAGES = [ROOT / f"docs/guides/{name}.md" for name in ("gpu", "decoding", "several-gpus", "vectors")]
 
@@ -100,9 +101,7 @@ GIVEN: dict[str, Given] = {
     "guides/decoding": Given(DE_EN | {"runs/a": "de-en", "runs/b": "de-en"}),
     "guides/evaluation": Given(DE_EN | {"runs/other": "de-en"}, recipe="de-en", files={"other.out": "test.en"}),
     "guides/explorer": Given(
-        {f"runs/{name}": "de-en" for name in ("rnn", "gru", "bottleneck", "mine")}
-        | {"runs/lstm": "lstm", "runs/wiki": "vectors"},
-        before='import regard; model = regard.load("runs/demo")',
+        {f"runs/{name}": "de-en" for name in ("rnn", "gru", "bottleneck", "mine")} | {"runs/lstm": "lstm"}
     ),
     "guides/faithfulness": Given(DE_EN | {"runs/dates-language": "dates-language"}),
     "guides/language-models": Given(files={"ptb.test.txt": "test.txt"}),
@@ -136,6 +135,7 @@ GIVEN: dict[str, Given] = {
     "coming-from/fairseq": Given({"runs/en-de": "en-de"}),
     "coming-from/flair": Given({"runs/ner": "ner"}, text="ner"),
     "coming-from/gensim": Given({"runs/wiki": "vectors"}, text="vectors", files={"my.txt": "train.txt"}),
+    "reference/explorer": Given({"runs/demo": "dates", "runs/lstm": "lstm", "runs/wiki": "vectors"}),
     "reference/model-folder": Given(DE_EN),
 }
 

@@ -1,7 +1,9 @@
 """`regard explore`: it says where it is, answers there, ends with Ctrl-C, and says what it lacks."""
 
+import asyncio
 import json
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +52,28 @@ def test_a_port_of_one_s_own_or_any(trained: Trained) -> None:
     told = regard("explore", trained.folder, "--no-browser", "--host", "..")
     assert (told.code, "--host ..: this machine has no such address" in told.err) == (2, True)
     assert PORT > 1024
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_small_answers_are_sent_at_once(host: str) -> None:
+    """Without TCP_NODELAY, each waits some 40 ms for the other side to acknowledge the one before."""
+
+    class Server(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            accepted = transport.get_extra_info("socket")
+            told.append(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            transport.close()
+
+    async def ask() -> None:
+        with listening(host, None) as listener:
+            async with await asyncio.get_running_loop().create_server(Server, sock=listener):
+                with socket.create_connection(listener.getsockname()[:2]) as visitor:
+                    visitor.setblocking(False)
+                    await asyncio.get_running_loop().sock_recv(visitor, 1)
+
+    told: list[int] = []
+    asyncio.run(ask())
+    assert told == [1]
 
 
 @pytest.mark.parametrize("missing", ["fastapi", "uvicorn"])

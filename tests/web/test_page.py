@@ -74,7 +74,7 @@ def test_layers_and_heads(visit: Open, explored: dict[str, Translator]) -> None:
     expect(page.locator(".thumbs button")).to_have_count(4)
     page.locator(".segments button", has_text="Target to source").click()
     page.locator(".thumbs button").nth(3).click()
-    expect(page.locator(".large h2")).to_have_text("Layer 2, head 1")
+    expect(page.locator(".large h2")).to_have_text("Layer 1, head 1")
     page.locator(".large .plot").hover(position={"x": 5, "y": 5})
     expect(page.locator(".large .readout strong")).to_have_text(f"{seen[CROSS['transformer']].values[1, 0, 0]:.3f}")
     expect(page.locator(".large .readout")).to_contain_text("entropy")
@@ -195,6 +195,13 @@ def test_texts_are_texts(visit: Open) -> None:
 def test_what_cannot_be_looked_at_is_said(visit: Open) -> None:
     page = visit(model="recurrent", text="eins " * 700, wait=False)
     expect(page.locator("#failure")).to_contain_text("a text of 700 tokens is too long to look at; give one below 512")
+    # A text is not cut where it is typed: what is refused is what was given.
+    page = visit(model="recurrent", wait=False)
+    page.locator("#text").fill("eins " * 2400)
+    page.locator("#text").press("Enter")
+    expect(page.locator("#failure")).to_have_text(
+        "text: 12,000 characters are too many to look at; give at most 10,000"
+    )
 
 
 def test_what_an_output_rests_on(visit: Open, explored: dict[str, Translator]) -> None:
@@ -274,10 +281,10 @@ def test_a_visit_with_keys_alone(visit: Open, explored: dict[str, Translator]) -
     tab_to("#tab-translate", back=True)
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    tab_to("layer 1, head 0")
+    tab_to("layer 0, head 0")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    expect(page.locator(".large h2")).to_have_text("Layer 1, head 1")
+    expect(page.locator(".large h2")).to_have_text("Layer 0, head 1")
     tab_to("#tab-heads", back=True)
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")

@@ -374,7 +374,11 @@ def _explain_refusals(app: FastAPI) -> None:
         assert isinstance(error, RequestValidationError)
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][1:]) or "the request"
-        return answer(f"{where}: {first['msg']}", 422)
+        told = first["msg"]
+        if first["type"] == "string_too_long":
+            most = first["ctx"]["max_length"]
+            told = f"{len(first['input']):,} characters are too many to look at; give at most {most:,}"
+        return answer(f"{where}: {told}", 422)
 
     def unknown(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)

@@ -62,8 +62,10 @@ def listening(host: str, port: int | None) -> socket.socket:
     """A socket that listens; the usual port or any free one, unless one is asked for."""
     for choice in (PORT, 0) if port is None else (port,):
         try:
-            family, *_, address = socket.getaddrinfo(host, choice, type=socket.SOCK_STREAM)[0]
-            listener = socket.socket(family, socket.SOCK_STREAM)
+            found = socket.getaddrinfo(host, choice, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+            family, kind, protocol, _, address = found[0]
+            # Only where the protocol is named does asyncio send small answers at once (TCP_NODELAY).
+            listener = socket.socket(family, kind, protocol)
         except (OSError, UnicodeError) as error:
             why = getattr(error, "strerror", None) or error
             raise UsageError(f"--host {host}: this machine has no such address ({why}); leave it out") from None

@@ -76,7 +76,7 @@ export class TranslateView {
 
   own() {
     const { page } = this;
-    const input = make("input", { type: "text", dir: "auto", maxlength: 10000, value: page.state.target, placeholder: "Another target …",
+    const input = make("input", { type: "text", dir: "auto", value: page.state.target, placeholder: "Another target …",
       "aria-label": "A target of your own" });
     return make("form", { class: "own", onsubmit: (event) => {
       event.preventDefault();
