@@ -36,8 +36,8 @@ def classify(
 
     Each line is a text, its words (and punctuation) separated by blanks as in the training text; the answer is a line
     with its label. Where a text may have several labels, they are separated by tabs, and a line is empty if there are
-    none. An empty line is a text too, without a word. With --probabilities a line has all labels instead, likeliest
-    first, each with its probability and tabs between.
+    none. With --probabilities a line has all labels instead, likeliest first, each with its probability and tabs
+    between. An empty line stays empty.
 
     A model of conversations labels each text given those before it, as soon as its line is there. An empty line ends a
     conversation and is answered by one. If the training text has speakers, a line is the speaker, a tab and the text;
@@ -72,7 +72,7 @@ def _labelled(classifier: "Classifier", lines: list[Line], probabilities: bool) 
     texts = [line.text.split() for line in lines]
     whole, refusal = up_to_too_long(classifier, texts, [line.place for line in lines])
     for found in classifier.classify(texts[:whole]):
-        yield _told(found, probabilities)
+        yield _told(found, probabilities) if found.words else ""
     if refusal is not None:
         raise refusal
 
