@@ -352,7 +352,7 @@ def test_more_refusals(client: TestClient) -> None:
     )
     assert (
         client.get("/api/inspections/0/array?name=x").json()["error"]
-        == "this inspection is no longer kept; inspect again"
+        == "this inspection has expired from the cache; inspect again"
     )
     shown = post(client, "inspect", {"texts": TEXTS})
     for query, told in {

@@ -14,7 +14,7 @@ from regard.errors import UsageError, counted
 
 if TYPE_CHECKING:
     from regard.data import Pair
-    from regard.inspect import Alignment, Joining
+    from regard.inspect import Alignment, GoldLinks, Joining
 
 GoldFile = Annotated[
     Path | None,
@@ -102,7 +102,6 @@ def align(
     from regard.cli.corpus import pieces_of, warn_if_swapped
     from regard.cli.evaluate import check_pairs
     from regard.cli.gathered_links import Gathered, check_page_name
-    from regard.inspect import read_gold
     from regard.tasks.translator import Translator
     from regard.tokens.segmentation import unit_name
 
@@ -121,7 +120,7 @@ def align(
         return
     aligners = Aligners(model, forward, backward, joined_by)
     rival = None if against is None else Aligners(Path(against), how.load(Path(against), [], to), None, None)
-    true = None if gold is None else list(read_gold(gold))
+    true = _true_links(gold, files, aligners, rival)
     gathered = Gathered(aligners, rival, counted_by, true, html, agreement=agreement)
     count, kept, scored = 0, 0, scores or least_score is not None
     with progress_of("pairs", while_printing=instead is None) as show:
@@ -143,6 +142,23 @@ def align(
         typer.echo(f"kept {kept:,} of {counted(count, 'pair')}", err=True)
     for line in gathered.told(gold):
         typer.echo(line)
+
+
+def _true_links(
+    gold: Path | None, files: list[str], aligners: Aligners, rival: Aligners | None
+) -> "list[GoldLinks] | None":
+    """Refuses links, true or not, that are not of as many pairs as the text, before any is aligned."""
+    from regard.cli.corpus import count_pairs
+    from regard.inspect import read_gold
+    from regard.inspect.gold import check_gold_count
+
+    true = None if gold is None else list(read_gold(gold))
+    if (pairs := count_pairs(files)) is not None:
+        for each in filter(None, (aligners, rival)):
+            each.check_count(pairs)
+        if gold is not None and true is not None:
+            check_gold_count(gold, true, pairs)
+    return true
 
 
 def _refuse_contradictions(

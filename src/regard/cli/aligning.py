@@ -123,6 +123,14 @@ class Aligners:
                 )
             yield one if other is None else one.joined(other)
 
+    def check_count(self, pairs: int) -> None:
+        """Refuses files of links that have not a line for each pair, before any is aligned."""
+        from regard.tasks.given_links import GivenLinks
+
+        for each in (self.forward, self.backward):
+            if isinstance(each, GivenLinks):
+                each.check_count(pairs)
+
     def check_ended(self) -> None:
         """Refuses files of links that go on where the text has ended."""
         from regard.tasks.given_links import GivenLinks

@@ -86,13 +86,16 @@ def pairs_of(named: Sequence[str | Path]) -> "list[Pair]":
 
 def pieces_of(named: Sequence[str | Path]) -> "Iterator[list[Pair]]":
     """The same, some at a time, so that files may be larger than memory; of standard input, tab-separated, if none are
-    named. What is wrong with a line is said after the pairs before it were given."""
+    named. What is wrong with a line is said after the pairs before it were given; but that two files are out of step,
+    so that no pair may be one, before any."""
     from regard.cli.lines import STANDARD_INPUT
     from regard.data import load_corpus
 
     if list(named) in ([], [STANDARD_INPUT]):
         yield from _arriving_pairs()
         return
+    if len(named) == 2:
+        count_pairs(named)
     corpus = pairs_in(named)
     pairs = iter(load_corpus(corpus.data, corpus.seed).train)
     piece: list[Pair] = []
@@ -109,6 +112,24 @@ def pieces_of(named: Sequence[str | Path]) -> "Iterator[list[Pair]]":
             raise
         if piece:
             yield piece
+
+
+def count_pairs(named: Sequence[str | Path]) -> int | None:
+    """The pairs in files; None if only reading them to the end tells, as from a pipe. Two files of unequal numbers of
+    lines are refused."""
+    from regard.data.pair_files import PairFiles
+    from regard.data.shifts import unequal_lines
+
+    if not named or not all(Path(each).is_file() for each in named):
+        return None
+    files = PairFiles([str(path) for path in named]).files
+    try:
+        counts = [sum(1 for _ in lines) for lines in files]
+    except DataError:
+        return None  # It is said where it is read.
+    if min(counts) != max(counts):
+        raise DataError(unequal_lines(files[0].path, files[1].path, files[0], files[1]))
+    return counts[0]
 
 
 def _arriving_pairs() -> "Iterator[list[Pair]]":

@@ -41,7 +41,7 @@ def lexicon(
 
       regard lexicon runs/de-en train.tsv --reverse runs/en-de --symmetrize intersection
     """
-    from regard.cli.corpus import pieces_of
+    from regard.cli.corpus import count_pairs, pieces_of
     from regard.cli.evaluate import check_files, check_pairs, write_text
     from regard.inspect.lexicon import Lexicon
     from regard.tokens.segmentation import pieces_of as words_of
@@ -55,6 +55,8 @@ def lexicon(
         check_files(out, None, None)
     backward = None if reverse is None else how.load(reverse, [], None, turned=True)
     aligners = Aligners(model, how.load(model, settings or [], to), backward, joining_of(symmetrize, threshold))
+    if (known := count_pairs(files)) is not None:
+        aligners.check_count(known)
     found = Lexicon()
     count = 0
     with progress_of("pairs") as show:

@@ -39,8 +39,9 @@ class HmmAligner(Section):
     """Which model."""
     word_rounds: Positive = 4
     """Passes over the text at the start that know words alone (model 1 of Brown et al. 1993)."""
-    order_rounds: Positive = 5
-    """Passes over the text that know how far apart the partners of neighboring words are."""
+    order_rounds: Count = 5
+    """Passes over the text that know how far apart the partners of neighboring words are; 0 leaves word order out, in
+    training and in alignments."""
     alone: Annotated[float, Field(gt=0, lt=1)] = 0.05
     """Probability that a word has no partner, before anything is known of it."""
     strength: Annotated[float, Field(gt=0)] = 3.0
@@ -81,7 +82,7 @@ class AlignmentRecipe(AlignmentCorpus, Recipe):
     model: AlignerModel = HmmAligner(kind="hmm")
     """The model."""
     train: Training
-    """The training loop, of which an aligner needs nothing: it reads the text a few times and is done."""
+    """The training loop; an aligner, which reads the text a few times and is done, uses none of it."""
 
     @model_validator(mode="before")
     @classmethod

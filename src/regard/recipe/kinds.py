@@ -1,4 +1,4 @@
-"""The registry of tasks: what is known of each before torch is imported, and where the rest is."""
+"""The registry of tasks: the half of each that imports no torch, and where to import the rest from."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

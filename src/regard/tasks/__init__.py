@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from regard.tasks.classifying import ClassifyingTask
     from regard.tasks.language import LanguageTask
     from regard.tasks.loading import load, load_translator, load_writer, task_of
+    from regard.tasks.markup import MarkedTexts
     from regard.tasks.parser import Parse, Parser
     from regard.tasks.parsing import ParsingTask
     from regard.tasks.pretrained_encoder import Filled, PretrainedEncoder
@@ -33,6 +34,7 @@ __getattr__ = found_on_use(
         "classifying": ("ClassifyingTask",),
         "language": ("LanguageTask",),
         "loading": ("load", "load_translator", "load_writer", "task_of"),
+        "markup": ("MarkedTexts",),
         "parser": ("Parse", "Parser"),
         "parsing": ("ParsingTask",),
         "pretrained_encoder": ("Filled", "PretrainedEncoder"),
@@ -56,6 +58,7 @@ __all__ = [
     "ClassifyingTask",
     "Filled",
     "LanguageTask",
+    "MarkedTexts",
     "Parse",
     "Parser",
     "ParsingTask",
