@@ -28,8 +28,8 @@ def check(
         list[str],
         typer.Argument(
             metavar="FILES|RECIPE",
-            help="Two files (source, target), one .tsv or .jsonl, one file of text, or a recipe (.toml, or a built-in "
-            "name).",
+            help="Two files (source, target), one .tsv or .jsonl, one file of text, files of the task that --set "
+            "task=NAME names, or a recipe (.toml, or a built-in name).",
             show_default=False,
         ),
     ],
@@ -55,12 +55,14 @@ def check(
 
       regard check train.de train.en --test test.de --test test.en
 
+      regard check labels.tsv --set task=classifying
+
       regard check my.toml --set data.longest=100
 
       regard check train.de train.en --aligner runs/aligner
     """
-    from regard.cli.corpus import corpus_of
-    from regard.errors import with_short_paths
+    from regard.cli.corpus import corpus_of, is_recipe, task_among
+    from regard.errors import one_of, with_short_paths
     from regard.recipe import TASKS
     from regard.registry import locate
 
@@ -74,6 +76,10 @@ def check(
     for line in report.lines():
         if line not in refused:  # those are the message of the error
             typer.echo(with_short_paths(line))
+    if len(data) == 1 and not (is_recipe(data) or task_among(settings or [])):  # one file may be of many tasks
+        others = one_of([name for name in TASKS if name != corpus.task])
+        told = f"{data[0]}: read as data of the task {corpus.task!r}; for another: --set task=NAME, {others}"
+        typer.echo(told, err=True)
     report.raise_if_refused()
 
 

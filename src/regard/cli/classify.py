@@ -36,8 +36,8 @@ def classify(
 
     Each line is a text, with spaces between words and punctuation as in the training text; the output is a line
     with its label. If texts may have several labels, these are separated by tabs, and the line is empty if there are
-    none. An empty line is a text, too, without words. With --probabilities, a line instead has all labels, most likely
-    first, each with its probability, separated by tabs.
+    none. With --probabilities, a line instead has all labels, most likely first, each with its probability, separated
+    by tabs. An empty line stays empty.
 
     A model of conversations labels each text given those before it, as soon as its line arrives. An empty line ends a
     conversation and is answered by an empty line. If the training text has speakers, each line has the speaker, a tab,
@@ -72,7 +72,7 @@ def _labelled(classifier: "Classifier", lines: list[Line], probabilities: bool) 
     texts = [line.text.split() for line in lines]
     whole, refusal = up_to_too_long(classifier, texts, [line.place for line in lines])
     for found in classifier.classify(texts[:whole]):
-        yield _told(found, probabilities)
+        yield _told(found, probabilities) if found.words else ""
     if refusal is not None:
         raise refusal
 

@@ -102,6 +102,7 @@ def explore(
 def _load(names: Mapping[str, Path], device: str, changes: Sequence[str]) -> "dict[str, Trained | Vectors]":
     from regard.cli.loading import loading
     from regard.tasks import load, task_of
+    from regard.tasks.trained import Embedding, Inspectable
     from regard.vectors import Vectors, are_vectors
 
     with loading():
@@ -110,7 +111,7 @@ def _load(names: Mapping[str, Path], device: str, changes: Sequence[str]) -> "di
             for name, folder in names.items()
         }
     for name, model in loaded.items():
-        if not isinstance(model, Vectors) and not hasattr(model, "inspect"):
+        if not isinstance(model, Inspectable | Embedding):
             raise UsageError(
                 f"{names[name]}: is for {task_of(names[name])}, which has nothing to look inside; leave it out"
             )
@@ -128,9 +129,9 @@ def _with_caches(
 
 def _readers(loaded: "Mapping[str, Trained | Vectors]", names: Mapping[str, Path]) -> "dict[str, Trained]":
     """Models that read texts, which are all that a file can hold."""
-    from regard.vectors import Vectors
+    from regard.tasks.trained import Inspectable
 
-    readers = {name: model for name, model in loaded.items() if not isinstance(model, Vectors)}
+    readers = {name: model for name, model in loaded.items() if isinstance(model, Inspectable)}
     unread = next((names[name] for name in loaded if name not in readers), None)
     if unread is not None:
         raise UsageError(f"{unread}: vectors of words have a page of their own; regard vectors map {unread} writes it")

@@ -23,7 +23,7 @@ def register() -> None:
         corpus=LanguageCorpus,
         takes=is_text,
         check="regard.tasks.checking:check_running_text",
-        load="regard.tasks.loading:load_writer",
+        load="regard.tasks.writer:load_writer",
         prepare="regard.tasks.language:prepare_language",
         metrics={"loss": LOSS, "perplexity": Metric(more_is_better=False)},
         verbs=verbs,

@@ -30,7 +30,7 @@ def register() -> None:
         corpus=TranslationCorpus,
         takes=are_pairs,
         check="regard.tasks.checking:check_pairs",
-        load="regard.tasks.loading:load_translator",
+        load="regard.tasks.translator:load_translator",
         prepare="regard.tasks.translation:TranslationTask.prepare",
         metrics={
             "loss": LOSS,

@@ -11,7 +11,8 @@ def register() -> None:
         corpus=VectorsRecipe,
         takes=lambda files: False,
         check="regard.tasks.checking:check_text_of_vectors",
-        load="regard.tasks.loading:load_vectors",
+        load="regard.vectors.vectors:load_vectors",
+        trainer="vectors train",
         metrics={},
         verbs=(Verb("vectors", "Word vectors: train, compare, evaluate, map, convert.", "regard.cli.vectors:vectors"),),
     )
