@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from regard.recipe.data import Data
 from regard.recipe.recipe import AnyRecipe, Recipe
-from regard.recipe.section import ChosenBy, Count, Positive, Section, Share
+from regard.recipe.section import ChosenBy, Count, Positive, Section, Share, changed_settings
 from regard.recipe.training import Training
 from regard.registry import Entry, Registry
 
@@ -93,11 +93,9 @@ class AlignmentRecipe(AlignmentCorpus, Recipe):
 
     @model_validator(mode="after")
     def _nothing_is_trained_in_steps(self) -> Self:
-        for name in sorted(self.train.model_fields_set):
-            default = 1 if name == "steps" else Training.model_fields[name].get_default(call_default_factory=True)
-            if (value := getattr(self.train, name)) != default:
-                raise ValueError(
-                    f"train.{name} = {value!r} is not used by task = 'alignment', which is trained in a few passes "
-                    "(model.word_rounds, model.order_rounds); leave it out"
-                )
+        for name, value in changed_settings(self.train, Training(steps=1), "train"):
+            raise ValueError(
+                f"{name} = {value!r} is not used by task = {self.task!r}, which is trained in a few passes "
+                "(model.word_rounds, model.order_rounds); leave it out"
+            )
         return self
