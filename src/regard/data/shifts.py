@@ -35,6 +35,9 @@ _LEAST_EVIDENCE = 40.0
 """Nats beyond which a stretch is shifted, after what neighbors have in common. In text that is in order, chance alone
 gave 23 at most (Tatoeba, sorted by length) and less than 12 elsewhere (`benchmarks/data_faults.py`)."""
 _LEAST_LINES, _LAGS = 20, 16
+_TO_THE_END = 0.25
+"""A shift lasts to the end, or to another one; farther than it is long, it is a passage that resembles another
+(messages that several programs have). Up to the end, this share of its distance is enough."""
 _MOST_SHIFTS = 3
 
 
@@ -77,10 +80,13 @@ def find_shifts(source: Outline, target: Outline) -> list[Shift]:
     explained = agreement.at(0)[:shared]
     found: list[Shift] = []
     while len(found) < _MOST_SHIFTS:
-        best = max((_best(distance, agreement, explained) for distance in agreement.distances), key=_evidence)
+        tried = (_best(distance, agreement, explained) for distance in agreement.distances)
+        best = max((shift for shift in tried if _lasts(shift, shared)), key=_evidence, default=None)
+        if best is None:
+            break
         inside = slice(best.stretch.start, best.stretch.end)
         elsewhere = agreement.at(best.distance)[inside]
-        if len(best.stretch) < _LEAST_LINES or elsewhere.sum() <= 0.2 * best.stretch.evidence:
+        if elsewhere.sum() <= 0.2 * best.stretch.evidence:
             break
         if best.stretch.evidence / _alike(elsewhere - explained[inside]) <= _LEAST_EVIDENCE:
             break
@@ -92,6 +98,13 @@ def find_shifts(source: Outline, target: Outline) -> list[Shift]:
 def _best(distance: int, agreement: "_Agreement", explained: Numbers) -> Shift:
     """The stretch that a distance explains better than what was found so far."""
     return Shift(distance, densest(agreement.at(distance)[: len(explained)] - explained))
+
+
+def _lasts(shift: Shift, lines: int) -> bool:
+    """Whether a stretch is long enough for its distance."""
+    ends = shift.stretch.end >= lines - _LEAST_LINES
+    least = abs(shift.distance) * (_TO_THE_END if ends else 1.0)
+    return len(shift.stretch) >= max(least, _LEAST_LINES)
 
 
 def _alike(evidence: Numbers) -> float:
