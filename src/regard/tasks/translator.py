@@ -66,7 +66,15 @@ BEYOND_TRAINING = 16
 class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
     """A model with its tokenizers, ready for use."""
 
-    def __init__(self, recipe: TranslationRecipe, model: Generator, source: Tokenizer, target: Tokenizer) -> None:
+    def __init__(
+        self,
+        recipe: TranslationRecipe,
+        model: Generator,
+        source: Tokenizer,
+        target: Tokenizer,
+        *,
+        folder: Path | None = None,
+    ) -> None:
         self.recipe = recipe
         self.model = model.eval()
         self.session = Session(self.model)
@@ -74,6 +82,8 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         self.target_tokenizer = target
         self._copying = Copying(source, target) if model.copies else None
         self._tag = ""
+        self.folder = folder
+        """Where the model is kept, if it was loaded."""
         self._first = 0
 
     @classmethod
@@ -86,7 +96,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
             model = build_model(recipe.model, source.size, target.size)
         put_weights(model, load_weights(folder), folder)
         model.to(choose_device(device))
-        return cls(recipe, model, source, target).looking_at(kept_choice(folder, model))
+        return cls(recipe, model, source, target, folder=folder).looking_at(kept_choice(folder, model))
 
     @property
     def _facts(self) -> dict[str, str]:
