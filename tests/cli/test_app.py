@@ -78,13 +78,28 @@ def test_an_error_is_one_message() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["score", "evaluate", "align", "lexicon", "translate", "look", "faithful", "generate", "back-translate"]
-    + ["tag", "classify", "parse", "fill", "export", "vectors similar"],
+    [
+        "score",
+        "evaluate",
+        "align",
+        "lexicon",
+        "translate",
+        "look",
+        "faithful",
+        "generate",
+        "back-translate",
+        "tag",
+        "classify",
+        "parse",
+        "fill",
+        "export",
+        "vectors-similar",
+    ],
 )
 def test_a_folder_that_is_not_there_is_named_before_other_arguments(command: str, tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_text("one\n", encoding="utf-8")
-    told = regard(*command.split(), "nowhere", path)
+    told = regard(*command.replace("vectors-", "vectors ").split(), "nowhere", path)
     assert (told.code, told.out) == (2, "")
     assert told.err.startswith("regard: nowhere: no such f"), told.err
 
