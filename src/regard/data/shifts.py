@@ -35,9 +35,10 @@ _LEAST_EVIDENCE = 40.0
 """Nats beyond which a stretch is shifted, after what neighbors have in common. In text that is in order, chance alone
 gave 23 at most (Tatoeba, sorted by length) and less than 12 elsewhere (`benchmarks/data_faults.py`)."""
 _LEAST_LINES, _LAGS = 20, 16
-_TO_THE_END = 0.25
-"""A shift lasts to the end, or to another one; farther than it is long, it is a passage that resembles another
-(messages that several programs have). Up to the end, this share of its distance is enough."""
+_LASTING, _ENDING = 0.25, 5.0
+"""How long a shift is at least, as a multiple of its distance, if it lasts to the end or to another one, and if lines
+are in their place again after it. Others are passages that resemble another: messages that several programs have, or
+sorted sentences that begin alike."""
 _MOST_SHIFTS = 3
 
 
@@ -80,9 +81,8 @@ def find_shifts(source: Outline, target: Outline) -> list[Shift]:
     explained = agreement.at(0)[:shared]
     found: list[Shift] = []
     while len(found) < _MOST_SHIFTS:
-        tried = (_best(distance, agreement, explained) for distance in agreement.distances)
-        best = max((shift for shift in tried if _lasts(shift, shared)), key=_evidence, default=None)
-        if best is None:
+        best = max((_best(distance, agreement, explained) for distance in agreement.distances), key=_evidence)
+        if not _lasts(best, [shared, *(shift.stretch.start for shift in found)]):
             break
         inside = slice(best.stretch.start, best.stretch.end)
         elsewhere = agreement.at(best.distance)[inside]
@@ -100,10 +100,10 @@ def _best(distance: int, agreement: "_Agreement", explained: Numbers) -> Shift:
     return Shift(distance, densest(agreement.at(distance)[: len(explained)] - explained))
 
 
-def _lasts(shift: Shift, lines: int) -> bool:
-    """Whether a stretch is long enough for its distance."""
-    ends = shift.stretch.end >= lines - _LEAST_LINES
-    least = abs(shift.distance) * (_TO_THE_END if ends else 1.0)
+def _lasts(shift: Shift, ends: list[int]) -> bool:
+    """Whether a stretch is long enough for its distance; it may last to one of these ends."""
+    lasts = any(abs(shift.stretch.end - end) <= _LEAST_LINES for end in ends)
+    least = abs(shift.distance) * (_LASTING if lasts else _ENDING)
     return len(shift.stretch) >= max(least, _LEAST_LINES)
 
 
