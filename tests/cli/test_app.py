@@ -1,11 +1,15 @@
 """The command as such: help without waiting, exit codes, tracebacks on demand, closed pipes."""
 
+import io
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from command_line import ALONE, Trained, regard, regard_alone
+
+from regard.cli import app as module
+from regard.loops import njit
 
 COMMANDS = (
     *("demo", "recipes", "check", "train", "repeat", "evaluate"),
@@ -133,3 +137,23 @@ def test_a_reader_that_leaves_is_no_error(trained: Trained) -> None:
         process.wait(timeout=60)
     assert said == b""
     assert process.returncode != 2
+
+
+class Terminal(io.StringIO):
+    """Standard error of somebody who waits."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_compiling_is_said_to_who_waits(waits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    @njit()
+    def doubled(number: int) -> int:
+        return 2 * number
+
+    monkeypatch.setattr(module, "app", lambda *_, **__: doubled(2))
+    monkeypatch.setattr(sys, "argv", ["regard", "translate"])
+    monkeypatch.setattr(sys, "stderr", told := Terminal() if waits else io.StringIO())
+    module.main()
+    assert told.getvalue() == ("compiling loops, which is done once …\n" if waits else "")
