@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-from explorer_pages import Open, check_everyone_can_use, expect_texts
+from explorer_pages import Open, check_everyone_can_use, expect_texts, minus, number
 from pages import NEEDS_CHROMIUM
 from playwright.sync_api import Route, expect
 
@@ -65,7 +65,7 @@ def test_translate_and_align(visit: Open, explored: dict[str, Translator]) -> No
     page.keyboard.press("Enter")
     expect(page.locator("h2").first).to_have_text("A target of your own")
     log_prob = model.score(["eins zwei"], ["red red"])[0].log_prob
-    expect(page.locator(".card .hint").first).to_contain_text(f"{log_prob:.2f}")
+    expect(page.locator(".card .hint").first).to_contain_text(minus(f"{log_prob:.2f}"))
 
 
 def test_layers_and_heads(visit: Open, explored: dict[str, Translator]) -> None:
@@ -74,7 +74,7 @@ def test_layers_and_heads(visit: Open, explored: dict[str, Translator]) -> None:
     expect(page.locator(".thumbs button")).to_have_count(4)
     page.locator(".segments button", has_text="Target to source").click()
     page.locator(".thumbs button").nth(3).click()
-    expect(page.locator(".large h2")).to_have_text("Layer 2, head 1")
+    expect(page.locator(".large h2")).to_have_text("Layer 1, head 1")
     page.locator(".large .plot").hover(position={"x": 5, "y": 5})
     expect(page.locator(".large .readout strong")).to_have_text(f"{seen[CROSS['transformer']].values[1, 0, 0]:.3f}")
     expect(page.locator(".large .readout")).to_contain_text("entropy")
@@ -212,7 +212,7 @@ def test_what_an_output_rests_on(visit: Open, explored: dict[str, Translator]) -
     picture = page.locator(".matrix", has=page.locator("[aria-label='Attributions']"))
     picture.locator(".plot").hover(position={"x": 5, "y": 5})
     found = attributions(outputs, 1)["attributions"].values[0, 0]
-    shown = float(picture.locator(".readout strong").inner_text())
+    shown = number(picture.locator(".readout strong").inner_text())
     assert shown == pytest.approx(float(found), abs=6e-4)
     # Whether attention explains it, with all numbers of the one sentence.
     page.locator("button", has_text="Is this attention an explanation?").click()
@@ -222,10 +222,10 @@ def test_what_an_output_rests_on(visit: Open, explored: dict[str, Translator]) -
     picture.locator(".plot").focus()
     page.keyboard.press("ArrowDown")
     other = explained["weights"].values[1, 0]
-    assert float(picture.locator(".readout strong").inner_text()) == pytest.approx(float(other), abs=6e-4)
+    assert number(picture.locator(".readout strong").inner_text()) == pytest.approx(float(other), abs=6e-4)
     told = page.locator(".numbers td").all_inner_texts()
     numbers = [*explained.variations.values(), *explained.drops.values(), *explained.correlations.values()]
-    assert [float(each) if each != "–" else math.nan for each in told] == pytest.approx(numbers, abs=6e-4, nan_ok=True)
+    assert [number(each) if each != "–" else math.nan for each in told] == pytest.approx(numbers, abs=6e-4, nan_ok=True)
 
 
 @pytest.mark.long
@@ -281,10 +281,10 @@ def test_a_visit_with_keys_alone(visit: Open, explored: dict[str, Translator]) -
     tab_to("#tab-translate", back=True)
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    tab_to("layer 1, head 0")
+    tab_to("layer 0, head 0")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    expect(page.locator(".large h2")).to_have_text("Layer 1, head 1")
+    expect(page.locator(".large h2")).to_have_text("Layer 0, head 1")
     tab_to("#tab-heads", back=True)
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")

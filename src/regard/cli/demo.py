@@ -26,10 +26,10 @@ def demo(
     ] = None,
     settings: Changes = None,
 ) -> None:
-    """Train a model on built-in data, in about a minute, and show where it looks.
+    """Train a model on built-in data, in about a minute, and show its attention.
 
-    An encoder–decoder with attention learns to read dates, as people write them in many languages, into ISO 8601.
-    The same by hand: regard train dates; regard evaluate runs/dates; regard look runs/dates "3. März 2021"
+    An encoder–decoder with attention learns to translate dates, as people write them in many languages, into ISO 8601.
+    To do the same by hand: regard train dates; regard evaluate runs/dates; regard look runs/dates "3. März 2021"
 
     [bold]Examples[/bold]
 
@@ -67,6 +67,9 @@ def demo(
     tell(console, result)
     console.print(f"\nAn example of each language: {page}\nThe first as a picture: {picture}", soft_wrap=True)
     console.print(f'Your own: regard look {folder} "3. März 2021"', soft_wrap=True)
+    console.print(f"\nIn the browser, with a tour of attention: regard explore {folder}", soft_wrap=True)
+    both = f"regard train dates-transformer; regard explore {folder} runs/dates-transformer"
+    console.print(f"With a Transformer beside it that reads the same dates: {both}", soft_wrap=True)
 
 
 def next_free(folder: Path) -> Path:

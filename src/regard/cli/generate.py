@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.arguments import DecodingChanges, Device, ModelFolder, Seed, refuse_less_than_one
+from regard.cli.eager_notice import told_if_eager
 from regard.cli.lines import read_lines
 from regard.cli.loading import loading
 from regard.errors import RecipeError, UsageError
@@ -23,25 +24,25 @@ ALLOWED = {
 
 def generate(
     model: ModelFolder,
-    prompt: Annotated[str, typer.Option(help="Text to go on from; standard input if it is a dash (-).")] = "",
-    tokens: Annotated[int, typer.Option(help="Tokens to write.")] = 100,
+    prompt: Annotated[str, typer.Option(help="Text to continue; a dash (-) means standard input.")] = "",
+    tokens: Annotated[int, typer.Option(help="Number of tokens to generate.")] = 100,
     temperature: Annotated[
         float | None,
-        typer.Option(help="Below 1 sharpens, above 1 flattens; 0 takes the likeliest token. (default: the recipe's)"),
+        typer.Option(help="Below 1 sharpens, above 1 flattens; 0 takes the most likely token. (default: the recipe's)"),
     ] = None,
     top_k: Annotated[
-        int | None, typer.Option(help="Only the k likeliest tokens; 0 means all. (default: the recipe's)")
+        int | None, typer.Option(help="Only the k most likely tokens; 0 means all. (default: the recipe's)")
     ] = None,
     top_p: Annotated[
         float | None,
         typer.Option(help="The smallest set of tokens with this much probability. (default: the recipe's)"),
     ] = None,
     seed: Seed = None,
-    samples: Annotated[int, typer.Option(help="Texts to write, with an empty line between them.")] = 1,
+    samples: Annotated[int, typer.Option(help="Number of texts, with an empty line between them.")] = 1,
     settings: DecodingChanges = None,
     device: Device = "auto",
 ) -> None:
-    """Let a language model write on from a prompt; the text appears as it is written.
+    """Generate text with a language model, optionally from a prompt; the text is streamed.
 
     [bold]Examples[/bold]
 
@@ -68,14 +69,15 @@ def generate(
     if unknown := writer.prompt(text).unknown:
         named = ", ".join(map(repr, dict.fromkeys(unknown)))
         typer.echo(f"the model does not know {named}, and reads an unknown word there", err=True)
-    for sample in range(samples):
-        if sample:
-            typer.echo("\n")
-        typer.echo(text, nl=False)
-        for piece in writer.generate(text, tokens=tokens, sample=sample, decoding=decoding):
-            sys.stdout.write(piece)
-            sys.stdout.flush()
-    typer.echo("")
+    with told_if_eager(writer.why_eager):
+        for sample in range(samples):
+            if sample:
+                typer.echo("\n")
+            typer.echo(text, nl=False)
+            for piece in writer.generate(text, tokens=tokens, sample=sample, decoding=decoding):
+                sys.stdout.write(piece)
+                sys.stdout.flush()
+        typer.echo("")
 
 
 def _refuse_impossible(given: Mapping[str, float | str]) -> None:

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from regard.recipe.data import Data
 from regard.recipe.recipe import AnyRecipe, Recipe
-from regard.recipe.section import ChosenBy, Count, Positive, Section, Share
+from regard.recipe.section import ChosenBy, Count, Positive, Section, Share, changed_settings
 from regard.recipe.training import Training
 from regard.registry import Entry, Registry
 
@@ -39,8 +39,9 @@ class HmmAligner(Section):
     """Which model."""
     word_rounds: Positive = 4
     """Passes over the text at the start that know words alone (model 1 of Brown et al. 1993)."""
-    order_rounds: Positive = 5
-    """Passes over the text that know how far apart the partners of neighboring words are."""
+    order_rounds: Count = 5
+    """Passes over the text that know how far apart the partners of neighboring words are; 0 leaves word order out, in
+    training and in alignments."""
     alone: Annotated[float, Field(gt=0, lt=1)] = 0.05
     """Probability that a word has no partner, before anything is known of it."""
     strength: Annotated[float, Field(gt=0)] = 3.0
@@ -81,7 +82,7 @@ class AlignmentRecipe(AlignmentCorpus, Recipe):
     model: AlignerModel = HmmAligner(kind="hmm")
     """The model."""
     train: Training
-    """The training loop, of which an aligner needs nothing: it reads the text a few times and is done."""
+    """The training loop; an aligner, which reads the text a few times and is done, uses none of it."""
 
     @model_validator(mode="before")
     @classmethod
@@ -92,11 +93,9 @@ class AlignmentRecipe(AlignmentCorpus, Recipe):
 
     @model_validator(mode="after")
     def _nothing_is_trained_in_steps(self) -> Self:
-        for name in sorted(self.train.model_fields_set):
-            default = 1 if name == "steps" else Training.model_fields[name].get_default(call_default_factory=True)
-            if (value := getattr(self.train, name)) != default:
-                raise ValueError(
-                    f"train.{name} = {value!r} is not used by task = 'alignment', which is trained in a few passes "
-                    "(model.word_rounds, model.order_rounds); leave it out"
-                )
+        for name, value in changed_settings(self.train, Training(steps=1), "train"):
+            raise ValueError(
+                f"{name} = {value!r} is not used by task = {self.task!r}, which is trained in a few passes "
+                "(model.word_rounds, model.order_rounds); leave it out"
+            )
         return self

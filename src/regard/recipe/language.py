@@ -10,7 +10,7 @@ from regard.recipe.decoding import LanguageDecoding
 from regard.recipe.language_models import LanguageModel, NeuralModel, NgramModel
 from regard.recipe.names import TextCorpusName, TokenizerName
 from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
-from regard.recipe.section import Count, FilePath, Positive, Section, Share
+from regard.recipe.section import Count, FilePath, Positive, Share, changed_settings
 from regard.recipe.training import TokenTraining
 
 
@@ -146,15 +146,11 @@ class LanguageRecipe(LanguageCorpus, Recipe):
 
     @model_validator(mode="after")
     def _counting_takes_no_steps(self) -> Self:
-        for name in UNCOUNTED if isinstance(self.model, NgramModel) else ():
-            setting, value, default = name, getattr(self.train, name), LanguageTraining.model_fields[name].default
-            if isinstance(value, Section) and value != default:
-                fields = type(value).model_fields.items()
-                inner = next(key for key, field in fields if getattr(value, key) != field.default)
-                setting, value = f"{name}.{inner}", getattr(value, inner)
-            if value != default:
-                ctx = {"given": value, "other": "model.kind", "chosen": self.model.kind, "used": None}
-                raise PydanticCustomError("unused_setting", "not used", {"setting": f"train.{setting}", **ctx})
+        if isinstance(self.model, NgramModel):
+            for setting, value in changed_settings(self.train, LanguageTraining(steps=1), "train"):
+                if setting.split(".")[1] in UNCOUNTED:
+                    ctx = {"given": value, "other": "model.kind", "chosen": self.model.kind, "used": None}
+                    raise PydanticCustomError("unused_setting", "not used", {"setting": setting, **ctx})
         return self
 
     @model_validator(mode="after")

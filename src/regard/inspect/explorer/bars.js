@@ -1,5 +1,5 @@
 // A number for each of several tokens as a row of bars, one of which is chosen; with a table behind.
-import { isolated, make, roving, short, table } from "./dom.js";
+import { isolated, make, readout, roving, short, table } from "./dom.js";
 import { asInspection, taking } from "./take.js";
 
 const HIGH = 110;
@@ -8,7 +8,7 @@ export class Bars {
   /** `rows` are named rows of numbers over the same labels; `onchoose(place)` gets a bar that is chosen. */
   constructor(labels, rows, { label, chosen = -1, leftward = false, axis = "token", onchoose } = {}) {
     Object.assign(this, { labels, rows, label, onchoose });
-    this.tell = make("output", { class: "readout", "aria-live": "polite" });
+    this.tell = readout();
     const all = Object.entries(rows);
     this.columns = labels.map((name, place) => make(onchoose ? "button" : "span", { class: "column", ...(onchoose ? { type: "button" } : { role: "img" }),
       "aria-label": `${name}: ${all.map(([row, values]) => `${row} ${short(values[place])}`).join(", ")}`,
@@ -21,10 +21,10 @@ export class Bars {
     }
     const heads = make("span", { class: "column heads", "aria-hidden": "true" }, ...all.map(([row]) => make("span", { class: "row-name" }, row)), make("span", { class: "under" }));
     const picture = make("div", { class: "bars-of-tokens", role: "group", "aria-label": label, dir: leftward ? "rtl" : "ltr" }, all.length > 1 ? heads : null, ...this.columns);
-    this.element = make("div", { class: "drawn" }, make("div", { class: "scroll" }, picture),
-      make("div", { class: "foot" }, this.tell, taking({ name: () => label, picture: () => picture, table: () => table(label, ["", ...Object.keys(rows)],
+    this.element = make("div", { class: "drawn" }, make("div", { class: "scroll" }, picture), this.tell,
+      taking({ name: () => label, picture: () => picture, table: () => table(label, ["", ...Object.keys(rows)],
         labels.map((name, place) => [name, ...all.map(([, values]) => short(values[place]))])),
-      json: () => asInspection(label, Object.fromEntries(all.map(([row, values]) => [row, { axes: [axis], shape: [labels.length], values }])), { [axis]: labels }) }).element));
+      json: () => asInspection(label, Object.fromEntries(all.map(([row, values]) => [row, { axes: [axis], shape: [labels.length], values }])), { [axis]: labels }) }).element);
     this.mark(chosen);
     // Where not all have room, the chosen one is in sight.
     if (chosen >= 0) requestAnimationFrame(() => picture.parentElement.scrollTo({ left: this.columns[chosen].offsetLeft - picture.parentElement.clientWidth / 2 }));

@@ -1,6 +1,6 @@
 // Numbers over positions as lines: a cursor that moves with pointer and arrow keys, the numbers there in words, and the
 // table behind. Lines differ in dashes too, so that no one need tell their colors apart.
-import { isolated, make, short, table } from "./dom.js";
+import { isolated, make, measure, readout, short, table } from "./dom.js";
 import { draw } from "./drawing.js";
 import { asInspection, taking } from "./take.js";
 
@@ -17,7 +17,7 @@ export class Chart {
     Object.assign(this, { label, wide, high, onmove, onchoose });
     this.plot = make("div", { class: "plane", role: "slider", tabindex: 0, "aria-label": `${label}, position`, "aria-valuemin": 0 });
     this.legend = make("div", { class: "legend" });
-    this.readout = make("output", { class: "readout" });
+    this.readout = readout();
     this.taken = taking({ name: () => label, picture: () => this.plot.parentElement.parentElement, table: () => this.buildTable(), json: () => this.inspection() });
     this.element = make("figure", { class: "chart" }, make("div", {}, this.legend, make("div", { class: "scroll" }, this.plot)), this.readout, this.taken.element);
     this.place = begin;
@@ -41,7 +41,7 @@ export class Chart {
     this.legend.replaceChildren(...(data.series.length > 1 ? data.series.map((each, place) => make("span", {}, this.swatch(place), each.name)) : []));
     this.taken.close();
     this.mark();
-    this.readout.replaceChildren(make("span", { class: "hint" }, "Point at a position, or move with the arrow keys."));
+    this.readout.replaceChildren(make("span", { class: "hint" }, "Point at a position, or use the arrow keys."));
   }
 
   buildTable() {
@@ -96,7 +96,7 @@ export class Chart {
     const ticks = Array.from({ length: Math.round((high - low) / this.step) + 1 }, (_, place) => low + place * this.step);
     return ticks.flatMap((tick) => {
       const y = this.y(this.data.log ? 10 ** tick : tick);
-      const text = this.data.log ? `10${[...String(Math.round(tick))].map((sign) => POWERS[sign]).join("")}` : String(Number(tick.toFixed(6)));
+      const text = this.data.log ? `10${[...String(Math.round(tick))].map((sign) => POWERS[sign]).join("")}` : String(Number(tick.toFixed(6))).replace("-", "−");
       return [draw("line", { x1: LEFT, x2: this.wide - RIGHT, y1: y, y2: y, class: "rule" }),
         draw("text", { x: LEFT - 7, y: y + 4, "text-anchor": "end" }, text)];
     });
@@ -104,10 +104,7 @@ export class Chart {
 
   /** Labels stand upright where they have room, and are slanted where not; of too many, some are left out. */
   roomForLabels() {
-    const pen = document.createElement("canvas").getContext("2d");
-    pen.font = "12px system-ui, sans-serif";
-    const widths = this.data.labels.map((label) => pen.measureText(label).width);
-    const widest = Math.min(110, Math.max(0, ...widths));
+    const widest = Math.min(110, Math.max(0, ...this.data.labels.map(measure("12px"))));
     const gap = (this.wide - LEFT - RIGHT) / Math.max(1, this.count - 1);
     this.slanted = widest > gap - 4;
     this.every = Math.max(1, Math.ceil((this.slanted ? 13 : widest + 4) / gap));
@@ -186,7 +183,7 @@ export class Chart {
 }
 
 /** One, two or five times a power of ten, at least as large. */
-function roundStep(step) {
+export function roundStep(step) {
   const power = 10 ** Math.floor(Math.log10(step));
   return power * [1, 2, 5, 10].find((digit) => digit * power >= step * 0.999);
 }

@@ -23,8 +23,47 @@ export function fill(element, ...children) {
 /** A text with a direction of its own. */
 export const isolated = (text) => make("bdi", {}, text);
 
+/** A button with a text, or something else, on it. */
+export const button = (label, onclick, attributes = {}) => make("button", { type: "button", onclick, ...attributes }, label);
+
+/** A menu with its label: each option is a value, or a value and its name; `onchange` gets the value that was chosen. */
+export function menu(label, options, chosen, onchange) {
+  return make("label", {}, `${label} `, make("select", { onchange: (event) => onchange(event.target.value) },
+    ...options.map((option) => [option].flat()).map(([value, name = value]) => make("option", { value, selected: String(value) === String(chosen) }, String(name)))));
+}
+
+/** Buttons of which one is pressed: each option is a value and its name; `onchoose` gets the value. */
+export const segments = (label, options, chosen, onchoose) => make("div", { class: "segments", role: "group", "aria-label": label },
+  ...options.map(([value, name]) => button(name, () => onchoose(value), { "aria-pressed": String(value === chosen) })));
+
+/** What helps with what stands beside it, in a few words. */
+export const hint = (...parts) => make("p", { class: "hint" }, ...parts);
+
+export const section = (...children) => make("section", { class: "card" }, ...children);
+
+/** The head of a card: its title, and what is chosen for it. */
+export const heading = (title, ...tools) => make("div", { class: "top" }, make("h2", {}, title), ...tools);
+
+/** Where it is told what was chosen. */
+export const telling = () => make("div", { class: "told", "aria-live": "polite" });
+
+export const readout = () => make("output", { class: "readout" });
+
+/** The width of texts in a font, in pixels. */
+export function measure(font) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = `${font} system-ui, sans-serif`;
+  return (text) => pen.measureText(text).width;
+}
+
+/** Labels where there are only places: 0, 1, 2 … */
+export const numbered = (count) => Array.from({ length: count }, (_, place) => String(place));
+
 /** A difference of two shares, in percent. */
-export const signed = (share) => `${share < 0 ? "−" : "+"}${Math.abs(100 * share).toFixed(1)}`;
+export function signed(share) {
+  const size = Math.abs(100 * share).toFixed(1);
+  return `${Number(size) === 0 ? "" : share < 0 ? "−" : "+"}${size}`;
+}
 
 /** The words of a text, or its characters where it has but one word, each with whether it is another than before. */
 export function changedParts(before, after) {
@@ -51,12 +90,12 @@ export function changedParts(before, after) {
   return found;
 }
 
-/** A number as short as it can be read: 0.812, 0.0047, 3.1e-5. */
+/** A number as short as it can be read: 0.812, −0.0047, 3.1e−5. */
 export function short(number) {
+  const size = Math.abs(number);
   if (!Number.isFinite(number)) return String(number);
-  if (number !== 0 && Math.abs(number) < 0.0005) return number.toExponential(1);
-  if (number !== 0 && Math.abs(number) < 0.01) return number.toPrecision(2);
-  return number.toFixed(Math.abs(number) >= 100 ? 1 : 3);
+  const digits = size !== 0 && size < 0.0005 ? number.toExponential(1) : size !== 0 && size < 0.01 ? number.toPrecision(2) : number.toFixed(size >= 100 ? 1 : 3);
+  return digits.replaceAll("-", "−");
 }
 
 export function percent(share) {
@@ -65,13 +104,17 @@ export function percent(share) {
   return `${(100 * share).toFixed(1)} %`;
 }
 
-/** A table for those who read rather than look: a head, then rows of texts, the first of each a heading. */
+const NUMBER = /^([<>+−-]? ?[\d.,]+([eE][+−-]?\d+)?( ?[%°]C?| km)?|–|)$/;
+
+/** A table for those who read rather than look: a head, then rows of texts, the first of each a heading. Numbers stand at
+ * the right of their columns. */
 export function table(caption, head, rows) {
+  const kinds = head.map((_, column) => (column && rows.every((row) => NUMBER.test(row[column])) ? "number" : null));
   const cells = ([first, ...rest]) =>
-    make("tr", {}, make("th", { scope: "row" }, isolated(first)), ...rest.map((cell) => make("td", {}, isolated(cell))));
+    make("tr", {}, make("th", { scope: "row" }, isolated(first)), ...rest.map((cell, place) => make("td", { class: kinds[place + 1] }, isolated(cell))));
   return make("div", { class: "table", tabindex: 0, role: "region", "aria-label": caption },
     make("table", {}, make("caption", {}, caption),
-      make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, isolated(text))))),
+      make("thead", {}, make("tr", {}, ...head.map((text, column) => make("th", { scope: "col", class: kinds[column] }, isolated(text))))),
       make("tbody", {}, ...rows.map(cells))));
 }
 

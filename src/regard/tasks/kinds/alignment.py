@@ -6,11 +6,11 @@ from regard.recipe.kinds import TASKS, TaskKind, Verb
 
 def register() -> None:
     kind = TaskKind(
-        help="Finds which words of two sentences are translations of each other.",
+        help="Aligns the words of two sentences that are translations of each other.",
         recipe=AlignmentRecipe,
         corpus=AlignmentCorpus,
         takes=lambda files: False,
-        check="regard.tasks.alignment:check_pairs",
+        check="regard.tasks.aligned_words:check_pairs",
         load="regard.tasks.word_aligner:load_word_aligner",
         prepare="regard.tasks.alignment:AlignmentTask.prepare",
         verbs=(Verb("align", "Print word alignments of given translations.", "regard.cli.align:align"),),
