@@ -50,6 +50,22 @@ def _is_compiled(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any(re.search(r"\b(njit|jit|vectorize)\b", ast.unparse(each)) for each in function.decorator_list)
 
 
+DEVICES = {"cpu", "cuda", "mps"}
+
+
+def test_kinds_of_devices_are_compared_in_one_place() -> None:
+    """`device.py` says what each can do, and kernels are for one of them; settings name devices."""
+    found = []
+    for path in SOURCES:
+        if path.name == "device.py" or path.parent.name == "kernels":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Compare) and not ast.unparse(node.left).startswith("settings."):
+                values = {each.value for each in ast.walk(node) if isinstance(each, ast.Constant)}
+                found += [f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"] if values & DEVICES else []
+    assert found == []
+
+
 def test_files_fit_into_the_budget() -> None:
     assert len(SOURCES) > 200
     sizes = {str(path): len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCES}

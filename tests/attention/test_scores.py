@@ -98,7 +98,12 @@ def test_concatenation_is_additive(query_width: int, key_width: int, heads: int,
         weight, energy = (score.weight, score.energy) if heads == 1 else (score.weight[h], score.energy[h])
         literally[h] = by_loops(lambda q, k, w=weight, v=energy: v @ (torch.cat([q, k]) @ w).tanh(), query[h], key[h])
     torch.testing.assert_close(score(query, key), literally)
-    torch.testing.assert_close(score.as_additive()(query, key), literally)
+    additive = Additive(query_width, key_width, hidden=3, heads=heads).double()
+    with torch.no_grad():
+        for weight, part in zip((additive.query_weight, additive.key_weight), score.halves(), strict=True):
+            weight.copy_(part)
+        additive.energy.copy_(score.energy)
+    torch.testing.assert_close(additive(query, key), literally)
 
 
 @each

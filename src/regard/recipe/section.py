@@ -15,7 +15,7 @@ MOST = 2**31 - 1
 Positive = Annotated[int, Field(ge=1, le=MOST)]
 Count = Annotated[int, Field(ge=0, le=MOST)]
 Width = Annotated[int, Field(ge=1, le=2**20)]
-"""Numbers of a vector."""
+"""Number of dimensions of a vector."""
 Layers = Annotated[int, Field(ge=1, le=1000)]
 Length = Annotated[int, Field(ge=0, le=1_000_000)]
 """Tokens of one text."""

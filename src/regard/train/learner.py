@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.checkpoint import Checkpoint, Progress, load_weights, put_part, put_weights, weights_of
+from regard.device import is_host
 from regard.errors import UsageError
 from regard.models.language import Carry
 from regard.recipe import Starting
@@ -22,7 +23,7 @@ class Learner:
 
     def __init__(self, task: Task, device: torch.device, ranks: Ranks) -> None:
         settings = task.recipe.train
-        if device.type == "cpu":
+        if is_host(device):
             keep_freed_memory()
         torch.manual_seed(task.recipe.seed)
         self.model = task.build_model().to(device).train()
