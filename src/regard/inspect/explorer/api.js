@@ -191,17 +191,19 @@ async function post(model, verb, asked) {
   return (await fetched(`/api/models/${encodeURIComponent(model)}/${verb}`, options)).json();
 }
 
+const asking = (verb) => (model, asked) => Inspected.of(() => post(model, verb, asked));
+
 export const models = async () => (await fetched("/api/models")).json();
 export const translate = (model, asked) => post(model, "translate", asked);
-export const inspect = (model, asked) => Inspected.of(() => post(model, "inspect", asked));
-export const tree = (model, asked) => Inspected.of(() => post(model, "tree", asked));
-export const alternatives = (model, asked) => Inspected.of(() => post(model, "alternatives", asked));
-export const goOn = (model, asked) => Inspected.of(() => post(model, "continue", asked));
-export const score = (model, asked) => Inspected.of(() => post(model, "score", asked));
-export const map = (model, asked) => Inspected.of(() => post(model, "map", asked));
-export const neighbors = (model, asked) => Inspected.of(() => post(model, "neighbors", asked));
-export const steps = (model, asked) => Inspected.of(() => post(model, "steps", asked));
-export const reasons = (model, asked) => Inspected.of(() => post(model, "reasons", asked));
+export const inspect = asking("inspect");
+export const tree = asking("tree");
+export const alternatives = asking("alternatives");
+export const goOn = asking("continue");
+export const score = asking("score");
+export const map = asking("map");
+export const neighbors = asking("neighbors");
+export const steps = asking("steps");
+export const reasons = asking("reasons");
 
 /** What is computed of an inspection: what its "heads" do, its "layers" as one, what its "units" do together. */
 export const derived = (seen, kind) => Inspected.of(async () => (await seen.told(`derived/${kind}`)).json());

@@ -23,6 +23,42 @@ export function fill(element, ...children) {
 /** A text with a direction of its own. */
 export const isolated = (text) => make("bdi", {}, text);
 
+/** A button with a text, or something else, on it. */
+export const button = (label, onclick, attributes = {}) => make("button", { type: "button", onclick, ...attributes }, label);
+
+/** A menu with its label: each option is a value, or a value and its name; `onchange` gets the value that was chosen. */
+export function menu(label, options, chosen, onchange) {
+  return make("label", {}, `${label} `, make("select", { onchange: (event) => onchange(event.target.value) },
+    ...options.map((option) => [option].flat()).map(([value, name = value]) => make("option", { value, selected: String(value) === String(chosen) }, String(name)))));
+}
+
+/** Buttons of which one is pressed: each option is a value and its name; `onchoose` gets the value. */
+export const segments = (label, options, chosen, onchoose) => make("div", { class: "segments", role: "group", "aria-label": label },
+  ...options.map(([value, name]) => button(name, () => onchoose(value), { "aria-pressed": String(value === chosen) })));
+
+/** What helps with what stands beside it, in a few words. */
+export const hint = (...parts) => make("p", { class: "hint" }, ...parts);
+
+export const section = (...children) => make("section", { class: "card" }, ...children);
+
+/** The head of a card: its title, and what is chosen for it. */
+export const heading = (title, ...tools) => make("div", { class: "top" }, make("h2", {}, title), ...tools);
+
+/** Where it is told what was chosen. */
+export const telling = () => make("div", { class: "told", "aria-live": "polite" });
+
+export const readout = () => make("output", { class: "readout" });
+
+/** The width of texts in a font, in pixels. */
+export function measure(font) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = `${font} system-ui, sans-serif`;
+  return (text) => pen.measureText(text).width;
+}
+
+/** Labels where there are only places: 0, 1, 2 … */
+export const numbered = (count) => Array.from({ length: count }, (_, place) => String(place));
+
 /** A difference of two shares, in percent. */
 export const signed = (share) => `${share < 0 ? "−" : "+"}${Math.abs(100 * share).toFixed(1)}`;
 

@@ -67,7 +67,7 @@ export class HeadsView {
         onclick: () => this.again({ tap: seen.groups.get(kind)[0], head: "mean" }) }, NAMES[kind] || kind)));
     const rows = make("div", { class: "thumbs" });
     fill(this.small, make("div", { class: "top" }, make("h2", {}, "Heads"), this.kinds.length > 1 ? kinds : null),
-      make("p", { class: "hint" }, "Each picture is a head, dark where it looks; each row a layer. Choose one to enlarge it."), rows);
+      make("p", { class: "hint" }, "Each picture is a head: the stronger the color, the more it looks there. Each row is a layer. Choose one to enlarge it."), rows);
     const own = this.kind !== CROSS;
     this.ways = ["mean", "maximum", ...(own ? ["rollout"] : [])].map((way) =>
       [way, make("button", { type: "button", "aria-pressed": "false", onclick: () => this.choose(state.tap, state.head, way) }, `${way[0].toUpperCase()}${way.slice(1)}`)]);

@@ -1,12 +1,14 @@
 // A matrix as a picture that can be read: a canvas with a pixel for every number, labels around it, a cell that moves
 // with pointer and arrow keys, the number in words below, and the table behind. Large ones can be brought nearer.
-import { isolated, make, short, table } from "./dom.js";
+import { button, isolated, make, measure, readout, short, table } from "./dom.js";
 import { paint } from "./shades.js";
 import { asInspection, taking } from "./take.js";
 
 const SMALLEST_WITH_LABELS = 10;
 const LARGEST_CELL = 34;
 const ROW = 18;
+/** Rows and columns of a table that can still be read. */
+const MOST_WRITTEN = 100;
 let made = 0;
 
 const matrices = new WeakMap();
@@ -34,10 +36,10 @@ export class Matrix {
     this.above = make("div", { class: "above", "aria-hidden": "true" });
     this.beside = make("div", { class: "beside", "aria-hidden": "true" });
     this.row = make("div", { role: "row" }, this.active);
-    this.plot = make("div", { class: "plot", role: "grid", tabindex: 0, "aria-activedescendant": id, "aria-label": label },
+    this.plot = make("div", { class: ondrag ? "plot drags" : "plot", role: "grid", tabindex: 0, "aria-activedescendant": id, "aria-label": label },
       this.canvas, this.frames, this.across, this.down, this.row);
     matrices.set(this.plot, this);
-    this.readout = make("output", { class: "readout", "aria-live": "polite" });
+    this.readout = readout();
     this.nearer = this.zooming();
     this.axes = make("div", { class: "axes" }, this.above, this.beside, this.plot);
     this.window = make("div", { class: "scroll" }, this.axes);
@@ -90,9 +92,9 @@ export class Matrix {
 
   /** Buttons that bring a large matrix nearer, until its labels can be read. */
   zooming() {
-    const button = (text, label, zoom) => make("button", { type: "button", "aria-label": label, onclick: () => this.bring(zoom()) }, text);
-    return make("div", { class: "zoom", role: "group", "aria-label": "How near" }, button("−", "Farther", () => this.zoom / 2),
-      button("+", "Nearer", () => this.zoom * 2), button("Whole", "The whole of it", () => 1));
+    const zoom = (text, label, near) => button(text, () => this.bring(near()), { "aria-label": label });
+    return make("div", { class: "zoom", role: "group", "aria-label": "How near" }, zoom("−", "Farther", () => this.zoom / 2),
+      zoom("+", "Nearer", () => this.zoom * 2), zoom("Whole", "The whole of it", () => 1));
   }
 
   /** Brings it nearer, with the chosen cell, or what the pointer is at, staying in sight. */
@@ -111,7 +113,7 @@ export class Matrix {
   hint() {
     const { rowMeaning, columnMeaning } = this.data;
     const axes = [rowMeaning && `Rows: ${rowMeaning}`, columnMeaning && `columns: ${columnMeaning}`].filter(Boolean).join("; ");
-    return `${axes && `${axes}. `}${this.data.gold?.length ? `Outlined: ${this.data.outlined || "true links"}. ` : ""}Point at a cell, or move with the arrow keys.`;
+    return `${axes && `${axes}. `}${this.data.gold?.length ? `Outlined: ${this.data.outlined || "true links"}. ` : ""}Point at a cell or tap it, or move with the arrow keys.`;
   }
 
   paint() {
@@ -151,11 +153,10 @@ export class Matrix {
   }
 
   put(element, r, c) {
-    if (c !== null) element.style.left = `${this.x(c)}px`;
-    if (r !== null) element.style.top = `${r * this.high}px`;
-    if (c !== null) element.style.width = `${this.cell}px`;
-    if (r !== null) element.style.height = `${this.high}px`;
-    if (r !== null && c === null) element.style.lineHeight = `${this.high}px`;
+    const { style } = element;
+    if (c !== null) Object.assign(style, { left: `${this.x(c)}px`, width: `${this.cell}px` });
+    if (r !== null) Object.assign(style, { top: `${r * this.high}px`, height: `${this.high}px` });
+    if (r !== null && c === null) style.lineHeight = `${this.high}px`;
     return element;
   }
 
@@ -246,13 +247,14 @@ export class Matrix {
   /** What a row of weights does: how spread it is, and where it looks most. */
   rowInWords(r) {
     if (this.data.signed || !this.data.weights) return "";
-    const { columns, within } = this.data;
+    const { columns, within, rowMeaning } = this.data;
     const row = this.data.values.subarray(r * columns, (r + 1) * columns);
     const sum = row.reduce((total, value) => total + value, 0);
     if (!(sum > 0)) return "· this row looks at nothing";
     const entropy = row.reduce((total, value) => total - (value > 0 ? (value / sum) * Math.log2(value / sum) : 0), 0);
     const distance = row.reduce((total, value, c) => total + (value / sum) * Math.abs(c - r), 0);
-    return `· row: entropy ${entropy.toFixed(2)} bits${within ? `, mean distance ${distance.toFixed(1)}` : ""}`;
+    const apart = within ? `, mean distance ${distance.toFixed(1)}` : rowMeaning && "; there is no distance between two texts";
+    return `· row: entropy ${entropy.toFixed(2)} bits${apart}`;
   }
 
   mark() {
@@ -271,12 +273,10 @@ export class Matrix {
   }
 
   buildTable() {
-    const { rows, columns, rowLabels, columnLabels } = this.data;
-    const [shownRows, shownColumns] = [Math.min(rows, 100), Math.min(columns, 100)];
-    const cut = rows > shownRows || columns > shownColumns ? `, the first ${shownRows} × ${shownColumns}` : "";
-    return table(`${this.label}${cut}`, ["", ...columnLabels.slice(0, shownColumns)],
-      Array.from({ length: shownRows }, (_, r) =>
-        [rowLabels[r], ...Array.from({ length: shownColumns }, (__, c) => this.written(r, c))]));
+    const { rowLabels, columnLabels } = this.data;
+    const [rows, columns] = [rowLabels, columnLabels].map((labels) => labels.slice(0, MOST_WRITTEN));
+    const cut = Math.max(rowLabels.length, columnLabels.length) > MOST_WRITTEN ? `, the first ${rows.length} × ${columns.length}` : "";
+    return table(`${this.label}${cut}`, ["", ...columns], rows.map((label, r) => [label, ...columns.map((_, c) => this.written(r, c))]));
   }
 
   /** What is shown, as `Inspection.from_json` reads it. */
@@ -290,7 +290,5 @@ export class Matrix {
 
 /** The width of the widest label, as it is when it is chosen. */
 function widest(labels, size) {
-  const pen = document.createElement("canvas").getContext("2d");
-  pen.font = `700 ${size}px system-ui, sans-serif`;
-  return labels.reduce((most, label) => Math.max(most, pen.measureText(label).width), 0);
+  return Math.max(0, ...labels.map(measure(`700 ${size}px`)));
 }

@@ -1,5 +1,5 @@
 // Shares as bars, each behind the text that it belongs to.
-import { isolated, make, percent } from "./dom.js";
+import { button, isolated, make, percent } from "./dom.js";
 
 /** A text with its share as a bar, or with `parts` of it as bars one after the other, and what is `said` instead of the
  * share in percent; a button if it can be chosen. */
@@ -15,9 +15,18 @@ export function bar(text, share, { parts = [share], said = percent(share), oncho
     return strip;
   });
   const content = [...bars, typeof text === "string" ? isolated(text) : text, make("span", { class: "chance" }, said)];
-  return onchoose ? make("button", { type: "button", onclick: onchoose, ...looks }, ...content)
-    : make("div", looks, ...content);
+  return onchoose ? button(content, onchoose, looks) : make("div", looks, ...content);
 }
 
 /** Bars below each other. */
 export const bars = (label, ...rows) => make("div", { class: "bars", role: "group", "aria-label": label }, ...rows);
+
+/** Texts with their shares as bars, of a row of an array that has both; `lit` is the text that was chosen, and `onchoose`
+ * gets one that is. */
+export function ranked(label, { texts, values, shape }, { row = 0, lit, said, onchoose } = {}) {
+  const count = shape[shape.length - 1];
+  return bars(label, ...texts.slice(row * count, (row + 1) * count).map((text, rank) => {
+    const value = Number(values[row * count + rank]);
+    return bar(text, Math.max(0, value), { class: text === lit ? "candidate lit" : "candidate", said: said?.(value), onchoose: onchoose && (() => onchoose(text)) });
+  }));
+}

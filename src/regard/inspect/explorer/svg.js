@@ -6,7 +6,7 @@ const MARGIN = 8;
 const FEW_PIXELS = 4096;
 const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "opacity", "font-size", "font-weight", "paint-order", "text-anchor"];
 /** What is there to be used, and not to be seen. */
-const LEFT_OUT = ".taking, .zoom, .turning, .own, .buttons, .slider, .behind, .sr, input, label:has(input), .readout .hint";
+const LEFT_OUT = ".taking, .zoom, .turning, .own, .buttons, .slider, .behind, .sr, input, label:has(input):not(.outputs label), .readout .hint";
 const FONT = "system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
 
 /** The text of the SVG, with its size. */
