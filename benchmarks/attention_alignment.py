@@ -1,14 +1,16 @@
 """Alignments by the attention of translators, whose layer, heads and row are chosen without gold (`align --choose`).
 
     python benchmarks/alignment.py prepare …                      # the text: benchmarks/alignment.py says how
-    python benchmarks/attention_alignment.py train --work work    # on a GPU; again, if it was stopped: it goes on
+    python benchmarks/attention_alignment.py train --work work --set train.epochs=12    # again, if it was stopped
     python benchmarks/attention_alignment.py judge --work work --out benchmarks/results/attention_alignment.json
 
-`train` trains, with each seed, a translator from English to Spanish and one back by the recipe `europarl-transformer`
-on the 60,000 pairs of Europarl alone, all at the same time. `judge` aligns the development and the test text of XL-WA,
-which none was trained on, by the commands of the product: with the mean of all layers, as long as nothing is chosen;
-with the choice for both directions, made by their agreement on the development text; and with the choice for English to
-Spanish alone, made by links of the translator's own training text. Gold is read for the error rates and nothing else.
+`train` trains, with each seed, a translator from English to Spanish and one back on the 60,000 pairs of Europarl alone,
+by the recipe `--recipe` with the settings of `--set`, `--at-once` of them at the same time (all, unless it is given);
+when it is called again, it goes on. `judge` aligns the development and the test text of XL-WA, which none was trained
+on, by the commands of the product: with the mean of all layers, as long as nothing is chosen; with the choice for both
+directions, made by their agreement on the development text; and with the choice for English to Spanish alone, made by
+links of the translator's own training text. Gold is read for the error rates and nothing else. What the translators
+are, and where their settings differ from those of `--recipe`, is read from their folders (`en-es.SEED`, `es-en.SEED`).
 """
 
 import argparse
@@ -16,12 +18,12 @@ import json
 import signal
 import subprocess
 import sys
-import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -29,10 +31,14 @@ import torch
 from alignment import PARTS, bounds, counts, error_rate, lines, rate, read_links
 from conditions import conditions
 
+from regard import load
+from regard.recipe import TranslationRecipe, read_recipe
 from regard.tasks.attention_choice import FILE
+from regard.tasks.translator import Translator
 
 TEXT = "es-60000"
 LANGUAGES = {"source": "en", "target": "es"}
+DIRECTIONS = ("en-es", "es-en")
 REGARD = (sys.executable, "-m", "regard")
 
 
@@ -50,32 +56,38 @@ def folder(work: Path, direction: str, run: int) -> Path:
     return work / f"{direction}.{run}"
 
 
-def train(work: Path, runs: Sequence[int], epochs: int, changes: Sequence[str]) -> None:
-    """All translators at once. When this is stopped they save, and go on from there when it is called again."""
+def train(work: Path, recipe: str, runs: Sequence[int], changes: Sequence[str], at_once: int) -> None:
+    """When this is stopped, the translators save, and go on from there when it is called again."""
     split_text(work)
-    begun = {}
-    for run in runs:
-        for direction in ("en-es", "es-en"):
-            out = folder(work, direction, run)
-            files = {part: json.dumps([f"{part}.{each}" for each in direction.split("-")]) for part in ("train", "dev")}
-            settings = [f"data.train={files['train']}", f"data.dev={files['dev']}", "data.test=[]", f"seed={run}"]
-            settings += [f"train.epochs={epochs}", "train.validation.every=1000000", *changes]
-            command = [*REGARD, "train", "europarl-transformer", "--out", out.name]
-            command += [part for setting in settings for part in ("--set", setting)]
-            with (work / f"{out.name}.log").open("a") as log:
-                again = ["--resume"] if out.exists() else []
-                begun[out] = subprocess.Popen([*command, *again], cwd=work, stdout=log, stderr=subprocess.STDOUT)
+    stopped = Event()
     # Ctrl-C and `timeout` reach the translators too, which save before they leave.
     for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, signal.SIG_IGN)
-    failed = [str(out) for out, process in begun.items() if process.wait() != 0]
+        signal.signal(each, lambda *_: stopped.set())
+
+    def trained(direction: str, run: int) -> bool:
+        if stopped.is_set():
+            return False
+        out = folder(work, direction, run)
+        files = {part: json.dumps([f"{part}.{each}" for each in direction.split("-")]) for part in ("train", "dev")}
+        settings = [f"data.train={files['train']}", f"data.dev={files['dev']}", "data.test=[]", f"seed={run}", *changes]
+        command = [*REGARD, "train", recipe, "--out", out.name]
+        command += [part for setting in settings for part in ("--set", setting)]
+        with (work / f"{out.name}.log").open("a") as log:
+            again = ["--resume"] if out.exists() else []
+            done = subprocess.run([*command, *again], cwd=work, stdout=log, stderr=subprocess.STDOUT, check=False)
+        return done.returncode == 0
+
+    every = [(direction, run) for run in runs for direction in DIRECTIONS]
+    with ThreadPoolExecutor(at_once or len(every)) as pool:
+        ended = list(pool.map(lambda each: trained(*each), every))
+    failed = [str(folder(work, *each)) for each, done in zip(every, ended, strict=True) if not done]
     if failed:
         raise SystemExit(f"not trained to the end: {', '.join(failed)}; their logs say why")
 
 
 def judge_run(work: Path, run: int) -> dict[str, Any]:
     """One pair of translators: what was chosen, and its error rates on both parts."""
-    forward, backward = (folder(work, direction, run) for direction in ("en-es", "es-en"))
+    forward, backward = (folder(work, direction, run) for direction in DIRECTIONS)
     for each in (forward, backward):
         (each / FILE).unlink(missing_ok=True)
     both = ["--reverse", str(backward)]
@@ -92,14 +104,43 @@ def judge_run(work: Path, run: int) -> dict[str, Any]:
     return figures
 
 
-def trained_as(work: Path, runs: Sequence[int]) -> dict[str, Any]:
-    """What the translators' own folders say of their training: one value where they agree."""
-    recipes = [tomllib.loads((folder(work, "en-es", run) / "recipe.toml").read_text("utf-8")) for run in runs]
-    epochs = {recipe["train"]["epochs"] for recipe in recipes}
-    models = {json.dumps(recipe["model"], sort_keys=True) for recipe in recipes}
-    if len(epochs) > 1 or len(models) > 1:
+def trained_as(work: Path, recipe: str, runs: Sequence[int]) -> dict[str, Any]:
+    """What the translators' own folders say of them; both directions must be trained with the same settings."""
+    usual = settings_of(read_recipe(recipe, kind=TranslationRecipe))
+    found, changes = [], []
+    for run in runs:
+        for direction in DIRECTIONS:
+            path = folder(work, direction, run)
+            translator = load(path, device="cpu")
+            assert isinstance(translator, Translator)
+            settings = settings_of(translator.recipe)
+            changes.append({name: value for name, value in settings.items() if value != usual.get(name)})
+            steps = [json.loads(line) for line in (path / "metrics.jsonl").read_text("utf-8").splitlines()]
+            found.append(
+                {
+                    "translator": path.name,
+                    "vocabulary": [translator.source_tokenizer.size, translator.target_tokenizer.size],
+                    "parameters": sum(each.numel() for each in translator.model.parameters()),
+                    "steps": max((step["step"] for step in steps if step["event"] == "step"), default=0),
+                }
+            )
+    if any(each != changes[0] for each in changes):
         raise SystemExit("these translators were trained with different settings; train all with the same")
-    return {"epochs": epochs.pop(), "model": json.loads(models.pop())}
+    return {"recipe": recipe, "settings": changes[0], "translators": found}
+
+
+def settings_of(recipe: TranslationRecipe) -> dict[str, Any]:
+    """Those of training, by their names; the text and the seeds are this benchmark's own."""
+    tables = recipe.model_dump(mode="json")
+    every = flat({name: tables[name] for name in ("data", "tokens", "model", "train")})
+    return {name: value for name, value in every.items() if name not in ("data.train", "data.dev", "data.test")}
+
+
+def flat(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in tables.items():
+        found |= flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
+    return found
 
 
 def align(work: Path, model: Path, part: str, *options: str) -> str:
@@ -146,18 +187,19 @@ def main() -> None:
     parser.add_argument("command", choices=("train", "judge"))
     parser.add_argument("--work", type=Path, required=True, help="folder of `alignment.py prepare`")
     parser.add_argument("--runs", type=int, nargs="+", default=[1, 2, 3], help="seeds")
-    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--recipe", default="europarl-transformer", help="that they are trained by")
     parser.add_argument("--set", nargs="+", default=[], help="other settings of the recipe")
+    parser.add_argument("--at-once", type=int, default=0, help="how many are trained at the same time; 0 is all")
     parser.add_argument("--commit", default="", help="where there is no repository to ask")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     if given.command == "train":
-        train(given.work, given.runs, given.epochs, given.set)
+        train(given.work, given.recipe, given.runs, given.set, given.at_once)
         return
+    trained = trained_as(given.work, given.recipe, given.runs)
     figures = judge(given.work, given.runs)
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
-    trained = trained_as(given.work, given.runs)
-    record = conditions(("regard", "torch", "numpy"), given.commit) | {"device": device} | trained
+    device = {"device": torch.cuda.get_device_name()} if torch.cuda.is_available() else {}
+    record = conditions(("regard", "torch", "numpy"), given.commit) | device | trained
     given.out.write_text(json.dumps(record | {"figures": figures}, indent=1, ensure_ascii=False) + "\n")
     for row in figures:
         print(row["links"], row["test"], row["test_runs"], row["interval"])

@@ -18,6 +18,7 @@ import torch
 from conditions import conditions
 
 from regard.data.text import Text
+from regard.decode import Session
 from regard.decode.generate import go_on
 from regard.models import LanguageModel, build_language_model
 from regard.models.ngram.building import count
@@ -52,11 +53,11 @@ def main() -> None:
 def measure(rung: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """Tokens per second of the first and of the last quarter, the best of three texts."""
     torch.manual_seed(1)
-    model = build(rung).to(arguments.device).eval()
+    session = Session(build(rung).to(arguments.device).eval())
     quarter = arguments.tokens // 4
     best = [0.0, 0.0]
     for sample in range(3):
-        written = go_on(model, [END], LanguageDecoding(), tokens=arguments.tokens, sample=sample)
+        written = go_on(session, [END], LanguageDecoding(), tokens=arguments.tokens, sample=sample)
         times = [time.perf_counter() for _ in written]
         best[0] = max(best[0], (quarter - 1) / (times[quarter - 1] - times[0]))
         best[1] = max(best[1], (quarter - 1) / (times[-1] - times[-quarter]))

@@ -254,18 +254,29 @@ def alignment(record: Record) -> Table:
 
 def attention_alignment(record: Record) -> Table:
     """Error rates of links from the attention of translators, for each way to choose where to look."""
-    titles = ["links", "dev", "test", "test, 95 % interval"]
+    titles = ["links", "dev", "test", "test, 95 % interval", "test, each pair of translators"]
     rows = []
     for row in record["figures"]:
         low, high = row["interval"]
         rates = (spread(row[f"{part}_runs"], 3) for part in ("dev", "test"))
-        rows.append([row["links"], *rates, f"{low:.3f} to {high:.3f}"])
-    pairs = len(record["figures"][0]["test_runs"])
+        each = ", ".join(f"{rate:.3f}" for rate in row["test_runs"])
+        rows.append([row["links"], *rates, f"{low:.3f} to {high:.3f}", each])
+    found = record["translators"]
+    changed = ", ".join(f"{name} = {json.dumps(value)}" for name, value in record["settings"].items())
+    sizes = [_range([each[what] for each in found]) for what in ("parameters", "steps")]
+    vocabulary = _range([size for each in found for size in each["vocabulary"]])
     caption = (
-        f"Alignment error rate of {pairs} pairs of translators, {record['epochs']} epochs each. ± is the standard "
-        "deviation over pairs; the interval of the mean is over sentences.[^]"
+        f"Alignment error rate; ± is the standard deviation over pairs of translators, and the interval of the mean is "
+        f"over sentences. The translators: {len(found)} by the recipe `{record['recipe']}`"
+        f"{f' with `{changed}`' if changed else ''}; {vocabulary} subwords, {sizes[0]} parameters, trained for "
+        f"{sizes[1]} steps.[^]"
     )
     return Table(markdown(titles, rows), caption, {"": conditions(record)})
+
+
+def _range(values: Sequence[int]) -> str:
+    low, high = f"{min(values):,}", f"{max(values):,}"
+    return low if low == high else f"{low} to {high}"
 
 
 def explorer(record: Record) -> Table:

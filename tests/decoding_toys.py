@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.batch import Padded
+from regard.decode.captured import FAILURES, CapturedStepping
+from regard.graphs import Work
 from regard.models.generator import Generator, Readout, State
 from regard.recipe import Decoding
 from regard.tap import Tap
@@ -250,3 +252,29 @@ def apart(tokens: Sequence[Any], wanted: list[tuple[Any, ...]], continuing: Coll
 def decoding_by(method: str, beam: int = 3, **settings: Any) -> Decoding:
     """Settings of a method; only those of a beam search have a beam."""
     return Decoding.model_validate({"method": method, **({"beam": beam} if method == "beam" else {}), **settings})
+
+
+def repeating(
+    every: int = 3,
+    refused: str = "",
+    warm_up: Callable[[Work], object] = lambda work: work(),
+    refusals: int = FAILURES,
+    early: bool = False,
+    patient: bool = False,
+) -> CapturedStepping:
+    """Captures without graphs: work is done and undone, and done again by what replays it; or refused, after that or
+    before, so many times."""
+
+    def capture(work: Work) -> Work:
+        if refused and early and stepping.failures < refusals:
+            raise RuntimeError(refused)
+        before = {place: tensor.clone() for place, tensor in stepping.memory.items()}
+        work()
+        for place, tensor in before.items():
+            stepping.memory[place].copy_(tensor)
+        if refused and stepping.failures < refusals:
+            raise RuntimeError(refused)
+        return work
+
+    stepping = CapturedStepping(torch.device("cpu"), capture, every, warm_up, patient)
+    return stepping

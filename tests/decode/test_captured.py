@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from decoding_toys import SmallGenerator, TableGenerator, UniformGenerator, decoding_by, random_table
+from decoding_toys import SmallGenerator, TableGenerator, UniformGenerator, decoding_by, random_table, repeating
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from model_strategies import SOURCE_SIZE, TARGET_SIZE, TINY
@@ -59,31 +59,6 @@ def model_of(name: str) -> Generator:
 def how_of(method: str, beam: int, n_best: int, **changes: object) -> Decoding:
     limits = {"longest_factor": 1.0, "longest_extra": 3, "batch_tokens": 64}
     return decoding_by(method, beam, n_best=n_best, **{**limits, **changes})
-
-
-def repeating(
-    every: int = 3,
-    refused: str = "",
-    warm_up: Callable[[Work], object] = lambda work: work(),
-    refusals: int = FAILURES,
-    early: bool = False,
-) -> CapturedStepping:
-    """Captures without graphs: work is done and undone, and done again by what replays it; or refused, after that or
-    before, so many times."""
-
-    def capture(work: Work) -> Work:
-        if refused and early and stepping.failures < refusals:
-            raise RuntimeError(refused)
-        before = {place: tensor.clone() for place, tensor in stepping.memory.items()}
-        work()
-        for place, tensor in before.items():
-            stepping.memory[place].copy_(tensor)
-        if refused and stepping.failures < refusals:
-            raise RuntimeError(refused)
-        return work
-
-    stepping = CapturedStepping(CPU, capture, every, warm_up)
-    return stepping
 
 
 def grow_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

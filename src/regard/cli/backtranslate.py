@@ -55,7 +55,7 @@ def back_translate(
     task = BackTranslation(translator, text, out, tag=tag)
     translator.only_writing()
     try:
-        with told_if_eager(translator), progress_of("lines") as on_progress:
+        with told_if_eager(translator.why_eager), progress_of("lines") as on_progress:
             counts = task.run(resume=resume, on_progress=on_progress)
     except KeyboardInterrupt:
         typer.echo(f"stopped; {counted(task.counts.lines, 'line')} done and safe; go on with --resume", err=True)

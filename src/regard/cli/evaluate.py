@@ -101,7 +101,7 @@ def evaluate(
     if not any(pair.links for pair in pairs):  # with which the attention is compared
         translator.only_writing()
     others = None if against is None else outputs_of(against, pairs, device, changes)
-    with told_if_eager(translator), progress_of("translating") as on_progress:
+    with told_if_eager(translator.why_eager), progress_of("translating") as on_progress:
         result = evaluate_on(translator, pairs, intervals=intervals, on_progress=on_progress)
     name = " + ".join(map(str, folders))
     tokenizer = translator.recipe.evaluation.bleu_tokenizer

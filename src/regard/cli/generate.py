@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.arguments import DecodingChanges, Device, ModelFolder, Seed, refuse_less_than_one
+from regard.cli.eager_notice import told_if_eager
 from regard.cli.lines import read_lines
 from regard.cli.loading import loading
 from regard.errors import RecipeError, UsageError
@@ -68,14 +69,15 @@ def generate(
     if unknown := writer.prompt(text).unknown:
         named = ", ".join(map(repr, dict.fromkeys(unknown)))
         typer.echo(f"the model does not know {named}, and reads an unknown word there", err=True)
-    for sample in range(samples):
-        if sample:
-            typer.echo("\n")
-        typer.echo(text, nl=False)
-        for piece in writer.generate(text, tokens=tokens, sample=sample, decoding=decoding):
-            sys.stdout.write(piece)
-            sys.stdout.flush()
-    typer.echo("")
+    with told_if_eager(writer.why_eager):
+        for sample in range(samples):
+            if sample:
+                typer.echo("\n")
+            typer.echo(text, nl=False)
+            for piece in writer.generate(text, tokens=tokens, sample=sample, decoding=decoding):
+                sys.stdout.write(piece)
+                sys.stdout.flush()
+        typer.echo("")
 
 
 def _refuse_impossible(given: Mapping[str, float | str]) -> None:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -116,7 +117,7 @@ def translate(
     if not (alignments or markup or glossary):  # which look at the attention
         translator.only_writing()
     rescoring = None if rescore is None else _rescoring(translator, rescore, weight, n_best, device, to)
-    with told_if_eager(translator, terms=terms is not None):
+    with told_if_eager(partial(translator.why_eager, terms=terms is not None)):
         number = texts_before = 0
         for piece in pieces_of_lines(files or [], PROMPT):
             piece, refusal = _up_to_too_long(translator, piece)

@@ -21,7 +21,7 @@ from regard.attention.kv_memory import Allocator, KvMemory, allocating_with
 from regard.decode.stepping import Given, Made, Stepping
 from regard.device import captures
 from regard.graphs import Work
-from regard.recipe import Decoding
+from regard.recipe import Drawing
 
 WIDTH, QUARTER = 16, 4
 """Widths are multiples of WIDTH tokens; a batch shrinks to a QUARTER when no more searches are running."""
@@ -116,7 +116,9 @@ class CapturedStepping(Stepping):
     """Captures each step of a new shape and replays it from then on.
 
     `capture` records some work as a graph, without running it, and returns the function that replays it. Without
-    `capture` steps run eagerly in the same shapes. `warm_up` runs some work eagerly before its first capture.
+    `capture` steps run eagerly in the same shapes. `warm_up` runs some work eagerly before its first capture. With
+    `patient` a step is captured when it comes a second time: in a long text each may have a shape of its own, and to
+    capture them all costs more than it saves if no other text follows.
     """
 
     def __init__(
@@ -125,6 +127,7 @@ class CapturedStepping(Stepping):
         capture: Callable[[Work], Work] | None,
         every: int = 8,
         warm_up: Callable[[Work], object] = lambda work: work(),
+        patient: bool = False,
     ) -> None:
         super().__init__(device)
         self.every = every
@@ -136,6 +139,7 @@ class CapturedStepping(Stepping):
         self._captured: dict[tuple[str, Signature], Captured] = {}
         self._last: Captured | None = None
         self._warm: set[str] = set()
+        self._seen: set[tuple[str, Signature]] | None = set() if patient else None
         self.failures = 0
         self.reason = ""
         """Error of the last capture that failed."""
@@ -168,7 +172,7 @@ class CapturedStepping(Stepping):
         else:
             given, signature = self._place(given)
         captured = self._captured.get((name, signature))
-        if captured is None and self.failures < FAILURES:
+        if captured is None and self.failures < FAILURES and self._is_due(name, signature):
             captured = self._make(name, function, given)
         if captured is None:
             self._last = None
@@ -178,6 +182,15 @@ class CapturedStepping(Stepping):
         self._captured[name, signature] = self._last = captured
         captured.replay()
         return cast(Made, captured.made)
+
+    def _is_due(self, name: str, signature: Signature) -> bool:
+        """Whether a step that is not captured should be."""
+        if self._seen is None or (name, signature) in self._seen:
+            return True
+        if len(self._seen) >= MOST:
+            self._seen.clear()
+        self._seen.add((name, signature))
+        return False
 
     def _place(self, given: Structure) -> tuple[Structure, Signature]:
         """Copies the tensors of a structure into their buffers."""
@@ -314,14 +327,12 @@ def _where(tensor: Tensor) -> tuple[int, tuple[int, ...]]:
     return tensor.data_ptr(), tensor.stride()
 
 
-def why_not(
-    settings: Decoding, device: torch.device, *, forced: bool, watched: bool, terms: bool = False
-) -> str | None:
+def why_not(settings: Drawing, device: torch.device, *, forced: bool, watched: bool, terms: bool = False) -> str | None:
     """Why steps are not captured; None if they are. `forced` means that outputs begin with given tokens, `terms` that
     they must contain some."""
     if not captures(device):
         return f"{device.type} has no CUDA graphs"
-    if settings.coverage_penalty:
+    if settings.reads_attention:
         return "the coverage penalty reads attention weights"
     if forced:
         return "outputs begin with forced tokens"

@@ -51,6 +51,13 @@ class Sampling:
     settings: Drawing
     uniform: Float[Tensor, "B positions"]
 
+    @classmethod
+    def of(cls, settings: Drawing, examples: Sequence[int], samples: int, positions: int, device: torch.device) -> Self:
+        """For `samples` searches of each example, of up to so many positions."""
+        uniform = uniform_numbers(settings.seed, examples, samples, positions).to(device)
+        # Captured steps depend on the settings, but not on the seed, whose numbers are drawn.
+        return cls(settings.model_copy(update={"seed": 0}), uniform)
+
     def select(self, searches: Int[Tensor, " M"]) -> Self:
         return replace(self, uniform=self.uniform[searches])
 

@@ -34,7 +34,7 @@ from regard.decode.coverage import attention_reader
 from regard.decode.fused import fused_step, is_fused
 from regard.decode.modules import evaluating
 from regard.decode.ranking import Finished, Hypothesis, Ranking
-from regard.decode.sampling import Sampling, uniform_numbers
+from regard.decode.sampling import Sampling
 from regard.decode.stepping import Stepping
 from regard.errors import ModelError, UsageError
 from regard.kernels import pick
@@ -116,7 +116,7 @@ class Beginning:
         numbers = [*examples, *[examples[0]] * (rows - count)]
         if settings.method == "sample":
             samples = settings.n_best
-            choice = Sampling(settings, uniform_numbers(settings.seed, numbers, samples, room).to(device))
+            choice = Sampling.of(settings, numbers, samples, room, device)
         index = torch.arange(rows, device=device)
         if rows > count:
             padded = index.where(index < count, 0)

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from threading import Lock
 from typing import Self
 
 import torch
@@ -23,7 +24,7 @@ from regard.device import captures, device_of, has_scarce_memory, on_device, rel
 from regard.errors import ModelWarning
 from regard.graphs import EAGER, CudaGraphs
 from regard.models.generator import Generator
-from regard.recipe import Decoding
+from regard.recipe import Drawing
 
 
 class Session:
@@ -35,6 +36,7 @@ class Session:
         self._narrow: Generator | None = None
         """The bfloat16 copy on CUDA; its weights are updated in place, because captured steps read them there."""
         self._captured: dict[tuple[tuple[int, ...], str, bool], CapturedStepping] = {}
+        self._lock = Lock()
 
     @classmethod
     def of(cls, model: "Generator | Session") -> Self:
@@ -51,7 +53,7 @@ class Session:
         self._copies.clear()
 
     @contextmanager
-    def writing(self, settings: Decoding) -> Iterator[Generator]:
+    def writing(self, settings: Drawing) -> Iterator[Generator]:
         """The model in the dtype of `decode.precision`, laid out for speed, in evaluation mode; it shares the model's
         taps."""
         with on_device(self.device), self._computing_in(settings.precision) as writer, evaluating(writer):
@@ -68,27 +70,48 @@ class Session:
             release_memory(device)
             self.model.to(device)
 
-    def steppings(self, writer: Generator, settings: Decoding, *, forced: bool) -> Sequence[Stepping]:
+    def steppings(self, writer: Generator, settings: Drawing, *, forced: bool) -> Sequence[Stepping]:
         """The fastest stepping for a model from `writing`: one for each worker."""
         device, watched = self.device, is_watched(writer)
         if why_not(settings, device, forced=forced, watched=watched) is not None:
             # Recordings of several threads would be mixed.
-            workers = 1 if watched or settings.coverage_penalty else workers_on(device)
+            workers = 1 if watched or settings.reads_attention else workers_on(device)
             return [Stepping(device)] * workers
+        return [self._capturing(writer, settings)]
+
+    def stepping_of_text(self, writer: Generator, settings: Drawing) -> Stepping:
+        """The fastest stepping for a text that a model from `writing` writes token by token, alone in its batch."""
+        reason = why_not(settings, self.device, forced=False, watched=is_watched(writer))
+        if reason is not None or not self.model.has_fixed_shapes:
+            return Stepping(self.device)
+        return self._capturing(writer, settings, patient=True)
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Whether the block is the only one. Texts that are written in turns cannot share captured steps, which have
+        one state."""
+        is_alone = self._lock.acquire(blocking=False)
+        try:
+            yield is_alone
+        finally:
+            if is_alone:
+                self._lock.release()
+
+    def _capturing(self, writer: Generator, settings: Drawing, *, patient: bool = False) -> CapturedStepping:
         # Graphs are tied to the addresses of the weights and to the settings.
         weights = tuple(tensor.data_ptr() for tensor in weights_of(writer))
         how = settings.model_dump_json(exclude={"batch_tokens", "seed"})
         key = weights, how, torch.backends.cuda.matmul.allow_tf32
         if key not in self._captured:
             self._drop_graphs_of_moved_weights()
-            graphs = CudaGraphs(device)
-            self._captured[key] = CapturedStepping(device, graphs, warm_up=graphs.warm_up)
-        return [self._captured[key]]
+            graphs = CudaGraphs(self.device)
+            self._captured[key] = CapturedStepping(self.device, graphs, warm_up=graphs.warm_up, patient=patient)
+        return self._captured[key]
 
-    def why_eager(self, settings: Decoding, *, terms: bool = False) -> str | None:
+    def why_eager(self, settings: Drawing, *, terms: bool = False) -> str | None:
         """One line that tells the user why steps on a CUDA device are not captured; None if they are. Failures of
         captures are known only after they were tried."""
-        if not captures(self.device):
+        if not captures(self.device) or not self.model.has_fixed_shapes:
             return None
         watched = is_watched(self.model)
         failed = (one.reason for one in self._captured.values() if one.failures >= FAILURES)
@@ -125,7 +148,7 @@ class Session:
         weights = weights_of(self.model)
         # Inference tensors have no version, and in float32 a new copy for each text costs more than it saves.
         unversioned = any(map(torch.is_inference, weights))
-        if precision == "float32" and (unversioned or not has_matrices(self.model)):
+        if not has_matrices(self.model) or (precision == "float32" and unversioned):
             return self.model
         if unversioned:
             return _copied(self.model, precision)
@@ -136,6 +159,8 @@ class Session:
 
     @torch.no_grad()
     def _in_bfloat16(self) -> Generator:
+        if not has_matrices(self.model):
+            return self.model
         if all(tensor.dtype == torch.bfloat16 for tensor in weights_of(self.model) if tensor.is_floating_point()):
             return self.model
         if self._narrow is None:

@@ -88,6 +88,8 @@ class Generator(nn.Module, ABC):
     """The readout, or the part of it that is the same for every row: see `readout_of`."""
     copies: bool = False
     """Whether it copies words of its source, which then must be a `regard.data.batch.Worded`."""
+    has_fixed_shapes: bool = True
+    """Whether shapes depend on those of inputs alone, so that a step can be captured."""
     cross_taps: tuple[str, ...] = ()
     """Names of the taps of attention to the source ("N H n S"), lowest layer first."""
 

@@ -11,7 +11,7 @@ SAMPLING = Only(method=("sample",))
 
 
 class Drawing(Section):
-    """How tokens are drawn at random."""
+    """How tokens are computed, and drawn at random."""
 
     method: str
     """How tokens are chosen."""
@@ -25,6 +25,16 @@ class Drawing(Section):
     """Sampling: only tokens at least this likely compared with the likeliest."""
     seed: Annotated[Seed, SAMPLING] = 1
     """Sampling: outputs are a function of seed, example and position."""
+    precision: Literal["float32", "tf32", "bfloat16", "int8"] = "float32"
+    """The format of the numbers. tf32, on CUDA alone, multiplies matrices with 10 bits behind the point; int8, on CPUs
+    alone, rounds linear maps to whole numbers of 8 bits; elsewhere these are float32. bfloat16 computes everything but
+    probabilities with 7 bits behind the point. Newer CPUs have instructions for int8 and bfloat16. Where the
+    hardware has them they are faster, and now and then they write another output."""
+
+    @property
+    def reads_attention(self) -> bool:
+        """Whether the choice of tokens depends on attention weights."""
+        return False
 
 
 class LanguageDecoding(Drawing):
@@ -63,11 +73,6 @@ class Decoding(Drawing):
     """An output has at most this many tokens for each source token, and …"""
     longest_extra: Length = 20
     """… this many more."""
-    precision: Literal["float32", "tf32", "bfloat16", "int8"] = "float32"
-    """The format of the numbers. tf32, on CUDA alone, multiplies matrices with 10 bits behind the point; int8, on CPUs
-    alone, rounds linear maps to whole numbers of 8 bits; elsewhere these are float32. bfloat16 computes everything but
-    probabilities with 7 bits behind the point. Newer CPUs have instructions for int8 and bfloat16. Where the
-    hardware has them they are faster, and now and then they write another output."""
     batch_tokens: Positive = 8192
     """Source tokens decoded together, padding included, the beam not counted. On a CPU each worker has as many, but at
     most 128 sentences."""
@@ -82,6 +87,10 @@ class Decoding(Drawing):
             return self
         width = max(self.beam, self.candidates)
         return self.model_copy(update={"risk": "none", "beam": width, "n_best": self.candidates})
+
+    @property
+    def reads_attention(self) -> bool:
+        return self.coverage_penalty > 0
 
     @model_validator(mode="after")
     def _candidates_suffice(self) -> Self:

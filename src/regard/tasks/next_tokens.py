@@ -36,7 +36,7 @@ def next_token(
             model, WEIGHTS, lengths, lambda: model.advance(read, model.start(nothing, len(given)))
         )
         log_probs = allowed_log_probs(model, features, state, hidden)
-        chosen = choose(log_probs, drawing, place)
+        chosen = int(choose(log_probs, drawing, read.new_tensor([place])))
         chances = (log_probs[0, 0] / (drawing.settings.temperature if drawing else 1.0)).softmax(-1)
         possible = int((chances > 0).sum())
         tokens: list[int] = chances.topk(min(count, possible)).indices.tolist()

@@ -27,6 +27,7 @@ from regard.data.segments import first_token, rows_cut
 from regard.data.slots import Slots, slotted
 from regard.data.stream import TokenText, encoded
 from regard.data.text import Text
+from regard.decode import Session
 from regard.decode.generate import drawing_of, go_on
 from regard.device import choose_device
 from regard.display import MOST, html_heat
@@ -122,6 +123,7 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
 
     def __init__(self, recipe: LanguageRecipe, model: LanguageModel, tokenizer: Tokenizer) -> None:
         self.recipe, self.model, self.tokenizer = recipe, model.eval(), tokenizer
+        self.session = Session(self.model)
         self.encoder = slotted(tokenizer, recipe.model)
         self.beyond = self.encoder.beyond if isinstance(self.encoder, Slots) else ()
 
@@ -216,7 +218,7 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
                 f"model has learned {learned:,} (model.longest); ask for fewer tokens"
             )
         rules = self._never, self._begin
-        return self._shown(go_on(self.model, given, decoding, *rules, tokens=tokens, sample=sample), read)
+        return self._shown(go_on(self.session, given, decoding, *rules, tokens=tokens, sample=sample), read)
 
     def continuations(
         self,
@@ -249,6 +251,10 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
         return Inspection(
             arrays, {"past": (BEGIN_LABEL, *names[1:])} | part_labels(arrays), title=text, shown=("candidates",)
         )
+
+    def why_eager(self) -> str | None:
+        """What there is to say of speed on a CUDA device: why steps of writing are not captured; None if they are."""
+        return self.session.why_eager(self.recipe.decode)
 
     def embeddings(self) -> dict[str, Vectors]:
         """A copy of the vectors that it has learned for its tokens; none of a model that was counted."""

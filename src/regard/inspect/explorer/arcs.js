@@ -1,6 +1,6 @@
 // A tree as arcs over its words, with how likely each is and what else was; and the moves that led to it, one by one.
-import { bar, bars } from "./shares.js";
-import { along, behind, chosen, isolated, make, percent, roving, room, table } from "./dom.js";
+import { bar, bars, ranked } from "./shares.js";
+import { along, behind, button, chosen, hint, isolated, make, measure, percent, roving, room, section, table, telling } from "./dom.js";
 import { draw } from "./drawing.js";
 import { Matrix } from "./matrix.js";
 import { taking } from "./take.js";
@@ -30,7 +30,7 @@ class Arcs {
     this.arcs = seen.array("arcs") && seen.values("arcs");
     this.chances = this.arcs ? this.heads.map((head, word) => this.arc(word, head)) : this.replayed().chances;
     if (!(state.place < this.words.length)) state.place = 0;
-    this.told = make("div", { class: "told", "aria-live": "polite" });
+    this.told = telling();
     this.picture = make("div", { class: "scroll arcs" });
   }
 
@@ -43,13 +43,13 @@ class Arcs {
     const { seen } = this;
     const head = (word) => this.places[this.heads[word]];
     const matrix = this.arcs && this.matrix();
-    this.cards.append(make("section", { class: "card" }, make("h2", {}, "Tree"),
-      make("p", { class: "hint" }, "An arc leads from a word to each that hangs on it; the bolder, the likelier. Choose a word to see what else it could hang on."),
+    this.cards.append(section(make("h2", {}, "Tree"),
+      hint("An arc leads from a word to each that hangs on it; the bolder, the likelier. Choose a word to see what else it could hang on."),
       this.picture, this.told, taking({ name: () => "Tree", picture: () => this.picture.firstChild, table: () => table("Tree", ["word", "relation", "head", "probability"],
         this.words.map((word, at) => [word, this.relations[at], head(at), percent(this.chances[at])])) }).element));
     if (matrix) {
-      this.cards.append(make("section", { class: "card" }, make("h2", {}, "Every arc"),
-        make("p", { class: "hint" }, "How likely each head is for each word. In the tree, every word leads to the root."), matrix.element));
+      this.cards.append(section(make("h2", {}, "Every arc"),
+        hint("How likely each head is for each word. In the tree, every word leads to the root."), matrix.element));
     }
     if (this.made) this.cards.append(this.moves());
     this.draw();
@@ -66,13 +66,10 @@ class Arcs {
 
   /** Places of words and levels of arcs: an arc lies above all that it spans. */
   arrange() {
-    const pen = document.createElement("canvas").getContext("2d");
-    pen.font = "15px system-ui, sans-serif";
-    const small = document.createElement("canvas").getContext("2d");
-    small.font = "12px system-ui, sans-serif";
+    const [large, small] = [measure("15px"), measure("12px")];
     let left = 14;
     this.middles = this.words.map((word, at) => {
-      const wide = Math.max(pen.measureText(word).width, small.measureText(this.relations[at]).width + 26);
+      const wide = Math.max(large(word), small(this.relations[at]) + 26);
       const middle = left + wide / 2;
       left += wide + GAP;
       return middle;
@@ -157,10 +154,8 @@ class Arcs {
       this.others.replaceChildren(...order.filter((head) => head !== this.heads[at] && head > 0 && this.arc(at, head) >= LEAST)
         .map((head) => this.other(at, head)));
     }
-    const relations = this.seen.array("relations");
-    const ranks = relations.shape[1];
     columns.push(make("div", {}, make("h3", {}, isolated(this.words[at]), " is, of ", isolated(this.places[this.heads[at]])),
-      bars("Relations", ...Array.from({ length: ranks }, (_, rank) => bar(relations.texts[at * ranks + rank], Number(relations.values[at * ranks + rank]))))));
+      ranked("Relations", this.seen.array("relations"), { row: at })));
     this.told.replaceChildren(make("div", { class: "pair" }, ...columns));
   }
 
@@ -198,17 +193,17 @@ class Arcs {
     this.steps = this.replayed().steps;
     const last = this.made.length;
     this.slider = make("input", { type: "range", min: 0, max: last, step: 1, "aria-label": "Moves made", oninput: (event) => this.go(Number(event.target.value)) });
-    const button = (label, told, goal) => make("button", { type: "button", "aria-label": told, title: told, onclick: () => this.go(goal()) }, label);
+    const step = (label, told, goal) => button(label, () => this.go(goal()), { "aria-label": told, title: told });
     this.count = make("span", { class: "hint" });
     this.now = make("div", { class: "machine", "aria-live": "polite" });
     const [names, made] = [this.seen.labels("move"), this.made];
     const matrix = new Matrix({ values: Float32Array.from(this.seen.values("moves")), rows: last, columns: names.length, largest: 1, signed: false,
       rowLabels: made.map((_, step) => String(step + 1)), columnLabels: names, rowMeaning: "moves, in their order", columnMeaning: "kinds of moves", outlined: "the moves that were made",
       gold: made.map((move, step) => [move, step]) }, { label: "Probability of each move", most: Math.min(24 * last, 900), cell: 24, onmove: (r) => this.go(r) });
-    return make("section", { class: "card" }, make("h2", {}, "Moves"),
-      make("p", { class: "hint" }, "How the tree came about: a word is shifted onto the stack, or the top of the stack gets its head on its left or right and is done."),
-      make("div", { class: "buttons" }, button("|◀", "To the beginning", () => 0), button("◀", "One move back", () => this.state.move - 1),
-        button("▶", "One move on", () => this.state.move + 1), button("▶|", "To the end", () => last), this.slider, this.count),
+    return section(make("h2", {}, "Moves"),
+      hint("How the tree came about: a word is shifted onto the stack, or the top of the stack gets its head on its left or right and is done."),
+      make("div", { class: "buttons" }, step("|◀", "To the beginning", () => 0), step("◀", "One move back", () => this.state.move - 1),
+        step("▶", "One move on", () => this.state.move + 1), step("▶|", "To the end", () => last), this.slider, this.count),
       this.now, behind("All moves as a picture", () => matrix.element));
   }
 

@@ -1,5 +1,5 @@
 // A number for each of several tokens as a row of bars, one of which is chosen; with a table behind.
-import { isolated, make, roving, short, table } from "./dom.js";
+import { isolated, make, readout, roving, short, table } from "./dom.js";
 import { asInspection, taking } from "./take.js";
 
 const HIGH = 110;
@@ -8,7 +8,7 @@ export class Bars {
   /** `rows` are named rows of numbers over the same labels; `onchoose(place)` gets a bar that is chosen. */
   constructor(labels, rows, { label, chosen = -1, leftward = false, axis = "token", onchoose } = {}) {
     Object.assign(this, { labels, rows, label, onchoose });
-    this.tell = make("output", { class: "readout", "aria-live": "polite" });
+    this.tell = readout();
     const all = Object.entries(rows);
     this.columns = labels.map((name, place) => make(onchoose ? "button" : "span", { class: "column", ...(onchoose ? { type: "button" } : { role: "img" }),
       "aria-label": `${name}: ${all.map(([row, values]) => `${row} ${short(values[place])}`).join(", ")}`,

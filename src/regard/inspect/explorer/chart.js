@@ -1,6 +1,6 @@
 // Numbers over positions as lines: a cursor that moves with pointer and arrow keys, the numbers there in words, and the
 // table behind. Lines differ in dashes too, so that no one need tell their colors apart.
-import { isolated, make, short, table } from "./dom.js";
+import { isolated, make, measure, readout, short, table } from "./dom.js";
 import { draw } from "./drawing.js";
 import { asInspection, taking } from "./take.js";
 
@@ -17,7 +17,7 @@ export class Chart {
     Object.assign(this, { label, wide, high, onmove, onchoose });
     this.plot = make("div", { class: "plane", role: "slider", tabindex: 0, "aria-label": `${label}, position`, "aria-valuemin": 0 });
     this.legend = make("div", { class: "legend" });
-    this.readout = make("output", { class: "readout" });
+    this.readout = readout();
     this.taken = taking({ name: () => label, picture: () => this.plot.parentElement.parentElement, table: () => this.buildTable(), json: () => this.inspection() });
     this.element = make("figure", { class: "chart" }, make("div", {}, this.legend, make("div", { class: "scroll" }, this.plot)), this.readout, this.taken.element);
     this.place = begin;
@@ -104,10 +104,7 @@ export class Chart {
 
   /** Labels stand upright where they have room, and are slanted where not; of too many, some are left out. */
   roomForLabels() {
-    const pen = document.createElement("canvas").getContext("2d");
-    pen.font = "12px system-ui, sans-serif";
-    const widths = this.data.labels.map((label) => pen.measureText(label).width);
-    const widest = Math.min(110, Math.max(0, ...widths));
+    const widest = Math.min(110, Math.max(0, ...this.data.labels.map(measure("12px"))));
     const gap = (this.wide - LEFT - RIGHT) / Math.max(1, this.count - 1);
     this.slanted = widest > gap - 4;
     this.every = Math.max(1, Math.ceil((this.slanted ? 13 : widest + 4) / gap));

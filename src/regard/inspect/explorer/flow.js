@@ -1,6 +1,6 @@
 // Gradients of several models that read the same text and write the same target, side by side.
 import * as api from "./api.js";
-import { chosen, make } from "./dom.js";
+import { chosen, hint, make } from "./dom.js";
 import { drawGradients } from "./gradients.js";
 
 const MOST = 6;
@@ -12,10 +12,10 @@ export async function drawFlow(place, side) {
   const same = !page.alone ? [side.card] : page.cards.filter((card) => card.explains && card.task === side.card.task);
   const alike = same.filter((card, at) => card.name === side.card.name || at < MOST);
   const wished = alike.filter((card) => card.name === side.card.name || !state.without.includes(card.name));
-  const body = make("div", {}, make("p", { class: "hint" }, "Computing …"));
+  const body = make("div", {}, hint("Computing …"));
   place.replaceChildren(...(alike.length > 1 ? [choice(place, side, alike)] : []), body);
   const found = await Promise.allSettled(wished.map((card) => one(side, card)));
-  const refused = found.map(({ reason }, at) => reason && make("p", { class: "hint" }, `${wished[at].name}: ${reason.message}`));
+  const refused = found.map(({ reason }, at) => reason && hint(`${wished[at].name}: ${reason.message}`));
   const drawn = make("div");
   body.replaceChildren(...refused.filter(Boolean), drawn);
   const all = found.filter(({ status }) => status === "fulfilled").map(({ value }) => value);

@@ -1,5 +1,5 @@
 // All texts that were recorded, each with a picture; the array and its head are chosen for all of them together.
-import { fill, make, table, percent } from "./dom.js";
+import { button, fill, make, menu, percent, section, table } from "./dom.js";
 import { inspect } from "./api.js";
 import { Matrix } from "./matrix.js";
 
@@ -38,21 +38,17 @@ export class GalleryView {
       this.page.set(changes);
       this.draw();
     };
-    fill(this.tools, make("label", {}, "Array ", make("select", { onchange: (event) => again({ tap: event.target.value, head: "mean" }) },
-      several ? make("option", { value: "" }, `mean of ${this.together.length} layers`) : null,
-      ...order.map((each) => make("option", { value: each, selected: each === name }, each)))),
-    heads > 1 ? make("label", {}, "Head ", make("select", { onchange: (event) => again({ head: event.target.value }) }, make("option", { value: "mean" }, "mean of all"),
-      ...first.headNames(name || this.together[0]).map((label, head) => make("option", { value: head, selected: String(head) === state.head }, label)))) : null);
+    fill(this.tools, menu("Array", [...(several ? [["", `mean of ${this.together.length} layers`]] : []), ...order], name, (tap) => again({ tap, head: "mean" })),
+      heads > 1 ? menu("Head", [["mean", "mean of all"], ...first.headNames(name || this.together[0]).map((label, head) => [head, label])], state.head, (head) => again({ head })) : null);
     this.every.forEach(async (seen, place) => {
       const options = { head: seen.headOf(name || this.together[0], state.head) };
       const data = name ? await seen.matrix(name, options) : await seen.mean(this.together, options);
       const title = this.page.card.examples[place];
-      const open = make("button", { type: "button", class: "title", dir: "auto", onclick: () => this.page.go({ text: title, view: "" }) }, title);
+      const open = button(title, () => this.page.go({ text: title, view: "" }), { class: "title", dir: "auto" });
       const body = seen.array(name)?.texts ? this.written(seen, name, data) : new Matrix(data, { label: title, most: this.page.room(560), cell: 24 }).element;
-      const card = make("section", { class: "card" }, make("h2", {}, open), body);
-      this.pictures.children[place].replaceWith(card);
+      this.pictures.children[place].replaceWith(section(make("h2", {}, open), body));
     });
-    this.pictures.replaceChildren(...this.every.map(() => make("section", { class: "card" })));
+    this.pictures.replaceChildren(...this.every.map(() => section()));
   }
 
   /** Texts with their numbers, such as candidates with their probabilities. */

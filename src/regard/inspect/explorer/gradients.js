@@ -1,6 +1,6 @@
 // The gradient that reaches each position from an output, of several models side by side: where it vanishes or explodes.
 import { Chart } from "./chart.js";
-import { chosen, isolated, make, room, short, table } from "./dom.js";
+import { button, chosen, heading, hint, isolated, make, menu, numbered, room, section, short, table } from "./dom.js";
 import { Matrix } from "./matrix.js";
 import { largestOf } from "./api.js";
 
@@ -29,22 +29,21 @@ export async function drawGradients(place, all, state) {
     drawGradients(place, all, state);
   };
   const byDistance = state.color === "distance";
-  const buttons = outputs.map((label, at) => make("button", { type: "button", class: "token", "aria-pressed": String(!byDistance && at === state.place),
-    onclick: () => again({ place: at, color: "" }) }, isolated(label)));
-  const far = make("button", { type: "button", "aria-pressed": String(byDistance), onclick: () => again({ color: byDistance ? "" : "distance" }) }, "All, by distance");
-  const menu = make("select", { onchange: (event) => again({ tap: event.target.value }) }, ...taps.map((name) => make("option", { value: name, selected: name === tap }, name)));
+  const buttons = outputs.map((label, at) => button(isolated(label), () => again({ place: at, color: "" }),
+    { class: "token", "aria-pressed": String(!byDistance && at === state.place) }));
+  const far = button("All, by distance", () => again({ color: byDistance ? "" : "distance" }), { "aria-pressed": String(byDistance) });
   const cards = make("div", { class: "cards" });
   place.replaceChildren(cards);
   const chart = new Chart(byDistance ? distances(shown, tap) : positions(shown, tap, state.place, along),
     { label: byDistance ? "Gradient by distance" : `Gradient of ${outputs[state.place]}`, wide: room(cards, 1360), high: 260, begin: 0 });
-  cards.append(make("section", { class: "card" },
-    make("div", { class: "top" }, make("h2", {}, "The gradient that reaches each position"), make("label", {}, "At ", menu)),
-    make("p", { class: "hint" }, "From an output back: how strongly its log-probability depends on the vector at each position. A scale of powers of ten: a straight line down is a gradient that vanishes."),
+  cards.append(section(
+    heading("The gradient that reaches each position", menu("At", taps, tap, (name) => again({ tap: name }))),
+    hint("From an output back: how strongly its log-probability depends on the vector at each position. A scale of powers of ten: a straight line down is a gradient that vanishes."),
     make("div", { class: "tokens", role: "group", "aria-label": "Outputs", dir: first.norms.leftward(axis) ? "rtl" : "ltr" }, ...buttons, far),
     chart.element, ...factors(shown, tap)));
   const largest = Math.max(...shown.map(({ norms }) => largestOf(norms.values(tap))));
   const options = { tap, largest, several: all.length > 1, most: room(place, all.length > 1 ? 380 : 900), choose: (at) => again({ place: at, color: "" }) };
-  cards.append(make("p", { class: "hint" }, `Below, every output${all.length > 1 ? " of every model" : ""}: the strongest color is ${short(largest)}, none a millionth of that or less. Choose a row to see it above.`),
+  cards.append(hint(`Below, every output${all.length > 1 ? " of every model" : ""}: the strongest color is ${short(largest)}, none a millionth of that or less. Choose a row to see it above.`),
     make("div", { class: "cards thirds" }, ...all.map((model) => card(model, options))));
 }
 
@@ -59,13 +58,12 @@ function positions(shown, tap, place, along) {
     const values = place < rows ? norms.values(tap).slice(place * columns, (place + 1) * columns) : [];
     return { name: name || tap, values };
   };
-  return { series: shown.map(row), labels: same ? labels : labels.map((_, at) => String(at)), meaning: longest.norms.meaning(along), log: true, leftward: same && longest.norms.leftward(along) };
+  return { series: shown.map(row), labels: same ? labels : numbered(count), meaning: longest.norms.meaning(along), log: true, leftward: same && longest.norms.leftward(along) };
 }
 
 function distances(shown, tap) {
   const series = shown.map(({ name, norms }) => ({ name: name || tap, values: norms.values(tap + DISTANCE) }));
-  const most = Math.max(...series.map(({ values }) => values.length));
-  return { series, labels: Array.from({ length: most }, (_, at) => String(at)), meaning: "steps back from the output", log: true };
+  return { series, labels: numbered(Math.max(...series.map(({ values }) => values.length))), meaning: "steps back from the output", log: true };
 }
 
 /** What a step farther does to the gradient of each model. */
@@ -83,12 +81,12 @@ function card({ name, norms, seen, places, says }, { tap, largest, several, most
   if (norms.array(tap)) parts.push(norm(norms, tap, largest, most, choose));
   else parts.push(make("p", {}, "It has no ", make("code", {}, tap), "."));
   if (several && seen) parts.push(attention(seen, places, most));
-  return make("section", { class: "card" }, ...parts);
+  return section(...parts);
 }
 
 function probability(seen) {
   const sum = seen.values("probabilities").reduce((total, chance) => total + Math.log(chance), 0);
-  return [make("p", { class: "hint" }, `Log-probability of the whole: ${short(sum)}.`)];
+  return [hint(`Log-probability of the whole: ${short(sum)}.`)];
 }
 
 /** The norms as a picture, each power of ten below the largest one shade lighter. */
@@ -120,7 +118,7 @@ function attention(seen, places, most) {
       const all = Float32Array.from(rows.flatMap(({ values }) => Array.from({ length: units }, (_, unit) => values[unit] ?? NaN)));
       body.append(make("h3", {}, `No attention: all that it knows of the text stands in ${rows.reduce((sum, { values }) => sum + values.length, 0)} numbers`),
         new Matrix({ values: all, rows: rows.length, columns: units, largest: largestOf(all), signed: true, rowLabels: rows.map(({ name }) => name.split(".").slice(-2).join(" ")),
-          columnLabels: Array.from({ length: units }, (_, unit) => String(unit)), rowMeaning: "last states", columnMeaning: "units", missing: "–" },
+          columnLabels: numbered(units), rowMeaning: "last states", columnMeaning: "units", missing: "–" },
         { label: "Last states", most, tall: 12 * rows.length, cell: 12 }).element);
     });
   }

@@ -1,13 +1,13 @@
 // Layers and heads: all of them as small pictures, one enlarged.
-import { fill, make, roving } from "./dom.js";
+import { fill, heading, hint, make, section, segments } from "./dom.js";
 import { Matrix } from "./matrix.js";
-import { paint } from "./shades.js";
-import { derived, largestOf } from "./api.js";
+import { derived } from "./api.js";
 import { Scatter } from "./scatter.js";
+import { Thumbs } from "./thumbs.js";
 
-const SMALL = 48;
 const CROSS = "target × source";
 const NAMES = { "source × source": "Source to source", "target × source": "Target to source", "target × past": "Target to its past" };
+const WAYS = [["mean", "Mean"], ["maximum", "Maximum"], ["rollout", "Rollout"]];
 
 const TOGETHER = {
   mean: ["Mean of all layers", "The mean of all heads and layers."],
@@ -26,7 +26,7 @@ export class HeadsView {
     this.names = groups.get(this.kind);
     if (!this.names.includes(state.tap)) Object.assign(state, { tap: this.names[0], head: "mean" });
     this.large = make("section", { class: "card large" });
-    this.small = make("section", { class: "card" });
+    this.small = section();
     this.plane = make("div", {});
     this.element = make("div", { class: "cards heads" }, this.small, this.large, this.plane);
     // What heads do takes longest, and comes last.
@@ -52,7 +52,7 @@ export class HeadsView {
     const array = found.shown.arrays.find(({ name, axes: own }) => own.join() === axes && name.endsWith(`.${way}`));
     const matrix = new Matrix({ ...(await found.matrix(array.name)), weights: true },
       { label: array.name, most: this.page.room(720), cell: 34 });
-    this.large.replaceChildren(make("div", { class: "top" }, make("h2", {}, TOGETHER[way][0])), make("p", { class: "hint" }, TOGETHER[way][1]), matrix.element);
+    this.large.replaceChildren(heading(TOGETHER[way][0]), hint(TOGETHER[way][1]), matrix.element);
   }
 
   again(changes) {
@@ -62,51 +62,21 @@ export class HeadsView {
 
   async grid() {
     const { seen, names, page: { state } } = this;
-    const kinds = make("div", { class: "segments", role: "group", "aria-label": "Which attention" }, ...this.kinds.map((kind) =>
-      make("button", { type: "button", "aria-pressed": String(kind === this.kind),
-        onclick: () => this.again({ tap: seen.groups.get(kind)[0], head: "mean" }) }, NAMES[kind] || kind)));
-    const rows = make("div", { class: "thumbs" });
-    fill(this.small, make("div", { class: "top" }, make("h2", {}, "Heads"), this.kinds.length > 1 ? kinds : null),
-      make("p", { class: "hint" }, "Each picture is a head: the stronger the color, the more it looks there. Each row is a layer. Choose one to enlarge it."), rows);
-    const own = this.kind !== CROSS;
-    this.ways = ["mean", "maximum", ...(own ? ["rollout"] : [])].map((way) =>
-      [way, make("button", { type: "button", "aria-pressed": "false", onclick: () => this.choose(state.tap, state.head, way) }, `${way[0].toUpperCase()}${way.slice(1)}`)]);
-    if (names.length > 1) rows.before(make("div", { class: "segments", role: "group", "aria-label": "All layers as one" },
-      make("span", { class: "hint" }, "All layers:"), ...this.ways.map(([, button]) => button)));
-    const leftward = seen.shown.leftward.includes(seen.array(names[0]).axes[2]);
-    const heads = names.map((name) => seen.array(name).shape[0]);
-    const most = Math.max(...heads);
-    this.buttons = names.flatMap((name, place) => Array.from({ length: heads[place] }, (_, head) => {
-      const called = seen.headNames(name)[head];
-      const canvas = make("canvas", { "aria-hidden": "true" });
-      const button = make("button", { type: "button", "aria-label": `layer ${place + 1}, head ${called}`, title: `${name}, head ${called}`,
-        onclick: () => this.choose(name, head) }, canvas);
-      return { button, canvas, name, head };
-    }));
-    rows.style.setProperty("--heads", most);
-    const of = (name) => this.buttons.filter((each) => each.name === name);
-    rows.append(...names.map((name, place) => make("div", {}, make("span", {}, `layer ${place + 1}`), ...of(name).map(({ button }) => button))));
-    const chosen = this.buttons.findIndex(({ name, head }) => name === state.tap && String(head) === state.head);
-    roving(this.buttons.map(({ button }) => button), (key, place) => ({ ArrowRight: place + 1, ArrowLeft: place - 1,
-      ArrowDown: place + most, ArrowUp: place - most, Home: 0, End: this.buttons.length - 1 })[key], Math.max(0, chosen));
+    const kinds = this.kinds.length > 1 ? segments("Which attention", this.kinds.map((kind) => [kind, NAMES[kind] || kind]), this.kind,
+      (kind) => this.again({ tap: seen.groups.get(kind)[0], head: "mean" })) : null;
+    this.thumbs = new Thumbs(seen, names, [state.tap, Number(state.head)], (name, head) => this.choose(name, head));
+    this.ways = segments("All layers as one", WAYS.slice(0, this.kind === CROSS ? 2 : 3), state.over, (way) => this.choose(state.tap, state.head, way));
+    this.ways.prepend(make("span", { class: "hint" }, "All layers:"));
+    fill(this.small, heading("Heads", kinds), hint("Each picture is a head: the stronger the color, the more it looks there. Each row is a layer. Choose one to enlarge it."),
+      names.length > 1 ? this.ways : null, this.thumbs.element);
     this.press();
-    // Each layer is drawn when its numbers come.
-    await Promise.all(names.map(async (name) => {
-      const { values, shape: [, rowCount, columnCount] } = await seen.numbers(name, { exact: false, most: SMALL });
-      const size = rowCount * columnCount;
-      for (const { canvas, head } of of(name)) {
-        const own = values.subarray(head * size, (head + 1) * size);
-        paint(canvas, { values: own, rows: rowCount, columns: columnCount, largest: largestOf(own), signed: false }, leftward);
-      }
-    }));
+    await this.thumbs.ready;
   }
 
   press() {
     const { state } = this.page;
-    for (const [way, button] of this.ways || []) button.setAttribute("aria-pressed", String(state.over === way));
-    for (const { button, name, head } of this.buttons || []) {
-      button.setAttribute("aria-pressed", String(!state.over && name === state.tap && String(head) === state.head));
-    }
+    [...this.ways.children].slice(1).forEach((each, place) => each.setAttribute("aria-pressed", String(state.over === WAYS[place][0])));
+    this.thumbs.press(state.over ? "" : state.tap, Number(state.head));
   }
 
   choose(name, head, over = "") {
@@ -124,19 +94,16 @@ export class HeadsView {
     state.head = seen.headOf(name, state.head);
     const folds = seen.folds(seen.array(name).axes.slice(1));
     const data = await seen.matrix(name, { head: state.head, words: state.words && folds });
-    const over = ["mean", "max"].map((way) => make("button", { type: "button", "aria-pressed": String(state.head === way),
-      onclick: () => this.choose(name, way) }, way === "mean" ? "Mean of heads" : "Maximum"));
+    const over = segments("Over heads", [["mean", "Mean of heads"], ["max", "Maximum"]], state.head, (way) => this.choose(name, way));
     const words = make("input", { type: "checkbox", checked: state.words && folds, onchange: (event) => {
       this.page.set({ words: event.target.checked });
       this.enlarge();
     } });
     const matrix = new Matrix(data, { label: `${name}, head ${state.head}`, most: this.page.room(720), cell: 34 });
-    const layer = this.names.indexOf(name) + 1;
+    const layer = this.names.indexOf(name);
     const title = /^\d+$/.test(state.head) ? `Layer ${layer}, head ${seen.headNames(name)[state.head]}` : `Layer ${layer}, ${state.head} of ${count}`;
-    fill(this.large, make("div", { class: "top" }, make("h2", {}, title),
-      count > 1 ? make("div", { class: "segments", role: "group", "aria-label": "Over heads" }, ...over) : null,
-      folds ? make("label", {}, words, " words") : null),
-    make("p", { class: "hint" }, make("code", {}, name)), matrix.element);
+    fill(this.large, heading(title, count > 1 ? over : null, folds ? make("label", {}, words, " words") : null),
+      hint(make("code", {}, name)), matrix.element);
     return null;
   }
 }

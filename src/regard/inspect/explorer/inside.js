@@ -1,5 +1,5 @@
 // Everything that an inspection holds, one array at a time.
-import { make, percent, table } from "./dom.js";
+import { heading, hint, make, menu, percent, table } from "./dom.js";
 import { Matrix } from "./matrix.js";
 
 export class InsideView {
@@ -11,12 +11,10 @@ export class InsideView {
     this.names = drawable.map((array) => array.name);
     if (!this.names.includes(state.tap)) Object.assign(state, { tap: this.seen.shown.shown[0] || this.names[0], head: "mean" });
     this.picture = make("div");
-    const menu = make("select", { onchange: (event) => this.choose(event.target.value) },
-      ...this.names.map((name) => make("option", { value: name, selected: name === state.tap }, name)));
     const note = this.seen.shown.note;
     this.element = make("div", { class: "cards" }, make("section", { class: "card wide" },
-      make("div", { class: "top" }, make("h2", {}, "Arrays"), make("label", {}, "Array ", menu)),
-      note ? make("p", { class: "hint" }, note) : null, this.picture));
+      heading("Arrays", menu("Array", this.names, state.tap, (name) => this.choose(name))),
+      note ? hint(note) : null, this.picture));
     this.ready = this.draw();
   }
 

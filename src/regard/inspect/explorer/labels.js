@@ -1,7 +1,7 @@
 // Labels: the tag of each word with its probability, the transitions between tags, the labels of a whole text and the
 // words that weighed most for them.
-import { bar, bars } from "./shares.js";
-import { along, behind, chosen, isolated, make, percent, room, roving, short, table } from "./dom.js";
+import { bar, bars, ranked } from "./shares.js";
+import { along, behind, button, chosen, hint, isolated, make, percent, room, roving, section, short, table, telling } from "./dom.js";
 import { Matrix } from "./matrix.js";
 
 const MOST = 8;
@@ -22,11 +22,9 @@ function drawWords(cards, seen, state) {
   const { texts: tags, values: chances } = seen.array("tags");
   const [names, marginals] = [seen.labels("tag"), seen.values("marginals")];
   if (!(state.place < words.length)) state.place = 0;
-  const told = make("div", { class: "told", "aria-live": "polite" });
-  const buttons = words.map((word, at) => {
-    const button = make("button", { type: "button", "aria-label": `${word}: ${tags[at]}, ${percent(chances[at])}`, onclick: () => show(at) });
-    return labelled(word, tags[at], chances[at], button);
-  });
+  const told = telling();
+  const buttons = words.map((word, at) =>
+    labelled(word, tags[at], chances[at], button(null, () => show(at), { "aria-label": `${word}: ${tags[at]}, ${percent(chances[at])}` })));
   roving(buttons, along(buttons.length), state.place);
   const matrix = new Matrix({ values: Float32Array.from(marginals), rows: words.length, columns: names.length, largest: 1, signed: false,
     rowLabels: words, columnLabels: names, rowMeaning: "words", columnMeaning: "tags", outlined: "those that were chosen", gold: tags.map((tag, at) => [names.indexOf(tag), at]) },
@@ -35,7 +33,7 @@ function drawWords(cards, seen, state) {
   function show(at, moves = true) {
     state.place = at;
     chosen(cards);
-    buttons.forEach((button, other) => button.setAttribute("aria-pressed", String(other === at)));
+    buttons.forEach((each, other) => each.setAttribute("aria-pressed", String(other === at)));
     if (moves) matrix.move(at, names.indexOf(tags[at]), true);
     const order = names.map((_, tag) => tag).sort((one, other) => marginals[at * names.length + other] - marginals[at * names.length + one]);
     told.replaceChildren(make("h3", {}, isolated(words[at])), bars("Tags of the word", ...order.slice(0, MOST).map((tag) =>
@@ -44,9 +42,9 @@ function drawWords(cards, seen, state) {
   }
 
   cards.append(make("section", { class: "card wide" }, make("h2", {}, "Labels"),
-    make("p", { class: "hint" }, "Each word with its label; the fuller its box, the surer. Choose a word to see what else it could be."),
+    hint("Each word with its label; the fuller its box, the surer. Choose a word to see what else it could be."),
     make("div", { class: "pair text-and-told" }, make("div", { class: "sentence", dir: seen.leftward("source") ? "rtl" : "ltr" }, ...spanned(seen, buttons)), told)));
-  cards.append(make("section", { class: "card" }, make("h2", {}, "Every label"), matrix.element));
+  cards.append(section(make("h2", {}, "Every label"), matrix.element));
   if (seen.array("transitions")) cards.append(transitions(cards, seen));
   if (words.length) show(state.place);
 }
@@ -82,7 +80,7 @@ function decisions(seen, at) {
   const step = stepOf(seen);
   const own = scores[at * names.length + names.indexOf(tags[at])];
   const [before, after] = [step(at), step(at + 1)];
-  return [make("p", { class: "hint" }, `${tags[at]} scores ${short(own)} by itself, `, `${short(before.score)} after ${before.from}, ${short(after.score)} before ${after.to}.`)];
+  return [hint(`${tags[at]} scores ${short(own)} by itself, ${short(before.score)} after ${before.from}, ${short(after.score)} before ${after.to}.`)];
 }
 
 /** The transition into the word at a place, along the tags that were chosen. */
@@ -103,19 +101,18 @@ function transitions(cards, seen) {
   const matrix = new Matrix({ values: Float32Array.from(values.map(Number)), rows, columns, largest, signed: true, rowLabels: seen.labels("before"),
     columnLabels: seen.labels("after"), rowMeaning: "a tag", columnMeaning: "the tag after it", missing: "not allowed", outlined: "the steps taken here", gold: path.map(({ r, c }) => [c, r]) },
   { label: "Transitions", most: room(cards, 520), cell: 30 });
-  return make("section", { class: "card" }, make("h2", {}, "Transitions"),
-    make("p", { class: "hint" }, "The score of a tag after another: purple is liked, orange disliked, empty not allowed."), matrix.element);
+  return section(make("h2", {}, "Transitions"),
+    hint("The score of a tag after another: purple is liked, orange disliked, empty not allowed."), matrix.element);
 }
 
 /** The labels of the whole text, and the weights of its words, where attention pools them, and of the texts before it. */
 function drawText(cards, seen) {
-  const { values, texts } = seen.array("labels");
   const weighed = seen.over("source").find(({ name }) => name.endsWith("weights"));
-  const parts = [make("h2", {}, "Label of the text"), bars("Labels", ...texts.map((text, rank) => bar(text, Number(values[rank]))))];
+  const parts = [make("h2", {}, "Label of the text"), ranked("Labels", seen.array("labels"))];
   if (weighed) {
     const weights = weighed.values.map(Number);
     const words = seen.labels("source").map((word, at) => labelled(word, percent(weights[at]), weights[at] / (weighed.largest || 1), make("div")));
-    parts.push(make("h3", {}, "What it was read from"), make("p", { class: "hint" }, "The share of each word in the vector that the label was chosen by."),
+    parts.push(make("h3", {}, "What it was read from"), hint("The share of each word in the vector that the label was chosen by."),
       make("div", { class: "sentence", dir: seen.leftward("source") ? "rtl" : "ltr" }, ...words),
       behind("Table", () => table("Weights of the words", ["word", "weight"], seen.labels("source").map((word, at) => [word, short(weights[at])]))));
   }
@@ -124,5 +121,5 @@ function drawText(cards, seen) {
     parts.push(make("h3", {}, "What was said before"), bars("Texts before, the last first", ...seen.labels("earlier").map((text, at) =>
       bar(text, Number(earlier.values[at])))));
   }
-  cards.append(make("section", { class: "card" }, ...parts));
+  cards.append(section(...parts));
 }

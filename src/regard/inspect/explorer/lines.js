@@ -1,6 +1,6 @@
 // An alignment as lines between two texts: the thicker, the more weight. One above the other where both fit in a row,
 // otherwise beside one another.
-import { along, isolated, make, percent, roving } from "./dom.js";
+import { along, isolated, make, measure, percent, readout, roving } from "./dom.js";
 import { draw } from "./drawing.js";
 import { taking } from "./take.js";
 
@@ -39,7 +39,7 @@ export class Lines {
       this.light({ r: place });
       this.onmove?.(place);
     });
-    this.told = make("output", { class: "readout", "aria-live": "polite" });
+    this.told = readout();
     const picture = make("div", { class: this.lying ? "lines lying" : "lines" },
       this.group(data.columnMeaning, this.columns, whole), this.svg, this.group(data.rowMeaning, this.rows, whole));
     this.element = make("div", { class: "drawn" }, make("div", { class: "scroll" }, picture),
@@ -97,9 +97,8 @@ export class Lines {
 
 /** How wide each token is drawn. */
 function widths(labels) {
-  const pen = document.createElement("canvas").getContext("2d");
-  pen.font = "13px system-ui, sans-serif";
-  return labels.map((label) => Math.ceil(Math.min(pen.measureText(label).width, LONGEST)) + PADDING);
+  const widthOf = measure("13px");
+  return labels.map((label) => Math.ceil(Math.min(widthOf(label), LONGEST)) + PADDING);
 }
 
 /** Where the tokens of a row stand, in the middle of the room. */

@@ -1,6 +1,6 @@
 // Words as points of a plane, near ones near: to zoom, move, point at and search in.
-import { bar, bars } from "./shares.js";
-import { chosen, isolated, make, short, table } from "./dom.js";
+import { ranked } from "./shares.js";
+import { button, chosen, hint, isolated, make, section, short, table, telling } from "./dom.js";
 import { taking } from "./take.js";
 
 const [MARGIN, NEAR, CLOSEST, STEP] = [40, 16, 400, 40];
@@ -14,7 +14,7 @@ export async function drawMap(place, seen, state, { beside = nearest, arrows = (
   await seen.load("places", "neighbors");
   const plane = new Plane(seen, { arrows, onchoose: (word) => choose(word) });
   const words = seen.labels("word");
-  const told = make("div", { class: "told", "aria-live": "polite" });
+  const told = telling();
   const id = `words-${Math.random().toString(36).slice(2)}`;
   const found = make("output", { class: "hint" });
   const search = make("input", { type: "search", list: id, autocomplete: "off", spellcheck: "false", placeholder: "a word", "aria-label": "Search the map",
@@ -27,12 +27,12 @@ export async function drawMap(place, seen, state, { beside = nearest, arrows = (
       const word = words.find((each) => each.toLowerCase() === search.value.trim().toLowerCase());
       if (word) choose(word);
     } });
-  const button = (label, told, onclick) => make("button", { type: "button", "aria-label": told, title: told, onclick }, label);
-  const groups = plane.groups.map((name, group) => make("button", { type: "button", "aria-pressed": "false", onclick: () => {
+  const zooming = (label, told, onclick) => button(label, onclick, { "aria-label": told, title: told });
+  const groups = plane.groups.map((name, group) => button([plane.swatch(group), ` ${name}`], () => {
     plane.only = plane.only === group ? -1 : group;
     groups.forEach((other, each) => other.setAttribute("aria-pressed", String(each === plane.only)));
     plane.draw();
-  } }, plane.swatch(group), ` ${name}`));
+  }, { "aria-pressed": "false" }));
 
   function choose(word) {
     state.word = word;
@@ -42,12 +42,12 @@ export async function drawMap(place, seen, state, { beside = nearest, arrows = (
     if (shown) told.replaceChildren(...[shown].flat());
   }
 
-  place.replaceChildren(make("div", { class: "cards" }, make("section", { class: "card" },
+  place.replaceChildren(make("div", { class: "cards" }, section(
     make("div", { class: "top" }, make("label", {}, "Search ", search), make("datalist", { id }, ...words.map((word) => make("option", { value: word }))), found,
-      make("div", { class: "buttons" }, button("+", "Closer", () => plane.zoom(1.4)), button("−", "Farther", () => plane.zoom(1 / 1.4)), button("Whole map", "Whole map", () => plane.showWhole()))),
+      make("div", { class: "buttons" }, zooming("+", "Closer", () => plane.zoom(1.4)), zooming("−", "Farther", () => plane.zoom(1 / 1.4)), zooming("Whole map", "Whole map", () => plane.showWhole()))),
     groups.length ? make("div", { class: "segments groups", role: "group", "aria-label": "Groups" }, ...groups) : null,
     make("div", { class: "map-beside" }, plane.element, told),
-    make("p", { class: "hint" }, `${seen.shown.note ? `${seen.shown.note}. ` : ""}Wheel, pinch or + and − zoom, dragging or the arrow keys move; choose a word for its nearest.`),
+    hint(`${seen.shown.note ? `${seen.shown.note}. ` : ""}Wheel, pinch or + and − zoom, dragging or the arrow keys move; choose a word for its nearest.`),
     taking({ name: () => "Map", picture: () => plane.canvas, table: () => table("Words of the map", ["word", "nearest", "across", "up"], words.map((word, at) => [word, plane.near(at).map((other) => words[other]).join(", "),
       short(plane.places[2 * at]), short(plane.places[2 * at + 1])])) }).element)));
   plane.resize();
@@ -59,18 +59,14 @@ export async function drawMap(place, seen, state, { beside = nearest, arrows = (
   });
   themes.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
   if (words.includes(state.word)) choose(state.word);
-  else told.replaceChildren(make("p", { class: "hint" }, "Choose a word."));
+  else told.replaceChildren(hint("Choose a word."));
   return plane;
 }
 
 /** The nearest words of the map itself. */
 function nearest(word, { seen, choose }) {
-  const { texts, values, shape: [, count] } = seen.array("neighbors");
-  const at = seen.labels("word").indexOf(word);
-  return [make("h3", {}, "Nearest to ", isolated(word)), bars("Nearest", ...Array.from({ length: count }, (_, rank) => {
-    const [other, cosine] = [texts[at * count + rank], Number(values[at * count + rank])];
-    return bar(other, Math.max(0, cosine), { said: short(cosine), onchoose: () => choose(other) });
-  }))];
+  return [make("h3", {}, "Nearest to ", isolated(word)),
+    ranked("Nearest", seen.array("neighbors"), { row: seen.labels("word").indexOf(word), said: short, onchoose: choose })];
 }
 
 class Plane {

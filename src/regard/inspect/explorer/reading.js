@@ -1,8 +1,8 @@
 // A text as a model reads it: how much each token surprises it, what it expected instead, and, where it copies, what came
 // from the vocabulary and what from where.
-import { bar, bars } from "./shares.js";
+import { bar, bars, ranked } from "./shares.js";
 import { Chart } from "./chart.js";
-import { along, behind, chosen, isolated, make, percent, room, roving, table } from "./dom.js";
+import { along, behind, button, chosen, heading, hint, isolated, make, percent, room, roving, section, segments, table, telling } from "./dom.js";
 import { tint } from "./shades.js";
 
 const DARK = 12;
@@ -22,11 +22,11 @@ export async function drawReading(place, seen, state) {
   if (!(state.place < labels.length)) state.place = 0;
   const color = names.includes(state.color) ? state.color : "";
   const from = await lookedFrom(seen, names);
-  const told = make("div", { class: "told", "aria-live": "polite" });
+  const told = telling();
   const share = (at) => (color ? part(at, color) / Math.max(chances[at], 1e-30) : surprisals[at] / DARK);
   const tokens = labels.map((label, at) => {
-    const token = make("button", { type: "button", class: "token", title: color ? percent(share(at)) : `${surprisals[at].toFixed(2)} bits`,
-      onpointerenter: () => show(at), onfocus: () => show(at) }, isolated(label));
+    const token = button(isolated(label), null, { class: "token", title: color ? percent(share(at)) : `${surprisals[at].toFixed(2)} bits`,
+      onpointerenter: () => show(at), onfocus: () => show(at) });
     tint(token, share(at));
     return token;
   });
@@ -51,12 +51,7 @@ export async function drawReading(place, seen, state) {
 
   function expected(at) {
     const candidates = seen.array("candidates");
-    if (!candidates) return [];
-    const [, count] = candidates.shape;
-    return [make("h3", {}, "Expected here"), bars("Expected here", ...Array.from({ length: count }, (_, rank) => {
-      const text = candidates.texts[at * count + rank];
-      return bar(text, Number(candidates.values[at * count + rank]), { class: `candidate${text === labels[at] ? " lit" : ""}` });
-    }))];
+    return candidates ? [make("h3", {}, "Expected here"), ranked("Expected here", candidates, { row: at, lit: labels[at] })] : [];
   }
 
   /** Marks where a token was copied from or looked at, and says the strongest. */
@@ -72,7 +67,7 @@ export async function drawReading(place, seen, state) {
     const order = row.map((_, position) => position).filter((position) => row[position] > 1e-4).sort((one, other) => row[other] - row[one]).slice(0, PLACES);
     const name = (position) => seen.labels(from.axis)[position];
     return [make("h3", {}, from.said), order.length ? bars(from.said, ...order.map((position) =>
-      bar(`${name(position)} (${position})`, row[position], { class: `candidate${name(position) === labels[at] ? " lit" : ""}` }))) : make("p", { class: "hint" }, "From nowhere.")];
+      bar(`${name(position)} (${position})`, row[position], { class: `candidate${name(position) === labels[at] ? " lit" : ""}` }))) : hint("From nowhere.")];
   }
 
   const again = (wished) => {
@@ -80,22 +75,21 @@ export async function drawReading(place, seen, state) {
     chosen(place);
     drawReading(place, seen, state);
   };
-  const choices = [["", "surprisal"], ...names.slice(1).map((name) => [name, name])].map(([name, label]) =>
-    make("button", { type: "button", "aria-pressed": String(name === color), onclick: () => again(name) }, label));
+  const choices = [["", "surprisal"], ...names.slice(1).map((name) => [name, name])];
   const sum = surprisals.reduce((total, bits) => total + bits, 0);
   const chart = new Chart({ series: [{ name: "surprisal", values: surprisals }], labels, meaning: "tokens", unit: "bits", least: 0, leftward: seen.leftward("target") },
     { label: "Surprisal", wide: room(place, 1360), high: 150, begin: state.place, onmove: (at) => show(at) });
   const dir = seen.leftward("target") ? "rtl" : "ltr";
-  place.replaceChildren(make("div", { class: "cards" }, make("section", { class: "card" },
-    make("div", { class: "top" }, make("h2", {}, "Surprisal"), choices.length > 1 ? make("div", { class: "segments", role: "group", "aria-label": "Color by" }, ...choices) : null),
-    seen.shown.note ? make("p", { class: "hint" }, seen.shown.note) : null,
-    make("p", { class: "hint" }, color ? `The stronger its color, the more of a token's probability is ${color === "cache" ? "from the cache" : color}.`
+  place.replaceChildren(make("div", { class: "cards" }, section(
+    heading("Surprisal", choices.length > 1 ? segments("Color by", choices, color, again) : null),
+    seen.shown.note ? hint(seen.shown.note) : null,
+    hint(color ? `The stronger its color, the more of a token's probability is ${color === "cache" ? "from the cache" : color}.`
       : `${sum.toFixed(1)} bits in all, ${(sum / labels.length).toFixed(2)} a token, perplexity ${(2 ** (sum / labels.length)).toFixed(1)}. The stronger the color, the more surprising, up to ${DARK} bits.`),
     make("div", { class: "pair text-and-told" }, make("div", {}, read && make("p", { class: "reading", dir: seen.leftward("source") ? "rtl" : "ltr" }, ...read),
       make("div", { class: "reading", dir, role: "group", "aria-label": "Tokens" }, ...broken(tokens, labels))), told),
     behind("Table", () => table("Tokens", ["token", "probability", "bits", ...names], labels.map((label, at) =>
       [label, percent(chances[at]), surprisals[at].toFixed(2), ...names.map((name) => percent(part(at, name)))])))),
-  make("section", { class: "card" }, make("h2", {}, "Surprisal over the text"), chart.element)));
+  section(make("h2", {}, "Surprisal over the text"), chart.element)));
   if (labels.length) show(state.place);
 }
 

@@ -1,6 +1,6 @@
 // Gates and states over time: of one cell, all its units together or one of them, as lines; and every unit as pictures.
 import { Chart } from "./chart.js";
-import { chosen, make, percent, room, table } from "./dom.js";
+import { button, chosen, heading, hint, make, menu, percent, room, section, table } from "./dom.js";
 import { Matrix } from "./matrix.js";
 import { derived, largestOf } from "./api.js";
 
@@ -45,21 +45,19 @@ export function drawStates(place, seen, state) {
       leftward: seen.leftward(axis), ...limits }, { label: title, wide: some.length ? wide : 0, high: 190 }).element] : []);
     const gates = arrays.filter(({ name }) => !STATES.includes(lastOf(name)));
     const states = arrays.filter(({ name }) => STATES.includes(lastOf(name)));
-    cards.replaceChildren(make("section", { class: "card" }, menus(cell, count),
-      make("p", { class: "hint" }, state.unit < 0 ? "The mean of all units, in the band that all but a tenth below and a tenth above lie in." : "What this unit does at each step."),
+    cards.replaceChildren(section(menus(cell, count),
+      hint(state.unit < 0 ? "The mean of all units, in the band that all but a tenth below and a tenth above lie in." : "What this unit does at each step."),
       ...chart("Gates: 0 shut, 1 open", gates, { least: 0, most: 1 }), ...chart("States", states, {}), ...habits(together, gates)),
-    make("section", { class: "card" }, make("h2", {}, "Every unit"),
-      make("p", { class: "hint" }, "Rows are units, columns steps. Choose a unit to see it alone."),
+    section(make("h2", {}, "Every unit"),
+      hint("Rows are units, columns steps. Choose a unit to see it alone."),
       make("div", { class: "pair units" }, ...arrays.map(({ name, signed }) => picture(name, signed, whole.get(name), labels, count)))));
   }
 
   function menus(cell, count) {
-    const menu = make("select", { onchange: (event) => turn({ tap: cells.get(event.target.value)[0].name, unit: -1 }) },
-      ...[...cells.keys()].map((name) => make("option", { value: name, selected: name === cell }, name)));
     const unit = make("input", { type: "number", min: 0, max: count - 1, step: 1, value: state.unit < 0 ? "" : state.unit, placeholder: "all",
       onchange: (event) => turn({ unit: event.target.value === "" ? -1 : Math.max(0, Math.min(count - 1, Math.round(Number(event.target.value)))) }) });
-    const all = make("button", { type: "button", "aria-pressed": String(state.unit < 0), onclick: () => turn({ unit: -1 }) }, `All ${count} units`);
-    return make("div", { class: "top" }, make("h2", {}, "Gates and states"), make("label", {}, "Cell ", menu), make("label", {}, "Unit ", unit), all);
+    return heading("Gates and states", menu("Cell", [...cells.keys()], cell, (name) => turn({ tap: cells.get(name)[0].name, unit: -1 })), make("label", {}, "Unit ", unit),
+      button(`All ${count} units`, () => turn({ unit: -1 }), { "aria-pressed": String(state.unit < 0) }));
   }
 
   /** How many units are open or shut, over all steps. */

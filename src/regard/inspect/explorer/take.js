@@ -1,5 +1,5 @@
 // What is taken along of a picture: a table, the picture as SVG or PNG as it is seen, and its numbers.
-import { behind, make } from "./dom.js";
+import { behind, button, make } from "./dom.js";
 import { pictureOf } from "./svg.js";
 
 const SHARPNESS = 2;
@@ -7,13 +7,13 @@ const SHARPNESS = 2;
 /** A row below a picture. `picture()` gives the element that is the picture, `table()` builds its table, and `json()`
  * gives what is shown as numbers; each may be missing. */
 export function taking({ name, picture, table, json }) {
-  const button = (kind, save) => make("button", { type: "button", "aria-label": `Save as ${kind}`, onclick: save }, kind);
+  const saving = (kind, save) => button(kind, save, { "aria-label": `Save as ${kind}` });
   let details = null;
   const element = make("div", { class: "taking" });
   const fill = () => {
     details = table ? behind("Table", table) : null;
-    element.replaceChildren(...[details, picture && button("SVG", () => saveSvg(picture(), name())),
-      picture && button("PNG", () => savePng(picture(), name())), json && button("JSON", () => saveJson(json(), name()))].filter(Boolean));
+    element.replaceChildren(...[details, picture && saving("SVG", () => saveSvg(picture(), name())),
+      picture && saving("PNG", () => savePng(picture(), name())), json && saving("JSON", () => saveJson(json(), name()))].filter(Boolean));
   };
   fill();
   /** The table is built anew when it is opened next. */

@@ -1,9 +1,10 @@
 // A tour of ten steps from score to weights to context to output: first at weather stations, then with the numbers of
 // the reader's own sentence. Arrow keys turn the pages.
-import { along, fill, isolated, make, percent, roving, short, table } from "./dom.js";
+import { along, button, fill, hint, isolated, make, menu, numbered, percent, roving, short, table } from "./dom.js";
 import { Bars } from "./bars.js";
 import { Matrix } from "./matrix.js";
-import { paint } from "./shades.js";
+import { ranked } from "./shares.js";
+import { Thumbs } from "./thumbs.js";
 import { inspect, largestOf, steps } from "./api.js";
 import { SPOT, STATIONS, WeatherMap, weatherAt } from "./weather.js";
 
@@ -21,10 +22,10 @@ export class TourView {
     this.figure = make("div", { class: "figure" });
     this.tools = make("div", { class: "top" });
     this.pages = [near, mean, keysAndValues, query, score, weights, context, output, everyOutput, elsewhere];
-    this.dots = this.pages.map((_, place) => make("button", { type: "button", class: "dot-of-ten", "aria-label": `Step ${place + 1}`, onclick: () => this.go(place) }));
+    this.dots = this.pages.map((_, place) => button(null, () => this.go(place), { class: "dot-of-ten", "aria-label": `Step ${place + 1}` }));
     roving(this.dots, along(this.dots.length), this.step);
-    this.back = make("button", { type: "button", onclick: () => this.go(this.step - 1) }, "← Back");
-    this.next = make("button", { type: "button", class: "go", onclick: () => this.go(this.step + 1) }, "Next →");
+    this.back = button("← Back", () => this.go(this.step - 1));
+    this.next = button("Next →", () => this.go(this.step + 1), { class: "go" });
     this.element = make("section", { class: "card tour" }, make("div", { class: "turning" }, this.back, make("div", { class: "dots", role: "group", "aria-label": "Steps" }, ...this.dots), this.next),
       make("div", { class: "spread" }, make("div", { class: "told" }, this.number, this.title, this.prose), make("div", {}, this.tools, this.figure)));
     const turn = (event) => this.key(event);
@@ -138,7 +139,7 @@ export class TourView {
   units(values, rowLabels, rowMeaning) {
     const columns = values.length / rowLabels.length;
     return { values, rows: rowLabels.length, columns, largest: largestOf(values), signed: values.some((value) => value < 0), rowLabels,
-      columnLabels: Array.from({ length: columns }, (_, place) => String(place)), rowMeaning, columnMeaning: "units", axes: ["row", "feature"] };
+      columnLabels: numbered(columns), rowMeaning, columnMeaning: "units", axes: ["row", "feature"] };
   }
 
   /** The outputs to choose from, and the layer and head that are followed. */
@@ -151,15 +152,13 @@ export class TourView {
       await this.draw();
     };
     const { tours } = page.card;
-    const layer = tours.length > 1 ? make("label", {}, "Layer ", make("select", { onchange: (event) => again({ tap: event.target.value, head: "mean" }, true) },
-      ...tours.map((name, place) => make("option", { value: name, selected: name === this.layer }, String(place + 1))))) : null;
-    const head = this.heads > 1 ? make("label", {}, "Head ", make("select", { onchange: (event) => again({ head: event.target.value }) },
-      ...[...Array(this.heads).keys()].map((each) => make("option", { value: each, selected: each === this.head }, String(each))))) : null;
+    const layer = tours.length > 1 ? menu("Layer", tours.map((name, place) => [name, place]), this.layer, (tap) => again({ tap, head: "mean" }, true)) : null;
+    const head = this.heads > 1 ? menu("Head", numbered(this.heads), this.head, (each) => again({ head: each })) : null;
     const choose = (place) => {
       this.chosen = this.instead = null;
       return again({ place });
     };
-    const buttons = this.target.map((label, place) => make("button", { type: "button", class: "token", "aria-pressed": String(place === state.place), onclick: () => choose(place) }, isolated(label)));
+    const buttons = this.target.map((label, place) => button(isolated(label), () => choose(place), { class: "token", "aria-pressed": String(place === state.place) }));
     roving(buttons, along(buttons.length), state.place);
     return fill(this.tools, make("div", { class: "tokens", role: "group", "aria-label": "Output", dir: this.seen.shown.leftward.includes("target") ? "rtl" : "ltr" },
       make("span", { class: "hint" }, step === 8 ? "outputs" : "output"), ...buttons), layer, head);
@@ -302,13 +301,6 @@ function context(tour) {
 function output(tour) {
   const { target, place, seen } = tour;
   const candidates = seen.array("candidates");
-  const [, count] = candidates.shape;
-  const bars = Array.from({ length: count }, (_, rank) => {
-    const chance = Number(candidates.values[place * count + rank]);
-    const bar = make("span", { class: "bar" });
-    bar.style.width = `${Math.max(1, 100 * chance)}%`;
-    return make("div", { class: "candidate" }, bar, isolated(candidates.texts[place * count + rank]), make("span", { class: "chance" }, percent(chance)));
-  });
   const heads = tour.heads > 1 ? ["The contexts of all ", b(tour.heads), " heads are laid beside one another."] : null;
   const made = tour.data.output ? tour.matrix(tour.units(tour.row("output", place), [target[place]], ""), "What the decoder makes of it") : null;
   return { title: "The output", prose: [
@@ -316,7 +308,7 @@ function output(tour) {
     p("The decoder joins the context with what it has written", tour.data.output ? `, and makes ${tour.data.output.shape[1]} numbers of both.` : "."),
     p("One row of weights for each token it knows turns these into scores, and softmax, once more, into a probability: ", b(target[place]), " has ", b(percent(tour.chances[place])), "."),
   ], figure: [tour.matrix(tour.units(tour.row("context", place), [target[place]], ""), "The context"), made,
-    make("div", { class: "labelled" }, make("h3", {}, "What may come next"), make("div", { class: "bars" }, ...bars))] };
+    make("div", { class: "labelled" }, make("h3", {}, "What may come next"), ranked("What may come next", candidates, { row: place }))] };
 }
 
 async function everyOutput(tour) {
@@ -330,36 +322,23 @@ async function everyOutput(tour) {
   matrix.move(place, argmax(tour.row("weights", place)), true);
   const { tours } = page.card;
   const count = tour.heads * tours.length;
-  const small = count > 1 ? await heads(tour) : null;
+  const small = count > 1 ? heads(tour) : null;
   return { title: "Again, for every output", prose: [
     p(`What you have followed for one token happens before each of the ${target.length}. Every row is one answer of attention, and sums to 1. `, b(target[place]), " looks at ", b(source[argmax(tour.row("weights", place))]), " most."),
     count > 1 ? p("This model has ", b(tour.heads), " heads in each of ", b(tours.length), ` layers: ${count} such pictures at once, each with keys, queries and values of its own, so that it can ask several things. Choose one.`)
       : p("Nobody told it which characters belong together. It found that looking there helps to guess right."),
     p("A translator of sentences does the same with words; the pictures are then called alignments."),
-  ], figure: [small, make("div", { class: "labelled" }, make("h3", {}, count > 1 ? `Layer ${tours.indexOf(tour.layer) + 1}, head ${head}` : "All outputs"), matrix.element)] };
+  ], figure: [small, make("div", { class: "labelled" }, make("h3", {}, count > 1 ? `Layer ${tours.indexOf(tour.layer)}, head ${head}` : "All outputs"), matrix.element)] };
 }
 
 /** A small picture of every head of every layer that looks at the source. */
-async function heads(tour) {
+function heads(tour) {
   const { page } = tour;
-  const layers = await Promise.all(page.card.tours.map((name) => page.seen.numbers(name)));
-  const choose = async (tap, head) => {
+  return new Thumbs(page.seen, page.card.tours, [tour.layer, tour.head], (tap, head) => {
     page.set({ tap, head: String(head) });
     if (tap !== tour.layer) tour.data = null;
-    await tour.draw();
-  };
-  const rows = layers.map(({ values, shape: [count, rowCount, columns] }, place) => {
-    const name = page.card.tours[place];
-    return make("div", {}, make("span", {}, `layer ${place + 1}`), ...Array.from({ length: count }, (_, head) => {
-      const canvas = make("canvas", { "aria-hidden": "true" });
-      const own = values.subarray(head * rowCount * columns, (head + 1) * rowCount * columns);
-      paint(canvas, { values: own, rows: rowCount, columns, largest: largestOf(own), signed: false }, tour.seen.shown.leftward.includes("source"));
-      return make("button", { type: "button", "aria-label": `layer ${place + 1}, head ${head}`, "aria-pressed": String(name === tour.layer && head === tour.head), onclick: () => choose(name, head) }, canvas);
-    }));
-  });
-  const element = make("div", { class: "thumbs", role: "group", "aria-label": "Heads" }, ...rows);
-  element.style.setProperty("--heads", Math.max(...layers.map(({ shape }) => shape[0])));
-  return element;
+    return tour.draw();
+  }).element;
 }
 
 async function elsewhere(tour) {
@@ -377,15 +356,15 @@ async function elsewhere(tour) {
   let rows;
   let refused = null;
   try {
-    const tried = [[tour.heads > 1 ? `head ${head} of layer ${tours.indexOf(tour.layer) + 1}` : "its attention", [change(tour.layer, { head })]]];
+    const tried = [[tour.heads > 1 ? `head ${head} of layer ${tours.indexOf(tour.layer)}` : "its attention", [change(tour.layer, { head })]]];
     if (tour.heads > 1) tried.push(["all heads of this layer", [change(tour.layer)]]);
     if (tours.length > 1) tried.push(["all heads of all layers", tours.map((tap) => change(tap))]);
     const found = await Promise.all(tried.map(([, changes]) => ask(changes)));
     rows = found.map(({ chance, now, likely }, each) => [tried[each][0], percent(tour.chances[place]), percent(chance), `${now} (${percent(likely)})`]);
   } catch (error) {
-    refused = make("p", { class: "hint" }, error.message);
+    refused = hint(error.message);
   }
-  const go = (view, label) => make("button", { type: "button", onclick: () => page.go({ view, tap: tour.layer, head: String(head) }) }, label);
+  const go = (view, label) => button(label, () => page.go({ view, tap: tour.layer, head: String(head) }));
   const after = rows ? [make("div", { class: "labelled" }, make("h3", {}, "With all weight on ", isolated(source[token])), table("Before and after", ["where", `${target[place]} before`, "after", "now likeliest"], rows))] : [refused];
   return { title: "What if it had looked elsewhere?", prose: [
     p("It looked at ", b(source[best]), ` (${percent(own[best])}) to write `, b(target[place]), recorded ? [". Here it looks at ", b(source[token]), " instead: all weight goes there, and the model computes on."]

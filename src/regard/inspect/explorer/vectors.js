@@ -1,7 +1,7 @@
 // Vectors of words: their map, the words nearest to one, and analogies.
-import { bar, bars } from "./shares.js";
+import { ranked } from "./shares.js";
 import * as api from "./api.js";
-import { behind, chosen, isolated, make, short, table } from "./dom.js";
+import { behind, button, chosen, hint, isolated, make, menu, section, short, table, telling } from "./dom.js";
 import { drawMap } from "./map.js";
 
 const SIZES = [100, 300, 1000, 2000];
@@ -17,21 +17,19 @@ export async function drawVectors(place, side) {
     chosen(place);
     return drawVectors(place, side);
   };
-  const menu = (label, key, options, name = (option) => option) => make("label", {}, `${label} `, make("select", { onchange: (event) =>
-    again({ [key]: typeof state[key] === "number" ? Number(event.target.value) : event.target.value }) },
-  ...options.map((option) => make("option", { value: option, selected: option === state[key] }, String(name(option))))));
+  const choice = (label, key, options) => menu(label, options, state[key], (value) => again({ [key]: typeof state[key] === "number" ? Number(value) : value }));
   const more = make("input", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: "words …", "aria-label": "More words to place" });
   const form = make("form", { class: "own", onsubmit: (event) => {
     event.preventDefault();
     const words = more.value.split(/[\s,]+/).filter(Boolean);
     if (words.length) add(words, words[0]);
   } }, more, make("button", { type: "submit" }, "Place"));
-  const body = make("div", {}, make("p", { class: "hint" }, "Computing …"));
-  const sums = make("section", { class: "card" });
+  const body = make("div", {}, hint("Computing …"));
+  const sums = section();
   place.replaceChildren(make("div", { class: "cards" }, make("div", { class: "top choice" },
-    card.vectors.length > 1 ? menu("Vectors of", "vectors", card.vectors) : null, menu("Words", "top", SIZES),
-    page.projections.length > 1 ? menu("by", "projection", page.projections, (name) => NAMES[name]) : null, form,
-    state.placed.length ? make("button", { type: "button", onclick: () => again({ placed: [] }) }, `Only the most frequent`) : null), body, sums));
+    card.vectors.length > 1 ? choice("Vectors of", "vectors", card.vectors) : null, choice("Words", "top", SIZES),
+    page.projections.length > 1 ? choice("by", "projection", page.projections.map((name) => [name, NAMES[name]])) : null, form,
+    state.placed.length ? button("Only the most frequent", () => again({ placed: [] })) : null), body, sums));
 
   let arrows = [];
   let plane = null;
@@ -44,7 +42,7 @@ export async function drawVectors(place, side) {
   };
 
   const beside = (word) => {
-    const told = [make("h3", {}, "Nearest to ", isolated(word)), make("p", { class: "hint" }, "…")];
+    const told = [make("h3", {}, "Nearest to ", isolated(word)), hint("…")];
     const list = make("div", {}, ...told);
     api.neighbors(card.name, { vectors: state.vectors, positive: [word] }).then((found) => list.replaceChildren(told[0],
       nearest("Nearest", found, go), ...onMap(found)), (error) => list.replaceChildren(make("p", {}, error.message)));
@@ -53,7 +51,7 @@ export async function drawVectors(place, side) {
   /** A button that puts those on the map that are not there yet. */
   const onMap = (found) => {
     const missing = found.array("neighbors").texts.filter((word) => !plane.words.includes(word));
-    return missing.length ? [make("button", { type: "button", onclick: () => add(missing, state.word) }, `Place the ${missing.length} that are not on the map`)] : [];
+    return missing.length ? [button(`Place the ${missing.length} that are not on the map`, () => add(missing, state.word))] : [];
   };
   drawSums(sums, side, go, (found) => {
     arrows = found;
@@ -74,16 +72,13 @@ export async function drawVectors(place, side) {
   if (state.word && plane.words.includes(state.word)) plane.onchoose(state.word);
 }
 
-const nearest = (label, found, go) => {
-  const { texts, values } = found.array("neighbors");
-  return bars(label, ...texts.map((word, rank) => bar(word, Math.max(0, Number(values[rank])), { said: short(Number(values[rank])), onchoose: () => go(word) })));
-};
+const nearest = (label, found, go) => ranked(label, found.array("neighbors"), { said: short, onchoose: go });
 
 /** Sums of words, such as king − man + woman; `show` gets the arrows of an analogy. */
 function drawSums(place, side, go, show) {
   const { card: { name }, state } = side;
   const input = make("input", { type: "text", autocomplete: "off", spellcheck: "false", value: state.sum, placeholder: "king − man + woman", "aria-label": "A sum of words", size: 34 });
-  const told = make("div", { class: "told", "aria-live": "polite" });
+  const told = telling();
   const solve = async () => {
     state.sum = input.value.trim();
     chosen(place);
@@ -101,7 +96,7 @@ function drawSums(place, side, go, show) {
       return told.replaceChildren(make("p", {}, error.message));
     }
   };
-  place.append(make("h2", {}, "Arithmetic"), make("p", { class: "hint" }, "Add and subtract words; what is given is left out. Man is to woman as king is to: king − man + woman."),
+  place.append(make("h2", {}, "Arithmetic"), hint("Add and subtract words; what is given is left out. Man is to woman as king is to: king − man + woman."),
     make("form", { class: "own", onsubmit: (event) => {
       event.preventDefault();
       solve();

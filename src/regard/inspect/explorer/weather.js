@@ -1,5 +1,5 @@
 // Attention without a network: stations know the weather where they stand, and a place between them asks for its own.
-import { make, table } from "./dom.js";
+import { make, readout, table } from "./dom.js";
 import { draw } from "./drawing.js";
 import { taking } from "./take.js";
 import { css, shade } from "./shades.js";
@@ -44,7 +44,7 @@ export class WeatherMap {
     this.svg = draw("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, class: "weather", role: "application", tabindex: 0,
       "aria-label": "A map with five stations. Arrow keys move your place.", onkeydown: (event) => this.key(event) },
     ...this.lines, ...stations, ...this.shares, this.point, this.here);
-    this.told = make("output", { class: "readout", "aria-live": "polite" });
+    this.told = readout();
     this.picture = make("div", { class: "map-of" }, this.field, this.svg);
     this.taken = taking({ name: () => "Weather stations", picture: () => this.picture, table: () => this.buildTable() });
     this.element = make("div", { class: "drawn" }, this.picture, this.told, this.taken.element);

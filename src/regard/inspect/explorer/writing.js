@@ -1,7 +1,7 @@
 // Writing on, token by token: the likeliest, what each is made of, and where it would be copied from.
 import { bar, bars } from "./shares.js";
 import * as api from "./api.js";
-import { along, behind, chosen, isolated, make, percent, roving, table } from "./dom.js";
+import { along, behind, button, chosen, hint, isolated, make, percent, roving, section, table, telling } from "./dom.js";
 import { tint } from "./shades.js";
 
 const COUNT = 12;
@@ -11,12 +11,12 @@ export class Writing {
   constructor(place, side) {
     Object.assign(this, { place, side, state: side.state, turn: 0 });
     this.text = make("div", { class: "reading", dir: "auto", role: "group", "aria-label": "The text so far" });
-    this.list = make("div", { class: "told", "aria-live": "polite" });
-    this.beside = make("p", { class: "hint" });
+    this.list = telling();
+    this.beside = hint();
     this.stopped = true;
     this.buttons = make("div", { class: "buttons" });
-    this.element = make("div", { class: "cards" }, make("section", { class: "card" }, make("h2", {}, "Write on"),
-      make("p", { class: "hint" }, "Choose what comes next: arrow keys walk, Enter takes, Backspace takes back. Sampling draws at the temperature, as ",
+    this.element = make("div", { class: "cards" }, section(make("h2", {}, "Write on"),
+      hint("Choose what comes next: arrow keys walk, Enter takes, Backspace takes back. Sampling draws at the temperature, as ",
         make("code", {}, "regard generate"), " does."),
       this.tools(), this.buttons, make("div", { class: "pair text-and-told" }, make("div", {}, this.text, this.beside), this.list)));
     this.element.addEventListener("keydown", (event) => {
@@ -68,8 +68,7 @@ export class Writing {
     const first = labels.length - this.state.written.length;
     this.tokens = labels.map((label, at) => {
       const own = at >= first;
-      const element = make(own ? "button" : "span", { class: own ? "token written" : "token", ...(own && { type: "button", title: "Go back to here", onclick: () => this.back(at - first) }) }, isolated(label));
-      return element;
+      return own ? button(isolated(label), () => this.back(at - first), { class: "token written", title: "Go back to here" }) : make("span", { class: "token" }, isolated(label));
     });
     this.text.replaceChildren(...(this.tokens.length ? this.tokens.flatMap((token, at) => (labels[at] === "∎" ? [token, make("br")] : [token])) : [make("span", { class: "hint" }, "Nothing yet.")]));
     const { texts: names, values: chances } = seen.array("candidates");
@@ -84,13 +83,13 @@ export class Writing {
     });
     roving(rows, along(rows.length));
     this.list.replaceChildren(make("h3", {}, `What may come next (entropy ${seen.values("entropy")[0].toFixed(2)} bits)`), bars("What may come next", ...rows),
-      ...(kinds.length ? [make("p", { class: "hint parts" }, ...kinds.flatMap((kind, number) => [make("span", { class: `swatch part-${number}`, "aria-hidden": "true" }), ` ${kind} `]))] : []),
+      ...(kinds.length ? [hint(...kinds.flatMap((kind, number) => [make("span", { class: `swatch part-${number}`, "aria-hidden": "true" }), ` ${kind} `]))] : []),
       behind("Table", () => table("What may come next", ["token", "probability", ...kinds], names.map((name, rank) =>
         [name, percent(Number(chances[rank])), ...kinds.map((_, kind) => percent(parts[rank * kinds.length + kind]))]))));
-    const act = (label, onclick, disabled = false) => make("button", { type: "button", onclick, disabled }, label);
-    this.buttons.replaceChildren(act("Likeliest", () => this.take(0)), act("Draw", () => this.draws(1)),
-      this.stopped ? act(`Draw ${AT_ONCE}`, () => this.draws(AT_ONCE)) : act("Stop", () => { this.stopped = true; }),
-      act("Take back", () => this.back(this.state.written.length - 1), !this.state.written.length), act("From the beginning", () => this.back(0), !this.state.written.length));
+    const none = { disabled: !this.state.written.length };
+    this.buttons.replaceChildren(button("Likeliest", () => this.take(0)), button("Draw", () => this.draws(1)),
+      this.stopped ? button(`Draw ${AT_ONCE}`, () => this.draws(AT_ONCE)) : button("Stop", () => { this.stopped = true; }),
+      button("Take back", () => this.back(this.state.written.length - 1), none), button("From the beginning", () => this.back(0), none));
     this.mark(0);
     if (focus) rows[0].focus();
   }

@@ -138,6 +138,7 @@ class NgramLanguageModel(LanguageModel):
 
     readout: NgramReadout
     output_width = NgramReadout.width
+    has_fixed_shapes = False  # a context has as many words after it as were found there
 
     def __init__(self, table: NgramTable) -> None:
         super().__init__()
