@@ -72,7 +72,7 @@ def test_alternatives_are_all_that_can_be_written(trained: Trained, unknown: str
     translator = Translator.load(trained.folder, device="cpu", changes=[f"decode.unknown={unknown}"])
     every = translator.alternatives("eins zwei", "", count=10_000)["candidates"]
     assert every.texts is not None
-    tokens = [*translator.target_tokenizer.vocabulary.tokens, "∎", *["an unknown word"] * (unknown == "keep")]
+    tokens = [*translator.target_tokenizer.vocabulary.tokens, "∎", *["(unknown)"] * (unknown == "keep")]
     assert sorted(every.texts) == sorted(tokens)
     assert 0.99 < every.values.sum() <= 1 + 1e-5
 

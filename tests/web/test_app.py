@@ -128,6 +128,13 @@ def test_what_can_be_changed_is_told(client: TestClient, trained: Trained) -> No
     kinds = {place["tap"]: place["kinds"] for place in [*one["places"], *other["places"]]}
     assert kinds[CROSS] == kinds[HEADS] == ["Silence", "Uniform", "Temper", "Permute", "SetWeight"]
     assert kinds["decoder.stack.layers.0.ahead.gates.update"] == ["SetGate"]
+    known = {place["tap"]: (place["kind"], place["backward"]) for place in one["places"]}
+    assert known[CROSS] == ("attention", False)
+    cell = "encoder.stack.layers.0"
+    for way in ("ahead", "back"):
+        assert known[f"{cell}.{way}.gates.update"] == ("gate", way == "back")
+        assert known[f"{cell}.{way}.gates.candidate"] == ("candidate", way == "back")
+        assert known[f"{cell}.{way}.state"] == ("state", way == "back")
     assert "decoder.attention.scores" not in kinds
 
 

@@ -432,7 +432,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         likeliest = next_tokens(self.model, batch.source, batch.given.tokens, count, never)
         texts = [self.target_tokenizer.decode((*begin, token), beyond) for token in likeliest]
         name = partial(token_name, self.target_tokenizer, beyond)
-        names = ["an unknown word" if token == UNKNOWN else name(token) for token in likeliest]
+        names = ["(unknown)" if token == UNKNOWN else name(token) for token in likeliest]
         return candidates_inspection([*likeliest.values()], names, texts, title=arrow_between(source, f"{prefix} …"))
 
     def _as_read(self, tokens: Sequence[int], beyond: Sequence[str]) -> list[int]:

@@ -177,10 +177,11 @@ export class Inspected {
     else save(await (await this.told(`file.${kind}`)).blob(), `look.${kind}`);
   }
 
-  /** All of it, as `Inspection.from_json` reads it. */
-  async inspection() {
-    const { title, note, labels, words, shown, gold, arrays } = this.shown;
-    const all = await Promise.all(arrays.map(async ({ name, axes, shape, texts }) =>
+  /** All of it, or some arrays, as `Inspection.from_json` reads it. */
+  async inspection(names = this.shown.arrays.map(({ name }) => name)) {
+    const { title, note, labels, words, gold } = this.shown;
+    const shown = this.shown.shown.filter((name) => names.includes(name));
+    const all = await Promise.all(names.filter((name) => this.array(name)).map((name) => this.array(name)).map(async ({ name, axes, shape, texts }) =>
       [name, { axes, shape, values: (await this.numbers(name)).values, ...(texts && { texts }) }]));
     return asInspection(title, Object.fromEntries(all), labels, { note, words, shown, gold });
   }

@@ -8,12 +8,13 @@ import { taking } from "./take.js";
 const [GAP, RISE, BASE] = [26, 30, 30];
 const LEAST = 0.02;
 const OTHERS = 6;
+const ARRAYS = ["heads", "tree", "arcs", "relations", "moves", "made"];
 
 export const hasArcs = (seen) => ["heads", "tree", "relations"].every((name) => seen.array(name)) && Boolean(seen.array("arcs") || seen.array("made"));
 
 /** Draws the tree of a sentence. */
 export async function drawArcs(place, seen, state) {
-  await seen.load("heads", "tree", "arcs", "relations", "moves", "made");
+  await seen.load(...ARRAYS);
   const cards = make("div", { class: "cards" });
   place.replaceChildren(cards);
   new Arcs(cards, seen, state).begin();
@@ -46,7 +47,7 @@ class Arcs {
     this.cards.append(section(make("h2", {}, "Tree"),
       hint("An arc leads from a word to each that hangs on it; the bolder, the likelier. Choose a word to see what else it could hang on."),
       this.picture, this.told, taking({ name: () => "Tree", picture: () => this.picture.firstChild, table: () => table("Tree", ["word", "relation", "head", "probability"],
-        this.words.map((word, at) => [word, this.relations[at], head(at), percent(this.chances[at])])) }).element));
+        this.words.map((word, at) => [word, this.relations[at], head(at), percent(this.chances[at])])), json: () => seen.inspection(ARRAYS) }).element));
     if (matrix) {
       this.cards.append(section(make("h2", {}, "Every arc"),
         hint("How likely each head is for each word. In the tree, every word leads to the root."), matrix.element));

@@ -111,11 +111,12 @@ export function table(caption, head, rows) {
       make("tbody", {}, ...rows.map(cells))));
 }
 
-/** A button that shows a table, made when it is first opened. */
+/** A button that shows a table, made when it is first opened; what makes it may have to ask for numbers first. */
 export function behind(label, build) {
   const details = make("details", { class: "behind" }, make("summary", {}, label));
-  details.addEventListener("toggle", () => {
-    if (details.open && details.children.length === 1) details.append(build());
+  let made = null;
+  details.addEventListener("toggle", async () => {
+    if (details.open && !made) details.append(await (made = build()));
   });
   return details;
 }

@@ -49,7 +49,7 @@ export async function drawMap(place, seen, state, { beside = nearest, arrows = (
     make("div", { class: "map-beside" }, plane.element, told),
     hint(`${seen.shown.note ? `${seen.shown.note}. ` : ""}Wheel, pinch or + and − zoom, dragging or the arrow keys move; choose a word for its nearest.`),
     taking({ name: () => "Map", picture: () => plane.canvas, table: () => table("Words of the map", ["word", "nearest", "across", "up"], words.map((word, at) => [word, plane.near(at).map((other) => words[other]).join(", "),
-      short(plane.places[2 * at]), short(plane.places[2 * at + 1])])) }).element)));
+      short(plane.places[2 * at]), short(plane.places[2 * at + 1])])), json: () => seen.inspection() }).element)));
   plane.resize();
   new ResizeObserver(() => plane.resize()).observe(plane.canvas);
   const themes = new MutationObserver(() => {

@@ -43,7 +43,7 @@ export class Matrix {
     this.nearer = this.zooming();
     this.axes = make("div", { class: "axes" }, this.above, this.beside, this.plot);
     this.window = make("div", { class: "scroll" }, this.axes);
-    this.taken = taking({ name: () => this.label, picture: () => this.axes, table: () => this.buildTable(), json: () => this.inspection() });
+    this.taken = taking({ name: () => this.label, picture: () => this.axes, table: () => tableOf(this.label, this.data), json: () => inspectionOf(this.label, this.data) });
     this.element = make("figure", { class: "matrix" }, this.nearer, this.window, this.readout, this.taken.element);
     this.listen();
     this.show(data);
@@ -164,11 +164,6 @@ export class Matrix {
     return this.data.values[r * this.data.columns + c];
   }
 
-  written(r, c) {
-    const value = this.value(r, c);
-    return Number.isNaN(value) && this.data.missing ? this.data.missing : short(value);
-  }
-
   listen() {
     const at = (event) => {
       const box = this.canvas.getBoundingClientRect();
@@ -238,7 +233,7 @@ export class Matrix {
     this.told = true;
     const { rowLabels, columnLabels } = this.data;
     this.readout.replaceChildren(make("b", {}, isolated(rowLabels[r])), " · ", make("b", {}, isolated(columnLabels[c])), " ",
-      make("strong", {}, this.written(r, c)), " ", make("span", {}, this.rowInWords(r)));
+      make("strong", {}, written(this.data, r, c)), " ", make("span", {}, this.rowInWords(r)));
     if (silent) return;
     this.onmove?.(r, c);
     this.plot.dispatchEvent(new CustomEvent("look-at", { bubbles: true, detail: [r, c] }));
@@ -266,26 +261,31 @@ export class Matrix {
     const { rowLabels, columnLabels } = this.data;
     this.row.setAttribute("aria-rowindex", r + 1);
     this.active.setAttribute("aria-colindex", c + 1);
-    this.active.setAttribute("aria-label", `${rowLabels[r]}, ${columnLabels[c]}: ${this.written(r, c)}`);
+    this.active.setAttribute("aria-label", `${rowLabels[r]}, ${columnLabels[c]}: ${written(this.data, r, c)}`);
     for (const label of this.chosen) label.classList.remove("chosen");
     this.chosen = [this.above.children[c], this.beside.children[r]].filter(Boolean);
     for (const label of this.chosen) label.classList.add("chosen");
   }
+}
 
-  buildTable() {
-    const { rowLabels, columnLabels } = this.data;
-    const [rows, columns] = [rowLabels, columnLabels].map((labels) => labels.slice(0, MOST_WRITTEN));
-    const cut = Math.max(rowLabels.length, columnLabels.length) > MOST_WRITTEN ? `, the first ${rows.length} × ${columns.length}` : "";
-    return table(`${this.label}${cut}`, ["", ...columns], rows.map((label, r) => [label, ...columns.map((_, c) => this.written(r, c))]));
-  }
+const written = ({ values, columns, missing }, r, c) => {
+  const value = values[r * columns + c];
+  return Number.isNaN(value) && missing ? missing : short(value);
+};
 
-  /** What is shown, as `Inspection.from_json` reads it. */
-  inspection() {
-    const { rows, columns, values, rowLabels, columnLabels, axes: [row, column] = ["row", "column"] } = this.data;
-    const labels = { [row]: rowLabels, ...(column && { [column]: columnLabels }) };
-    const axes = column ? [row, column] : [row];
-    return asInspection(this.label, { [this.label]: { axes, shape: column ? [rows, columns] : [rows], values } }, labels);
-  }
+/** The numbers of a matrix as a table. */
+export function tableOf(label, data) {
+  const { rowLabels, columnLabels } = data;
+  const [rows, columns] = [rowLabels, columnLabels].map((labels) => labels.slice(0, MOST_WRITTEN));
+  const cut = Math.max(rowLabels.length, columnLabels.length) > MOST_WRITTEN ? `, the first ${rows.length} × ${columns.length}` : "";
+  return table(`${label}${cut}`, ["", ...columns], rows.map((name, r) => [name, ...columns.map((_, c) => written(data, r, c))]));
+}
+
+/** The same as `Inspection.from_json` reads it. */
+export function inspectionOf(label, { rows, columns, values, rowLabels, columnLabels, axes: [row, column] = ["row", "column"] }) {
+  const labels = { [row]: rowLabels, ...(column && { [column]: columnLabels }) };
+  const axes = column ? [row, column] : [row];
+  return asInspection(label, { [label]: { axes, shape: column ? [rows, columns] : [rows], values } }, labels);
 }
 
 /** The width of the widest label, as it is when it is chosen. */

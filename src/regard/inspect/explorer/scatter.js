@@ -1,7 +1,7 @@
 // All heads in a plane, by two of the numbers that say what they do: the way to find the interesting one.
 import { make, roving, short, table } from "./dom.js";
 import { draw } from "./drawing.js";
-import { asInspection, taking } from "./take.js";
+import { taking } from "./take.js";
 
 const [WIDE, HIGH, LEFT, BELOW] = [460, 320, 52, 40];
 const [CIRCLE, TRIANGLE, SQUARE] = ["M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z", "M0-6L6 5L-6 5z", "M-4.5-4.5h9v9h-9z"];
@@ -27,7 +27,7 @@ export class Scatter {
     this.up = menu("Up", this.widest());
     this.element = make("section", { class: "card" }, make("div", { class: "top" }, make("h2", {}, "What heads do"),
       make("label", {}, "across ", this.across), make("label", {}, "up ", this.up)), this.picture, this.told,
-    taking({ name: () => "What heads do", picture: () => this.picture, table: () => this.buildTable(), json: () => this.inspection() }).element);
+    taking({ name: () => "What heads do", picture: () => this.picture, table: () => this.buildTable(), json: () => seen.inspection() }).element);
     this.draw();
   }
 
@@ -43,12 +43,6 @@ export class Scatter {
   buildTable() {
     return table("What heads do, over the positions of this text", ["head", ...this.names.map((name) => WORDS[name] || name)],
       this.heads().map(({ name, head, place }) => [`${name} ${head}`, ...this.names.map((each) => this.number(each, place))]));
-  }
-
-  inspection() {
-    const { shape } = this.seen.array(this.names[0]);
-    const arrays = this.names.map((name) => [name, { axes: ["layer", "head"], shape, values: this.seen.values(name) }]);
-    return asInspection("What heads do", Object.fromEntries(arrays), { layer: this.layers });
   }
 
   number(name, place) {

@@ -1,7 +1,7 @@
 // Attention without a network: stations know the weather where they stand, and a place between them asks for its own.
 import { make, readout, table } from "./dom.js";
 import { draw } from "./drawing.js";
-import { taking } from "./take.js";
+import { asInspection, taking } from "./take.js";
 import { css, shade } from "./shades.js";
 
 /** Coordinates in kilometers are keys; temperature and wind are values. */
@@ -46,7 +46,7 @@ export class WeatherMap {
     ...this.lines, ...stations, ...this.shares, this.point, this.here);
     this.told = readout();
     this.picture = make("div", { class: "map-of" }, this.field, this.svg);
-    this.taken = taking({ name: () => "Weather stations", picture: () => this.picture, table: () => this.buildTable() });
+    this.taken = taking({ name: () => "Weather stations", picture: () => this.picture, table: () => this.buildTable(), json: () => this.inspection() });
     this.element = make("div", { class: "drawn" }, this.picture, this.told, this.taken.element);
     this.listen();
     this.paint();
@@ -105,6 +105,15 @@ export class WeatherMap {
       pen.fillStyle = css(shade(((temperature - 14) / 9) * 0.34));
       pen.fillRect(c, r, 1, 1);
     }
+  }
+
+  /** What is shown, as `Inspection.from_json` reads it. */
+  inspection() {
+    const { scores, weights } = weatherAt(this.spot);
+    const over = (axes, values, rest = []) => ({ axes: ["station", ...axes], shape: [STATIONS.length, ...rest], values });
+    return asInspection("Weather stations", { query: { axes: ["coordinate"], shape: [2], values: this.spot }, keys: over(["coordinate"], STATIONS.flatMap(([, key]) => key), [2]),
+      values: over(["value"], STATIONS.flatMap(([, , values]) => values), [2]), scores: over([], scores), weights: over([], weights) },
+    { station: STATIONS.map(([name]) => name), coordinate: ["east", "north"], value: ["°C", "wind"] });
   }
 
   buildTable() {
