@@ -21,7 +21,8 @@ from typing import Any
 
 from conditions import conditions
 
-from regard.data import Report, check
+from regard.data import Report
+from regard.data.check import check
 from regard.data.faults import PairFaults
 from regard.recipe import Data
 

@@ -81,6 +81,16 @@ def visiting(browser: Browser, address: str) -> Iterator[Open]:
     assert not wrong, wrong
 
 
+def minus(text: str) -> str:
+    """A number as the page writes it: with a true minus."""
+    return text.replace("-", "−")
+
+
+def number(text: str) -> float:
+    """A number that the page writes."""
+    return float(text.replace("−", "-"))
+
+
 def is_fault(message: ConsoleMessage) -> bool:
     """Chromium reports every answer that refuses as an error, which is right where the page says why."""
     return message.type == "error" and "status of 4" not in message.text

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,12 @@ def test_importing_takes_no_torch() -> None:
     code = "import sys, regard; dir(regard); print(sorted({'torch', 'pydantic', 'numpy'} & set(sys.modules)))"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("package", ["regard.data", "regard.tasks"])
+def test_names_that_are_found_on_use_are_there(package: str) -> None:
+    room = import_module(package)
+    assert [name for name in room.__all__ if not hasattr(room, name)] == []
 
 
 def blocks(page: Path) -> list[str]:

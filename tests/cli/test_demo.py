@@ -36,5 +36,7 @@ def test_trains_measures_and_shows(folder: str, tmp_path: Path, monkeypatch: pyt
     page, picture = Path(f"runs/{folder}/looks.html"), Path(f"runs/{folder}/look.png")
     assert f"An example of each language: {page}\nThe first as a picture: {picture}\n" in told.out
     assert f'Your own: regard look runs/{folder} "3. März 2021"' in told.out
+    assert f"In the browser, with a tour of attention: regard explore runs/{folder}\n" in told.out
+    assert f"regard train dates-transformer; regard explore runs/{folder} runs/dates-transformer\n" in told.out
     assert picture.read_bytes().startswith(b"\x89PNG")
     check_fetches_nothing(page.read_text(encoding="utf-8"), policy_alone=True)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pair_strategies import data, two_files, write
 
-from regard.data import Report, check, load_corpus
-from regard.data.check import check_corpora
+from regard.data import Report, load_corpus
+from regard.data.check import check, check_corpora
 from regard.data.report import Finding
 from regard.errors import DataError
 from regard.recipe import Data, Tokens

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pair_strategies import data, two_files, write
 
-from regard.data import check, load_corpus
+from regard.data import load_corpus
+from regard.data.check import check
 from regard.data.combined_files import DividedFiles, LanguageTaggedFiles, split_of
 from regard.data.pair_files import PairFiles
 from regard.errors import RecipeError

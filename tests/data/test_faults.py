@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pair_strategies import data, two_files
 
-from regard.data import Report, check
+from regard.data import Report
 from regard.data.characters import Characters
+from regard.data.check import check
 from regard.data.languages import Language
 from regard.data.repetition import is_loop
 from regard.data.stretches import densest

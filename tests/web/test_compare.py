@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from explorer_pages import Open, check_everyone_can_use
+from explorer_pages import Open, check_everyone_can_use, minus, number
 from pages import NEEDS_CHROMIUM
 from playwright.sync_api import Page, expect
 
@@ -20,7 +20,7 @@ VIEWS = ["translate", "heads", "why", "gradients", "tour", "inside"]
 def difference_of(page: Page) -> list[float]:
     """The two numbers and their difference that are told of the cell that is looked at."""
     told = page.locator(".comparing .readout").inner_text()
-    return [float(told.partition(f"{name} ")[2].split(",")[0]) for name in ("A", "B", "difference")]
+    return [number(told.partition(f"{name} ")[2].split(",")[0]) for name in ("A", "B", "difference")]
 
 
 def test_before_and_after_a_change(visit: Open, explored: dict[str, Translator]) -> None:
@@ -46,12 +46,12 @@ def test_before_and_after_a_change(visit: Open, explored: dict[str, Translator])
     plots.first.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowLeft")
-    assert float(own.inner_text()) == pytest.approx(expected[1] - expected[0], abs=6e-4)
+    assert number(own.inner_text()) == pytest.approx(expected[1] - expected[0], abs=6e-4)
     # The probabilities of the same output stand above.
     page.locator(".comparing summary").click()
     expect(page.locator(".comparing tbody tr")).to_have_count(len(before.labels["target"]))
     rows = page.locator(".comparing tbody tr").all()
-    shares = [float(row.locator("td").nth(2).inner_text().replace("−", "-")) for row in rows]
+    shares = [number(row.locator("td").nth(2).inner_text()) for row in rows]
     differences = 100 * (after["probabilities"].values - before["probabilities"].values)
     assert shares == pytest.approx(differences.tolist(), abs=0.06)
     assert "difference=true" in page.url
@@ -119,7 +119,8 @@ def test_two_models(visit: Open, explored: dict[str, Translator]) -> None:
     expect(page.locator(".card h2", has_text="A target of your own")).to_have_count(2)
     told = page.locator(".comparing p.hint")
     for name, side in (("recurrent", "A"), ("transformer", "B")):
-        expect(told).to_contain_text(f"{side} {explored[name].score(['eins zwei'], ['red red'])[0].log_prob:.2f}")
+        log_prob = explored[name].score(["eins zwei"], ["red red"])[0].log_prob
+        expect(told).to_contain_text(minus(f"{side} {log_prob:.2f}"))
     check_everyone_can_use(page)
 
 

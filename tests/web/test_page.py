@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-from explorer_pages import Open, check_everyone_can_use, expect_texts
+from explorer_pages import Open, check_everyone_can_use, expect_texts, minus, number
 from pages import NEEDS_CHROMIUM
 from playwright.sync_api import Route, expect
 
@@ -65,7 +65,7 @@ def test_translate_and_align(visit: Open, explored: dict[str, Translator]) -> No
     page.keyboard.press("Enter")
     expect(page.locator("h2").first).to_have_text("A target of your own")
     log_prob = model.score(["eins zwei"], ["red red"])[0].log_prob
-    expect(page.locator(".card .hint").first).to_contain_text(f"{log_prob:.2f}")
+    expect(page.locator(".card .hint").first).to_contain_text(minus(f"{log_prob:.2f}"))
 
 
 def test_layers_and_heads(visit: Open, explored: dict[str, Translator]) -> None:
@@ -218,7 +218,7 @@ def test_what_an_output_rests_on(visit: Open, explored: dict[str, Translator]) -
         for place in (0, *"right" * (len(values) - 1)):
             if place:
                 page.keyboard.press("ArrowRight")
-        shown = float(picture.locator(".readout strong").inner_text())
+        shown = number(picture.locator(".readout strong").inner_text())
         assert shown == pytest.approx(float(values[-1]), abs=6e-4, nan_ok=True), row
         page.keyboard.press("Home")
         page.keyboard.press("ArrowDown")
@@ -230,10 +230,10 @@ def test_what_an_output_rests_on(visit: Open, explored: dict[str, Translator]) -
     picture.locator(".plot").focus()
     page.keyboard.press("ArrowDown")
     other = explained["weights"].values[1, 0]
-    assert float(picture.locator(".readout strong").inner_text()) == pytest.approx(float(other), abs=6e-4)
+    assert number(picture.locator(".readout strong").inner_text()) == pytest.approx(float(other), abs=6e-4)
     told = page.locator(".numbers td").all_inner_texts()
     numbers = [*explained.variations.values(), *explained.drops.values(), *explained.correlations.values()]
-    assert [float(each) if each != "–" else math.nan for each in told] == pytest.approx(numbers, abs=6e-4, nan_ok=True)
+    assert [number(each) if each != "–" else math.nan for each in told] == pytest.approx(numbers, abs=6e-4, nan_ok=True)
 
 
 @pytest.mark.long

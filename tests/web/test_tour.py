@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from explorer_pages import Open, check_everyone_can_use
+from explorer_pages import Open, check_everyone_can_use, number
 from pages import NEEDS_CHROMIUM
 from playwright.sync_api import expect
 
@@ -13,7 +13,7 @@ pytestmark = NEEDS_CHROMIUM
 
 
 def number_after(text: str, words: str) -> float:
-    return float(text.partition(words)[2].split()[0].rstrip(".;,"))
+    return number(text.partition(words)[2].split()[0].rstrip(".;,"))
 
 
 @pytest.mark.parametrize("name", ["recurrent", "transformer"])
@@ -33,7 +33,7 @@ def test_ten_steps_by_keys_alone(visit: Open, explored: dict[str, Translator], n
         page.wait_for_load_state("networkidle")
         if titles[-1] == "The score":
             best = int(weights.argmax())
-            scored = number_after(prose.inner_text(), "is the score:")
+            scored = number_after(prose.inner_text(), "add up to the score:")
             assert scored == pytest.approx(float(values["scores"][0, 1, best]), abs=2e-3)
         if titles[-1] == "The weights":
             page.locator(".column button, button.column").first.focus()

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from explorer_pages import Open, check_everyone_can_use, expect_texts
+from explorer_pages import Open, check_everyone_can_use, expect_texts, minus
 from pages import NEEDS_CHROMIUM
 from playwright.sync_api import Page, expect
 
@@ -56,7 +56,7 @@ def test_labels_over_words_with_what_else_they_could_be(read: Open, readers: dic
     expect_texts(page, ".told .chance", shares(marginals))
     expect(page.locator(".told .candidate.lit bdi")).to_have_text(texts[1])
     own = seen["scores"].values[1, readers["tagger"].tags.tags.index(texts[1])]
-    expect(page.locator(".told .hint")).to_contain_text(f"{texts[1]} scores {own:.3f} by itself")
+    expect(page.locator(".told .hint")).to_contain_text(f"{texts[1]} scores {minus(f'{own:.3f}')} by itself")
     # The transitions are those of the model; what is not allowed says so.
     steps = seen["transitions"].values
     plot = page.locator("[aria-label='Transitions']")
@@ -67,7 +67,7 @@ def test_labels_over_words_with_what_else_they_could_be(read: Open, readers: dic
             plot.press(key)
         value = steps[row, column]
         told = page.locator(".matrix", has=plot).locator(".readout strong")
-        expect(told).to_have_text("not allowed" if np.isnan(value) else f"{value:.3f}")
+        expect(told).to_have_text("not allowed" if np.isnan(value) else minus(f"{value:.3f}"))
     expect(page.locator(".matrix", has=plot).locator(".frames i")).to_have_count(5)
 
 
@@ -139,16 +139,18 @@ def test_surprisal_and_what_is_copied_from_where(read: Open, readers: dict[str, 
     expect(tokens).to_have_text([*seen.labels["target"]])
     bits = seen["surprisals"].values
     expect(page.locator(".card > .hint").first).to_contain_text(
-        f"{bits.sum():.1f} bits in all, {bits.mean():.2f} a token"
+        f"{bits.sum():.1f} bits in all, {bits.mean():.2f} per token"
     )
     chance, parts = seen["probabilities"].values[4], seen["parts"].values[4]
-    expect(page.locator(".told h3").first).to_have_text(f"cat {share(chance)}, {bits[4]:.2f} bits")
-    expect_texts(page, ".told [aria-label='Where it comes from'] .chance", shares(parts))
+    expect(page.locator(".told h3").first).to_have_text(
+        f"cat probability {share(chance)}, surprisal {bits[4]:.2f} bits"
+    )
+    expect_texts(page, ".told [aria-label='Where this probability comes from'] .chance", shares(parts / chance))
     expect_texts(page, ".told [aria-label='Expected here'] bdi", seen["candidates"].texts[4].tolist())
     copied = seen["copied"].values[4] + seen["cache"].values[4]
     strongest = np.sort(copied[copied > 1e-4])[::-1][:5]
-    expect_texts(page, ".told [aria-label='Where it copies from'] .chance", shares(strongest))
-    expect(page.locator(".told [aria-label='Where it copies from'] .lit bdi").first).to_contain_text("cat (")
+    expect_texts(page, ".told [aria-label='What it copies'] .chance", shares(strongest))
+    expect(page.locator(".told [aria-label='What it copies'] .lit bdi").first).to_contain_text("cat (")
     page.locator("button", has_text="cache").click()
     expect(tokens.nth(4)).to_have_attribute("title", share(parts[2] / chance))
     tokens.nth(4).focus()
@@ -179,9 +181,9 @@ def test_a_text_goes_on_token_by_token(read: Open, readers: dict[str, Any]) -> N
     expect(candidates.first).to_be_focused()
     page.keyboard.press("Backspace")
     expect(page.locator(".reading .written")).to_have_count(0)
-    # Draws are those of generate, with the temperature.
+    # Samples are those of generate, with the temperature.
     page.locator("[aria-label='Temperature']").fill("0.5")
-    page.locator("button", has_text="Draw 10").click()
+    page.locator("button", has_text="Sample 10").click()
     expect(page.locator(".reading .written")).to_have_count(10)
     written = json.loads(page.evaluate("new URLSearchParams(location.hash.slice(1)).get('written')"))
     drawn = "".join(writer.generate(RUNNING, tokens=10, decoding={"method": "sample", "temperature": 0.5}))
@@ -194,18 +196,22 @@ def test_a_text_goes_on_token_by_token(read: Open, readers: dict[str, Any]) -> N
 
 def test_a_text_begins_with_nothing(read: Open, readers: dict[str, Any]) -> None:
     page = read(model="gru", text="")
-    expect(page.locator("#tabs button")).to_have_text(["Write on", "Map"])
+    expect(page.locator("#tabs button")).to_have_text(["Generate", "Map"])
     seen = readers["gru"].continuations("", count=12, decoding={"method": "sample"})
     expect_texts(page, ".told .chance", shares(seen["candidates"].values))
-    page.locator("button", has_text="Likeliest").click()
+    page.locator("button", has_text="Take the likeliest").click()
     expect(page.locator(".reading .written")).to_have_text([str(seen["candidates"].texts[0])])
 
 
 def test_gradients_of_several_models_side_by_side(read: Open, readers: dict[str, Any]) -> None:
+    # What is shown first is a place that most of them have.
     page = opened(read, "gradients", place=6)
     found = {name: gradient_norms(readers[name].outputs(RUNNING)) for name in ("tanh", "gru", "copying", "cached")}
     expect(page.locator(".cards.thirds > .card h2")).to_have_text([*found])
+    having = [sum(name in norms for norms in found.values()) for norms in found.values() for name in norms.shown]
+    expect(page.locator(".chart .legend span")).to_have_count(max(having))
     tap = next(name for name in found["tanh"].shown if name.endswith("state"))
+    page.locator("label", has_text="At").locator("select").select_option(tap)
     expect(page.locator(".chart .legend span")).to_have_text([name for name in found if tap in found[name]])
     factors = [f"{float(norms[f'{tap} factor'].values):.3f}" for norms in found.values() if tap in norms]
     expect_texts(page, ".card > .table tbody td:nth-child(2)", factors)
@@ -255,7 +261,7 @@ def test_words_on_a_map(read: Open, readers: dict[str, Any]) -> None:
     expect(page.locator("#ask")).to_be_hidden()
     near = vectors.most_similar("king")
     expect_texts(page, ".map-beside .candidate bdi", [word for word, _ in near])
-    expect_texts(page, ".map-beside .chance", [f"{score:.3f}" for _, score in near])
+    expect_texts(page, ".map-beside .chance", [minus(f"{score:.3f}") for _, score in near])
     page.locator(".map-beside .candidate", has_text=near[1].word).click()
     expect(page.locator(".map-beside h3")).to_have_text(f"Nearest to {near[1].word}")
     page.locator("[aria-label='A sum of words']").fill("king − man + woman")

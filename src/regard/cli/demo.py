@@ -67,6 +67,9 @@ def demo(
     tell(console, result)
     console.print(f"\nAn example of each language: {page}\nThe first as a picture: {picture}", soft_wrap=True)
     console.print(f'Your own: regard look {folder} "3. März 2021"', soft_wrap=True)
+    console.print(f"\nIn the browser, with a tour of attention: regard explore {folder}", soft_wrap=True)
+    both = f"regard train dates-transformer; regard explore {folder} runs/dates-transformer"
+    console.print(f"With a Transformer beside it that reads the same dates: {both}", soft_wrap=True)
 
 
 def next_free(folder: Path) -> Path:

@@ -1,13 +1,31 @@
-"""Corpora, examples, batches, loading."""
+"""Corpora, examples, batches, loading.
 
-from regard.data.batch import Padded, PairBatch, SegmentBatch
-from regard.data.batches import CorpusPosition, EncodedPairs, PairBatches, evaluation_batches, plan_batches
-from regard.data.check import check
-from regard.data.corpora import CORPORA, load_corpus
-from regard.data.examples import Corpora, Examples, Pair
-from regard.data.preparing import PreparedPairs, prepare
-from regard.data.report import Finding, Report
-from regard.tokens.segmentation import Span
+Names are found when they are first used: what reads and checks files imports no torch.
+"""
+
+from typing import TYPE_CHECKING
+
+from regard.registry import found_on_use
+
+if TYPE_CHECKING:
+    from regard.data.batch import Padded, PairBatch, SegmentBatch
+    from regard.data.batches import CorpusPosition, EncodedPairs, PairBatches, evaluation_batches, plan_batches
+    from regard.data.corpora import CORPORA, load_corpus
+    from regard.data.examples import Corpora, Examples, Pair
+    from regard.data.preparing import PreparedPairs, prepare
+    from regard.data.report import Finding, Report
+
+__getattr__ = found_on_use(
+    __name__,
+    {
+        "batch": ("Padded", "PairBatch", "SegmentBatch"),
+        "batches": ("CorpusPosition", "EncodedPairs", "PairBatches", "evaluation_batches", "plan_batches"),
+        "corpora": ("CORPORA", "load_corpus"),
+        "examples": ("Corpora", "Examples", "Pair"),
+        "preparing": ("PreparedPairs", "prepare"),
+        "report": ("Finding", "Report"),
+    },
+)
 
 __all__ = [
     "CORPORA",
@@ -23,8 +41,6 @@ __all__ = [
     "PreparedPairs",
     "Report",
     "SegmentBatch",
-    "Span",
-    "check",
     "evaluation_batches",
     "load_corpus",
     "plan_batches",

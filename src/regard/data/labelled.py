@@ -7,7 +7,7 @@ from hashlib import sha256
 from regard.data.examples import Split
 from regard.data.report import Finding, Report
 from regard.data.tagged import TRAINED_ON
-from regard.recipe import ClassifyingData
+from regard.recipe import ClassifyingCorpus, ClassifyingData
 from regard.recipe.names import LABELLED_CORPORA
 
 
@@ -73,3 +73,8 @@ def load_labelled(
     """The parts of the corpus that the settings name; the seed is for those that are generated."""
     found: LabelledCorpora = LABELLED_CORPORA[data.corpus](data, seed, splits)
     return found
+
+
+def check_labelled(corpus: ClassifyingCorpus) -> Report:
+    """What is wrong with texts and their labels, by file and line."""
+    return load_labelled(corpus.data, corpus.seed).report

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from regard.data.examples import Split
-from regard.data.report import Finding, Outcome
-from regard.recipe import TaggingData
+from regard.data.report import Finding, Outcome, Report
+from regard.recipe import TaggingCorpus, TaggingData
 from regard.recipe.names import TAGGED_CORPORA
 from regard.tokens.tag_schemes import Scheme
 
@@ -75,6 +75,12 @@ class TaggedCorpora:
         return self.parts[split].sentences if split in self.parts else ()
 
     @property
+    def report(self) -> Report:
+        """What was found in the parts."""
+        holds: dict[str, str] = {name: part.holds for name, part in self.parts.items() if part.holds}
+        return Report(holds, tuple(each for part in self.parts.values() for each in part.findings), self.notes)
+
+    @property
     def fingerprint(self) -> str:
         """Which text this is."""
         found = sha256()
@@ -90,3 +96,8 @@ def load_tagged(data: TaggingData, seed: int, splits: Iterable[Split] = ("train"
     """The parts of the corpus that the settings name; the seed is for those that are generated."""
     found: TaggedCorpora = TAGGED_CORPORA[data.corpus](data, seed, splits)
     return found
+
+
+def check_tagged(corpus: TaggingCorpus) -> Report:
+    """What is wrong with tagged sentences, by file and line."""
+    return load_tagged(corpus.data, corpus.seed).report

@@ -12,7 +12,7 @@ from regard.data.projective import made_projective
 from regard.data.report import Finding, Outcome, Report, outcome_of
 from regard.data.text import SPLITS
 from regard.errors import DataError, counted
-from regard.recipe.parsing import ParsingData
+from regard.recipe.parsing import ParsingCorpus, ParsingData
 
 
 @dataclass(frozen=True)
@@ -134,3 +134,8 @@ def _crossing(part: Part) -> str:
         f"{part.split}: arcs cross in {len(moved):,} of {trees:,} trees ({100 * len(moved) / trees:.1f} %); to make "
         f"them projective, {sum(moved):,} of {words:,} words ({100 * sum(moved) / words:.2f} %) get another head"
     )
+
+
+def check_treebank(corpus: ParsingCorpus) -> Report:
+    """What is wrong with the files of a recipe."""
+    return Treebank.read(corpus.data).report

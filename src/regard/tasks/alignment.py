@@ -8,30 +8,21 @@ from typing import Any, NoReturn, Self
 
 from torch import nn
 
-from regard.data import CorpusPosition, load_corpus
-from regard.data.check import PLACES, check_corpora, over_long
-from regard.data.corpora import place, records
-from regard.data.report import Report
+from regard.data import CorpusPosition
 from regard.disk import parse_json, replace_file
 from regard.errors import DataError, ModelError, with_short_paths
 from regard.models.alignment.aligner import StatisticalAligner
 from regard.models.alignment.learning import learn
 from regard.models.alignment.word_pairs import GrowingSide, ParallelText, Sentence
-from regard.recipe.alignment import AlignmentCorpus, AlignmentData, AlignmentRecipe
+from regard.recipe.alignment import AlignmentRecipe
+from regard.tasks.aligned_words import check_pairs
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.task import CountingTask
-from regard.tokens.segmentation import Units, spans_of
 
 WORDS = "words.json"
 """File of a model folder with the words of both sides."""
 SAY_EVERY = 100_000
 """Pairs between two lines that say how far reading or training has come."""
-
-
-def words_of(text: str, data: AlignmentData, units: Units = "auto") -> list[str]:
-    """The words of a text as an aligner compares them."""
-    spans = spans_of(text, data.units if units == "auto" else units)
-    return [text[start:end].lower() if data.lowercase else text[start:end] for start, end in spans]
 
 
 class AlignmentTask(CountingTask):
@@ -99,30 +90,6 @@ class AlignmentTask(CountingTask):
 
     def _has_no_steps(self) -> NoReturn:
         raise NotImplementedError("an aligner is counted, not trained by steps")
-
-
-def check_pairs(
-    corpus: AlignmentCorpus | AlignmentRecipe, take: Callable[[list[str], list[str]], object] = lambda *_: None
-) -> Report:
-    """What is wrong with the pairs of a recipe. Each that is learned from is given to `take`, as words."""
-    data = corpus.data
-    corpora = load_corpus(data, corpus.seed)
-    checked = check_corpora(corpora, data)
-    if checked.report.refused:
-        return checked.report
-    long = 0
-    places: list[str] = []
-    for record, dropped in zip(records(corpora.train), checked.dropped.tolist(), strict=True):
-        if dropped:
-            continue
-        source, target = words_of(record.source, data), words_of(record.target, data)
-        if max(len(source), len(target)) > data.longest:
-            long += 1
-            if len(places) < PLACES:
-                places.append(place(corpora.train, record.line))
-        else:
-            take(source, target)
-    return checked.report.extended([over_long(data, long, tuple(places), "words")] if long else [])
 
 
 def load_words(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:

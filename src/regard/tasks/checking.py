@@ -1,12 +1,12 @@
-"""What is wrong with the data of a task, by file and line."""
+"""What is wrong with pairs and with running text, by file and line."""
 
 from dataclasses import replace
 
-from regard.data import check
+from regard.data.check import check
 from regard.data.report import Report
 from regard.data.text import check_text
 from regard.data.unspaced import find_unspaced_words
-from regard.recipe import LanguageCorpus, LanguageData, TranslationCorpus, VectorsRecipe
+from regard.recipe import LanguageCorpus, LanguageData, PretrainingCorpus, TranslationCorpus, VectorsRecipe
 from regard.vectors.corpus import first_lines
 
 
@@ -22,3 +22,11 @@ def check_text_of_vectors(corpus: VectorsRecipe) -> Report:
 
 def check_running_text(corpus: LanguageCorpus) -> Report:
     return check_text(corpus.data, corpus.tokens.unknown, corpus.tokens.kind)
+
+
+def check_plain_text(corpus: PretrainingCorpus) -> Report:
+    report = check_text(corpus.data.lines, unknown="<unk>")  # a word like others
+    # Lines without text are no sentences, whatever the settings.
+    return replace(
+        report, findings=tuple(replace(each, setting="") if each.kind == "empty" else each for each in report.findings)
+    )

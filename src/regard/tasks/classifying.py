@@ -10,12 +10,11 @@ from torch import Tensor, nn
 
 from regard.data.labelled import LabelledCorpora, LabelledText, load_labelled
 from regard.data.labelled_batch import LabelledBatch, NumberedLabelled
-from regard.data.report import Report
 from regard.device import device_of
 from regard.errors import DataError, counted, with_short_paths
 from regard.metrics.classifying import count_labels
 from regard.models.classifier import TextClassifier
-from regard.recipe import ClassifyingCorpus, ClassifyingRecipe
+from regard.recipe import ClassifyingRecipe
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.known_tags import known_tags, listed
 from regard.tasks.long_sentences import refuse_long_texts
@@ -24,11 +23,6 @@ from regard.tasks.task import BatchedTask
 from regard.tasks.word_files import LABELS, WORDS, known_words
 from regard.tokens.tag_set import TagSet
 from regard.tokens.word_vocabulary import WordVocabulary
-
-
-def check(corpus: ClassifyingCorpus) -> Report:
-    """What is wrong with texts and their labels, by file and line."""
-    return load_labelled(corpus.data, corpus.seed).report
 
 
 class ClassifyingTask(BatchedTask):

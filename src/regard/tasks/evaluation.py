@@ -7,7 +7,7 @@ from functools import partial
 from itertools import product
 from platform import python_version
 
-from regard.data import Pair, Span, load_corpus
+from regard.data import Pair, load_corpus
 from regard.errors import UsageError, counted
 from regard.inspect import GoldLinks
 from regard.metrics import MetricScore, accuracy, alignment_error_rate, bleu, chrf, ter
@@ -16,7 +16,7 @@ from regard.metrics.score import scores_table
 from regard.recipe import HeldOut, TranslationRecipe
 from regard.tasks.translations import Scored
 from regard.tasks.translator import Translator
-from regard.tokens.segmentation import runs
+from regard.tokens.segmentation import Span, runs
 from regard.versions import version_of
 
 

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from regard.data import Span
 from regard.inspect import END_LABEL
 from regard.tokens import END, Tokenizer
-from regard.tokens.segmentation import Units, spans_of
+from regard.tokens.segmentation import Span, Units, spans_of
 
 
 def labels_of(tokenizer: Tokenizer, text: str) -> tuple[str, ...]:

@@ -18,10 +18,9 @@ from typing import Literal
 
 import numpy as np
 
-from regard.data import Span
 from regard.inspect import WordWeights, link
 from regard.tasks.translations import Translation
-from regard.tokens.segmentation import parts_of
+from regard.tokens.segmentation import Span, parts_of
 
 TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--[^<>]*-->")
 PLACEHOLDER = re.compile(

@@ -15,7 +15,6 @@ from regard.data.batch import pad_rows
 from regard.data.conllu import Sentence
 from regard.data.fill_rows import Indices
 from regard.data.projective import made_projective
-from regard.data.report import Report
 from regard.data.sentence_batches import SentenceBatches, plan_sentences
 from regard.data.sentences import NumberedSentences
 from regard.data.treebank import Treebank
@@ -25,7 +24,7 @@ from regard.disk import parse_json, replace_file
 from regard.errors import DataError, ModelError, one_of, with_short_paths
 from regard.metrics import count_attachments
 from regard.models.parsing import DependencyParser, ParserParts, build_parser
-from regard.recipe.parsing import ParsingCorpus, ParsingRecipe
+from regard.recipe.parsing import ParsingRecipe
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.ranks import gathered
 from regard.tasks.task import BatchedTask
@@ -35,11 +34,6 @@ from regard.tokens.word_vocabulary import WordVocabulary
 
 RELATIONS = "relations.json"
 """File of a model folder."""
-
-
-def check_trees(corpus: ParsingCorpus) -> Report:
-    """What is wrong with the files of a recipe."""
-    return Treebank.read(corpus.data).report
 
 
 @dataclass(frozen=True)

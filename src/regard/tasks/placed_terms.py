@@ -11,14 +11,13 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool
 
-from regard.data import Span
 from regard.decode.forced_terms import check_can_force
 from regard.inspect import WordWeights, link
 from regard.tasks.glossary import FoundTerm
 from regard.tasks.markup import longest_run
 from regard.tasks.translations import Translation
 from regard.tasks.translator import Translator
-from regard.tokens.segmentation import smallest_parts_of
+from regard.tokens.segmentation import Span, smallest_parts_of
 
 LEAST_SHARE = 0.5
 """A word is written for a term if it looked there most, and this much as strongly as the one that did so most: others,

@@ -12,14 +12,14 @@ from torch import Tensor, nn
 
 from regard.data.examples import Split
 from regard.data.masking import MaskedBatch, MaskedBatches, Masking
-from regard.data.report import Report
 from regard.data.sentence_batches import plan_sentences
 from regard.data.sentences import NumberedSentences
-from regard.data.text import Text, check_text
+from regard.data.text import Text
 from regard.device import device_of
 from regard.errors import DataError, counted, with_short_paths
 from regard.models.word_predictor import WordPredictor
-from regard.recipe import PretrainingCorpus, PretrainingData, PretrainingRecipe
+from regard.recipe import PretrainingData, PretrainingRecipe
+from regard.tasks.checking import check_plain_text
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.ranks import gathered
 from regard.tasks.task import BatchedTask
@@ -29,15 +29,6 @@ from regard.tokens.word_vocabulary import WordVocabulary
 
 SAY_EVERY = 500_000
 """Sentences between two messages while text is read."""
-
-
-def check(corpus: PretrainingCorpus) -> Report:
-    """What is wrong with plain text, by file and line."""
-    report = check_text(corpus.data.lines, unknown="<unk>")  # a word like others
-    # Lines without text are no sentences, whatever the settings.
-    return replace(
-        report, findings=tuple(replace(each, setting="") if each.kind == "empty" else each for each in report.findings)
-    )
 
 
 @dataclass(frozen=True)
@@ -84,7 +75,7 @@ class PretrainingTask(BatchedTask):
     @classmethod
     def prepare(cls, recipe: PretrainingRecipe, folder: Path, say: Callable[[str], None]) -> Self:
         """Checks the text and says what it found, and learns the words (or takes those of the model to start from)."""
-        report = check(recipe)
+        report = check_plain_text(recipe)
         for line in report.lines():
             say(with_short_paths(line))
         report.raise_if_refused()

@@ -34,7 +34,7 @@ from regard.recipe import HeldOut, TaggingRecipe
 from regard.tasks.chosen_labels import label_arrays, likeliest_first
 from regard.tasks.loading import refuse_company, refuse_other_task
 from regard.tasks.long_sentences import refuse_long_text
-from regard.tasks.tagging import build_tagger, report_of
+from regard.tasks.tagging import build_tagger
 from regard.tasks.trained import LoadedModel
 from regard.tasks.validating import words_of, words_to_look_at
 from regard.tasks.word_files import LABELS, TAGS, WORDS
@@ -152,7 +152,7 @@ class Tagger(LoadedModel[TaggingRecipe, WordTagger]):
         data = self.recipe.data
         known = data if data.is_generated else data.model_copy(update={"scheme": self.tags.scheme})
         corpora = load_tagged(known, self.recipe.seed, [split])
-        report_of(corpora).raise_if_refused()
+        corpora.report.raise_if_refused()
         sentences = corpora.sentences(split)
         outputs = self.tag([sentence.words for sentence in sentences], probabilities=False)
         labels = [found.label for found in outputs], [sentence.label for sentence in sentences]

@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.data.report import Report
 from regard.data.sentence_batches import SentenceBatches
 from regard.data.tagged import TaggedCorpora, TaggedSentence, load_tagged
 from regard.data.tagged_batch import NumberedTagged, TaggedBatch
@@ -16,7 +15,7 @@ from regard.device import device_of
 from regard.errors import DataError, counted, with_short_paths
 from regard.metrics.tagging import count_tags
 from regard.models.tagger import WordTagger
-from regard.recipe import TaggingCorpus, TaggingRecipe
+from regard.recipe import TaggingRecipe
 from regard.tasks.fingerprints import refuse_other_text, write_fingerprint
 from regard.tasks.known_tags import known_tags, listed
 from regard.tasks.long_sentences import refuse_long_texts
@@ -26,17 +25,6 @@ from regard.tasks.word_files import LABELS, TAGS, WORDS, known_words
 from regard.tokens.tag_schemes import Scheme
 from regard.tokens.tag_set import MISSING, TagSet
 from regard.tokens.word_vocabulary import WordVocabulary
-
-
-def check(corpus: TaggingCorpus) -> Report:
-    """What is wrong with tagged sentences, by file and line."""
-    return report_of(load_tagged(corpus.data, corpus.seed))
-
-
-def report_of(corpora: TaggedCorpora) -> Report:
-    """What was found in the parts of a corpus."""
-    holds: dict[str, str] = {name: part.holds for name, part in corpora.parts.items() if part.holds}
-    return Report(holds, tuple(each for part in corpora.parts.values() for each in part.findings), corpora.notes)
 
 
 class TaggingTask(BatchedTask):
@@ -70,7 +58,7 @@ class TaggingTask(BatchedTask):
         """Checks the corpus and says what it found, and learns the words, tags and labels (or takes those of the model
         to start from)."""
         corpora = load_tagged(recipe.data, recipe.seed)
-        report = report_of(corpora)
+        report = corpora.report
         for line in report.lines():
             say(with_short_paths(line))
         report.raise_if_refused()

@@ -18,7 +18,6 @@ import numpy as np
 from torch import Tensor
 
 from regard.checkpoint import ModelFolder, load_weights, put_weights
-from regard.data import Span
 from regard.data.batch import PairBatch, padded_sources
 from regard.data.copying import Copied, Copying, with_new_words, words_in
 from regard.data.language_tags import encode_tagged
@@ -53,7 +52,7 @@ from regard.tasks.translations import Scored, Translation
 from regard.tasks.unknown_words import Written, texts_of
 from regard.tasks.validating import check_not_empty, check_pair_up, check_terms, check_texts
 from regard.tokens import BEGIN, END, UNKNOWN, Tokenizer
-from regard.tokens.segmentation import begins_unspaced
+from regard.tokens.segmentation import Span, begins_unspaced
 from regard.tokens.subwords import Subwords
 from regard.vectors import Vectors
 

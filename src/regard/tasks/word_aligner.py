@@ -25,7 +25,8 @@ from regard.misuse import explained
 from regard.models.alignment.aligner import SIDES, Posteriors, StatisticalAligner
 from regard.recipe import HeldOut
 from regard.recipe.alignment import AlignmentData, AlignmentRecipe
-from regard.tasks.alignment import load_words, words_of
+from regard.tasks.aligned_words import words_of
+from regard.tasks.alignment import load_words
 from regard.tasks.loading import refuse_company, refuse_other_task
 from regard.tasks.long_pairs import is_too_long, no_links
 from regard.tasks.trained import LoadedModel

@@ -15,7 +15,7 @@ export const hasArcs = (seen) => ["heads", "tree", "relations"].every((name) => 
 /** Draws the tree of a sentence. */
 export async function drawArcs(place, seen, state) {
   await seen.load(...ARRAYS);
-  const cards = make("div", { class: "cards" });
+  const cards = make("div", { class: "cards even" });
   place.replaceChildren(cards);
   new Arcs(cards, seen, state).begin();
 }
@@ -44,13 +44,13 @@ class Arcs {
     const { seen } = this;
     const head = (word) => this.places[this.heads[word]];
     const matrix = this.arcs && this.matrix();
-    this.cards.append(section(make("h2", {}, "Tree"),
-      hint("An arc leads from a word to each that hangs on it; the bolder, the likelier. Choose a word to see what else it could hang on."),
-      this.picture, this.told, taking({ name: () => "Tree", picture: () => this.picture.firstChild, table: () => table("Tree", ["word", "relation", "head", "probability"],
-        this.words.map((word, at) => [word, this.relations[at], head(at), percent(this.chances[at])])), json: () => seen.inspection(ARRAYS) }).element));
+    this.cards.append(make("section", { class: "card wide" }, make("h2", {}, "Tree"),
+      hint("An arc leads from a head to a word that depends on it, with its relation and its probability in percent; the bolder, the likelier. Choose a word to see, dashed, which other heads it could have."),
+      this.picture, taking({ name: () => "Tree", picture: () => this.picture.firstChild, table: () => table("Tree", ["word", "relation", "head", "probability"],
+        this.words.map((word, at) => [word, this.relations[at], head(at), percent(this.chances[at])])), json: () => seen.inspection(ARRAYS) }).element), section(this.told));
     if (matrix) {
       this.cards.append(section(make("h2", {}, "Every arc"),
-        hint("How likely each head is for each word. In the tree, every word leads to the root."), matrix.element));
+        hint("The probability of each head for each word. The tree is the likeliest choice in which every word leads to the root."), matrix.element));
     }
     if (this.made) this.cards.append(this.moves());
     this.draw();
@@ -62,7 +62,7 @@ class Arcs {
     const { words, places } = this;
     return new Matrix({ values: Float32Array.from(this.arcs, (value) => value || 0), rows: words.length, columns: places.length, largest: 1, signed: false,
       rowLabels: words, columnLabels: places, rowMeaning: "words", columnMeaning: "heads", outlined: "the tree", gold: this.heads.map((head, word) => [head, word]) },
-    { label: "Probability of each arc", most: room(this.cards, 640), cell: 30, onmove: (r) => this.show(r) });
+    { label: "Probability of each arc", most: Math.min(room(this.cards, 640), Math.max(300, room(this.cards, 1500) / 2)), cell: 30, onmove: (r) => this.show(r) });
   }
 
   /** Places of words and levels of arcs: an arc lies above all that it spans. */
@@ -150,12 +150,12 @@ class Arcs {
     const columns = [];
     if (this.arcs) {
       const order = this.places.map((_, head) => head).sort((one, other) => this.arc(at, other) - this.arc(at, one));
-      columns.push(make("div", {}, make("h3", {}, isolated(this.words[at]), " hangs on"), bars("Heads", ...order.slice(0, OTHERS).map((head) =>
+      columns.push(make("div", {}, make("h3", {}, "Head of ", isolated(this.words[at])), bars("Heads", ...order.slice(0, OTHERS).map((head) =>
         bar(this.places[head], this.arc(at, head), { class: `candidate${head === this.heads[at] ? " lit" : ""}` })))));
       this.others.replaceChildren(...order.filter((head) => head !== this.heads[at] && head > 0 && this.arc(at, head) >= LEAST)
         .map((head) => this.other(at, head)));
     }
-    columns.push(make("div", {}, make("h3", {}, isolated(this.words[at]), " is, of ", isolated(this.places[this.heads[at]])),
+    columns.push(make("div", {}, make("h3", {}, "Relation of ", isolated(this.words[at]), " to ", isolated(this.places[this.heads[at]])),
       ranked("Relations", this.seen.array("relations"), { row: at })));
     this.told.replaceChildren(make("div", { class: "pair" }, ...columns));
   }
@@ -199,10 +199,10 @@ class Arcs {
     this.now = make("div", { class: "machine", "aria-live": "polite" });
     const [names, made] = [this.seen.labels("move"), this.made];
     const matrix = new Matrix({ values: Float32Array.from(this.seen.values("moves")), rows: last, columns: names.length, largest: 1, signed: false,
-      rowLabels: made.map((_, step) => String(step + 1)), columnLabels: names, rowMeaning: "moves, in their order", columnMeaning: "kinds of moves", outlined: "the moves that were made",
+      rowLabels: made.map((_, step) => String(step + 1)), columnLabels: names, rowMeaning: "moves in order", columnMeaning: "kinds of moves", outlined: "the moves made",
       gold: made.map((move, step) => [move, step]) }, { label: "Probability of each move", most: Math.min(24 * last, 900), cell: 24, onmove: (r) => this.go(r) });
-    return section(make("h2", {}, "Moves"),
-      hint("How the tree came about: a word is shifted onto the stack, or the top of the stack gets its head on its left or right and is done."),
+    return make("section", { class: "card wide" }, make("h2", {}, "Moves"),
+      hint("How the tree is built: a move shifts the next word onto the stack, or removes the word on top of it and attaches that word to a head on its left or right."),
       make("div", { class: "buttons" }, step("|◀", "To the beginning", () => 0), step("◀", "One move back", () => this.state.move - 1),
         step("▶", "One move on", () => this.state.move + 1), step("▶|", "To the end", () => last), this.slider, this.count),
       this.now, behind("All moves as a picture", () => matrix.element));
@@ -224,7 +224,7 @@ class Arcs {
     const side = (title, ...content) => make("div", { class: "side-by-side" }, make("h3", {}, title), make("div", { class: "tokens" }, ...content));
     const next = now === last ? make("p", {}, "The tree is complete.") : bars("Next move", ...names.map((name, move) =>
       bar(name, this.seen.values("moves")[now * names.length + move], { class: `candidate${this.made[now] === move ? " lit" : ""}` })));
-    this.now.replaceChildren(side("Stack, its top on the right", ...(stack.length ? boxes(stack) : [make("span", { class: "hint" }, "empty")])),
+    this.now.replaceChildren(side("Stack (top on the right)", ...(stack.length ? boxes(stack) : [make("span", { class: "hint" }, "empty")])),
       side("Rest of the sentence", ...boxes(rest), make("span", { class: "token" }, isolated(this.places[0]))),
       make("div", {}, make("h3", {}, now === last ? "Done" : "Next"), next));
   }

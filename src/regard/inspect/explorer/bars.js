@@ -21,10 +21,10 @@ export class Bars {
     }
     const heads = make("span", { class: "column heads", "aria-hidden": "true" }, ...all.map(([row]) => make("span", { class: "row-name" }, row)), make("span", { class: "under" }));
     const picture = make("div", { class: "bars-of-tokens", role: "group", "aria-label": label, dir: leftward ? "rtl" : "ltr" }, all.length > 1 ? heads : null, ...this.columns);
-    this.element = make("div", { class: "drawn" }, make("div", { class: "scroll" }, picture),
-      make("div", { class: "foot" }, this.tell, taking({ name: () => label, picture: () => picture, table: () => table(label, ["", ...Object.keys(rows)],
+    this.element = make("div", { class: "drawn" }, make("div", { class: "scroll" }, picture), this.tell,
+      taking({ name: () => label, picture: () => picture, table: () => table(label, ["", ...Object.keys(rows)],
         labels.map((name, place) => [name, ...all.map(([, values]) => short(values[place]))])),
-      json: () => asInspection(label, Object.fromEntries(all.map(([row, values]) => [row, { axes: [axis], shape: [labels.length], values }])), { [axis]: labels }) }).element));
+      json: () => asInspection(label, Object.fromEntries(all.map(([row, values]) => [row, { axes: [axis], shape: [labels.length], values }])), { [axis]: labels }) }).element);
     this.mark(chosen);
     // Where not all have room, the chosen one is in sight.
     if (chosen >= 0) requestAnimationFrame(() => picture.parentElement.scrollTo({ left: this.columns[chosen].offsetLeft - picture.parentElement.clientWidth / 2 }));

@@ -41,7 +41,7 @@ export class Chart {
     this.legend.replaceChildren(...(data.series.length > 1 ? data.series.map((each, place) => make("span", {}, this.swatch(place), each.name)) : []));
     this.taken.close();
     this.mark();
-    this.readout.replaceChildren(make("span", { class: "hint" }, "Point at a position, or move with the arrow keys."));
+    this.readout.replaceChildren(make("span", { class: "hint" }, "Point at a position, or use the arrow keys."));
   }
 
   buildTable() {
@@ -96,7 +96,7 @@ export class Chart {
     const ticks = Array.from({ length: Math.round((high - low) / this.step) + 1 }, (_, place) => low + place * this.step);
     return ticks.flatMap((tick) => {
       const y = this.y(this.data.log ? 10 ** tick : tick);
-      const text = this.data.log ? `10${[...String(Math.round(tick))].map((sign) => POWERS[sign]).join("")}` : String(Number(tick.toFixed(6)));
+      const text = this.data.log ? `10${[...String(Math.round(tick))].map((sign) => POWERS[sign]).join("")}` : String(Number(tick.toFixed(6))).replace("-", "−");
       return [draw("line", { x1: LEFT, x2: this.wide - RIGHT, y1: y, y2: y, class: "rule" }),
         draw("text", { x: LEFT - 7, y: y + 4, "text-anchor": "end" }, text)];
     });
@@ -183,7 +183,7 @@ export class Chart {
 }
 
 /** One, two or five times a power of ten, at least as large. */
-function roundStep(step) {
+export function roundStep(step) {
   const power = 10 ** Math.floor(Math.log10(step));
   return power * [1, 2, 5, 10].find((digit) => digit * power >= step * 0.999);
 }

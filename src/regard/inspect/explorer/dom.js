@@ -60,7 +60,10 @@ export function measure(font) {
 export const numbered = (count) => Array.from({ length: count }, (_, place) => String(place));
 
 /** A difference of two shares, in percent. */
-export const signed = (share) => `${share < 0 ? "−" : "+"}${Math.abs(100 * share).toFixed(1)}`;
+export function signed(share) {
+  const size = Math.abs(100 * share).toFixed(1);
+  return `${Number(size) === 0 ? "" : share < 0 ? "−" : "+"}${size}`;
+}
 
 /** The words of a text, or its characters where it has but one word, each with whether it is another than before. */
 export function changedParts(before, after) {
@@ -87,12 +90,12 @@ export function changedParts(before, after) {
   return found;
 }
 
-/** A number as short as it can be read: 0.812, 0.0047, 3.1e-5. */
+/** A number as short as it can be read: 0.812, −0.0047, 3.1e−5. */
 export function short(number) {
+  const size = Math.abs(number);
   if (!Number.isFinite(number)) return String(number);
-  if (number !== 0 && Math.abs(number) < 0.0005) return number.toExponential(1);
-  if (number !== 0 && Math.abs(number) < 0.01) return number.toPrecision(2);
-  return number.toFixed(Math.abs(number) >= 100 ? 1 : 3);
+  const digits = size !== 0 && size < 0.0005 ? number.toExponential(1) : size !== 0 && size < 0.01 ? number.toPrecision(2) : number.toFixed(size >= 100 ? 1 : 3);
+  return digits.replaceAll("-", "−");
 }
 
 export function percent(share) {
@@ -101,13 +104,17 @@ export function percent(share) {
   return `${(100 * share).toFixed(1)} %`;
 }
 
-/** A table for those who read rather than look: a head, then rows of texts, the first of each a heading. */
+const NUMBER = /^([<>+−-]? ?[\d.,]+([eE][+−-]?\d+)?( ?[%°]C?| km)?|–|)$/;
+
+/** A table for those who read rather than look: a head, then rows of texts, the first of each a heading. Numbers stand at
+ * the right of their columns. */
 export function table(caption, head, rows) {
+  const kinds = head.map((_, column) => (column && rows.every((row) => NUMBER.test(row[column])) ? "number" : null));
   const cells = ([first, ...rest]) =>
-    make("tr", {}, make("th", { scope: "row" }, isolated(first)), ...rest.map((cell) => make("td", {}, isolated(cell))));
+    make("tr", {}, make("th", { scope: "row" }, isolated(first)), ...rest.map((cell, place) => make("td", { class: kinds[place + 1] }, isolated(cell))));
   return make("div", { class: "table", tabindex: 0, role: "region", "aria-label": caption },
     make("table", {}, make("caption", {}, caption),
-      make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, isolated(text))))),
+      make("thead", {}, make("tr", {}, ...head.map((text, column) => make("th", { scope: "col", class: kinds[column] }, isolated(text))))),
       make("tbody", {}, ...rows.map(cells))));
 }
 

@@ -3,6 +3,7 @@ import { Chart } from "./chart.js";
 import { button, chosen, heading, hint, isolated, make, menu, numbered, room, section, short, table } from "./dom.js";
 import { Matrix } from "./matrix.js";
 import { largestOf } from "./api.js";
+import { scale } from "./shades.js";
 
 const DECADES = 6;
 const [DISTANCE, FACTOR] = [" by distance", " factor"];
@@ -11,13 +12,20 @@ const placesIn = (norms) => norms.shown.arrays.filter(({ name }) => norms.array(
 
 export const hasGradients = (seen) => placesIn(seen).length > 0;
 
+/** Where gradients are looked at first, of the places that most models have: at states, or else at what was read. */
+function first(taps, every) {
+  const having = (name) => every.map((norms) => norms.array(name)).filter(Boolean);
+  const most = Math.max(...taps.map((name) => having(name).length));
+  const common = taps.filter((name) => having(name).length === most);
+  return common.find((name) => name.endsWith("state")) || common.find((name) => having(name)[0].axes[1] === "source") || common[0];
+}
+
 /** Draws the gradients of models: each of `all` has `norms` (an inspection of them) and, if several are shown, a `name`, and maybe
  * `seen` (what happens in the model), and what it `says`. */
 export async function drawGradients(place, all, state) {
   await Promise.all(all.map(({ norms, seen }) => Promise.all([norms.load(...norms.shown.arrays.map(({ name }) => name)), seen?.load("probabilities")])));
-  const [first] = all;
   const taps = [...new Set(all.flatMap(({ norms }) => placesIn(norms)))];
-  const tap = taps.includes(state.tap) ? state.tap : taps.find((name) => name.endsWith("state")) || taps[0];
+  const tap = taps.includes(state.tap) ? state.tap : first(taps, all.map(({ norms }) => norms));
   const of = ({ norms }) => norms.array(tap);
   const shown = all.filter(of);
   const [axis, along] = of(shown[0]).axes;
@@ -38,12 +46,12 @@ export async function drawGradients(place, all, state) {
     { label: byDistance ? "Gradient by distance" : `Gradient of ${outputs[state.place]}`, wide: room(cards, 1360), high: 260, begin: 0 });
   cards.append(section(
     heading("The gradient that reaches each position", menu("At", taps, tap, (name) => again({ tap: name }))),
-    hint("From an output back: how strongly its log-probability depends on the vector at each position. A scale of powers of ten: a straight line down is a gradient that vanishes."),
-    make("div", { class: "tokens", role: "group", "aria-label": "Outputs", dir: first.norms.leftward(axis) ? "rtl" : "ltr" }, ...buttons, far),
+    hint("How strongly the log-probability of an output depends on the vector at each position. The scale is logarithmic: a straight line downward is a gradient that vanishes exponentially."),
+    make("div", { class: "tokens", role: "group", "aria-label": "Outputs", dir: shown[0].norms.leftward(axis) ? "rtl" : "ltr" }, ...buttons, far),
     chart.element, ...factors(shown, tap)));
   const largest = Math.max(...shown.map(({ norms }) => largestOf(norms.values(tap))));
-  const options = { tap, largest, several: all.length > 1, most: room(place, all.length > 1 ? 380 : 900), choose: (at) => again({ place: at, color: "" }) };
-  cards.append(hint(`Below, every output${all.length > 1 ? " of every model" : ""}: the strongest color is ${short(largest)}, none a millionth of that or less. Choose a row to see it above.`),
+  const options = { tap, largest, several: all.length > 1, most: Math.max(300, room(place, 900 * all.length) / Math.min(all.length, 3) - 40), choose: (at) => again({ place: at, color: "" }) };
+  cards.append(hint(`All outputs${all.length > 1 ? " of all models" : ""}, on one scale. Choose a row to see it above.`, scale(`${short(largest / 10 ** DECADES)} or less`, short(largest))),
     make("div", { class: "cards thirds" }, ...all.map((model) => card(model, options))));
 }
 
@@ -71,22 +79,22 @@ function factors(shown, tap) {
   const rows = shown.map(({ name, norms }) => [name || tap, Number(norms.values(tap + FACTOR)[0])]).filter(([, factor]) => Number.isFinite(factor));
   if (!rows.length) return [];
   const steps = (factor) => Math.abs(Math.log(2) / Math.log(factor));
-  const inWords = (factor) => (steps(factor) > 999 ? "stays as it is" : `${factor > 1 ? "doubles" : "halves"} in ${steps(factor).toFixed(1)} steps`);
-  return [table("Over all outputs, each step farther back", ["", "multiplies it by", "so that it"], rows.map(([name, factor]) => [name, factor.toFixed(3), inWords(factor)]))];
+  const inWords = (factor) => (steps(factor) > 999 ? "stays as it is" : `${factor > 1 ? "doubles" : "halves"} every ${steps(factor).toFixed(1)} steps`);
+  return [table("Each step farther back, over all outputs", ["", "multiplies the gradient by", "so that it"], rows.map(([name, factor]) => [name, factor.toFixed(3), inWords(factor)]))];
 }
 
 function card({ name, norms, seen, places, says }, { tap, largest, several, most, choose }) {
   const parts = several ? [make("h2", {}, name), says ? make("p", {}, "It writes ", make("b", {}, isolated(says)), ".") : null] : [];
   if (seen?.array("probabilities") && seen.shown.labels.target) parts.push(...probability(seen));
   if (norms.array(tap)) parts.push(norm(norms, tap, largest, most, choose));
-  else parts.push(make("p", {}, "It has no ", make("code", {}, tap), "."));
+  else parts.push(make("p", {}, "This model has no ", make("code", {}, tap), "; choose another place above."));
   if (several && seen) parts.push(attention(seen, places, most));
   return section(...parts);
 }
 
 function probability(seen) {
   const sum = seen.values("probabilities").reduce((total, chance) => total + Math.log(chance), 0);
-  return [hint(`Log-probability of the whole: ${short(sum)}.`)];
+  return [hint(`Log-probability of the output: ${short(sum)}.`)];
 }
 
 /** The norms as a picture, each power of ten below the largest one shade lighter. */
@@ -104,7 +112,7 @@ function attention(seen, places, most) {
   const [names] = [...seen.groups].filter(([axes]) => axes === "target × source").map(([, found]) => found);
   const body = make("div", { class: "more" });
   if (names) {
-    seen.mean(names, { head: "mean" }).then((data) => body.append(make("h3", {}, "Attention: each output looks at every position"),
+    seen.mean(names, { head: "mean" }).then((data) => body.append(make("h3", {}, "Attention: each output can look at every position"),
       new Matrix(data, { label: "Attention", most, cell: 26 }).element));
   } else if (seen.shown.labels.target && seen.shown.labels.source) {
     const states = places.filter(({ tap, kind }) => kind === "state" && seen.array(tap)?.axes.join() === "source,feature");
@@ -116,7 +124,7 @@ function attention(seen, places, most) {
       if (!rows.length) return;
       const units = Math.max(...rows.map(({ values }) => values.length));
       const all = Float32Array.from(rows.flatMap(({ values }) => Array.from({ length: units }, (_, unit) => values[unit] ?? NaN)));
-      body.append(make("h3", {}, `No attention: all that it knows of the text stands in ${rows.reduce((sum, { values }) => sum + values.length, 0)} numbers`),
+      body.append(make("h3", {}, `No attention: all it knows about the text is in ${rows.reduce((sum, { values }) => sum + values.length, 0)} numbers`),
         new Matrix({ values: all, rows: rows.length, columns: units, largest: largestOf(all), signed: true, rowLabels: rows.map(({ name }) => name.split(".").slice(-2).join(" ")),
           columnLabels: numbered(units), rowMeaning: "last states", columnMeaning: "units", missing: "–" },
         { label: "Last states", most, tall: 12 * rows.length, cell: 12 }).element);

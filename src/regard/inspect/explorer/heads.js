@@ -6,13 +6,14 @@ import { Scatter } from "./scatter.js";
 import { Thumbs } from "./thumbs.js";
 
 const CROSS = "target × source";
-const NAMES = { "source × source": "Source to source", "target × source": "Target to source", "target × past": "Target to its past" };
+const NAMES = { "source × source": "Source to source", "target × source": "Target to source", "target × past": "Target to its past", "target × past+sentinel": "Past or sentinel" };
+const nameOf = (kind) => NAMES[kind] || kind;
 const WAYS = [["mean", "Mean"], ["maximum", "Maximum"], ["rollout", "Rollout"]];
 
 const TOGETHER = {
-  mean: ["Mean of all layers", "The mean of all heads and layers."],
-  maximum: ["Maximum of all layers", "The largest weight of all heads and layers."],
-  rollout: ["Rollout", "What reaches the top from each token, if a layer mixes by its attention and adds what it was (Abnar and Zuidema 2020)."],
+  mean: ["Mean of all layers", "The mean over all heads and layers."],
+  maximum: ["Maximum of all layers", "The largest weight in any head or layer."],
+  rollout: ["Rollout", "How much of each token reaches the top if every layer mixes tokens by its attention and adds its own input (Abnar and Zuidema 2020)."],
 };
 
 export class HeadsView {
@@ -38,7 +39,8 @@ export class HeadsView {
     const statistics = await derived(this.seen, "heads");
     if (statistics.shown.arrays.length < 2 || this.seen.attention.length + this.seen.array(this.names[0]).shape[0] < 3) return;
     const scatter = new Scatter(statistics, {
-      axesOf: (name) => this.seen.array(name).axes.slice(1).join(),
+      kinds: this.kinds.map(nameOf),
+      kindOf: (name) => this.kinds.findIndex((kind) => this.seen.groups.get(kind).includes(name)),
       chosen: (name, head) => name === this.page.state.tap && String(head) === this.page.state.head,
       onchoose: (name, head) => (this.names.includes(name) ? this.choose(name, head) : this.again({ tap: name, head: String(head) })),
     });
@@ -62,12 +64,12 @@ export class HeadsView {
 
   async grid() {
     const { seen, names, page: { state } } = this;
-    const kinds = this.kinds.length > 1 ? segments("Which attention", this.kinds.map((kind) => [kind, NAMES[kind] || kind]), this.kind,
+    const kinds = this.kinds.length > 1 ? segments("Which attention", this.kinds.map((kind) => [kind, nameOf(kind)]), this.kind,
       (kind) => this.again({ tap: seen.groups.get(kind)[0], head: "mean" })) : null;
     this.thumbs = new Thumbs(seen, names, [state.tap, Number(state.head)], (name, head) => this.choose(name, head));
     this.ways = segments("All layers as one", WAYS.slice(0, this.kind === CROSS ? 2 : 3), state.over, (way) => this.choose(state.tap, state.head, way));
     this.ways.prepend(make("span", { class: "hint" }, "All layers:"));
-    fill(this.small, heading("Heads", kinds), hint("Each picture is a head: the stronger the color, the more it looks there. Each row is a layer. Choose one to enlarge it."),
+    fill(this.small, heading("Heads", kinds), hint("Each picture is a head: the stronger the color, the more it looks there. Each row is a layer. Both are counted from 0, as in Python. Choose one to enlarge it."),
       names.length > 1 ? this.ways : null, this.thumbs.element);
     this.press();
     await this.thumbs.ready;
@@ -99,9 +101,11 @@ export class HeadsView {
       this.page.set({ words: event.target.checked });
       this.enlarge();
     } });
-    const matrix = new Matrix(data, { label: `${name}, head ${state.head}`, most: this.page.room(720), cell: 34 });
+    const isOne = /^\d+$/.test(state.head);
+    const part = isOne ? `head ${seen.headNames(name)[state.head]}` : `${state.head === "max" ? "maximum" : "mean"} of ${count} heads`;
+    const matrix = new Matrix(data, { label: isOne ? `${name}, head ${state.head}` : `${name}, ${part}`, most: this.page.room(720), cell: 34 });
     const layer = this.names.indexOf(name);
-    const title = /^\d+$/.test(state.head) ? `Layer ${layer}, head ${seen.headNames(name)[state.head]}` : `Layer ${layer}, ${state.head} of ${count}`;
+    const title = count > 1 || isOne ? `Layer ${layer}, ${part}` : `Layer ${layer}`;
     fill(this.large, heading(title, count > 1 ? over : null, folds ? make("label", {}, words, " words") : null),
       hint(make("code", {}, name)), matrix.element);
     return null;

@@ -27,7 +27,7 @@ function drawWords(cards, seen, state) {
     labelled(word, tags[at], chances[at], button(null, () => show(at), { "aria-label": `${word}: ${tags[at]}, ${percent(chances[at])}` })));
   roving(buttons, along(buttons.length), state.place);
   const matrix = new Matrix({ values: Float32Array.from(marginals), rows: words.length, columns: names.length, largest: 1, signed: false,
-    rowLabels: words, columnLabels: names, rowMeaning: "words", columnMeaning: "tags", outlined: "those that were chosen", gold: tags.map((tag, at) => [names.indexOf(tag), at]) },
+    rowLabels: words, columnLabels: names, rowMeaning: "words", columnMeaning: "tags", outlined: "the chosen labels", gold: tags.map((tag, at) => [names.indexOf(tag), at]) },
   { label: "Probability of each tag", most: room(cards, 560), cell: 28, onmove: (r) => show(r, false) });
 
   function show(at, moves = true) {
@@ -41,9 +41,9 @@ function drawWords(cards, seen, state) {
     ...decisions(seen, at));
   }
 
-  cards.append(make("section", { class: "card wide" }, make("h2", {}, "Labels"),
-    hint("Each word with its label; the fuller its box, the surer. Choose a word to see what else it could be."),
-    make("div", { class: "pair text-and-told" }, make("div", { class: "sentence", dir: seen.leftward("source") ? "rtl" : "ltr" }, ...spanned(seen, buttons)), told)));
+  cards.append(make("section", { class: "card high" }, make("h2", {}, "Labels"),
+    hint("Each word with its label; the fuller the box of a label, the more likely it is. Choose a word to see its other labels."),
+    make("div", { class: "sentence", dir: seen.leftward("source") ? "rtl" : "ltr" }, ...spanned(seen, buttons)), told));
   cards.append(section(make("h2", {}, "Every label"), matrix.element));
   if (seen.array("transitions")) cards.append(transitions(cards, seen));
   if (words.length) show(state.place);
@@ -80,7 +80,7 @@ function decisions(seen, at) {
   const step = stepOf(seen);
   const own = scores[at * names.length + names.indexOf(tags[at])];
   const [before, after] = [step(at), step(at + 1)];
-  return [hint(`${tags[at]} scores ${short(own)} by itself, ${short(before.score)} after ${before.from}, ${short(after.score)} before ${after.to}.`)];
+  return [hint(`${tags[at]} scores ${short(own)} by itself, ${short(before.score)} for following ${before.from} and ${short(after.score)} for preceding ${after.to}.`)];
 }
 
 /** The transition into the word at a place, along the tags that were chosen. */
@@ -102,24 +102,22 @@ function transitions(cards, seen) {
     columnLabels: seen.labels("after"), rowMeaning: "a tag", columnMeaning: "the tag after it", missing: "not allowed", outlined: "the steps taken here", gold: path.map(({ r, c }) => [c, r]) },
   { label: "Transitions", most: room(cards, 520), cell: 30 });
   return section(make("h2", {}, "Transitions"),
-    hint("The score of a tag after another: purple is liked, orange disliked, empty not allowed."), matrix.element);
+    hint("The score of each tag after each other: purple is favored, orange penalized, hatched not allowed."), matrix.element);
 }
 
 /** The labels of the whole text, and the weights of its words, where attention pools them, and of the texts before it. */
 function drawText(cards, seen) {
   const weighed = seen.over("source").find(({ name }) => name.endsWith("weights"));
-  const parts = [make("h2", {}, "Label of the text"), ranked("Labels", seen.array("labels"))];
+  cards.append(section(make("h2", {}, "Label of the text"), ranked("Labels", seen.array("labels"))));
   if (weighed) {
     const weights = weighed.values.map(Number);
     const words = seen.labels("source").map((word, at) => labelled(word, percent(weights[at]), weights[at] / (weighed.largest || 1), make("div")));
-    parts.push(make("h3", {}, "What it was read from"), hint("The share of each word in the vector that the label was chosen by."),
+    cards.append(section(make("h2", {}, "Where the label comes from"), hint("The share of each word in the vector that the label is chosen from."),
       make("div", { class: "sentence", dir: seen.leftward("source") ? "rtl" : "ltr" }, ...words),
-      behind("Table", () => table("Weights of the words", ["word", "weight"], seen.labels("source").map((word, at) => [word, short(weights[at])]))));
+      behind("Table", () => table("Weights of the words", ["word", "weight"], seen.labels("source").map((word, at) => [word, short(weights[at])])))));
   }
   const [earlier] = seen.over("earlier").filter((array) => array.values?.length);
   if (earlier) {
-    parts.push(make("h3", {}, "What was said before"), bars("Texts before, the last first", ...seen.labels("earlier").map((text, at) =>
-      bar(text, Number(earlier.values[at])))));
+    cards.append(section(make("h2", {}, "Earlier texts"), bars("Earlier texts, the last first", ...seen.labels("earlier").map((text, at) => bar(text, Number(earlier.values[at]))))));
   }
-  cards.append(section(...parts));
 }

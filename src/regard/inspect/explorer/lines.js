@@ -44,8 +44,9 @@ export class Lines {
     this.told = readout();
     const picture = make("div", { class: this.lying ? "lines lying" : "lines" },
       this.group(data.columnMeaning, this.columns, whole), this.svg, this.group(data.rowMeaning, this.rows, whole));
-    this.element = make("div", { class: "drawn" }, make("div", { class: "scroll" }, picture),
-      make("div", { class: "foot" }, this.told, taking({ name: () => TITLE, picture: () => picture, table: () => tableOf(TITLE, data), json: () => inspectionOf(TITLE, data) }).element));
+    this.element = make("div", { class: "drawn" }, make("div", { class: "scroll" }, picture), this.told,
+      taking({ name: () => TITLE, picture: () => picture, table: () => tableOf(TITLE, data), json: () => inspectionOf(TITLE, data) }).element);
+    this.light({});
     this.element.addEventListener("pointerleave", () => this.light({}));
   }
 
@@ -88,7 +89,7 @@ export class Lines {
     }
     this.rows.forEach((token, place) => token.classList.toggle("lit", place === r || seen[0].has(place)));
     this.columns.forEach((token, place) => token.classList.toggle("lit", place === c || seen[1].has(place)));
-    if (r === undefined) return this.told.replaceChildren();
+    if (r === undefined) return this.told.replaceChildren(make("span", { class: "hint" }, "The thicker a line, the more weight. Point at a token to see its lines."));
     const { columns, values, rowLabels, columnLabels } = this.data;
     const best = Array.from(values.subarray(r * columns, (r + 1) * columns), (value, place) => [value, place])
       .sort((one, other) => other[0] - one[0]).slice(0, 3);

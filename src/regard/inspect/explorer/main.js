@@ -42,7 +42,7 @@ const VIEWS = [
   { name: "labels", label: "Labels", View: holding(drawLabels), fits: ({ seen }) => seen && hasLabels(seen) },
   { name: "arcs", label: "Tree", View: holding(drawArcs), fits: ({ seen }) => seen && hasArcs(seen) },
   { name: "reading", label: "Surprisal", View: holding(drawReading), fits: ({ seen }) => seen && hasReading(seen) },
-  { name: "write", label: "Write on", View: drawing(drawWriting), fits: ({ card }) => card.goes_on && !card.recorded },
+  { name: "write", label: "Generate", View: drawing(drawWriting), fits: ({ card }) => card.goes_on && !card.recorded },
   { name: "heads", label: "Layers and heads", View: HeadsView, fits: ({ seen }) => seen?.attention.length > 0 },
   { name: "change", label: "Change it", View: ChangeView, fits: ({ card, seen }) => card.places.some(({ tap }) => seen?.array(tap)) && !card.recorded,
     alone: (against) => against === CHANGED && "This view has before and after beside one another by itself." },
@@ -172,8 +172,7 @@ class Page {
     const choices = [["", "nothing"], ...(card.places.length && !card.recorded ? [[CHANGED, "itself, changed"]] : []), ...others];
     element("against").replaceChildren(...choices.map(([value, label]) => make("option", { value, selected: value === state.against }, label)));
     element("against").parentElement.hidden = choices.length < 2;
-    element("about").textContent = Object.entries(card.about).map(([name, fact]) => (name === "model" ? fact : `${fact} ${name}`))
-      .join(" · ").replace(/ · (\S+) on$/, " · on $1");
+    element("about").textContent = Object.entries(card.about).map(([name, fact]) => (name === "model" ? fact : name === "on" ? `on ${fact}` : /^[\d,]+$/.test(fact) ? `${fact} ${name}` : `${name}: ${fact}`)).join(" · ");
     element("ask").hidden = !card.reads;
     document.querySelector(".go").textContent = card.writes ? "Translate" : "Read";
     const into = element("into");

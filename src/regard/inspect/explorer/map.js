@@ -9,18 +9,18 @@ const COLORS = 6;
 
 export const hasMap = (seen) => Boolean(seen.array("places") && seen.array("neighbors") && seen.shown.labels.word);
 
-/** Draws a map of words; `beside` is asked what is shown beside it of the word that was chosen, its nearest by default. */
-export async function drawMap(place, seen, state, { beside = nearest, arrows = () => [] } = {}) {
+/** Draws a map of words; `beside` is asked what is shown beside it of the word that was chosen, its nearest by default; `unit` is what words are called. */
+export async function drawMap(place, seen, state, { beside = nearest, arrows = () => [], unit = "word" } = {}) {
   await seen.load("places", "neighbors");
   const plane = new Plane(seen, { arrows, onchoose: (word) => choose(word) });
   const words = seen.labels("word");
   const told = telling();
   const id = `words-${Math.random().toString(36).slice(2)}`;
   const found = make("output", { class: "hint" });
-  const search = make("input", { type: "search", list: id, autocomplete: "off", spellcheck: "false", placeholder: "a word", "aria-label": "Search the map",
+  const search = make("input", { type: "search", list: id, autocomplete: "off", spellcheck: "false", placeholder: `a ${unit}`, "aria-label": "Search the map",
     oninput: () => {
       const hits = plane.find(search.value);
-      found.textContent = search.value.trim() ? (hits === 0 ? "no such word here" : hits === 1 ? "1 word" : `${hits} words`) : "";
+      found.textContent = search.value.trim() ? (hits === 0 ? `no such ${unit} here` : `${hits} ${unit}${hits === 1 ? "" : "s"}`) : "";
     },
     onkeydown: (event) => {
       if (event.key !== "Enter") return;
@@ -44,11 +44,11 @@ export async function drawMap(place, seen, state, { beside = nearest, arrows = (
 
   place.replaceChildren(make("div", { class: "cards" }, section(
     make("div", { class: "top" }, make("label", {}, "Search ", search), make("datalist", { id }, ...words.map((word) => make("option", { value: word }))), found,
-      make("div", { class: "buttons" }, zooming("+", "Closer", () => plane.zoom(1.4)), zooming("−", "Farther", () => plane.zoom(1 / 1.4)), zooming("Whole map", "Whole map", () => plane.showWhole()))),
+      make("div", { class: "buttons" }, zooming("+", "Zoom in", () => plane.zoom(1.4)), zooming("−", "Zoom out", () => plane.zoom(1 / 1.4)), zooming("Whole map", "Whole map", () => plane.showWhole()))),
     groups.length ? make("div", { class: "segments groups", role: "group", "aria-label": "Groups" }, ...groups) : null,
     make("div", { class: "map-beside" }, plane.element, told),
-    hint(`${seen.shown.note ? `${seen.shown.note}. ` : ""}Wheel, pinch or + and − zoom, dragging or the arrow keys move; choose a word for its nearest.`),
-    taking({ name: () => "Map", picture: () => plane.canvas, table: () => table("Words of the map", ["word", "nearest", "across", "up"], words.map((word, at) => [word, plane.near(at).map((other) => words[other]).join(", "),
+    hint(`${seen.shown.note ? `${seen.shown.note}. ` : ""}Zoom with the wheel, by pinching, or with + and −; move by dragging or with the arrow keys. Choose a ${unit} to see its nearest.`),
+    taking({ name: () => "Map", picture: () => plane.canvas, table: () => table("The map", [unit, "nearest", "x", "y"], words.map((word, at) => [word, plane.near(at).map((other) => words[other]).join(", "),
       short(plane.places[2 * at]), short(plane.places[2 * at + 1])])), json: () => seen.inspection() }).element)));
   plane.resize();
   new ResizeObserver(() => plane.resize()).observe(plane.canvas);
@@ -59,7 +59,7 @@ export async function drawMap(place, seen, state, { beside = nearest, arrows = (
   });
   themes.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
   if (words.includes(state.word)) choose(state.word);
-  else told.replaceChildren(hint("Choose a word."));
+  else told.replaceChildren(hint(`Choose a ${unit}.`));
   return plane;
 }
 

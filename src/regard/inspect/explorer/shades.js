@@ -1,6 +1,8 @@
 // Colors that people who do not tell red from green can tell apart: blue to yellow (after cividis) for amounts, orange
 // to purple (after PuOr) for what has a sign. Nothing is the color of the page, in light and in dark.
 
+import { make } from "./dom.js";
+
 const LIGHT = ["#ffffff", "#f7f0cf", "#dccf98", "#a9a285", "#737a80", "#40557a", "#143a6b", "#00204d"];
 const DARK = ["#161d26", "#12335f", "#33507a", "#5f6b83", "#8c8781", "#bba971", "#e3cd58", "#ffee7a"];
 const BELOW = { light: ["#ffffff", "#fdd9ab", "#f0a149", "#c9690d", "#7f3b08"], dark: ["#161d26", "#5a3512", "#a65a10", "#e58c2b", "#ffc078"] };
@@ -44,6 +46,14 @@ export function tint(element, share, signed = false) {
   const [red, green, blue] = color.map((channel) => (channel / 255) ** 2.2);
   element.style.background = css(color);
   element.style.color = 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000" : "#fff";
+}
+
+/** What colors mean: a strip of them, with what stands at its two ends. */
+export function scale(low, high, isSigned = false) {
+  const colors = Array.from({ length: 9 }, (_, place) => css(isSigned ? shade(place / 4 - 1, true) : shade(place / 8)));
+  const strip = make("span", { class: "strip" });
+  strip.style.background = `linear-gradient(to right, ${colors.join()})`;
+  return make("span", { class: "hint scale" }, low, strip, high);
 }
 
 /** Puts a matrix on a canvas, one pixel a number; NaN has none. */

@@ -46,10 +46,10 @@ export function drawStates(place, seen, state) {
     const gates = arrays.filter(({ name }) => !STATES.includes(lastOf(name)));
     const states = arrays.filter(({ name }) => STATES.includes(lastOf(name)));
     cards.replaceChildren(section(menus(cell, count),
-      hint(state.unit < 0 ? "The mean of all units, in the band that all but a tenth below and a tenth above lie in." : "What this unit does at each step."),
-      ...chart("Gates: 0 shut, 1 open", gates, { least: 0, most: 1 }), ...chart("States", states, {}), ...habits(together, gates)),
+      hint(state.unit < 0 ? "The lines are means over all units; each band holds the middle 80 % of the units." : "What this unit does at each step."),
+      ...chart("Gates (0 is shut, 1 is open)", gates, { least: 0, most: 1 }), ...chart("States", states, {}), ...habits(together, gates)),
     section(make("h2", {}, "Every unit"),
-      hint("Rows are units, columns steps. Choose a unit to see it alone."),
+      hint("Each row is a unit, each column a step. Choose a unit to see it alone."),
       make("div", { class: "pair units" }, ...arrays.map(({ name, signed }) => picture(name, signed, whole.get(name), labels, count)))));
   }
 
@@ -68,7 +68,7 @@ export function drawStates(place, seen, state) {
       return together.values(name).slice(statistic * steps, (statistic + 1) * steps).reduce((sum, value) => sum + value, 0) / steps;
     };
     const rows = gates.map(({ name }) => [lastOf(name), mean(name, 0).toFixed(2), percent(mean(name, 3)), percent(mean(name, 4))]);
-    return [make("h3", {}, "How they stand, over all steps"), table("Gates", ["gate", "mean", "open: above 0.9", "shut: below 0.1"], rows)];
+    return [table("Gates over all steps", ["gate", "mean", "open (above 0.9)", "shut (below 0.1)"], rows)];
   }
 
   function picture(name, signed, values, labels, count) {

@@ -161,7 +161,7 @@ export class TourView {
     const buttons = this.target.map((label, place) => button(isolated(label), () => choose(place), { class: "token", "aria-pressed": String(place === state.place) }));
     roving(buttons, along(buttons.length), state.place);
     return fill(this.tools, make("div", { class: "tokens", role: "group", "aria-label": "Output", dir: this.seen.shown.leftward.includes("target") ? "rtl" : "ltr" },
-      make("span", { class: "hint" }, step === 8 ? "outputs" : "output"), ...buttons), layer, head);
+      make("span", { class: "hint" }, step === 8 ? "Outputs" : "Output"), ...buttons), layer, head);
   }
 
   follow(token) {
@@ -209,21 +209,22 @@ function near(tour) {
   const tell = ({ distances, scores }) => table("Keys and scores", ["station", "key (km)", "distance", "score = 1 / distance"],
     STATIONS.map(([name, key], place) => [name, key.join(", "), `${distances[place].toFixed(0)} km`, scores[place].toPrecision(3)]));
   return { title: "Who is near?", prose: [
-    p("Attention needs no network. Five weather stations stand at known places: their coordinates are the ", b("keys"), ". What they measure now are the ", b("values"), "."),
-    p("You ask for the weather at another place: its coordinates are the ", b("query"), ". Drag it, or move it with the arrow keys on the map."),
-    p("A station matters the more the nearer it is. Its ", b("score"), " is one divided by its distance."),
+    p("Attention does not need a neural network. Five weather stations stand at known places: their coordinates are the ", b("keys"), ". What they measure, temperature and wind, are the ", b("values"), "."),
+    p("You want to know the weather somewhere else: the coordinates of your place are the ", b("query"), ". Drag the place, or move it with the arrow keys."),
+    p("The nearer a station, the more it matters. Its ", b("score"), " is one divided by its distance."),
+    another(tour),
   ], figure: stations(tour, false, tell) };
 }
 
 function mean(tour) {
   const tell = ({ scores, sum, weights, temperature }) => [
-    table("Weights and values", ["station", "score", "weight", "value", "weight × value"], [...STATIONS.map(([name, , [degrees]], place) =>
-      [name, scores[place].toPrecision(3), weights[place].toFixed(3), `${degrees} °C`, (weights[place] * degrees).toFixed(2)]),
-    ["sum", sum.toPrecision(3), "1.000", "", temperature.toFixed(2)]])];
-  return { title: "A mean under a probability", prose: [
-    p("Divide each score by the sum of all. Now none is negative and together they are 1: a probability. These are the ", b("weights"), "."),
-    p("The answer is the mean of the values under it, the ", b("context"), ". A near station has the last word, and the far ones are not silent."),
-    p("The colors are the same question asked at every point of the map. All that follows is this, with keys, queries and values that a model has learned."),
+    table("Weights and values", ["station", "score", "weight", "°C", "m/s", "weight × °C"], [...STATIONS.map(([name, , [degrees, wind]], place) =>
+      [name, scores[place].toPrecision(3), weights[place].toFixed(3), degrees, wind, (weights[place] * degrees).toFixed(2)]),
+    ["sum", sum.toPrecision(3), "1.000", "–", "–", temperature.toFixed(2)]])];
+  return { title: "A weighted mean", prose: [
+    p("Divide each score by the sum of all. None is negative, and they add up to 1, as probabilities do. These are the ", b("weights"), "."),
+    p("The answer is the mean of the values under these weights, the ", b("context"), ". A near station counts most, and the distant ones still have a say."),
+    p("The map is colored by asking the same question at every point. All that follows is just this, with keys, queries and values that a model has learned."),
   ], figure: stations(tour, true, tell) };
 }
 
@@ -232,10 +233,10 @@ function keysAndValues(tour) {
   const [, , wide] = tour.data.key.shape;
   const [, , deep] = tour.data.value.shape;
   return { title: "A sentence as a map", prose: [
-    p("Nobody tells the model where a token stands. It reads ", b(tour.page.texts[0]), ` and computes for each of its ${source.length} tokens a `, b("key"), ` of ${wide} numbers and a `, b("value"), ` of ${deep}.`),
-    p("Each row is a token, each column a unit. Purple is above zero, orange below. What they mean was learned, from nothing but pairs of texts."),
-    p("A place on a map has two coordinates. A key has ", b(wide), ", so that there are many ways of being near."),
-  ], figure: [tour.matrix(tour.whole("key", source, "tokens"), "Keys"), tour.matrix(tour.whole("value", source, "tokens"), "Values")] };
+    p("Here nobody gives coordinates: the model computes them. It reads ", b(tour.page.texts[0]), `, and for each of its ${source.length} tokens it makes a `, b("key"), ` of ${wide} numbers and a `, b("value"), ` of ${deep}.`),
+    p("Each row is a token, each column a unit. Purple is above zero, orange below. What the units mean was learned from nothing but pairs of texts."),
+    p("A place on a map has two coordinates. A key has ", b(wide), ", so there are many ways to be near."),
+  ], figure: [make("div", { class: "pair" }, ...["key", "value"].map((name) => tour.matrix(tour.whole(name, source, "tokens"), name === "key" ? "Keys" : "Values", { cell: 24 })))] };
 }
 
 function query(tour) {
@@ -244,9 +245,9 @@ function query(tour) {
   const data = tour.whole("query", target, "outputs");
   const one = tour.units(tour.row("query", place), [target[place]], "output");
   return { title: "The query", prose: [
-    p("The model writes ", b(tour.page.texts[1]), " token by token. Before each it asks what it needs to know now, as numbers that can be compared with keys: the ", b("query"), "."),
-    p(place ? ["So far it has written ", b(written), ". Its query for the next token stands on top; it goes on to write ", b(target[place]), "."] : ["Nothing is written yet. Its first query stands on top; it will write ", b(target[0]), "."]),
-    p("Choose another output above. Outputs that need the same part of the text ask alike: compare the rows."),
+    p("The model writes ", b(tour.page.texts[1]), " token by token. Before each one it asks what it needs to know, in numbers that can be compared with the keys: the ", b("query"), "."),
+    p(place ? ["So far it has written ", b(written), ". At the top is its query for the next token; it will write ", b(target[place]), "."] : ["Nothing has been written yet. At the top is its first query; it will write ", b(target[0]), "."]),
+    p("Choose another output above. Outputs that need the same part of the text ask similar questions: compare the rows."),
   ], figure: [tour.matrix(one, `The query for output ${place + 1}`), tour.matrix(data, "The queries for all outputs")] };
 }
 
@@ -260,12 +261,12 @@ function score(tour) {
   const rest = known ? all[token] - sumOf(parts) : 0;
   return { title: "The score", prose: [
     p("How well does the key of ", b(source[token]), " fit the query? ", additive
-      ? "Add the two, unit by unit, squeeze each sum by tanh, and multiply it by a learned number, its energy."
-      : known ? `Multiply the two, unit by unit${tour.seen.array("query").shape[2] > 1 ? " (the query is already divided by the root of their number)" : ""}.` : "This model compares them by a function of its own."),
-    known ? p("The sum of the products is the ", b("score"), `: ${short(sumOf(parts))}${Math.abs(rest) > 1e-3 ? `, and ${short(rest)} for how far apart they stand` : ""}.`) : p("Its ", b("score"), ` is ${short(all[token])}.`),
-    p("Choose a token below the bars. Where the stations had 1 / distance, the model has learned what “near” means."),
+      ? "Add the two unit by unit, squash each sum with tanh, and multiply it by a learned number, its energy."
+      : known ? `Multiply the two unit by unit${tour.seen.array("query").shape[2] > 1 ? " (the query has already been divided by the square root of the number of units)" : ""}.` : "This model compares them with a function of its own."),
+    known ? p("The products add up to the ", b("score"), `: ${short(sumOf(parts))}${Math.abs(rest) > 1e-3 ? `, with ${short(rest)} for how far apart they are` : ""}.`) : p("Its ", b("score"), ` is ${short(all[token])}.`),
+    p("Choose another token below the bars. The stations used 1 / distance; the model has learned what “near” means."),
   ], figure: [tour.bars({ score: all }, "Scores"), tour.matrix(tour.units(Float32Array.from([...asked, ...key]), ["query", "key"], ""), `The query, and the key of “${source[token]}”`, { beside: 70 }),
-    known ? tour.matrix(tour.units(Float32Array.from([...(energy || []), ...parts]), [...(energy ? ["energy"] : []), "product"], ""), `Unit by unit: the products sum to ${short(sumOf(parts))}`, { beside: 70 }) : null] };
+    known ? tour.matrix(tour.units(Float32Array.from([...(energy || []), ...parts]), [...(energy ? ["energy"] : []), "product"], ""), `The products, unit by unit: they add up to ${short(sumOf(parts))}`, { beside: 70 }) : null] };
 }
 
 function weights(tour) {
@@ -276,11 +277,11 @@ function weights(tour) {
   const sum = sumOf(powers);
   const isSoftmax = powers.every((power, each) => Math.abs(power / sum - own[each]) < 1e-3);
   return { title: "The weights", prose: [
-    p("Scores may be any numbers. To make them a probability, ", isSoftmax ? ["take e to the power of each, and divide by the sum of all (", b("softmax"), ")."] : "they are normalized."),
-    isSoftmax ? p("For ", b(source[token]), `: e to the power of ${short(scores[token])} − ${short(largest)} is ${short(powers[token])}; divided by ${short(sum)}, it is `, b(short(own[token])), ". (The largest is subtracted first, which changes nothing.)")
+    p("Scores can be any numbers. To turn them into probabilities, ", isSoftmax ? ["raise e to the power of each, and divide by the sum of all: the ", b("softmax"), "."] : "the model normalizes them."),
+    isSoftmax ? p("For ", b(source[token]), `: e to the power of (${short(scores[token])} − ${short(largest)}) is ${short(powers[token])}; divided by the sum, ${short(sum)}, it is `, b(short(own[token])), ". Subtracting the largest score first changes nothing and keeps the numbers small.")
       : p(b(source[token]), " gets ", b(short(own[token])), "."),
-    p("At the stations, twice the score was twice the weight. Here, ", b("one more"), " makes it e ≈ 2.7 times as much, so that the model can look at one token almost alone."),
-  ], figure: [tour.bars({ score: scores, ...(isSoftmax && { "e^score": powers }), weight: own }, "From scores to weights")] };
+    p("With the stations, twice the score meant twice the weight. Here a score ", b("one higher"), " means e ≈ 2.7 times the weight, so the model can look at almost nothing but one token."),
+  ], figure: [tour.bars({ score: scores, ...(isSoftmax && { "e^(score − largest)": powers }), weight: own }, "From scores to weights")] };
 }
 
 function context(tour) {
@@ -292,21 +293,21 @@ function context(tour) {
   const values = Float32Array.from([...rows.flatMap((row) => [...row]), ...mixed]);
   const others = 1 - sumOf(order.map((token) => own[token]));
   return { title: "The context", prose: [
-    p("Each value is multiplied by its weight, and all are added, as the temperatures were. The sum is the ", b("context"), `: ${mixed.length} numbers about what the model looked at.`),
-    p("Most of it comes from ", b(source[order[0]]), ` (${percent(own[order[0]])})`, order.length > 1 ? [" and ", b(source[order[1]]), ` (${percent(own[order[1]])})`] : "", `. Tokens that are not shown have ${percent(Math.max(0, others))} together.`),
-    p("No token was cut off: a mean can be differentiated, and so the model could learn where to look."),
+    p("Each value is multiplied by its weight, and all are added up, as the temperatures were. The sum is the ", b("context"), `: ${mixed.length} numbers about what the model looked at.`),
+    p("Most of it comes from ", b(source[order[0]]), ` (${percent(own[order[0]])})`, order.length > 1 ? [" and ", b(source[order[1]]), ` (${percent(own[order[1]])})`] : "", `. The tokens not shown here have ${percent(Math.max(0, others))} in all.`),
+    p("No token is cut off entirely. A mean can be differentiated, which is how the model could learn where to look."),
   ], figure: [tour.matrix(tour.units(values, [...order.map((token) => `${own[token].toFixed(2)} × ${source[token]}`), "context"], ""), "Weight × value, and their sum")] };
 }
 
 function output(tour) {
   const { target, place, seen } = tour;
   const candidates = seen.array("candidates");
-  const heads = tour.heads > 1 ? ["The contexts of all ", b(tour.heads), " heads are laid beside one another."] : null;
+  const heads = tour.heads > 1 ? ["The contexts of all ", b(tour.heads), " heads are put side by side."] : null;
   const made = tour.data.output ? tour.matrix(tour.units(tour.row("output", place), [target[place]], ""), "What the decoder makes of it") : null;
   return { title: "The output", prose: [
     heads ? p(...heads) : null,
-    p("The decoder joins the context with what it has written", tour.data.output ? `, and makes ${tour.data.output.shape[1]} numbers of both.` : "."),
-    p("One row of weights for each token it knows turns these into scores, and softmax, once more, into a probability: ", b(target[place]), " has ", b(percent(tour.chances[place])), "."),
+    p("The decoder combines the context with what it has written", tour.data.output ? `, and makes ${tour.data.output.shape[1]} numbers from both.` : "."),
+    p("A row of weights for each token it knows turns these into scores, and another softmax turns the scores into probabilities: ", b(target[place]), " gets ", b(percent(tour.chances[place])), "."),
   ], figure: [tour.matrix(tour.units(tour.row("context", place), [target[place]], ""), "The context"), made,
     make("div", { class: "labelled" }, make("h3", {}, "What may come next"), ranked("What may come next", candidates, { row: place }))] };
 }
@@ -324,11 +325,21 @@ async function everyOutput(tour) {
   const count = tour.heads * tours.length;
   const small = count > 1 ? heads(tour) : null;
   return { title: "Again, for every output", prose: [
-    p(`What you have followed for one token happens before each of the ${target.length}. Every row is one answer of attention, and sums to 1. `, b(target[place]), " looks at ", b(source[argmax(tour.row("weights", place))]), " most."),
-    count > 1 ? p("This model has ", b(tour.heads), " heads in each of ", b(tours.length), ` layers: ${count} such pictures at once, each with keys, queries and values of its own, so that it can ask several things. Choose one.`)
-      : p("Nobody told it which characters belong together. It found that looking there helps to guess right."),
-    p("A translator of sentences does the same with words; the pictures are then called alignments."),
+    p(`What you have followed for one token happens before each of the ${target.length}. Every row is one answer of attention and adds up to 1. `, b(target[place]), " looks mostly at ", b(source[argmax(tour.row("weights", place))]), "."),
+    count > 1 ? p("This model has ", b(tour.heads), " heads in each of ", b(tours.length), ` layers: ${count} such pictures at once, each with its own keys, queries and values, so it can ask several questions. Choose one.`)
+      : p("Nobody told it which tokens belong together. It found out that looking there helps it to guess right."),
+    p("A translator of sentences does the same with words; such a picture is then called an alignment."),
+    another(tour),
   ], figure: [small, make("div", { class: "labelled" }, make("h3", {}, count > 1 ? `Layer ${tours.indexOf(tour.layer)}, head ${head}` : "All outputs"), matrix.element)] };
+}
+
+/** The way to a Transformer on the same dates, for whoever has but the model of the demo. */
+function another({ page }) {
+  const { card, page: { cards } } = page;
+  if (card.recorded || !card.examples.length || card.tours.length > 1 || cards.some(({ tours }) => tours.length > 1)) return null;
+  const folder = /load\('(.*)'\)/.exec(page.seen.shown.python)?.[1] || "runs/demo";
+  return hint("To take this tour with a Transformer that reads the same dates as well, train it (a minute or two) and open both:",
+    make("pre", { tabindex: 0 }, `regard train dates-transformer\nregard explore ${folder} runs/dates-transformer`));
 }
 
 /** A small picture of every head of every layer that looks at the source. */
@@ -365,13 +376,13 @@ async function elsewhere(tour) {
     refused = hint(error.message);
   }
   const go = (view, label) => button(label, () => page.go({ view, tap: tour.layer, head: String(head) }));
-  const after = rows ? [make("div", { class: "labelled" }, make("h3", {}, "With all weight on ", isolated(source[token])), table("Before and after", ["where", `${target[place]} before`, "after", "now likeliest"], rows))] : [refused];
+  const after = rows ? [make("div", { class: "labelled" }, make("h3", {}, "With all the weight on ", isolated(source[token])), table("Before and after", ["changed", `${target[place]} before`, "after", "now likeliest"], rows))] : [refused];
   return { title: "What if it had looked elsewhere?", prose: [
-    p("It looked at ", b(source[best]), ` (${percent(own[best])}) to write `, b(target[place]), recorded ? [". Here it looks at ", b(source[token]), " instead: all weight goes there, and the model computes on."]
-      : ". Choose where it shall look instead: all weight goes there, and the model computes on."),
-    p(tour.heads > 1 ? "One head of many may not matter, since others do the same. All together often do." : "If the output changes, it did rest on what was read there. If not, it was known from elsewhere."),
-    p("Whether attention explains anything is a question that can be asked of every sentence."),
+    p("It looked at ", b(source[best]), ` (${percent(own[best])}) to write `, b(target[place]), recorded ? [". Here it looks at ", b(source[token]), " instead: all the weight goes there, and the model computes on."]
+      : ". Choose where it should look instead: all the weight goes there, and the model computes on."),
+    p(tour.heads > 1 ? "One head of many may not matter, since others do the same. All of them together often do." : "If the output changes, it did depend on what was read there. If not, the model knew it from elsewhere."),
+    p("Whether attention explains an output is a question to ask of every sentence anew."),
     make("div", { class: "buttons" }, recorded ? null : go("change", "Change it"), go("why", "Why")),
-  ], figure: [make("div", { class: "labelled" }, make("h3", {}, recorded ? "Its own weights" : "Its own weights; choose another token"), new Bars(source, { weight: own }, { label: "Weights", axis: "source", chosen: token,
+  ], figure: [make("div", { class: "labelled" }, make("h3", {}, recorded ? "Its own weights" : "Its own weights (choose another token)"), new Bars(source, { weight: own }, { label: "Weights", axis: "source", chosen: token,
     leftward: tour.seen.shown.leftward.includes("source"), onchoose: recorded ? undefined : (chosen) => tour.look(chosen) }).element), ...after] };
 }

@@ -12,13 +12,15 @@ export async function drawVectors(place, side) {
   const { card, page, state } = side;
   if (!card.vectors.includes(state.vectors)) [state.vectors] = card.vectors;
   if (!page.projections.includes(state.projection)) [state.projection] = page.projections;
+  // A model has vectors of its tokens, which may be characters; a folder of vectors has those of words.
+  const unit = card.reads ? "token" : "word";
   const again = (changes) => {
     Object.assign(state, changes);
     chosen(place);
     return drawVectors(place, side);
   };
   const choice = (label, key, options) => menu(label, options, state[key], (value) => again({ [key]: typeof state[key] === "number" ? Number(value) : value }));
-  const more = make("input", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: "words …", "aria-label": "More words to place" });
+  const more = make("input", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: `${unit}s …`, "aria-label": `More ${unit}s to place` });
   const form = make("form", { class: "own", onsubmit: (event) => {
     event.preventDefault();
     const words = more.value.split(/[\s,]+/).filter(Boolean);
@@ -27,7 +29,7 @@ export async function drawVectors(place, side) {
   const body = make("div", {}, hint("Computing …"));
   const sums = section();
   place.replaceChildren(make("div", { class: "cards" }, make("div", { class: "top choice" },
-    card.vectors.length > 1 ? choice("Vectors of", "vectors", card.vectors) : null, choice("Words", "top", SIZES),
+    card.vectors.length > 1 ? choice("Vectors of", "vectors", card.vectors) : null, choice("Most frequent", "top", SIZES),
     page.projections.length > 1 ? choice("by", "projection", page.projections.map((name) => [name, NAMES[name]])) : null, form,
     state.placed.length ? button("Only the most frequent", () => again({ placed: [] })) : null), body, sums));
 
@@ -51,9 +53,9 @@ export async function drawVectors(place, side) {
   /** A button that puts those on the map that are not there yet. */
   const onMap = (found) => {
     const missing = found.array("neighbors").texts.filter((word) => !plane.words.includes(word));
-    return missing.length ? [button(`Place the ${missing.length} that are not on the map`, () => add(missing, state.word))] : [];
+    return missing.length ? [button(`Place the ${missing.length} not on the map`, () => add(missing, state.word))] : [];
   };
-  drawSums(sums, side, go, (found) => {
+  drawSums(sums, side, unit, go, (found) => {
     arrows = found;
     plane?.draw();
   });
@@ -68,16 +70,16 @@ export async function drawVectors(place, side) {
   });
   const drawn = make("div");
   body.replaceChildren(drawn);
-  plane = await drawMap(drawn, seen, state, { beside, arrows: () => arrows });
+  plane = await drawMap(drawn, seen, state, { beside, arrows: () => arrows, unit });
   if (state.word && plane.words.includes(state.word)) plane.onchoose(state.word);
 }
 
 const nearest = (label, found, go) => ranked(label, found.array("neighbors"), { said: short, onchoose: go });
 
 /** Sums of words, such as king − man + woman; `show` gets the arrows of an analogy. */
-function drawSums(place, side, go, show) {
+function drawSums(place, side, unit, go, show) {
   const { card: { name }, state } = side;
-  const input = make("input", { type: "text", autocomplete: "off", spellcheck: "false", value: state.sum, placeholder: "king − man + woman", "aria-label": "A sum of words", size: 34 });
+  const input = make("input", { type: "text", autocomplete: "off", spellcheck: "false", value: state.sum, placeholder: unit === "word" ? "king − man + woman" : "a − b + c", "aria-label": `A sum of ${unit}s`, size: 34 });
   const told = telling();
   const solve = async () => {
     state.sum = input.value.trim();
@@ -96,7 +98,8 @@ function drawSums(place, side, go, show) {
       return told.replaceChildren(make("p", {}, error.message));
     }
   };
-  place.append(make("h2", {}, "Arithmetic"), hint("Add and subtract words; what is given is left out. Man is to woman as king is to: king − man + woman."),
+  place.append(make("h2", {}, "Arithmetic"), hint(unit === "word" ? "Add and subtract words. King − man + woman asks: man is to king as woman is to … ? The words of the sum are left out."
+    : "Add and subtract tokens, with spaces around the signs. The tokens of the sum are left out."),
     make("form", { class: "own", onsubmit: (event) => {
       event.preventDefault();
       solve();

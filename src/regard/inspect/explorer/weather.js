@@ -14,8 +14,8 @@ export const STATIONS = [
 ];
 /** Leipzig: where the query begins. */
 export const SPOT = [867, 5709];
-const [WEST, EAST, SOUTH, NORTH] = [420, 1090, 5290, 6010];
-const [WIDE, HIGH] = [400, 430];
+const [WEST, EAST, SOUTH, NORTH] = [420, 1090, 5260, 6040];
+const [WIDE, HIGH] = [400, 466];
 const STEP = 10;
 const FLOOR = 1e-6;
 const GRID = 8;
@@ -36,14 +36,14 @@ export class WeatherMap {
     Object.assign(this, { spot, weighed, onmove });
     this.field = make("canvas", { "aria-hidden": "true" });
     this.lines = STATIONS.map(([, [x, y]]) => draw("line", { class: "relevance", x1: right(x), y1: down(y) }));
-    this.shares = STATIONS.map(([, [x, y]]) => draw("text", { class: "share-of", x: right(x) + 9, y: down(y) + 17 }));
-    const stations = STATIONS.map(([name, [x, y], [degrees]]) => draw("g", {}, draw("circle", { class: "station", cx: right(x), cy: down(y), r: 5 }),
-      draw("text", { x: right(x) + 9, y: down(y) + 4 }, `${name} ${degrees}°`)));
+    this.shares = STATIONS.map(() => draw("tspan", { class: "share-of", dy: 15 }));
+    this.names = STATIONS.map(([name, , [degrees]], place) => draw("text", { "text-anchor": "middle" }, draw("tspan", {}, `${name} ${degrees}°`), this.shares[place]));
+    const stations = STATIONS.map(([, [x, y]]) => draw("circle", { class: "station", cx: right(x), cy: down(y), r: 5 }));
     this.point = draw("g", { class: "query" }, draw("circle", { r: 11 }), draw("circle", { r: 4, class: "dot-of" }));
     this.here = draw("text", { class: "here" });
     this.svg = draw("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, class: "weather", role: "application", tabindex: 0,
       "aria-label": "A map with five stations. Arrow keys move your place.", onkeydown: (event) => this.key(event) },
-    ...this.lines, ...stations, ...this.shares, this.point, this.here);
+    ...this.lines, ...stations, ...this.names, this.point, this.here);
     this.told = readout();
     this.picture = make("div", { class: "map-of" }, this.field, this.svg);
     this.taken = taking({ name: () => "Weather stations", picture: () => this.picture, table: () => this.buildTable(), json: () => this.inspection() });
@@ -86,10 +86,17 @@ export class WeatherMap {
       line.style.strokeWidth = (this.weighed ? 14 * weights[place] : 5 * scores[place] / largest).toFixed(2);
     });
     this.shares.forEach((share, place) => { share.textContent = this.weighed ? weights[place].toFixed(2) : scores[place].toPrecision(2); });
+    // The name of a station stands on the side of it that no line crosses.
+    this.names.forEach((name, place) => {
+      const [left, top] = [right(STATIONS[place][1][0]), down(STATIONS[place][1][1])];
+      const middle = Math.max(38, Math.min(WIDE - 38, left));
+      name.setAttribute("y", top < y ? top - 26 : top + 20);
+      for (const part of name.children) part.setAttribute("x", middle);
+    });
     this.here.setAttribute("x", x + 15);
     this.here.setAttribute("y", y - 8);
     this.here.textContent = this.weighed ? `${temperature.toFixed(1)}°` : "?";
-    this.told.textContent = this.weighed ? `At your place: ${temperature.toFixed(1)} °C, wind ${wind.toFixed(1)} m/s.` : `Your place, the query: (${this.spot.join(", ")}) km.`;
+    this.told.textContent = this.weighed ? `At your place: ${temperature.toFixed(1)} °C and a wind of ${wind.toFixed(1)} m/s.` : `Your place, the query: (${this.spot.join(", ")}) km.`;
     this.taken.close();
     if (telling) this.onmove(this.spot);
   }
@@ -118,7 +125,7 @@ export class WeatherMap {
 
   buildTable() {
     const { distances, scores, weights } = weatherAt(this.spot);
-    return table("Stations", ["station", "key (km)", "distance", "score", "weight", "°C", "wind"], STATIONS.map(([name, key, values], place) =>
+    return table("Stations", ["station", "key (km)", "distance", "score", "weight", "°C", "m/s"], STATIONS.map(([name, key, values], place) =>
       [name, key.join(", "), `${distances[place].toFixed(0)} km`, scores[place].toPrecision(2), weights[place].toFixed(3), ...values.map(String)]));
   }
 }

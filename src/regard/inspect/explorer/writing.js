@@ -1,4 +1,4 @@
-// Writing on, token by token: the likeliest, what each is made of, and where it would be copied from.
+// Generating token by token: the likeliest, what each is made of, and where it would be copied from.
 import { bar, bars } from "./shares.js";
 import * as api from "./api.js";
 import { along, behind, button, chosen, hint, isolated, make, percent, roving, section, table, telling } from "./dom.js";
@@ -15,10 +15,10 @@ export class Writing {
     this.beside = hint();
     this.stopped = true;
     this.buttons = make("div", { class: "buttons" });
-    this.element = make("div", { class: "cards" }, section(make("h2", {}, "Write on"),
-      hint("Choose what comes next: arrow keys walk, Enter takes, Backspace takes back. Sampling draws at the temperature, as ",
-        make("code", {}, "regard generate"), " does."),
-      this.tools(), this.buttons, make("div", { class: "pair text-and-told" }, make("div", {}, this.text, this.beside), this.list)));
+    this.element = make("div", { class: "cards sided" }, section(make("h2", {}, "Generate"),
+      hint("Choose the next token: move with the arrow keys, take one with Enter, undo with Backspace. Sampling gives what ",
+        make("code", {}, "regard generate"), " gives with this temperature and seed."),
+      this.tools(), this.buttons, this.text, this.beside), make("section", { class: "card beside-it" }, this.list));
     this.element.addEventListener("keydown", (event) => {
       if (event.key !== "Backspace" || event.target.matches("input")) return;
       event.preventDefault();
@@ -39,7 +39,7 @@ export class Writing {
       this.ask();
     } });
     return make("div", { class: "top" }, make("label", { class: "slider" }, "Temperature ", slider, told),
-      make("label", { title: "Every number draws another text" }, "Sample ", sample));
+      make("label", { title: "Each seed gives another text" }, "Seed ", sample));
   }
 
   /** Asks what may come next; the answer to an older question is dropped. */
@@ -68,7 +68,7 @@ export class Writing {
     const first = labels.length - this.state.written.length;
     this.tokens = labels.map((label, at) => {
       const own = at >= first;
-      return own ? button(isolated(label), () => this.back(at - first), { class: "token written", title: "Go back to here" }) : make("span", { class: "token" }, isolated(label));
+      return own ? button(isolated(label), () => this.back(at - first), { class: "token written", title: "Go back to this token" }) : make("span", { class: "token" }, isolated(label));
     });
     this.text.replaceChildren(...(this.tokens.length ? this.tokens.flatMap((token, at) => (labels[at] === "∎" ? [token, make("br")] : [token])) : [make("span", { class: "hint" }, "Nothing yet.")]));
     const { texts: names, values: chances } = seen.array("candidates");
@@ -82,14 +82,14 @@ export class Writing {
       return bar(name, Number(chances[rank]), shown);
     });
     roving(rows, along(rows.length));
-    this.list.replaceChildren(make("h3", {}, `What may come next (entropy ${seen.values("entropy")[0].toFixed(2)} bits)`), bars("What may come next", ...rows),
+    this.list.replaceChildren(make("h3", {}, "What may come next", make("span", { class: "hint" }, ` entropy ${seen.values("entropy")[0].toFixed(2)} bits`)), bars("What may come next", ...rows),
       ...(kinds.length ? [hint(...kinds.flatMap((kind, number) => [make("span", { class: `swatch part-${number}`, "aria-hidden": "true" }), ` ${kind} `]))] : []),
       behind("Table", () => table("What may come next", ["token", "probability", ...kinds], names.map((name, rank) =>
         [name, percent(Number(chances[rank])), ...kinds.map((_, kind) => percent(parts[rank * kinds.length + kind]))]))));
     const none = { disabled: !this.state.written.length };
-    this.buttons.replaceChildren(button("Likeliest", () => this.take(0)), button("Draw", () => this.draws(1)),
-      this.stopped ? button(`Draw ${AT_ONCE}`, () => this.draws(AT_ONCE)) : button("Stop", () => { this.stopped = true; }),
-      button("Take back", () => this.back(this.state.written.length - 1), none), button("From the beginning", () => this.back(0), none));
+    this.buttons.replaceChildren(button("Take the likeliest", () => this.take(0)), button("Sample", () => this.draws(1)),
+      this.stopped ? button(`Sample ${AT_ONCE}`, () => this.draws(AT_ONCE)) : button("Stop", () => { this.stopped = true; }),
+      button("Undo", () => this.back(this.state.written.length - 1), none), button("Start over", () => this.back(0), none));
     this.mark(0);
     if (focus) rows[0].focus();
   }
@@ -126,11 +126,11 @@ export class Writing {
     if (copied.length) {
       weights = labels.map((label, at) => (label === name ? copied.reduce((sum, { values }) => sum + Number(values[at]), 0) : 0));
       const all = weights.reduce((sum, weight) => sum + weight, 0);
-      this.beside.replaceChildren(make("b", {}, isolated(name)), all > 0 ? ` would be copied from the marked places with ${percent(all)}.` : " is nowhere to be copied from.");
+      this.beside.replaceChildren(make("b", {}, isolated(name)), all > 0 ? ` would be copied from the marked places with a probability of ${percent(all)}.` : " cannot be copied: it has not been read or written yet.");
     } else if (heads.length) {
       const rows = heads.flatMap(({ name: tap, shape: [count] }) => Array.from({ length: count }, (_, head) => this.rows[tap].subarray(head * labels.length, (head + 1) * labels.length)));
       weights = labels.map((_, at) => rows.reduce((sum, row) => sum + row[at], 0) / rows.length);
-      this.beside.textContent = "The stronger its color, the more a token is looked at (mean of all heads).";
+      this.beside.textContent = "The stronger its color, the more the model looks at a token (mean of all heads).";
     }
     if (!weights) return;
     const most = Math.max(1e-9, ...weights);

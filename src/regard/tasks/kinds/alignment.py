@@ -10,7 +10,7 @@ def register() -> None:
         recipe=AlignmentRecipe,
         corpus=AlignmentCorpus,
         takes=lambda files: False,
-        check="regard.tasks.alignment:check_pairs",
+        check="regard.tasks.aligned_words:check_pairs",
         load="regard.tasks.word_aligner:load_word_aligner",
         prepare="regard.tasks.alignment:AlignmentTask.prepare",
         verbs=(Verb("align", "Print word alignments of given translations.", "regard.cli.align:align"),),

@@ -20,7 +20,7 @@ def register() -> None:
         recipe=ClassifyingRecipe,
         corpus=ClassifyingCorpus,
         takes=are_labelled,
-        check="regard.tasks.classifying:check",
+        check="regard.data.labelled:check_labelled",
         load="regard.tasks.classifier:load_classifier",
         prepare="regard.tasks.classifying:ClassifyingTask.prepare",
         metrics={"loss": LOSS, "accuracy": better, "macro_f1": better, "micro_f1": better},

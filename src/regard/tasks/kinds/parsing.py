@@ -17,7 +17,7 @@ def register() -> None:
         recipe=ParsingRecipe,
         corpus=ParsingCorpus,
         takes=are_trees,
-        check="regard.tasks.parsing:check_trees",
+        check="regard.data.treebank:check_treebank",
         load="regard.tasks.parser:load_parser",
         prepare="regard.tasks.parsing:ParsingTask.prepare",
         metrics={

@@ -10,7 +10,7 @@ def register() -> None:
         recipe=PretrainingRecipe,
         corpus=PretrainingCorpus,
         takes=lambda files: False,
-        check="regard.tasks.pretraining:check",
+        check="regard.tasks.checking:check_plain_text",
         load="regard.tasks.pretrained_encoder:load_encoder",
         prepare="regard.tasks.pretraining:PretrainingTask.prepare",
         metrics={"loss": LOSS, "perplexity": Metric(more_is_better=False), "accuracy": Metric(more_is_better=True)},

@@ -19,7 +19,7 @@ def register() -> None:
         recipe=TaggingRecipe,
         corpus=TaggingCorpus,
         takes=are_columns,
-        check="regard.tasks.tagging:check",
+        check="regard.data.tagged:check_tagged",
         load="regard.tasks.tagger:load_tagger",
         prepare="regard.tasks.tagging:TaggingTask.prepare",
         metrics={"loss": LOSS} | dict.fromkeys(("accuracy", "f1", *LABEL_METRICS), Metric(more_is_better=True)),
