@@ -131,7 +131,7 @@ export class Inspected {
       within: axes[0] === axes[1] || axes[1] === "past",
       rowLabels: label(axes[0], rows), columnLabels: label(axes[1], columns, array.name.split(".").pop()),
       rowMeaning: this.meaning(axes[0]), columnMeaning: this.meaning(axes[1] || ""), axes: folded ? undefined : axes,
-      leftward: this.shown.leftward.includes(axes[1]),
+      leftward: this.leftward(axes[1]), texts: array.texts,
       gold: !folded && axes.join() === "target,source" ? this.shown.gold : [],
     };
   }

@@ -154,9 +154,12 @@ export class ChangeView {
     if (["state", "candidate"].includes(this.place.kind)) this.slider.min = -1;
     this.sliderLabel = make("span", {});
     const row = make("input", { type: "checkbox" });
-    const whole = (kind, label, more = () => {}) => button(label, () => this.add({ kind, tap: this.state.tap, ...this.ofHead(),
-      ...(row.checked ? this.ofQuery(this.matrix.place[0]) : {}), ...more() }));
-    const gate = (value, label) => button(label, () => this.add({ kind: "SetGate", tap: this.state.tap, value, ...(row.checked ? this.step(this.matrix.place[0]) : {}) }));
+    const whole = (kind, label, more = () => {}) => button(label, () => {
+      const [r] = this.matrix.place;
+      const only = !row.checked ? {} : this.isAttention ? this.ofQuery(r) : this.step(r);
+      return this.add({ kind, tap: this.state.tap, ...this.ofHead(), ...only, ...more() });
+    });
+    const gate = (value, label) => whole("SetGate", label, () => ({ value }));
     const buttons = this.isAttention ? [
       whole("Silence", "Silence"), whole("Uniform", "Make uniform"),
       whole("Permute", "Permute", () => ({ seed: this.state.changes.filter((change) => change.kind === "Permute").length })),

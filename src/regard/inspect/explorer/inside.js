@@ -1,6 +1,6 @@
 // Everything that an inspection holds, one array at a time.
-import { heading, hint, make, menu, percent, table } from "./dom.js";
-import { Matrix } from "./matrix.js";
+import { heading, hint, make, menu } from "./dom.js";
+import { Matrix, tableOf } from "./matrix.js";
 
 export class InsideView {
   constructor(page) {
@@ -25,16 +25,8 @@ export class InsideView {
 
   async draw() {
     const { seen, page: { state } } = this;
-    const array = seen.array(state.tap);
     const data = await seen.matrix(state.tap);
     const most = this.page.room(data.columns > 60 ? 1200 : 720);
-    if (array.texts) {
-      const [rows, columns] = [data.rows, data.columns];
-      const text = (r, c) => `${array.texts[r * columns + c]} ${percent(data.values[r * columns + c])}`;
-      this.picture.replaceChildren(table(state.tap, ["", ...data.columnLabels],
-        Array.from({ length: rows }, (_, r) => [data.rowLabels[r], ...Array.from({ length: columns }, (__, c) => text(r, c))])));
-      return;
-    }
-    this.picture.replaceChildren(new Matrix(data, { label: state.tap, most, cell: 28 }).element);
+    this.picture.replaceChildren(data.texts ? tableOf(state.tap, data) : new Matrix(data, { label: state.tap, most, cell: 28 }).element);
   }
 }

@@ -1,5 +1,5 @@
 // The page: one text, one model or two, several views of what happens inside.
-import { along, button, fill, hint, make, menu, roving } from "./dom.js";
+import { along, button, fill, hint, make, menu, optionsOf, roving } from "./dom.js";
 import { isDark } from "./shades.js";
 import * as api from "./api.js";
 import { CHANGED, OWN, link, otherState, remember, restore, state } from "./state.js";
@@ -24,6 +24,7 @@ import { drawVectors } from "./vectors.js";
 import { drawWriting } from "./writing.js";
 
 const element = (id) => document.getElementById(id);
+const on = (id, kind, listener) => element(id).addEventListener(kind, listener);
 
 /** A view that is drawn into a place: of what an inspection holds, in which `state` says what is chosen, or of a side. */
 const holding = (draw) => drawing((place, { seen, state }) => draw(place, seen, state));
@@ -168,19 +169,18 @@ class Page {
     state.model = card.name;
     if (state.against === state.model || (state.against && state.against !== CHANGED && !this.cards.some(({ name }) => name === state.against))) state.against = "";
     element("model").value = card.name;
-    const others = this.cards.filter(({ name }) => name !== card.name).map(({ name }) => [name, name]);
+    const others = this.cards.map(({ name }) => name).filter((name) => name !== card.name);
     const choices = [["", "nothing"], ...(card.places.length && !card.recorded ? [[CHANGED, "itself, changed"]] : []), ...others];
-    element("against").replaceChildren(...choices.map(([value, label]) => make("option", { value, selected: value === state.against }, label)));
+    element("against").replaceChildren(...optionsOf(choices, state.against));
     element("against").parentElement.hidden = choices.length < 2;
     element("about").textContent = Object.entries(card.about).map(([name, fact]) => (name === "model" ? fact : name === "on" ? `on ${fact}` : /^[\d,]+$/.test(fact) ? `${fact} ${name}` : `${name}: ${fact}`)).join(" · ");
     element("ask").hidden = !card.reads;
     document.querySelector(".go").textContent = card.writes ? "Translate" : "Read";
     const into = element("into");
     into.parentElement.hidden = !card.languages.length;
-    into.replaceChildren(...card.languages.map((tag) => make("option", { value: tag }, tag)));
     if (card.languages.length && !card.languages.includes(state.into)) state.into = card.languages[0];
     if (!card.languages.length) state.into = "";
-    into.value = state.into;
+    into.replaceChildren(...optionsOf(card.languages, state.into));
     this.fillExamples(card);
     element("text").value = state.text;
     grow();
@@ -269,28 +269,28 @@ function setTheme(dark) {
 async function begin() {
   const { models, projections } = await api.models();
   const page = new Page(models, projections);
-  element("model").replaceChildren(...models.map(({ name }) => make("option", { value: name }, name)));
+  element("model").replaceChildren(...optionsOf(models.map(({ name }) => name)));
   element("model").parentElement.hidden = models.length < 2;
-  element("model").addEventListener("change", (event) =>
+  on("model", "change", (event) =>
     page.go({ ...FRESH, model: event.target.value, tap: "", head: "mean", over: "", against: "", other: {} }));
-  element("against").addEventListener("change", (event) => page.go({ against: event.target.value, other: {} }));
-  element("into").addEventListener("change", (event) => page.go({ into: event.target.value, target: "", prefix: "" }));
-  element("ask").addEventListener("submit", (event) => {
+  on("against", "change", (event) => page.go({ against: event.target.value, other: {} }));
+  on("into", "change", (event) => page.go({ into: event.target.value, target: "", prefix: "" }));
+  on("ask", "submit", (event) => {
     event.preventDefault();
     page.go(about(element("text").value));
   });
-  element("view").addEventListener("chosen", remember);
-  element("text").addEventListener("input", grow);
-  element("text").addEventListener("keydown", (event) => {
+  on("view", "chosen", remember);
+  on("text", "input", grow);
+  on("text", "keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     element("ask").requestSubmit();
   });
-  element("theme").addEventListener("click", () => {
+  on("theme", "click", () => {
     setTheme(!isDark());
     if (page.sides.length) page.show();
   });
-  element("link").addEventListener("click", async () => {
+  on("link", "click", async () => {
     const address = location.href.replace(/#.*/, "") + link();
     // There is no clipboard for a page of plain HTTP from another machine.
     const copied = await navigator.clipboard?.writeText(address).then(() => true, () => false);

@@ -1,6 +1,6 @@
 // A matrix as a picture that can be read: a canvas with a pixel for every number, labels around it, a cell that moves
 // with pointer and arrow keys, the number in words below, and the table behind. Large ones can be brought nearer.
-import { button, isolated, make, measure, readout, short, table } from "./dom.js";
+import { button, isolated, make, measure, percent, readout, short, table } from "./dom.js";
 import { paint } from "./shades.js";
 import { asInspection, taking } from "./take.js";
 
@@ -20,9 +20,9 @@ export class Matrix {
   /** `data` has values (a flat array), rows, columns, largest, signed, rowLabels, columnLabels, rowMeaning,
    * columnMeaning, and maybe axes, leftward and gold with what is `outlined`, `weights` if rows are weights of attention,
    * and `within` if these are over the positions that the rows are, `shades` (shares of a color) where these are not those
-   * of the values, and what is said of what is `missing` (NaN). Rows are as high as columns are wide, unless all of them
-   * are to be `tall` pixels. Listeners are `onmove(r, c)`, `onchoose(r, c)` and, for values that can be dragged,
-   * `ondrag(r, c, share)`. */
+   * of the values, what is said of what is `missing` (NaN), and `texts` that have these numbers as their shares. Rows
+   * are as high as columns are wide, unless all of them are to be `tall` pixels. Listeners are `onmove(r, c)`,
+   * `onchoose(r, c)` and, for values that can be dragged, `ondrag(r, c, share)`. */
   constructor(data, { label = "Weights", most = 640, tall = 0, cell = 30, beside = 0, onmove, onchoose, ondrag } = {}) {
     Object.assign(this, { data, label, onmove, onchoose, ondrag });
     this.limits = { most, tall, cell, beside };
@@ -30,11 +30,7 @@ export class Matrix {
     this.canvas = make("canvas", { "aria-hidden": "true" });
     const id = `cell-${(made += 1)}`;
     this.active = make("div", { role: "gridcell", id, class: "active" });
-    this.across = make("div", { class: "across", "aria-hidden": "true" });
-    this.down = make("div", { class: "down", "aria-hidden": "true" });
-    this.frames = make("div", { class: "frames", "aria-hidden": "true" });
-    this.above = make("div", { class: "above", "aria-hidden": "true" });
-    this.beside = make("div", { class: "beside", "aria-hidden": "true" });
+    for (const name of ["across", "down", "frames", "above", "beside"]) this[name] = make("div", { class: name, "aria-hidden": "true" });
     this.row = make("div", { role: "row" }, this.active);
     this.plot = make("div", { class: ondrag ? "plot drags" : "plot", role: "grid", tabindex: 0, "aria-activedescendant": id, "aria-label": label },
       this.canvas, this.frames, this.across, this.down, this.row);
@@ -268,16 +264,18 @@ export class Matrix {
   }
 }
 
-const written = ({ values, columns, missing }, r, c) => {
+const written = ({ values, columns, missing, texts }, r, c) => {
   const value = values[r * columns + c];
+  if (texts) return `${texts[r * columns + c]} ${percent(value)}`;
   return Number.isNaN(value) && missing ? missing : short(value);
 };
 
-/** The numbers of a matrix as a table. */
+/** The numbers of a matrix as a table, or its texts, each with its share. */
 export function tableOf(label, data) {
-  const { rowLabels, columnLabels } = data;
-  const [rows, columns] = [rowLabels, columnLabels].map((labels) => labels.slice(0, MOST_WRITTEN));
-  const cut = Math.max(rowLabels.length, columnLabels.length) > MOST_WRITTEN ? `, the first ${rows.length} × ${columns.length}` : "";
+  const { rowLabels, columnLabels, texts } = data;
+  const most = texts ? Infinity : MOST_WRITTEN;
+  const [rows, columns] = [rowLabels, columnLabels].map((labels) => labels.slice(0, most));
+  const cut = Math.max(rowLabels.length, columnLabels.length) > most ? `, the first ${rows.length} × ${columns.length}` : "";
   return table(`${label}${cut}`, ["", ...columns], rows.map((name, r) => [name, ...columns.map((_, c) => written(data, r, c))]));
 }
 

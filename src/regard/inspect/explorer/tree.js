@@ -24,8 +24,7 @@ export class Tree {
     this.boxes = this.nodes.map((node) => this.box(node));
     const canvas = make("div", { class: "canvas", role: "tree", "aria-label": "Hypotheses of the beam search" },
       this.edges(), ...this.boxes);
-    canvas.style.width = `${this.width}px`;
-    canvas.style.height = `${this.height}px`;
+    Object.assign(canvas.style, { width: `${this.width}px`, height: `${this.height}px` });
     this.alternatives = make("div", { class: "alternatives", "aria-live": "polite" });
     this.alternatives.addEventListener("keydown", (event) => { if (event.key === "Escape") this.close(this.chosen); });
     this.element = make("div", { class: "tree" },
@@ -84,9 +83,7 @@ export class Tree {
       onclick: () => this.pick(node), onkeydown: (event) => this.key(event, node) },
     isolated(node.label), node.rank ? make("sup", {}, String(node.rank)) : null);
     if (node.parent >= 0) tint(box, node.chance);
-    box.style.left = `${node.left}px`;
-    box.style.top = `${node.top}px`;
-    box.style.width = `${node.wide}px`;
+    Object.assign(box.style, { left: `${node.left}px`, top: `${node.top}px`, width: `${node.wide}px` });
     return box;
   }
 

@@ -117,10 +117,10 @@ export class WeatherMap {
   /** What is shown, as `Inspection.from_json` reads it. */
   inspection() {
     const { scores, weights } = weatherAt(this.spot);
-    const over = (axes, values, rest = []) => ({ axes: ["station", ...axes], shape: [STATIONS.length, ...rest], values });
-    return asInspection("Weather stations", { query: { axes: ["coordinate"], shape: [2], values: this.spot }, keys: over(["coordinate"], STATIONS.flatMap(([, key]) => key), [2]),
-      values: over(["value"], STATIONS.flatMap(([, , values]) => values), [2]), scores: over([], scores), weights: over([], weights) },
-    { station: STATIONS.map(([name]) => name), coordinate: ["east", "north"], value: ["°C", "wind"] });
+    const each = (values) => ({ axes: ["station"], shape: [STATIONS.length], values });
+    const pairs = (which) => ({ axes: ["station", "feature"], shape: [STATIONS.length, 2], values: STATIONS.flatMap((station) => station[which]) });
+    return asInspection("Weather stations", { query: { axes: ["feature"], shape: [2], values: this.spot }, keys: pairs(1), values: pairs(2), scores: each(scores), weights: each(weights) },
+      { station: STATIONS.map(([name]) => name) });
   }
 
   buildTable() {

@@ -100,10 +100,9 @@ export class WhyView {
   /** Numbers of every position of the input: in rows, or, where there is little room, in columns. */
   strips(data, label) {
     const most = this.page.room(1100);
-    const rowLabels = data.rowLabels.map((name) => name.replaceAll("-", " "));
-    const whole = { ...data, rowLabels, within: false, rowMeaning: "", columnMeaning: "" };
-    const options = most < NARROW ? { tall: LINE * data.columns } : {};
-    return new Matrix(most < NARROW ? turned(whole) : whole, { label, most, cell: CELL, ...options }).element;
+    const upright = most < NARROW;
+    const whole = { ...data, rowLabels: data.rowLabels.map((name) => name.replaceAll("-", " ")), within: false, rowMeaning: "", columnMeaning: "" };
+    return new Matrix(upright ? turned(whole) : whole, { label, most, cell: CELL, tall: upright ? LINE * data.columns : 0 }).element;
   }
 
   /** The weights that are asked about, at this output; none if no row of them is that of an output. */
