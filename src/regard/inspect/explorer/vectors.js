@@ -59,14 +59,15 @@ export async function drawVectors(place, side) {
     arrows = found;
     plane?.draw();
   });
-  const asked = { vectors: state.vectors, words: state.placed, top: state.top, projection: state.projection };
-  const seen = await api.map(card.name, asked).catch((error) => {
-    body.replaceChildren();
-    // A word that is not known must not stay in the way of all later maps.
-    state.placed = [];
-    throw error;
-  });
+  const ask = () => api.map(card.name, { vectors: state.vectors, words: state.placed, top: state.top, projection: state.projection });
   side.fail(null);
+  const seen = await ask().catch((error) => {
+    if (!state.placed.length) throw error;
+    // A word that is not known must not stay in the way of this map and all later ones.
+    state.placed = [];
+    side.fail(error);
+    return ask();
+  });
   const drawn = make("div");
   body.replaceChildren(drawn);
   plane = await drawMap(drawn, seen, state, { beside, arrows: () => arrows, unit });

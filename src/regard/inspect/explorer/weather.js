@@ -1,7 +1,7 @@
 // Attention without a network: stations know the weather where they stand, and a place between them asks for its own.
 import { make, readout, table } from "./dom.js";
 import { draw } from "./drawing.js";
-import { taking } from "./take.js";
+import { asInspection, taking } from "./take.js";
 import { css, shade } from "./shades.js";
 
 /** Coordinates in kilometers are keys; temperature and wind are values. */
@@ -46,7 +46,7 @@ export class WeatherMap {
     ...this.lines, ...stations, ...this.names, this.point, this.here);
     this.told = readout();
     this.picture = make("div", { class: "map-of" }, this.field, this.svg);
-    this.taken = taking({ name: () => "Weather stations", picture: () => this.picture, table: () => this.buildTable() });
+    this.taken = taking({ name: () => "Weather stations", picture: () => this.picture, table: () => this.buildTable(), json: () => this.inspection() });
     this.element = make("div", { class: "drawn" }, this.picture, this.told, this.taken.element);
     this.listen();
     this.paint();
@@ -112,6 +112,15 @@ export class WeatherMap {
       pen.fillStyle = css(shade(((temperature - 14) / 9) * 0.34));
       pen.fillRect(c, r, 1, 1);
     }
+  }
+
+  /** What is shown, as `Inspection.from_json` reads it. */
+  inspection() {
+    const { scores, weights } = weatherAt(this.spot);
+    const each = (values) => ({ axes: ["station"], shape: [STATIONS.length], values });
+    const pairs = (which) => ({ axes: ["station", "feature"], shape: [STATIONS.length, 2], values: STATIONS.flatMap((station) => station[which]) });
+    return asInspection("Weather stations", { query: { axes: ["feature"], shape: [2], values: this.spot }, keys: pairs(1), values: pairs(2), scores: each(scores), weights: each(weights) },
+      { station: STATIONS.map(([name]) => name) });
   }
 
   buildTable() {
