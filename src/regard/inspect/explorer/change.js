@@ -165,14 +165,14 @@ export class ChangeView {
       whole("Permute", "Permute", () => ({ seed: this.state.changes.filter((change) => change.kind === "Permute").length })),
       whole("Temper", "Sharpen", () => ({ temperature: 0.5 })), whole("Temper", "Flatten", () => ({ temperature: 2 }))]
       : this.place.kind === "gate" ? [gate(0, "Shut: all 0"), gate(1, "Open: all 1")] : [gate(0, "All 0")];
-    this.tools.replaceChildren(make("div", { class: "buttons" }, ...buttons, make("label", {}, row, this.isAttention ? " only this row" : " only this step")),
+    this.tools.replaceChildren(make("div", { class: "buttons" }, ...buttons, this.before.array(this.state.tap).axes.length > 1 ? make("label", {}, row, this.isAttention ? " only this row" : " only this step") : null),
       make("label", { class: "slider" }, this.sliderLabel, this.slider));
   }
 
   follow() {
     const [r, c] = this.matrix.place;
     const { rowLabels, columnLabels } = this.matrix.data;
-    this.sliderLabel.replaceChildren(isolated(rowLabels[r]), " → ", isolated(columnLabels[c]), " ");
+    this.sliderLabel.replaceChildren(isolated(rowLabels[r]), ...(columnLabels.length > 1 ? [" → ", isolated(columnLabels[c])] : []), " ");
     if (document.activeElement !== this.slider) this.slider.value = this.matrix.value(r, c);
   }
 
@@ -197,11 +197,11 @@ export class ChangeView {
     });
     this.result.replaceChildren(make("h2", {}, "Before and after"),
       make("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Before and after" }, make("table", { class: "outcome" },
-        make("thead", {}, make("tr", {}, ...["", "before %", "after %", "difference", said ? "now likeliest" : ""].map((text) => make("th", { scope: "col" }, text)))),
+        make("thead", {}, make("tr", {}, ...["", "before %", "after %", "difference", said ? "now likeliest" : ""].map((text, place) => make("th", { scope: "col", class: place % 4 ? "number" : null }, text)))),
         make("tbody", {}, ...rows))), this.rewritten = make("p", { class: "rewritten" }));
     if (name === "probabilities" && axis === "target") {
       const log = (chances) => chances.reduce((sum, chance) => sum + Math.log(chance), 0);
-      this.result.append(hint(`Log-probability of the whole: ${short(log(before))} before, ${short(log(after))} after.`));
+      this.result.append(hint(`Log-probability of the output: ${short(log(before))} before, ${short(log(after))} after.`));
     }
   }
 

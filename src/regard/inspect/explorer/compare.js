@@ -71,7 +71,7 @@ export class Comparison {
 
   explain(one, other) {
     if (![one, other].every((side) => side.texts?.length > 1 && !side.failure)) return null;
-    return hint("They write different outputs; a target of one's own is scored by both.");
+    return hint("They write different outputs. A target of your own is scored by both.");
   }
 
   /** Joins the matrices of both sides in their order, and draws differences if they are wished. */

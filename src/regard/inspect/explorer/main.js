@@ -103,7 +103,7 @@ class Page {
     if (this.card.reads && !state.text.trim() && !this.card.goes_on) {
       this.sides = [];
       element("view").replaceChildren(make("p", { class: "empty" },
-        this.card.writes ? "Type a text to translate, or take an example." : "Type a text to read, or take an example."));
+        this.card.writes ? "Type a text to translate, or choose an example." : "Type a text, or choose an example."));
       element("tabs").replaceChildren();
       return;
     }

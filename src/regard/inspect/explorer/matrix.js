@@ -5,6 +5,8 @@ import { paint } from "./shades.js";
 import { asInspection, taking } from "./take.js";
 
 const SMALLEST_WITH_LABELS = 10;
+/** Cells that are smaller can be zoomed. */
+const COMFORTABLE = 18;
 const LARGEST_CELL = 34;
 const ROW = 18;
 /** Rows and columns of a table that can still be read. */
@@ -63,16 +65,17 @@ export class Matrix {
     const { data, limits: { most, tall, cell } } = this;
     const share = most / Math.max(tall ? 1 : data.rows, data.columns, 1);
     const whole = share < SMALLEST_WITH_LABELS ? share : Math.floor(share);
-    const beside = whole >= SMALLEST_WITH_LABELS ? this.besideWidth(14) : 0;
-    const fitting = Math.max(1, Math.min(cell, whole, Math.max(SMALLEST_WITH_LABELS, Math.floor((most - beside) / Math.max(data.columns, 1)))));
+    const areUnits = data.axes?.[1] === "feature";
+    const fits = (most - (areUnits || whole >= SMALLEST_WITH_LABELS ? this.besideWidth(14) : 0)) / Math.max(data.columns, 1);
+    const fitting = Math.max(1, Math.min(cell, whole, areUnits ? fits : Math.max(SMALLEST_WITH_LABELS, Math.floor(fits))));
     this.largestZoom = LARGEST_CELL / fitting;
     this.zoom = Math.max(1, Math.min(this.zoom, this.largestZoom));
     const near = fitting * this.zoom;
     this.cell = near < SMALLEST_WITH_LABELS ? near : Math.round(near);
     // Units have no order in which neighbors would matter, so that their cells need not be square, and rows can be read.
     if (tall) this.high = Math.max(1, Math.min(this.cell, Math.floor(tall / Math.max(data.rows, 1))));
-    else this.high = data.axes?.[1] === "feature" ? Math.max(this.cell, Math.min(ROW, Math.floor(most / Math.max(data.rows, 1)))) : this.cell;
-    this.nearer.hidden = fitting >= SMALLEST_WITH_LABELS || tall > 0 || data.axes?.[1] === "feature";
+    else this.high = areUnits ? Math.max(this.cell, Math.min(ROW, Math.floor(most / Math.max(data.rows, 1)))) : this.cell;
+    this.nearer.hidden = fitting >= COMFORTABLE || tall > 0 || areUnits;
     this.window.classList.toggle("near", this.zoom > 1);
     this.width = this.cell * data.columns;
     this.height = this.high * data.rows;
@@ -89,8 +92,8 @@ export class Matrix {
   /** Buttons that bring a large matrix nearer, until its labels can be read. */
   zooming() {
     const zoom = (text, label, near) => button(text, () => this.bring(near()), { "aria-label": label });
-    return make("div", { class: "zoom", role: "group", "aria-label": "How near" }, zoom("−", "Farther", () => this.zoom / 2),
-      zoom("+", "Nearer", () => this.zoom * 2), zoom("Whole", "The whole of it", () => 1));
+    return make("div", { class: "zoom", role: "group", "aria-label": "Zoom" }, zoom("−", "Zoom out", () => this.zoom / 2),
+      zoom("+", "Zoom in", () => this.zoom * 2), zoom("Whole", "The whole picture", () => 1));
   }
 
   /** Brings it nearer, with the chosen cell, or what the pointer is at, staying in sight. */
@@ -109,7 +112,7 @@ export class Matrix {
   hint() {
     const { rowMeaning, columnMeaning } = this.data;
     const axes = [rowMeaning && `Rows: ${rowMeaning}`, columnMeaning && `columns: ${columnMeaning}`].filter(Boolean).join("; ");
-    return `${axes && `${axes}. `}${this.data.gold?.length ? `Outlined: ${this.data.outlined || "true links"}. ` : ""}Point at a cell or tap it, or move with the arrow keys.`;
+    return `${axes && `${axes[0].toUpperCase()}${axes.slice(1)}. `}${this.data.gold?.length ? `Outlined: ${this.data.outlined || "true links"}. ` : ""}Point at a cell, tap it, or use the arrow keys.`;
   }
 
   paint() {
@@ -227,8 +230,8 @@ export class Matrix {
     this.place = [r, c];
     this.mark();
     this.told = true;
-    const { rowLabels, columnLabels } = this.data;
-    this.readout.replaceChildren(make("b", {}, isolated(rowLabels[r])), " · ", make("b", {}, isolated(columnLabels[c])), " ",
+    const { rowLabels, columnLabels, columns } = this.data;
+    this.readout.replaceChildren(make("b", {}, isolated(rowLabels[r])), ...(columns > 1 ? [" · ", make("b", {}, isolated(columnLabels[c]))] : []), " ",
       make("strong", {}, written(this.data, r, c)), " ", make("span", {}, this.rowInWords(r)));
     if (silent) return;
     this.onmove?.(r, c);

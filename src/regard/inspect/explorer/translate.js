@@ -1,6 +1,6 @@
 // Translate and align: the translation with its probabilities, the alignment twice, the search, and targets of one's own.
 import { behind, button, changedParts, fill, heading, hint, isolated, make, menu, percent, section, short, table } from "./dom.js";
-import { tint } from "./shades.js";
+import { scale, tint } from "./shades.js";
 import { asInspection, taking } from "./take.js";
 import { Matrix } from "./matrix.js";
 import * as api from "./api.js";
@@ -8,6 +8,7 @@ import { Lines } from "./lines.js";
 import { Tree } from "./tree.js";
 
 const [STEP, LONGEST_WRITING] = [60, 2400];
+const MARGINS = 44;
 const BEAMS = [1, 2, 3, 4, 5, 6, 8, 10];
 
 export class TranslateView {
@@ -15,7 +16,7 @@ export class TranslateView {
     this.page = page;
     this.seen = page.seen;
     this.alignment = make("section", { class: "card alignment" });
-    this.search = make("section", { class: "card wide" });
+    this.search = section();
     this.element = make("div", { class: "cards two" }, this.translation(), this.alignment, page.card.recorded?.only ? null : this.search);
     this.ready = Promise.all([this.align(), page.card.recorded?.only ? null : this.grow()]);
   }
@@ -26,7 +27,7 @@ export class TranslateView {
     const labels = seen.shown.labels.target;
     this.tokens = labels.map((label, place) => {
       const token = make("span", { class: "token", title: percent(chances[place]) }, isolated(label));
-      tint(token, 1 - chances[place]);
+      tint(token, chances[place]);
       return token;
     });
     const whole = chances.reduce((sum, chance) => sum + Math.log(chance), 0);
@@ -35,7 +36,7 @@ export class TranslateView {
     write([...written.querySelectorAll(".word")], this.tokens);
     return section(make("h2", {}, title), written, page.changed ? this.rewritten() : this.unforced(),
       make("div", { class: "tokens", dir: seen.shown.leftward.includes("target") ? "rtl" : "ltr" }, ...this.tokens),
-      hint(`Probability ${percent(Math.exp(whole))}, log-probability ${short(whole)}. The stronger the color of a token, the more it surprises the model.`),
+      hint(`Probability ${percent(Math.exp(whole))}, log-probability ${short(whole)}.`, scale("unlikely", "likely")),
       behind("Table", () => this.tokenTable(labels, chances)),
       page.outputs.length ? this.choices() : null, page.card.recorded ? null : this.own());
   }
@@ -110,7 +111,7 @@ export class TranslateView {
     const heads = name ? seen.array(name).shape[0] : 1;
     const options = { head: name ? seen.headOf(name, state.head) : "mean", words: state.words && seen.folds(["target", "source"]) };
     const data = name ? await seen.matrix(name, options) : await seen.mean(names, options);
-    const room = page.room(760);
+    const room = Math.min(page.room(760), this.inside(this.alignment));
     const lines = new Lines(data, (r) => matrix.move(r, matrix.place[1], true), room);
     const matrix = new Matrix(data, { label: "Alignment", most: room, onmove: (r) => lines.light({ r }) });
     const again = (changes) => {
@@ -126,6 +127,11 @@ export class TranslateView {
     make("div", { class: "pair" }, lines.element, matrix.element));
   }
 
+  /** The width that a picture may take in a card. */
+  inside(card) {
+    return (card.clientWidth || Infinity) - MARGINS;
+  }
+
   /** The beam search, which takes longer than the translation. */
   async grow() {
     const { page, page: { state } } = this;
@@ -135,7 +141,10 @@ export class TranslateView {
       ? make("p", { class: "forced" }, "Must begin with ", make("b", {}, isolated(state.prefix)), " ", button("Leave free", () => page.go({ prefix: "", target: "" })))
       : null);
     const seen = await api.tree(page.card.name, { text: state.text, beam: state.beam, prefix: state.prefix, ...page.told });
-    const tree = new Tree(seen, page, (prefix) => page.go({ prefix, target: "" }));
+    const room = this.inside(this.search);
+    const tree = new Tree(seen, page, (prefix) => page.go({ prefix, target: "" }), room);
+    // A large tree has the whole width of the page.
+    this.search.classList.toggle("wide", tree.width > room);
     this.search.append(tree.element);
   }
 }

@@ -1,18 +1,19 @@
 // The beam search as a tree: arrow keys walk, Enter or a click shows what else could stand at a place, typing forces a word.
 import { hint, isolated, make, measure, percent, short, table } from "./dom.js";
 import { draw } from "./drawing.js";
-import { tint } from "./shades.js";
+import { scale, tint } from "./shades.js";
 import * as api from "./api.js";
 import { bar, bars } from "./shares.js";
 import { taking } from "./take.js";
 
 const HIGH = 34;
-const GAP = 26;
+/** Between columns, where there is room and where there is little. */
+const [GAP, NARROW_GAP] = [26, 10];
 
 export class Tree {
-  /** `onforce(prefix)` is asked for a translation that begins so. */
-  constructor(seen, page, onforce) {
-    Object.assign(this, { seen, page, onforce });
+  /** `onforce(prefix)` is asked for a translation that begins so; `room` is the width that there is. */
+  constructor(seen, page, onforce, room) {
+    Object.assign(this, { seen, page, onforce, room });
     const [parents, chances, scores, ranks] = ["parents", "probabilities", "scores", "ranks"].map((name) => seen.values(name));
     const texts = seen.array("scores").texts;
     const labels = seen.shown.labels.node;
@@ -28,7 +29,7 @@ export class Tree {
     this.alternatives = make("div", { class: "alternatives", "aria-live": "polite" });
     this.alternatives.addEventListener("keydown", (event) => { if (event.key === "Escape") this.close(this.chosen); });
     this.element = make("div", { class: "tree" },
-      hint(`Choose a place (a click, a tap, or arrow keys and Enter) to see what else could stand there${page.card.recorded ? "" : ", or type a text of your own"}.`),
+      hint(`Choose a place (a click, a tap, or arrow keys and Enter) to see what else could stand there${page.card.recorded ? "" : ", or type a text of your own"}.`, scale("unlikely", "likely")),
       make("div", { class: "scroll" }, canvas), this.alternatives,
       taking({ name: () => "Search tree", picture: () => canvas, table: () => this.buildTable(), json: () => seen.inspection() }).element);
     const first = this.nodes.find((node) => node.rank === 1) || this.nodes[0];
@@ -58,7 +59,9 @@ export class Tree {
       }
     };
     walk(this.nodes[0], 0);
-    const lefts = widths.map((_, depth) => widths.slice(0, depth).reduce((sum, width) => sum + width + GAP, 0));
+    const whole = (gap) => widths.reduce((sum, width) => sum + width + gap, 8);
+    this.gap = whole(GAP) > this.room ? NARROW_GAP : GAP;
+    const lefts = widths.map((_, depth) => widths.slice(0, depth).reduce((sum, width) => sum + width + this.gap, 0));
     for (const node of this.nodes) Object.assign(node, { left: lefts[node.depth], top: node.row * HIGH });
     this.width = lefts[lefts.length - 1] + widths[widths.length - 1] + 8;
     this.height = row * HIGH + 4;
@@ -68,7 +71,7 @@ export class Tree {
     const paths = this.nodes.slice(1).map((node) => {
       const parent = this.nodes[node.parent];
       const [x, y, right, down] = [parent.left + parent.wide, parent.top + 14, node.left, node.top + 14];
-      const path = draw("path", { d: `M${x} ${y} C${x + GAP / 2} ${y} ${right - GAP / 2} ${down} ${right} ${down}` });
+      const path = draw("path", { d: `M${x} ${y} C${x + this.gap / 2} ${y} ${right - this.gap / 2} ${down} ${right} ${down}` });
       path.style.strokeWidth = (0.8 + 3 * node.chance).toFixed(2);
       node.edge = path;
       return path;

@@ -1,5 +1,5 @@
 // Attention without a network: stations know the weather where they stand, and a place between them asks for its own.
-import { make, readout, table } from "./dom.js";
+import { make, readout } from "./dom.js";
 import { draw } from "./drawing.js";
 import { asInspection, taking } from "./take.js";
 import { css, shade } from "./shades.js";
@@ -46,7 +46,7 @@ export class WeatherMap {
     ...this.lines, ...stations, ...this.names, this.point, this.here);
     this.told = readout();
     this.picture = make("div", { class: "map-of" }, this.field, this.svg);
-    this.taken = taking({ name: () => "Weather stations", picture: () => this.picture, table: () => this.buildTable(), json: () => this.inspection() });
+    this.taken = taking({ name: () => "Weather stations", picture: () => this.picture, json: () => this.inspection() });
     this.element = make("div", { class: "drawn" }, this.picture, this.told, this.taken.element);
     this.listen();
     this.paint();
@@ -97,7 +97,6 @@ export class WeatherMap {
     this.here.setAttribute("y", y - 8);
     this.here.textContent = this.weighed ? `${temperature.toFixed(1)}°` : "?";
     this.told.textContent = this.weighed ? `At your place: ${temperature.toFixed(1)} °C and a wind of ${wind.toFixed(1)} m/s.` : `Your place, the query: (${this.spot.join(", ")}) km.`;
-    this.taken.close();
     if (telling) this.onmove(this.spot);
   }
 
@@ -121,12 +120,6 @@ export class WeatherMap {
     const pairs = (which) => ({ axes: ["station", "feature"], shape: [STATIONS.length, 2], values: STATIONS.flatMap((station) => station[which]) });
     return asInspection("Weather stations", { query: { axes: ["feature"], shape: [2], values: this.spot }, keys: pairs(1), values: pairs(2), scores: each(scores), weights: each(weights) },
       { station: STATIONS.map(([name]) => name) });
-  }
-
-  buildTable() {
-    const { distances, scores, weights } = weatherAt(this.spot);
-    return table("Stations", ["station", "key (km)", "distance", "score", "weight", "°C", "m/s"], STATIONS.map(([name, key, values], place) =>
-      [name, key.join(", "), `${distances[place].toFixed(0)} km`, scores[place].toPrecision(2), weights[place].toFixed(3), ...values.map(String)]));
   }
 }
 

@@ -16,7 +16,7 @@ export class WhyView {
     this.tools = make("div", { class: "top" });
     this.answer = make("div", { "aria-live": "polite" });
     this.element = make("div", { class: "cards" }, make("section", { class: "card wide" }, make("h2", {}, "What an output rests on"),
-      hint("Choose an output. Attention says where the model looked; whether that is why it said what it said is another question."),
+      hint("Choose an output. Attention says where the model looked; whether that is why it gave this output is another question."),
       this.outputs, this.measures), make("section", { class: "card wide" }, this.tools, this.answer));
     this.ready = this.begin();
   }
@@ -93,8 +93,8 @@ export class WhyView {
     const picture = this.strips({ ...data, values, rows: rowLabels.length, rowLabels, shades: shadesOfRows(values, data.columns) }, "Attributions");
     const [error] = found.values("completeness error");
     const [[chance], [without]] = ["probability", "probability of zeros"].map((name) => found.values(name));
-    this.measures.replaceChildren(make("p", {}, `${found.shown.note[0].toUpperCase()}${found.shown.note.slice(1)}: ${percent(chance)}, and ${percent(without)} if it read only zeros. Purple adds, orange takes away; each measure has a scale of its own.`),
-      picture, hint(`Integrated gradients sum to the difference of the two, but for ${percent(error)} of it.`));
+    this.measures.replaceChildren(make("p", {}, `${found.shown.note[0].toUpperCase()}${found.shown.note.slice(1)}, which is ${percent(chance)}; if the model read only zeros, it would be ${percent(without)}. Purple adds, orange takes away; each measure has its own scale.`),
+      picture, hint(`Integrated gradients add up to the difference between these two probabilities, up to an error of ${percent(error)}.`));
   }
 
   /** Numbers of every position of the input: in rows, or, where there is little room, in columns. */
@@ -136,9 +136,9 @@ export class WhyView {
     const divergence = found.values("divergence")[0];
     this.answer.replaceChildren(make("p", { class: "verdict" }, found.shown.note), picture,
       make("div", { class: "numbers" }, tell("changes", "change", ["with these weights", "total variation"], "How the output changes"),
-        tell("drops", "without", ["without these words", "probability lost"], "What it loses"),
-        tell("correlations", "measure", ["weights and …", "Kendall's τ"], "Whether other measures agree")),
-      hint(`Jensen–Shannon divergence of the most different weights: ${Number.isNaN(divergence) ? "–" : short(divergence)}, of at most 0.693. An output counts as unchanged up to a total variation of 0.01. A search that finds nothing proves nothing.`));
+        tell("drops", "without", ["without these words", "probability lost"], "What the output loses"),
+        tell("correlations", "measure", ["weights and …", "Kendall's τ"], "How far other measures agree")),
+      hint(`Jensen–Shannon divergence of the most different weights: ${Number.isNaN(divergence) ? "–" : short(divergence)}, of at most 0.693. An output counts as unchanged up to a total variation of 0.01.${/^None/.test(found.shown.note) ? " That a search finds nothing does not prove that there is nothing." : ""}`));
   }
 }
 
