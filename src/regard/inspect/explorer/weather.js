@@ -1,5 +1,5 @@
 // Attention without a network: stations know the weather where they stand, and a place between them asks for its own.
-import { make, readout } from "./dom.js";
+import { make, readout, table } from "./dom.js";
 import { draw } from "./drawing.js";
 import { asInspection, taking } from "./take.js";
 import { css, shade } from "./shades.js";
@@ -30,6 +30,19 @@ export function weatherAt([east, north]) {
   return { distances, scores, sum, weights, temperature: mean(0), wind: mean(1) };
 }
 
+/** What the map shows for a place: keys and scores, or, `weighed`, the weights and the mean under them. */
+export function stationsTable(spot, weighed) {
+  const { distances, scores, sum, weights, temperature } = weatherAt(spot);
+  const score = scores.map((each) => each.toPrecision(3));
+  if (!weighed) {
+    return table("Keys and scores", ["station", "key (km)", "distance", "score = 1 / distance"],
+      STATIONS.map(([name, key], place) => [name, key.join(", "), `${distances[place].toFixed(0)} km`, score[place]]));
+  }
+  return table("Weights and values", ["station", "score", "weight", "°C", "m/s", "weight × °C"],
+    [...STATIONS.map(([name, , [degrees, wind]], place) => [name, score[place], weights[place].toFixed(3), degrees, wind, (weights[place] * degrees).toFixed(2)]),
+      ["sum", sum.toPrecision(3), "1.000", "–", "–", temperature.toFixed(2)]]);
+}
+
 export class WeatherMap {
   /** A map with the place at a spot, which moves by pointer and arrow keys; `weighed` draws the weights as lines. */
   constructor(spot, { weighed, onmove }) {
@@ -46,7 +59,7 @@ export class WeatherMap {
     ...this.lines, ...stations, ...this.names, this.point, this.here);
     this.told = readout();
     this.picture = make("div", { class: "map-of" }, this.field, this.svg);
-    this.taken = taking({ name: () => "Weather stations", picture: () => this.picture, json: () => this.inspection() });
+    this.taken = taking({ name: () => "Weather stations", picture: () => this.picture, table: () => stationsTable(this.spot, this.weighed), json: () => this.inspection() });
     this.element = make("div", { class: "drawn" }, this.picture, this.told, this.taken.element);
     this.listen();
     this.paint();
@@ -97,6 +110,7 @@ export class WeatherMap {
     this.here.setAttribute("y", y - 8);
     this.here.textContent = this.weighed ? `${temperature.toFixed(1)}°` : "?";
     this.told.textContent = this.weighed ? `At your place: ${temperature.toFixed(1)} °C and a wind of ${wind.toFixed(1)} m/s.` : `Your place, the query: (${this.spot.join(", ")}) km.`;
+    this.taken.close();
     if (telling) this.onmove(this.spot);
   }
 
