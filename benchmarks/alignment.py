@@ -1,52 +1,53 @@
-"""Aligners side by side: Regard's and eflomal on the same text, by error rates and CPU seconds.
+"""Aligners side by side: Regard's, eflomal and fast_align on the same text, by error rates and seconds.
 
-    pip install eflomal sacremoses
+    pip install eflomal sacremoses systran-align
     python benchmarks/alignment.py prepare --gold XL-WA --english europarl.en.gz --spanish europarl.es.gz --work work
     python benchmarks/alignment.py run --work work --text es-10000 --system regard eflomal --runs 1 2 3
     python benchmarks/alignment.py judge --work work --out benchmarks/results/alignment.json
     python benchmarks/alignment.py speed --work work --out benchmarks/results/alignment_new_text.json
 
 `prepare` writes texts: `es-N` are N pairs of Europarl, tokenized to fit the gold, with the text of XL-WA's development
-and test part; another language is the text of all its parts of XL-WA (train, dev, test). All is lower-cased; no links
-are read. `run` trains and aligns that text with one thread, and notes the CPU seconds of the process. `judge` chooses
-eflomal's symmetrization on the development part of each text, by the mean of its runs, and writes error rates on both
-parts with intervals (1,000 bootstrap samples of sentences, of the mean over runs; paired for the difference). Regard's
-runs have different seeds; nothing of it is random, so they are equal. `speed` takes the aligner that `run` trained on
-30,000 pairs and aligns the 30,000 that follow in the larger text, which are new to it, in one process.
+and test part; another language is the text of all its parts of XL-WA (dev, test, train). All is lower-cased; no links
+are read. `run` trains and aligns that text, and notes the seconds of the processes; run it with OMP_NUM_THREADS=1.
+`judge` chooses eflomal's symmetrization on the development part of each text, by the mean of its runs, and writes error
+rates on both parts with intervals (1,000 bootstrap samples of sentences, of the mean over runs; paired for the
+difference). Regard's runs have different seeds; nothing of it is random, and `judge` says whether they were equal.
+`speed` takes the aligner that `run` trained on 30,000 pairs and aligns the 30,000 that follow in the larger text, which
+are new to it, in one process; and it trains on 10,000 pairs: both with nothing compiled before, and then again.
+`alignment_choice.py` chooses settings.
 """
 
 import argparse
 import gzip
 import json
+import os
 import re
-import resource
 import subprocess
 import sys
 import time
 import unicodedata
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from statistics import mean
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from aligners import SYSTEMS, Links, lines, read_links
 from conditions import conditions
 
 from regard import load
-from regard.inspect import pharaoh, symmetrize
-from regard.inspect.pharaoh import parse_pharaoh
+from regard.inspect import pharaoh
 from regard.metrics.resampling import interval
 from regard.tasks.word_aligner import WordAligner
 
 LANGUAGES = ("bg", "da", "et", "hu", "it", "nl", "pt", "ru", "sl")
 SIZES = (10_000, 30_000, 60_000)
 PARTS = ("dev", "test")
-METHODS = ("intersection", "union", "grow-diag", "grow-diag-final-and")
 QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "„": '"', "\u00a0": " ", "\u202f": " "})
 APART = re.compile(r"(?<=\w) '(s|t|re|ve|ll|m|d)(?= |$)", re.IGNORECASE)
-
-Links = frozenset[tuple[int, int]]
 
 
 def folded(token: str) -> str:
@@ -99,52 +100,27 @@ def write_pairs(work: Path, name: str, pairs: list[tuple[str, ...]]) -> None:
         write(work / f"{name}.{side}", (pair[column] for pair in pairs))
 
 
-def measured(commands: list[list[str]], output: Path | None = None) -> dict[str, float]:
-    """CPU and wall-clock seconds of commands, one after the other."""
-    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    for command in commands:
-        written = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        if output is not None:
-            output.write_text(written, "utf-8")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"cpu_seconds": round(cpu, 1), "seconds": round(time.perf_counter() - begun, 1)}
-
-
-def by_regard(work: Path, text: str, run: int) -> dict[str, float]:
-    """Trains on the text and aligns all of it, by the commands of the product."""
-    recipe, folder = work / f"{text}.{run}.toml", work / f"{text}.regard.{run}"
-    recipe.write_text(
-        f'task = "alignment"\nseed = {run}\n[data]\ntrain = ["{text}.source", "{text}.target"]\n', "utf-8"
-    )
-    if folder.exists():
-        subprocess.run(["rm", "-r", str(folder)], check=True)
-    regard = [sys.executable, "-m", "regard"]
-    training = measured([[*regard, "train", str(recipe), "--out", str(folder)]])
-    files = [str(work / f"{text}.source"), str(work / f"{text}.target")]
-    aligning = measured([[*regard, "align", str(folder), *files]], work / f"{text}.regard.{run}.links")
-    return {name: round(training[name] + aligning[name], 1) for name in training} | {
-        "training_cpu_seconds": training["cpu_seconds"],
-        "pairs_per_cpu_second": round(len(lines(files[0])) / aligning["cpu_seconds"]),
-    }
-
-
-def by_eflomal(work: Path, text: str, run: int) -> dict[str, float]:
-    files = [f"{work / text}.{side}" for side in ("source", "target")]
-    found = [f"{work / text}.eflomal.{run}.{direction}" for direction in ("forward", "backward")]
-    aligner = str(Path(sys.executable).parent / "eflomal-align")
-    options = ["-s", files[0], "-t", files[1], "-f", found[0], "-r", found[1], "--model", "3", "--overwrite"]
-    return measured([[aligner, *options]])
-
-
-SYSTEMS: dict[str, Callable[[Path, str, int], dict[str, float]]] = {"regard": by_regard, "eflomal": by_eflomal}
-
-
 def speed(work: Path) -> dict[str, Any]:
+    """New text and training, each in a process of its own: where nothing was compiled before, and then again."""
+    found: dict[str, Any] = {}
+    with TemporaryDirectory() as cache:
+        for when in ("cold", "warm"):
+            worker = [sys.executable, __file__, "new-text", "--work", str(work)]
+            environment = os.environ | {"NUMBA_CACHE_DIR": cache}
+            done = subprocess.run(worker, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+            found |= {f"{name}, {when}": value for name, value in json.loads(done.stdout).items()}
+    with TemporaryDirectory() as cache:
+        os.environ["NUMBA_CACHE_DIR"] = cache
+        for when in ("cold", "warm"):
+            found[f"training, {when}"] = SYSTEMS["regard"].run(work, "es-10000", f"es-10000.{when}")
+    return found
+
+
+def new_text(work: Path) -> dict[str, Any]:
     """Pairs per second of text that an aligner was not trained on; loading it and compiling its loops apart."""
     texts = [lines(work / f"es-60000.{side}")[-30_000:] for side in ("source", "target")]
     begun = time.perf_counter()
-    aligner = load(work / "es-30000.regard.1")
+    aligner = load(work / "es-30000.regard.1.model")
     assert isinstance(aligner, WordAligner)
     list(aligner.alignments(*(text[:1] for text in texts)))
     ready, cpu = time.perf_counter(), time.process_time()
@@ -161,14 +137,6 @@ def speed(work: Path) -> dict[str, Any]:
     }
 
 
-def lines(path: str | Path) -> list[str]:
-    return Path(path).read_text("utf-8").splitlines()
-
-
-def read_links(path: Path, count: int) -> list[Links]:
-    return [parse_pharaoh(line, str(path)) for line in lines(path)[:count]]
-
-
 def counts(found: list[Links], gold: list[Links]) -> np.ndarray:
     """Of each sentence: links of both, and those that are right, twice; all links of the gold are sure."""
     return np.array([(len(a) + len(s), 2 * len(a & s)) for a, s in zip(found, gold, strict=True)], dtype=float)
@@ -180,52 +148,53 @@ def error_rate(of_sentences: np.ndarray) -> float:
 
 
 def judge(work: Path, notes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A row for each text and system."""
+    """A row for each text and system; the difference between Regard and each other system."""
     rows = []
     for text in dict.fromkeys(note["text"] for note in notes):
         language = text.split("-")[0]
         gold = {part: read_links(work / f"{language}.{part}.links", sys.maxsize) for part in PARTS}
         split = len(gold["dev"])
-        whole = split + len(gold["test"])
         of_test: dict[str, np.ndarray] = {}
-        for system in SYSTEMS:
-            runs = [note for note in notes if (note["text"], note["system"]) == (text, system)]
+        for name, system in SYSTEMS.items():
+            runs = [note for note in notes if (note["text"], note["system"]) == (text, name)]
             if not runs:
                 continue
-            joined: dict[str, list[list[Links]]] = {}
-            for note in runs:
-                name = work / f"{text}.{system}.{note['run']}"
-                if system == "regard":
-                    joined.setdefault("by-probability", []).append(read_links(Path(f"{name}.links"), whole))
-                    continue
-                forward, backward = (read_links(Path(f"{name}.{each}"), whole) for each in ("forward", "backward"))
-                for method in METHODS:
-                    links = [symmetrize(a, b, method) for a, b in zip(forward, backward, strict=True)]  # type: ignore[arg-type]
-                    joined.setdefault(method, []).append(links)
+            found = [system.links(work, f"{text}.{name}.{note['run']}", split + len(gold["test"])) for note in runs]
+            joined = {method: [each[method] for each in found] for method in found[0]}
             of_dev = {method: mean_rate(each, gold["dev"], slice(0, split)) for method, each in joined.items()}
             method = min(of_dev, key=lambda name: of_dev[name])
             each = [counts(links[split:], gold["test"]) for links in joined[method]]
-            of_test[system] = np.stack(each)
+            of_test[name] = np.stack(each)
             rows.append(
                 {
                     "text": text,
                     "pairs": len(lines(work / f"{text}.source")),
-                    "system": system,
+                    "system": name,
                     "runs": len(runs),
+                    "equal": all(links == joined[method][0] for links in joined[method]),
                     "symmetrization": method,
                     "dev": round(of_dev[method], 4),
                     "test": round(mean(map(error_rate, each)), 4),
                     "test_runs": [round(error_rate(run), 4) for run in each],
-                    "interval": bounds(lambda drawn, of=of_test[system]: rate(of, drawn), len(gold["test"])),
-                    "cpu_seconds": round(mean(note["cpu_seconds"] for note in runs), 1),
+                    "interval": bounds(lambda drawn, of=of_test[name]: rate(of, drawn), len(gold["test"])),
                 }
-                | {name: runs[-1][name] for name in ("pairs_per_cpu_second",) if name in runs[-1]}
+                | {
+                    cost: round(mean(note[cost] for note in runs), 1)
+                    for cost in ("cpu_seconds", "seconds", "training_cpu_seconds", "training_seconds")
+                    if cost in runs[-1]
+                }
             )
-        if len(of_test) == len(SYSTEMS):
-            ours, theirs = of_test["regard"], of_test["eflomal"]
-            difference = bounds(lambda drawn, a=ours, b=theirs: rate(a, drawn) - rate(b, drawn), ours.shape[1])
-            rows.append({"text": text, "difference": round(rate(ours) - rate(theirs), 4), "interval": difference})
+        rows += [
+            {"text": text, "less": name} | difference(of_test["regard"], theirs)
+            for name, theirs in of_test.items()
+            if name != "regard" and "regard" in of_test
+        ]
     return rows
+
+
+def difference(ours: np.ndarray, theirs: np.ndarray) -> dict[str, Any]:
+    found = bounds(lambda drawn: rate(ours, drawn) - rate(theirs, drawn), ours.shape[1])
+    return {"difference": round(rate(ours) - rate(theirs), 4), "interval": found}
 
 
 def mean_rate(runs: list[list[Links]], gold: list[Links], part: slice) -> float:
@@ -243,13 +212,13 @@ def bounds(statistic: Callable[[np.ndarray], float], count: int) -> list[float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("prepare", "run", "judge", "speed"))
+    parser.add_argument("command", choices=("prepare", "run", "judge", "speed", "new-text"))
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--gold", type=Path, help="folder of XL-WA: en-es.dev.tsv and so on")
     parser.add_argument("--english", type=Path, help="Europarl, .gz")
     parser.add_argument("--spanish", type=Path, help="its other side, .gz")
     parser.add_argument("--text", nargs="+", default=[f"es-{size}" for size in SIZES] + list(LANGUAGES))
-    parser.add_argument("--system", nargs="+", default=list(SYSTEMS), choices=SYSTEMS)
+    parser.add_argument("--system", nargs="+", default=["regard", "eflomal"], choices=SYSTEMS)
     parser.add_argument("--runs", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
@@ -260,17 +229,23 @@ def main() -> None:
         for run in given.runs:
             for text in given.text:
                 for system in given.system:
-                    note = {"text": text, "system": system, "run": run} | SYSTEMS[system](given.work, text, run)
+                    chosen = replace(SYSTEMS[system], seed=run) if system == "regard" else SYSTEMS[system]
+                    spent = chosen.run(given.work, text, f"{text}.{system}.{run}")
+                    note = {"text": text, "system": system, "run": run} | spent
                     with notes.open("a") as file:
                         print(json.dumps(note), file=file, flush=True)
                     print(note, flush=True)
+    elif given.command == "new-text":
+        print(json.dumps(new_text(given.work)))
     elif given.command == "speed":
         record = conditions(("regard", "numpy", "numba")) | {"figures": speed(given.work)}
         given.out.write_text(json.dumps(record, indent=1) + "\n")
     else:
         latest = {(note["text"], note["system"], note["run"]): note for note in map(json.loads, lines(notes))}
         figures = judge(given.work, list(latest.values()))
-        record = conditions(("regard", "numpy", "numba", "eflomal", "sacremoses")) | {"figures": figures}
+        record = conditions(("regard", "numpy", "numba", "eflomal", "sacremoses", "systran-align")) | {
+            "figures": figures
+        }
         given.out.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 

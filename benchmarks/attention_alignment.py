@@ -28,7 +28,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from alignment import PARTS, bounds, counts, error_rate, lines, rate, read_links
+from aligners import lines, read_links
+from alignment import PARTS, bounds, counts, error_rate, rate
 from conditions import conditions
 
 from regard import load

@@ -238,7 +238,7 @@ ARGUMENTS = {
     "threshold beyond": call("align MODEL a.de a.en --threshold 2", "--threshold 2.0: probabilities lie"),
     "gold missing": call("align MODEL a.de a.en --gold no.links", "no.links: cannot be read (No such file"),
     "gold of another length": call(
-        "align MODEL a.de a.en --gold short.links", "short.links: 1 line of links for 3 sentence pairs"
+        "align MODEL a.de a.en --gold short.links", "short.links:1: the links end with 1 line, and there are 3 "
     ),
     "gold no links": call(
         "align MODEL a.de a.en --gold bad.links", "bad.links:2: '0:0' is not a link", "'0-0' or '0p0'"

@@ -238,8 +238,12 @@ def test_links_of_other_aligners_are_judged_joined_and_compared(
     ("links", "options", "message"),
     [
         ("0-0\n\n0-0 3-0\n", (), "{}:3: the link 3-0 is outside of this pair, which has 1 source word and 1 target w"),
-        ("0-0\n\n", (), "{}: 2 lines of links, and there are more sentence pairs"),
-        ("0-0\n\n0-0\n0-0\n", (), "{}: more lines of links than 3 sentence pairs; give a line for each"),
+        (
+            "0-0\n\n",
+            (),
+            "{}:2: the links end with 2 lines, and there are 3 sentence pairs; give a line for each pair, an",
+        ),
+        ("0-0\n\n0-0\n0-0\n", (), "{}:4: links without a sentence pair, of which there are 3; give a line for each pa"),
         ("0-0\n0:0\n0-0\n", (), "{}:2: '0:0' is not a link; a link is written like '0-0'"),
         ("0-0\n\n0-0\n", ("--scores",), "--scores: {} holds links, which have no score; name a model"),
         ("0-0\n\n0-0\n", ("--head", 1), "--head 1: is for translators, and {} is not one; leave it out"),
@@ -353,9 +357,107 @@ def test_pieces_change_nothing_and_are_told_as_they_come(
     assert whole.code == 0, whole.err
     monkeypatch.setattr("regard.cli.corpus.PAIRS_AT_ONCE", 1)
     assert regard(*command) == whole
-    files[1].write_text("one two three\n\n", encoding="utf-8")
-    cut_short = regard(*command)
-    assert cut_short.code == 2
-    assert "a.de has 3 lines and" in cut_short.err
+    for name in files:
+        with name.open("ab") as file:
+            file.write(b"\xff\n")
+    gold.write_text("0-0 1-1\n\n0-0\n\n", encoding="utf-8")
+    spoiled = regard(*command)
+    assert spoiled.code == 2
+    assert "a.de:4: " in spoiled.err
     if "--gold" not in more:
-        assert cut_short.out == "".join(whole.out.splitlines(keepends=True)[:2])
+        assert spoiled.out == whole.out
+
+
+@pytest.mark.parametrize("more", [(), ("--choose",), ("--agreement",), ("--html", "x.html")])
+@pytest.mark.parametrize("command", ["align", "score", "lexicon"])
+def test_no_pair_of_files_out_of_step_is_answered(
+    trained: Trained, files: tuple[Path, Path], command: str, more: tuple[str, ...]
+) -> None:
+    if more and command != "align":
+        return
+    with files[0].open("a", encoding="utf-8") as file:
+        file.write("rot\n")
+    told = regard(command, trained.folder, *files, *more)
+    assert (told.code, told.out) == (2, "")
+    assert f"{files[0]} has 4 lines and {files[1]} 3, none for {files[0]}:4; " in told.err
+
+
+@pytest.mark.parametrize("text", ["files", "standard input"])
+@pytest.mark.parametrize(
+    ("option", "lines", "message"),
+    [
+        ("MODEL", 2, "{links}:2: the links end with 2 lines, and there are "),
+        ("MODEL", 4, "{links}:4: links without a sentence pair, of which there are 3"),
+        ("--reverse", 4, "{links}:4: links without a sentence pair"),
+        ("--against", 4, "{links}:4: links without a sentence pair"),
+        ("--against", 2, "{links}:2: the links end with 2 lines"),
+        ("--gold", 4, "{links}:4: links without a sentence pair"),
+        ("--gold", 2, "{links}:2: the links end with 2 lines"),
+    ],
+)
+def test_links_out_of_step_are_found_before_anything_is_aligned(
+    files: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    option: str,
+    lines: int,
+    message: str,
+) -> None:
+    links, good = tmp_path / "some.links", tmp_path / "good.links"
+    every = ["0-0\n", "\n", "0-0\n", "\n"]
+    links.write_text("".join(every[:lines]), encoding="utf-8")
+    good.write_text("".join(every[:3]), encoding="utf-8")
+    named = [links] if option == "MODEL" else [good, option, links]
+    named += ["--gold", good] if option == "--against" else []
+    sides = [file.read_text(encoding="utf-8").splitlines() for file in files]
+    if text == "standard input":
+        told = regard("align", *named, stdin="".join(map("{}\t{}\n".format, *sides)).encode())
+    else:
+        monkeypatch.setattr("regard.cli.aligning.Aligners.align", lambda *_: pytest.fail("something was aligned"))
+        told = regard("align", named[0], *files, *named[1:])
+        assert told.out == ""
+    assert told.code == 2
+    assert message.format(links=links) in told.err
+
+
+@pytest.mark.parametrize(
+    ("links", "advice"),
+    [
+        ("1-1 3-3\n\n1-1\n", "all links up to here fit if they count from 1: subtract 1 from all numbers"),
+        ("1-1\n\n1-1 4-1\n", "no link up to here has a 0, so they seem to count from 1: name the links of this text"),
+        ("0-0 0-2\n\n0-3\n", "name the links of this text, as source-target"),
+    ],
+)
+def test_links_that_do_not_fit_are_told_what_they_may_be(
+    files: tuple[Path, Path], tmp_path: Path, links: str, advice: str
+) -> None:
+    given = tmp_path / "given.links"
+    given.write_text(links, encoding="utf-8")
+    told = regard("align", given, *files)
+    assert told.code == 2
+    assert f", counted from 0; {advice}" in told.err
+
+
+def test_turned_links_are_told_so(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("eins zwei drei\tone two\n", encoding="utf-8")
+    given = tmp_path / "given.links"
+    given.write_text("0-0 1-2\n", encoding="utf-8")
+    advice = "all links up to here fit as target-source: give them as source-target, or the files exchanged"
+    told = regard("align", given, tmp_path / "a.tsv")
+    assert told.err == (
+        f"regard: {given}:1: the link 1-2 is outside of this pair, which has 3 source words and 2 target words, "
+        f"counted from 0; {advice}\n"
+    )
+    # Links that fit either way, by their scores.
+    (tmp_path / "b.tsv").write_text("a b c d\te f g h\n" * 10, encoding="utf-8")
+    gold = tmp_path / "gold"
+    for path, links in ((given, "0-1 1-2 2-3"), (gold, "1-0 2-1 3-2")):
+        path.write_text(f"{links}\n" * 10, encoding="utf-8")
+    for one, other in ((given, gold), (gold, given)):
+        told = regard("align", one, tmp_path / "b.tsv", "--gold", other)
+        assert told.code == 0
+        assert told.err == (
+            f"{one}, {other}: the error rate is 1.0000, and 0.0000 with source and target of each link exchanged, so "
+            "that one of both files seems to have target-source\n"
+        )

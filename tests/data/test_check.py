@@ -185,7 +185,9 @@ def test_files_that_cannot_be_read_are_findings(tmp_path: Path) -> None:
     with pytest.raises(DataError) as refusal:
         report.raise_if_refused()
     unequal, gone = str(refusal.value).split("\n")
-    assert unequal.startswith(f"train: {train[0]} has 3 lines and {train[1]} 1; nothing shows where they stop")
+    assert unequal.startswith(
+        f"train: {train[0]} has 3 lines and {train[1]} 1, none for {train[0]}:2; nothing shows where they stop"
+    )
     assert unequal.endswith("line n of one belongs to line n of the other")
     assert gone.startswith(f"dev: {missing[0]}: no such file")
 

@@ -252,7 +252,9 @@ def test_unequal_numbers_of_lines(tmp_path: Path) -> None:
     source = write(tmp_path / "a.de", "".join(f"{'x' * (7 * n % 41 + 1)}\n" for n in range(90)))
     target = write(tmp_path / "a.en", "".join(f"{'y' * (7 * n % 41 + 2)}\n" for n in range(90) if n != 30))
     message = refused(source, target)
-    assert message.startswith(f"{source} has 90 lines and {target} 89; they stop belonging together near line ")
+    assert message.startswith(
+        f"{source} has 90 lines and {target} 89, none for {source}:90; they stop belonging together near line "
+    )
     assert message.endswith(". Mend the files so that line n of one belongs to line n of the other")
     assert abs(int(message.split("near line ")[1].split()[0]) - 31) <= 2
 
@@ -261,8 +263,9 @@ def test_lines_missing_at_the_end(tmp_path: Path) -> None:
     source = write(tmp_path / "a.de", "eins\nzwei\ndrei\n")
     target = write(tmp_path / "a.en", "one\ntwo\n")
     assert refused(source, target) == (
-        f"{source} has 3 lines and {target} 2; nothing shows where they stop belonging together; lines may be "
-        f"missing at the end of {target}. Mend the files so that line n of one belongs to line n of the other"
+        f"{source} has 3 lines and {target} 2, none for {source}:3; nothing shows where they stop belonging together; "
+        f"lines may be missing at the end of {target}. Mend the files so that line n of one belongs to line n of the "
+        "other"
     )
 
 

@@ -92,7 +92,8 @@ def test_the_note_on_many_links_without_zero_that_fit_either_way_says_what_to_do
         (exchanged, "; all fit as target-source: give them as source-ta"),
         (lambda rows: [*rows[1:], rows[0]], ":{line}: the link {link} is outside of this pair, which has "),
         (lambda rows: [*rows[1:], rows[0]], "; name the gold of this text, and the text tokenized as it was for the"),
-        (lambda rows: rows[:-1], ": 59 lines of links for 60 sentence pairs; give a line for each pair, an empty one"),
+        (lambda rows: rows[:-1], ":59: the links end with 59 lines, and there are 60 sentence pairs; give a line for"),
+        (lambda rows: [*rows, rows[0]], ":61: links without a sentence pair, of which there are 60; give a line for"),
     ],
 )
 def test_gold_that_cannot_be_of_this_text_is_refused(tmp_path: Path, spoil, message: str) -> None:

@@ -222,6 +222,17 @@ def test_new_words_are_aligned_by_their_stems_and_spelling(aligner: StatisticalA
     assert found.backward.argmax(axis=1).tolist() == [0, 1]
 
 
+def test_without_rounds_of_word_order_order_does_not_matter(
+    text: tuple[Sentences, Sentences, list[set[tuple[int, int]]]],
+) -> None:
+    sources, targets, _ = text
+    model = learn(ParallelText.of(sources, targets), HmmAligner(kind="hmm", order_rounds=0))
+    (found,) = model.posteriors(sources[:1], targets[:1])
+    (turned,) = model.posteriors([sources[0][::-1]], targets[:1])
+    np.testing.assert_allclose(turned.forward[:, ::-1], found.forward, rtol=1e-5)
+    np.testing.assert_allclose(turned.backward[::-1], found.backward, rtol=1e-5)
+
+
 @pytest.mark.parametrize("changes", [{"stem": 0}, {"spelling": 0.0}, {"stem": 0, "spelling": 0.0, "sharpness": 1.0}])
 def test_what_is_left_out_is_not_needed(
     text: tuple[Sentences, Sentences, list[set[tuple[int, int]]]], changes: dict[str, float]

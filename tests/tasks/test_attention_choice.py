@@ -19,7 +19,6 @@ from regard.data import Pair
 from regard.errors import ModelWarning, UsageError
 from regard.inspect import Alignment, Joining, WordWeights, pharaoh
 from regard.metrics import alignment_error_rate
-from regard.models.word_translation import translation_weights
 from regard.tasks.attention_choice import (
     FILE,
     AttentionChoice,
@@ -140,28 +139,23 @@ def test_heads_that_agree_less_are_left_out() -> None:
     assert (refined.heads, refined.agreement) == ((0,), 1.0)
 
 
-def test_word_translations_are_those_of_model_1_by_hand() -> None:
-    """Brown et al. (1993) by loops over a dictionary."""
+def test_links_to_choose_by_are_those_of_an_aligner_of_all_pairs() -> None:
     sources = [["das", "Haus"], ["das", "Buch"], ["ein", "Buch"], []]
     targets = [["the", "house"], ["the", "book"], ["a", "book"], ["x"]]
-    table: dict[tuple[str, str], float] = {}
-    for _ in range(5):
-        counts: dict[tuple[str, str], float] = {}
-        totals: dict[str, float] = {}
-        for source, target in zip(sources, targets, strict=True):
-            for word in target:
-                share = {other: table.get((other, word), 1.0) for other in (*source, "")}
-                for other, weight in share.items():
-                    part = weight / sum(share.values()) if table else 1.0
-                    counts[other, word] = counts.get((other, word), 0.0) + part
-                    totals[other] = totals.get(other, 0.0) + part
-        table = {pair: count / totals[pair[0]] for pair, count in counts.items()}
-    for found, source, target in zip(translation_weights(sources, targets), sources, targets, strict=True):
-        rows = np.array([[table[other, word] for other in (*source, "")] for word in target])
-        np.testing.assert_allclose(found, rows / rows.sum(axis=1, keepdims=True))
-    assert translation_weights([], []) == []
-    cells = statistical_links(sources[:3], targets[:3], 2)
+    cells = statistical_links(sources, targets, 2)
     assert cells.reshape(2, 2, 2).tolist() == [[[True, False], [False, True]]] * 2
+    assert not len(statistical_links(sources, targets, 0))
+
+
+def test_training_text_that_is_gone_is_missed(model: Path, files: tuple[Path, Path]) -> None:
+    recipe = model / "recipe.toml"
+    told = recipe.read_text(encoding="utf-8")
+    recipe.write_text(re.sub(r"/[^\"]*/train\.de", "/gone/train.de", told), encoding="utf-8")
+    told = regard("align", model, *files, "--choose")
+    assert told.code == 0
+    assert told.err.startswith(f"{model}: the text that it was trained on cannot be read (/gone/train.de: ")
+    assert told.err.endswith("name some thousand pairs, or a model of the other direction by --reverse\n")
+    assert told.out.startswith("agreement on 4 pairs with an aligner of 4 pairs:\n")
 
 
 def test_choosing_finds_what_aligns_and_everything_uses_it(
@@ -171,7 +165,7 @@ def test_choosing_finds_what_aligns_and_everything_uses_it(
     told = regard("align", model, *files, "--choose")
     assert (told.code, told.err) == (0, "")
     heading, *rows, last = told.out.splitlines()
-    assert heading == "agreement on 4 pairs with word translations counted in 304 pairs:"
+    assert heading == "agreement on 4 pairs with an aligner of 304 pairs:"
     assert len(rows) == 6
     assert rows == sorted(rows, key=lambda row: -float(row.split()[0]))
     assert last.startswith(f"{model}: links come from ")
@@ -260,7 +254,7 @@ def test_no_more_is_read_than_is_needed_to_choose(model: Path, monkeypatch: pyte
     monkeypatch.setattr("regard.cli.corpus.pieces_of", lambda files: repeat([Pair("eins rot", "one red")] * 200))
     told = regard("align", model, "some.tsv", "--choose")
     assert (told.code, told.err) == (0, "")
-    assert told.out.startswith("agreement on 300 pairs with word translations counted in 310 pairs:")
+    assert told.out.startswith("agreement on 300 pairs with an aligner of 310 pairs:")
 
 
 @pytest.mark.parametrize(

@@ -14,21 +14,21 @@ from regard.errors import UsageError, counted
 
 if TYPE_CHECKING:
     from regard.data import Pair
-    from regard.inspect import Alignment, Joining
+    from regard.inspect import Alignment, GoldLinks, Joining
 
 GoldFile = Annotated[
     Path | None,
-    typer.Option("--gold", help="True links (i-j sure, ipj possible): prints error rate, precision, recall and F1."),
+    typer.Option("--gold", help="Gold links (i-j sure, ipj possible): print error rate, precision, recall, and F1."),
 ]
 Agreement = Annotated[
-    bool, typer.Option("--agreement", help="Print how far both directions agree, where there is no gold.")
+    bool, typer.Option("--agreement", help="Print the agreement (F1) of both directions, without gold links.")
 ]
 Choose = Annotated[
     bool,
     typer.Option(
         "--choose",
-        help="Choose the layer, heads and row of a translator's attention that links come from, without gold, and keep "
-        "them in its folder.",
+        help="Choose the layer, heads, and step of a translator's attention to take links from, without gold links, "
+        "and save the choice in its folder.",
     ),
 ]
 Html = Annotated[
@@ -36,7 +36,7 @@ Html = Annotated[
     typer.Option(
         "--html",
         metavar="FILE",
-        help="One page to look at the links of up to 1,000 pairs, with --gold against true ones.",
+        help="Write a page that shows the links of up to 1,000 pairs, with --gold compared with the gold links.",
         show_default=False,
     ),
 ]
@@ -76,8 +76,8 @@ def align(
     to: To = None,
     device: Device = "auto",
 ) -> None:
-    """Print word alignments i-j (source word - target word, from 0) of given translations: by an aligner, or by the
-    attention of a translator. --probabilities writes i-j:p; the score of a pair is the mean log-probability of a word.
+    """Print word alignments i-j (source word - target word, from 0) of given translations, from an aligner or from the
+    attention of a translator. --probabilities writes i-j:p; the score of a pair is the mean log-probability per word.
 
     [bold]Examples[/bold]
 
@@ -102,7 +102,6 @@ def align(
     from regard.cli.corpus import pieces_of, warn_if_swapped
     from regard.cli.evaluate import check_pairs
     from regard.cli.gathered_links import Gathered, check_page_name
-    from regard.inspect import read_gold
     from regard.tasks.translator import Translator
     from regard.tokens.segmentation import unit_name
 
@@ -121,7 +120,7 @@ def align(
         return
     aligners = Aligners(model, forward, backward, joined_by)
     rival = None if against is None else Aligners(Path(against), how.load(Path(against), [], to), None, None)
-    true = None if gold is None else list(read_gold(gold))
+    true = _true_links(gold, files, aligners, rival)
     gathered = Gathered(aligners, rival, counted_by, true, html, agreement=agreement)
     count, kept, scored = 0, 0, scores or least_score is not None
     with progress_of("pairs", while_printing=instead is None) as show:
@@ -143,6 +142,23 @@ def align(
         typer.echo(f"kept {kept:,} of {counted(count, 'pair')}", err=True)
     for line in gathered.told(gold):
         typer.echo(line)
+
+
+def _true_links(
+    gold: Path | None, files: list[str], aligners: Aligners, rival: Aligners | None
+) -> "list[GoldLinks] | None":
+    """Refuses links, true or not, that are not of as many pairs as the text, before any is aligned."""
+    from regard.cli.corpus import count_pairs
+    from regard.inspect import read_gold
+    from regard.inspect.gold import check_gold_count
+
+    true = None if gold is None else list(read_gold(gold))
+    if (pairs := count_pairs(files)) is not None:
+        for each in filter(None, (aligners, rival)):
+            each.check_count(pairs)
+        if gold is not None and true is not None:
+            check_gold_count(gold, true, pairs)
+    return true
 
 
 def _refuse_contradictions(

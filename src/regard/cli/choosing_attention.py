@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CHOSEN_ON = 300
 """Pairs whose attention is compared."""
 COUNTED = 20_000
-"""Pairs that word translations are estimated from, where there is no second direction."""
+"""Pairs that an aligner learns from, where there is no second direction."""
 
 
 def choose_attention(
@@ -52,12 +52,12 @@ def choose_attention(
         compared, *chosen = choose_both(watched, back)
         found, by = list(zip((folder, other[0]), chosen, strict=True)), "both directions"
     else:
-        every = [*some, *islice([*pairs[CHOSEN_ON:], *_own_text(forward)], COUNTED)]
+        every = [*some, *islice([*pairs[CHOSEN_ON:], *_own_text(folder, forward)], COUNTED)]
         read, written = [
             [words_of(text.lower(), units) for text in side] for side in zip(*map(_texts, every), strict=True)
         ]
         compared, choice = choose_alone(watched, statistical_links(read, written, len(some)))
-        found, by = [(folder, choice)], f"word translations counted in {counted(len(every), 'pair')}"
+        found, by = [(folder, choice)], f"an aligner of {counted(len(every), 'pair')}"
     typer.echo(f"agreement on {counted(len(some), 'pair')} with {by}:")
     for each in sorted(compared, key=lambda each: -(each.agreement or 0)):
         typer.echo(f"  {each.agreement:.3f}  {each.told}")
@@ -78,11 +78,17 @@ def _texts(pair: "Pair") -> tuple[str, str]:
     return pair.source, pair.target
 
 
-def _own_text(translator: "Translator") -> "list[Pair]":
-    """What the model was trained on, as far as it is at hand."""
+def _own_text(folder: Path, translator: "Translator") -> "list[Pair]":
+    """What the model was trained on; a person is told if it is not at hand."""
     from regard.data import load_corpus
 
     try:
         return list(islice(load_corpus(translator.recipe.data, translator.recipe.seed).train, COUNTED))
-    except (RegardError, OSError):
+    except (RegardError, OSError) as error:
+        typer.echo(
+            f"{folder}: the text that it was trained on cannot be read ({error}), so its attention is compared with an "
+            "aligner of the given pairs alone; name some thousand pairs, or a model of the other direction by "
+            "--reverse",
+            err=True,
+        )
         return []

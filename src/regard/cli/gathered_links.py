@@ -94,12 +94,16 @@ class Gathered:
         """The scores against gold, each with its interval, and what there is to say of another system."""
         from regard.inspect.gold import gold_of
         from regard.metrics import alignment_scores, compare_alignments
+        from regard.metrics.alignment import read_otherwise
 
         assert self._true is not None
         gold = gold_of(path, self._true, self._texts)
         if gold.note:
             typer.echo(gold.note, err=True)
         true = [row.sure for row in gold.rows], [row.possible for row in gold.rows]
+        for name, links in [(self._aligners.name, self._links), *self._of_rival()]:
+            if told := read_otherwise(links, *true):
+                typer.echo(f"{name}, {path}: {told}", err=True)
         lines = [str(score) for score in alignment_scores(self._links, *true)]
         if self._rival is not None:
             self._rival.check_ended()
@@ -107,6 +111,9 @@ class Gathered:
             lines += ["", f"against {self._rival.name}, on the same {len(self._links):,} pairs:"]
             lines += [f"  {found.numbers()}", f"    {found.verdict()}", f"    ({found.signature})"]
         return lines, gold.rows
+
+    def _of_rival(self) -> "list[tuple[Path, list[Links]]]":
+        return [] if self._rival is None else [(self._rival.name, self._others)]
 
     def _agreement(self) -> str:
         from regard.metrics.alignment import agreement_of

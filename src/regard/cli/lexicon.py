@@ -9,7 +9,7 @@ from regard.cli.aligning import AlignerName, Aligners, HowToLoad, Reverse, Symme
 from regard.cli.arguments import DecodingChanges, Device, Pairs, To, refuse_less_than_one
 from regard.cli.progress import progress_of
 
-Least = Annotated[int, typer.Option("--least-count", help="Links that an entry has at least.")]
+Least = Annotated[int, typer.Option("--least-count", help="Minimum number of links of an entry.")]
 Out = Annotated[
     Path | None,
     typer.Option("-o", "--out", help="File for the entries. (default: standard output)", show_default=False),
@@ -30,8 +30,8 @@ def lexicon(
     to: To = None,
     device: Device = "auto",
 ) -> None:
-    """Make a bilingual dictionary of aligned text: source word, target word, the number of their links, and what share
-    of the links of the source word and of the target word that is; separated by tabs.
+    """Make a bilingual dictionary from aligned text: source word, target word, the number of their links, and the share
+    of these among the links of the source word and of the target word; separated by tabs.
 
     [bold]Examples[/bold]
 
@@ -41,7 +41,7 @@ def lexicon(
 
       regard lexicon runs/de-en train.tsv --reverse runs/en-de --symmetrize intersection
     """
-    from regard.cli.corpus import pieces_of
+    from regard.cli.corpus import count_pairs, pieces_of
     from regard.cli.evaluate import check_files, check_pairs, write_text
     from regard.inspect.lexicon import Lexicon
     from regard.tokens.segmentation import pieces_of as words_of
@@ -55,6 +55,8 @@ def lexicon(
         check_files(out, None, None)
     backward = None if reverse is None else how.load(reverse, [], None, turned=True)
     aligners = Aligners(model, how.load(model, settings or [], to), backward, joining_of(symmetrize, threshold))
+    if (known := count_pairs(files)) is not None:
+        aligners.check_count(known)
     found = Lexicon()
     count = 0
     with progress_of("pairs") as show:

@@ -95,9 +95,8 @@ def _best(distance: int, agreement: "_Agreement", explained: Numbers) -> Shift:
 
 
 def _alike(evidence: Numbers) -> float:
-    """How many lines say what one says: sorted text has neighbors that are alike, whose evidence is not independent.
-    The autocorrelation time, summed while pairs of lags agree (Geyer 1992), over near lags: far ones show where a shift
-    ends. Few lines cannot tell."""
+    """The autocorrelation time of evidence: how many lines count as one independent observation, as neighbors in sorted
+    text are alike. Summed while pairs of lags agree (Geyer 1992), over near lags: far ones show where a shift ends."""
     apart = evidence - evidence.mean()
     if len(apart) < 8 * _LAGS or not apart.any():
         return 1.0
@@ -203,13 +202,14 @@ def unequal_lines(source: Path, target: Path, left: Iterable[bytes], right: Iter
     """What to tell about two files of unequal numbers of lines, with the first place where they do not go together."""
     ours, theirs = (Outline.of(line.decode(errors="replace") for line in lines) for lines in (left, right))
     shifts = find_shifts(ours, theirs)
-    shorter = source if len(ours) < len(theirs) else target
+    shorter, longer = (source, target) if len(ours) < len(theirs) else (target, source)
     if shifts:
         line = shifts[0].stretch.start + 1
         where = f"they stop belonging together near line {line:,} ({source}:{line}, {target}:{line})"
     else:
         where = f"nothing shows where they stop belonging together; lines may be missing at the end of {shorter}"
+    alone = f"{longer}:{min(len(ours), len(theirs)) + 1}"
     return (
-        f"{source} has {counted(len(ours), 'line')} and {target} {len(theirs):,}; {where}. "
+        f"{source} has {counted(len(ours), 'line')} and {target} {len(theirs):,}, none for {alone}; {where}. "
         "Mend the files so that line n of one belongs to line n of the other"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from regard.errors import DataError, counted
 from regard.inspect.inspection import Links
-from regard.inspect.pharaoh import GoldLinks, lines_of, parse_gold
+from regard.inspect.pharaoh import GoldLinks, lines_of, links_end, links_go_on, parse_gold
 
 Words = tuple[Sequence[str], Sequence[str]]
 """The words of a pair."""
@@ -69,13 +69,17 @@ class Gold:
     """What a person should know; empty if nothing."""
 
 
+def check_gold_count(path: Path, rows: Sequence[GoldLinks], pairs: int) -> None:
+    """Refuses links of more or fewer sentences than a text has."""
+    if len(rows) < pairs:
+        raise links_end(path, len(rows), pairs)
+    if len(rows) > pairs:
+        raise links_go_on(path, rows[pairs].line, pairs)
+
+
 def gold_of(path: Path, rows: Sequence[GoldLinks], texts: Sequence[Words]) -> Gold:
     """The links of a file as those of a text of as many pairs; refuses what cannot be of this text."""
-    if len(rows) != len(texts):
-        raise DataError(
-            f"{path}: {counted(len(rows), 'line')} of links for {counted(len(texts), 'sentence pair')}; "
-            "give a line for each pair, an empty one where there are no links"
-        )
+    check_gold_count(path, rows, len(texts))
     if not any(row.possible for row in rows):
         raise DataError(f"{path}: has no link, so nothing can be judged by it; name a file with true links")
     links = [sorted(row.possible) for row in rows]

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from regard.errors import DataError
+from regard.errors import DataError, counted
 from regard.inspect.inspection import Links
 
 
@@ -52,6 +52,20 @@ def _tokens(line: str, where: str, kinds: str) -> Iterator[tuple[int, str, int]]
                 "source word and target word, counted from 0"
             )
         yield int(match[1]), match[2], int(match[3])
+
+
+def links_end(path: Path, lines: int, pairs: int | None = None) -> DataError:
+    """Where a file of links ends before the text; `pairs` are those of the text, if they are counted."""
+    told = "there are more sentence pairs" if pairs is None else f"there are {counted(pairs, 'sentence pair')}"
+    return DataError(f"{path}:{lines}: the links end with {counted(lines, 'line')}, and {told}; {_A_LINE_FOR_EACH}")
+
+
+def links_go_on(path: Path, line: int, pairs: int) -> DataError:
+    """Where a file of links goes on after the text has ended."""
+    return DataError(f"{path}:{line}: links without a sentence pair, of which there are {pairs:,}; {_A_LINE_FOR_EACH}")
+
+
+_A_LINE_FOR_EACH = "give a line for each pair, an empty one where there are no links"
 
 
 def lines_of(path: Path) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ All three, and F1, the harmonic mean of precision and recall, are from 0 to 1, o
 no links to find and none found, the error is 0. Intervals are by the bootstrap over sentences.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
@@ -101,6 +101,32 @@ def alignment_error_rate(
     found: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None = None
 ) -> MetricScore:
     return count_links(found, sure, possible).error_rate
+
+
+FAR, LEAST = 0.1, 20
+"""What error rates differ by if links are meant otherwise, and the true links from which on that is no chance."""
+_WAYS: Mapping[str, Callable[[int, int], tuple[int, int]]] = {
+    "with source and target of each link exchanged, so that one of both files seems to have target-source": (
+        lambda source, target: (target, source)
+    ),
+    "with 1 less in each link, so that they seem to count from 1": lambda source, target: (source - 1, target - 1),
+    "with 1 more in each link, so that the true links seem to count from 1": (
+        lambda source, target: (source + 1, target + 1)
+    ),
+}
+
+
+def read_otherwise(found: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links]) -> str:
+    """What to say if links are far nearer to the true ones when they are read in another way; empty if they are not."""
+    if sum(map(len, sure)) < LEAST:
+        return ""
+    rate = alignment_error_rate(found, sure, possible).value
+    others = {
+        told: alignment_error_rate([{way(*link) for link in links} for links in found], sure, possible).value
+        for told, way in _WAYS.items()
+    }
+    told = min(others, key=lambda each: others[each])
+    return f"the error rate is {rate:.4f}, and {others[told]:.4f} {told}" if others[told] < rate - FAR else ""
 
 
 def alignment_scores(

@@ -17,9 +17,9 @@ class AnyRecipe(Section):
     """The whole truth of a run: what recipes of every task have in common."""
 
     task: str
-    """What the model is for; it decides which settings there are."""
+    """What the model is for; the task determines which other settings exist."""
     seed: Seed = 1
-    """Seed of everything that is random: data order, initial weights, dropout, generated corpora."""
+    """Seed for all randomness: data order, initial weights, dropout, generated corpora."""
 
 
 class Corpus(Section):
@@ -31,7 +31,7 @@ class Corpus(Section):
 
     @property
     def is_generated(self) -> bool:
-        """Whether it is made by rules, and not read from files."""
+        """Whether it is generated, and not read from files."""
         return False
 
 
@@ -67,6 +67,6 @@ class Recipe(AnyRecipe):
 
     @property
     def validates_by_decoding(self) -> bool:
-        """Whether validations decode: because the metric needs it, or because they are told to."""
+        """Whether validations decode, because the metric or `validation.decode` requires it."""
         validation = self.train.validation
         return validation.decode or TASKS[self.task].metrics[validation.metric].decodes

@@ -21,9 +21,12 @@ from pydantic import Field, TypeAdapter, ValidationError
 from regard.checkpoint import ModelFolder
 from regard.disk import replace_file
 from regard.errors import ModelError, ModelWarning, counted
-from regard.inspect import Alignment, WordWeights, choose, link
+from regard.inspect import WordWeights, choose, link
+from regard.inspect.symmetrization import by_probability
+from regard.models.alignment.learning import learn
+from regard.models.alignment.word_pairs import ParallelText, Sentence
 from regard.models.generator import Generator
-from regard.models.word_translation import Rows, translation_weights
+from regard.recipe.alignment import HmmAligner
 
 FILE = "alignment.json"
 FORMAT = 1
@@ -244,14 +247,15 @@ def choose_alone(forward: Watched, true: Bool[np.ndarray, " cells"]) -> tuple[li
     return every, forward.refined(max(every, key=_agreement), true)
 
 
-def statistical_links(sources: Rows, targets: Rows, count: int) -> Bool[np.ndarray, " cells"]:
-    """Links of the first pairs by word translations that are estimated from all of them, as source × target."""
-    there, back = translation_weights(sources, targets), translation_weights(targets, sources)
+def statistical_links(
+    sources: Sequence[Sentence], targets: Sequence[Sentence], count: int
+) -> Bool[np.ndarray, " cells"]:
+    """Links of the first pairs by an aligner that learns from all of them, as source × target."""
+    aligner = learn(ParallelText.of(sources, targets), HmmAligner(kind="hmm"))
     every = []
-    for one, other in zip(there[:count], back[:count], strict=True):
-        forward, backward = (WordWeights(each[:, :-1], each[:, -1]) for each in (one, other))
-        cells = np.zeros((other.shape[0], one.shape[0]), dtype=bool)
-        for source, target in Alignment(forward, backward).links():
+    for found in aligner.posteriors(sources[:count], targets[:count]):
+        cells = np.zeros(found.backward.shape, dtype=bool)
+        for source, target in by_probability(found.forward, found.backward):
             cells[source, target] = True
         every.append(cells.ravel())
     return np.concatenate(every) if every else np.zeros(0, dtype=bool)

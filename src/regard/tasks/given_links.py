@@ -7,6 +7,7 @@ import numpy as np
 
 from regard.errors import DataError, UsageError, counted
 from regard.inspect import Alignment, Joining, Links, WordWeights, read_pharaoh, reverse
+from regard.inspect.pharaoh import lines_of, links_end, links_go_on
 from regard.tasks.long_pairs import is_too_long, no_links
 from regard.tokens.segmentation import Units, spans_of
 
@@ -18,6 +19,7 @@ class GivenLinks:
     def __init__(self, path: Path, *, turned: bool = False) -> None:
         self._path, self._turned, self._line = path, turned, 0
         self._rows = read_pharaoh(path)
+        self._has_zero, self._fits_from_one, self._fits_turned = False, True, True
 
     @property
     def joining(self) -> Joining:
@@ -40,34 +42,55 @@ class GivenLinks:
             if is_too_long(*sizes):
                 yield no_links(source, *sizes, both=False)
             else:
-                yield Alignment(self._weights(links, *sizes))
+                yield Alignment(self._weights(reverse(links) if self._turned else links, *sizes))
 
     def _next(self) -> Links:
         """The links of the next line, as they stand there."""
         written = next(self._rows, None)
         if written is None:
-            raise DataError(f"{self._path}: {counted(self._line, 'line')} of links, and there are more sentence pairs")
+            raise links_end(self._path, self._line)
         self._line += 1
         return written
 
-    def _weights(self, written: Links, columns: int, rows: int) -> WordWeights:
-        links = reverse(written) if self._turned else written
+    def _weights(self, links: Links, columns: int, rows: int) -> WordWeights:
         weights = np.zeros((rows, columns))
+        self._compare(links, columns, rows)
         for source, target in sorted(links):
             if source >= columns or target >= rows:
-                link, sizes = (source, target), (columns, rows)
-                (one, other), sizes = (link[::-1], sizes[::-1]) if self._turned else (link, sizes)
-                raise DataError(
-                    f"{self._path}:{self._line}: the link {one}-{other} is outside of this pair, which has "
-                    f"{counted(sizes[0], 'source word')} and {counted(sizes[1], 'target word')}, counted from 0; "
-                    "name the links of this text, as source-target"
-                )
+                raise self._outside((source, target), (columns, rows))
             weights[target, source] = 1.0
         return WordWeights(weights, np.where(weights.any(axis=1), 0.0, 1.0), chosen=links)
 
+    def _compare(self, links: Links, columns: int, rows: int) -> None:
+        """Notes how else all links so far may be meant."""
+        for source, target in links:
+            self._has_zero |= source == 0 or target == 0
+            self._fits_from_one &= 0 < source <= columns and 0 < target <= rows
+            self._fits_turned &= source < rows and target < columns
+
+    def _outside(self, link: tuple[int, int], sizes: tuple[int, int]) -> DataError:
+        (one, other), (ours, theirs) = (link[::-1], sizes[::-1]) if self._turned else (link, sizes)
+        advice = "name the links of this text, as source-target"
+        if self._fits_from_one:
+            advice = "all links up to here fit if they count from 1: subtract 1 from all numbers"
+        elif self._fits_turned:
+            advice = "all links up to here fit as target-source: give them as source-target, or the files exchanged"
+        elif not self._has_zero:
+            advice = f"no link up to here has a 0, so they seem to count from 1: {advice}, counted from 0"
+        return DataError(
+            f"{self._path}:{self._line}: the link {one}-{other} is outside of this pair, which has "
+            f"{counted(ours, 'source word')} and {counted(theirs, 'target word')}, counted from 0; {advice}"
+        )
+
+    def check_count(self, pairs: int) -> None:
+        """Refuses a file that has not a line for each pair, before any of them is read."""
+        lines = sum(1 for _ in lines_of(self._path))
+        if lines < pairs:
+            raise links_end(self._path, lines, pairs)
+        if lines > pairs:
+            raise links_go_on(self._path, pairs + 1, pairs)
+
     def check_ended(self) -> None:
-        """Refuses a file that has more lines than there were pairs."""
+        """Refuses a file that has more lines than there were pairs, which were not counted before."""
         if next(self._rows, None) is not None:
-            raise DataError(
-                f"{self._path}: more lines of links than {counted(self._line, 'sentence pair')}; give a line for each"
-            )
+            raise links_go_on(self._path, self._line + 1, self._line)

@@ -101,9 +101,9 @@ class StatisticalAligner(nn.Module):
         text = ParallelText.of(sources, targets)
         links = np.zeros((len(text.cells), 2), np.float32)
         scores = np.zeros((len(text), 2))
-        Reader(text, self._translations(text), self._without(text), self._of_both("jumps"), self.settings.alone).read(
-            links=links, scores=scores
-        )
+        in_order = self.settings.order_rounds > 0
+        known = self._translations(text), self._without(text), self._of_both("jumps"), self.settings.alone
+        Reader(text, *known, in_order).read(links=links, scores=scores)
         found = []
         for number, (start, end) in enumerate(pairwise(text.starts.tolist())):
             shape = len(targets[number]), len(sources[number])
