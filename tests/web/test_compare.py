@@ -73,7 +73,7 @@ def test_what_a_changed_model_writes_itself(visit: Open, explored: dict[str, Tra
     side = page.locator(".compared").nth(1)
     expect(side.locator("h2").nth(1)).to_have_text("The same output")
     expect(side.locator("p.output")).to_have_text(target)
-    expect(side.locator(".card .hint").first).to_contain_text(f"log-probability {log_prob:.3f}")
+    expect(side.locator(".card .hint").first).to_contain_text(f"log-probability {minus(f'{log_prob:.3f}')}")
     same = "Changed, the model writes the same."
     expect(side.locator(".rewritten")).to_have_text(
         same if written == target else f"Changed, the model writes {written}."
@@ -260,7 +260,7 @@ def test_maps_of_two_models(read: Open) -> None:
     sides = page.locator(".compared")
     expect(sides.locator(".plane-of-words canvas")).to_have_count(2)
     # What is not known to one of them stays off its map alone.
-    sides.first.locator("[aria-label='More words to place']").fill("cat")
+    sides.first.locator("[aria-label^='More ']").fill("cat")
     page.keyboard.press("Enter")
     expect(page.locator("#failure")).to_contain_text("'cat' is not among the 46 words")
     expect(sides.locator(".plane-of-words canvas")).to_have_count(2)

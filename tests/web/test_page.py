@@ -41,7 +41,7 @@ def test_translate_and_align(visit: Open, explored: dict[str, Translator]) -> No
         f"{seen[CROSS['recurrent']].values[0, 0, 1]:.3f}"
     )
     expect(page.locator(".lines .side")).to_have_count(2)
-    page.locator(".alignment summary").click()
+    page.locator(".alignment .matrix summary").click()
     expect(page.locator(".alignment tbody tr")).to_have_count(len(seen.labels["target"]))
     # The tree is that of the search; Enter shows what else could stand there.
     tree = model.search_tree("eins zwei", beam=5)

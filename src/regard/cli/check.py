@@ -17,7 +17,7 @@ AlignerFolder = Annotated[
     typer.Option(
         "--aligner",
         metavar="MODEL",
-        help="An aligner or a translator: finds pairs whose texts do not belong together, by its scores.",
+        help="An aligner or a translator, whose scores find pairs that do not belong together.",
         show_default=False,
     ),
 ]
@@ -40,10 +40,10 @@ def check(
     least_score: LeastScore = None,
     device: Device = "auto",
 ) -> None:
-    """Say what is wrong with a corpus, by file and line. Nothing is changed. Development and test text is
-    looked for in the training text too; of two files each is named by an option of its own.
+    """Report what is wrong with a corpus, by file and line. Nothing is changed. The report also says which development
+    and test text occurs in the training text. If these are two files each, give each its own --dev or --test.
 
-    Ends with exit code 2 if something is found that training would refuse.
+    The exit code is 2 if training would refuse the corpus.
 
     [bold]Examples[/bold]
 

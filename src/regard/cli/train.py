@@ -19,10 +19,10 @@ def train(
     resume: Resume = False,
     settings: Changes = None,
 ) -> None:
-    """Train a model by a recipe. Ctrl-C saves and leaves; --resume goes on as if nothing had happened.
+    """Train a model by a recipe. Ctrl-C saves and stops; --resume continues as if nothing had happened.
 
     The exit code is 0 if the recipe ended the training, 130 after Ctrl-C (SIGINT) and 143 after SIGTERM, both of which
-    save first, and 2 if something is wrong, which is then said.
+    save first, and 2 after an error, with a message.
 
     [bold]Examples[/bold]
 

@@ -17,9 +17,9 @@ class AnyRecipe(Section):
     """The whole truth of a run: what recipes of every task have in common."""
 
     task: str
-    """What the model is for; it decides which settings there are."""
+    """What the model is for; the task determines which other settings exist."""
     seed: Seed = 1
-    """Seed of everything that is random: data order, initial weights, dropout, generated corpora."""
+    """Seed for all randomness: data order, initial weights, dropout, generated corpora."""
 
 
 class Corpus(Section):

@@ -86,15 +86,17 @@ function pooled(values, shape, most) {
     (most, value) => (Math.abs(value) > Math.abs(most) ? value : most));
 }
 
-/** Matrices of another size: each number is joined with those whose `placeOf(r, c)` is the same, none where that is null. */
-function gathered(values, shape, [tall, wide], placeOf, join) {
+/** Matrices with fewer rows and columns: `to(r, c)` says which a number goes to, or null, and `join` what becomes of those
+ * that go to one. */
+function gathered(values, shape, [tall, wide], to, join) {
   const [rows, columns] = shape.slice(-2);
   const found = new Float32Array((values.length / (rows * columns)) * tall * wide);
   values.forEach((value, place) => {
     const [head, r, c] = [Math.floor(place / (rows * columns)), Math.floor(place / columns) % rows, place % columns];
-    const [row, column] = placeOf(r, c);
-    const at = (head * tall + row) * wide + column;
-    if (row !== null && column !== null) found[at] = join(found[at], value, row);
+    const [row, column] = to(r, c);
+    if (row === null || column === null) return;
+    const goal = (head * tall + row) * wide + column;
+    found[goal] = join(found[goal], value, row);
   });
   return [found, [...shape.slice(0, -2), tall, wide]];
 }
