@@ -362,7 +362,7 @@ def test_a_phone_shows_what_decides(visit: Open, explored: dict[str, Translator]
 def test_each_measure_has_a_scale_of_its_own(visit: Open) -> None:
     page = visit(model="recurrent", text="eins zwei", view="why")
     plot = page.locator("[aria-label='Attributions'] canvas")
-    expect(page.locator("p", has_text="each measure has a scale of its own")).to_be_visible()
+    expect(page.locator("p", has_text="each measure has its own scale")).to_be_visible()
     rows = plot.evaluate("""(canvas) => Array.from({ length: canvas.height }, (_, row) => {
       const { data } = canvas.getContext("2d").getImageData(0, row, canvas.width, 1);
       const brightness = (c) => data[4 * c] + data[4 * c + 1] + data[4 * c + 2];

@@ -98,8 +98,7 @@ function drawSums(place, side, unit, go, show) {
       return told.replaceChildren(make("p", {}, error.message));
     }
   };
-  place.append(make("h2", {}, "Arithmetic"), hint(unit === "word" ? "Add and subtract words. King − man + woman asks: man is to king as woman is to … ? The words of the sum are left out."
-    : "Add and subtract tokens, with spaces around the signs. The tokens of the sum are left out."),
+  place.append(make("h2", {}, "Arithmetic"), hint(`Add and subtract ${unit}s, with spaces around the signs; those of the sum are left out of the answer.${unit === "word" ? " King − man + woman: man is to king as woman is to …" : ""}`),
     make("form", { class: "own", onsubmit: (event) => {
       event.preventDefault();
       solve();
