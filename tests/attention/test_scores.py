@@ -31,6 +31,8 @@ from regard.attention import (
 from regard.attention import scores as module
 from regard.attention.additive import tanh_energy
 from regard.errors import UsageError
+from regard.models import build_model
+from regard.recipe import Recipe, parse_recipe
 
 each = pytest.mark.parametrize("name", SCORES)
 
@@ -280,3 +282,19 @@ def test_only_scores_with_a_matrix_compare_different_widths(name: str) -> None:
         f"the score {name!r} compares vectors of one width, but queries have 4 and keys 6; "
         "project one of them, or use 'multiplicative' or 'additive'"
     )
+
+
+def test_a_ninth_score_is_a_class_a_function_and_a_line() -> None:
+    """Recipes take it by its name, and a model learns with it, without a change anywhere else."""
+
+    def city_block(query_width: int, key_width: int, **_: object) -> Score:
+        return Function(lambda query, key: -(query.unsqueeze(-2) - key.unsqueeze(-3)).abs().sum(-1))
+
+    SCORES.register("city_block", city_block)  # type: ignore[attr-defined]
+    try:
+        recurrent = {"kind": "recurrent", "embedding": 4, "hidden": 4, "attention": {"score": "city_block"}}
+        recipe = parse_recipe({"data": {"corpus": "copy"}, "model": recurrent, "train": {"steps": 1}}, kind=Recipe)
+        model = build_model(recipe.model, 9, 9)  # type: ignore[attr-defined]
+        assert any(isinstance(each, Function) for each in model.modules())
+    finally:
+        del SCORES._entries["city_block"]  # type: ignore[attr-defined]
