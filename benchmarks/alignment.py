@@ -180,8 +180,8 @@ def judge(work: Path, notes: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 }
                 | {
                     cost: round(mean(note[cost] for note in runs), 1)
-                    for cost in ("cpu_seconds", "seconds", "training_cpu_seconds", "training_seconds")
-                    if cost in runs[-1]
+                    for cost in runs[-1]
+                    if cost.endswith(("seconds", "memory_mib"))
                 }
             )
         rows += [
