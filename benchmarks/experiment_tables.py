@@ -132,22 +132,30 @@ SHOWN = {"BLEU": 2, PERPLEXITY: 2, "MEN": 3, "analogies, %": 1, "WordSim-353": 3
 
 
 def labels(record: Record) -> Table:
-    """Taggers, parsers or classifiers beside each other: their scores on both texts."""
+    """Taggers, parsers or classifiers beside each other: their scores on both texts and, of several rows, how the first
+    of these scores on the test text differs from that of the first row."""
+    first, *others = record["rows"]
     kinds = [kind for kind in LABEL_KINDS if any(kind in row["scores"].get("dev", {}) for row in record["rows"])]
     columns = [(split, kind) for split in ("dev", "test") for kind in kinds]
+    judged = "test" if first["scores"].get("test") else "dev", kinds[0]
     rows = []
     for row in record["rows"]:
-        found = [row["scores"].get(split, {}).get(kind, {}).get("values", []) for split, kind in columns]
-        rows.append(
-            [
-                f"{row['name']}[^{_made(row, record['rows'])}]",
-                str(len(row["seeds"])),
-                *(spread(each, 2) for each in found),
-            ]
-        )
-    lines = markdown(["", "seeds", *(f"{split} {kind}" for split, kind in columns)], rows)
-    deviations = f"{DEVIATIONS} " if any("±" in line for line in lines) else ""
-    return Table(lines, f"{deviations}On {_devices(record['rows'])}.", _notes(record["rows"], kinds))
+        mine, theirs = _values(row, *judged), _values(first, *judged)
+        change = _change(mine, theirs) if mine and theirs and row is not first else ""
+        name = f"{row['name']}[^{_made(row, record['rows'])}]"
+        told = [name, str(len(row["seeds"])), *(spread(_values(row, *column), 2) for column in columns)]
+        rows.append([*told, *([change] if others else [])])
+    titles = ["", "seeds", *map(" ".join, columns), *([f"change of {' '.join(judged)}"] if others else [])]
+    lines = markdown(titles, rows)
+    said = [INTERVALS] if any(" [" in line for line in lines) else []
+    said += [DEVIATIONS] if any("±" in line for line in lines) else []
+    return Table(lines, " ".join([*said, f"On {_devices(record['rows'])}."]), _notes(record["rows"], kinds))
+
+
+def _values(row: Record, split: str, kind: str) -> list[float]:
+    """A score of each seed, if it is known."""
+    values: list[float] = row["scores"].get(split, {}).get(kind, {}).get("values", [])
+    return values
 
 
 def context(record: Record) -> Table:

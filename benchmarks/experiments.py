@@ -46,6 +46,7 @@ from conditions import conditions
 from regard.disk import read_lines, replace_file
 from regard.errors import RegardError
 from regard.recipe import read_recipe
+from regard.vectors import Vectors
 
 HERE = Path(__file__).parent
 
@@ -149,6 +150,15 @@ def results_of(row: Row, arguments: argparse.Namespace) -> dict[str, Any]:
     return told | {"seeds": found["seeds"], "scores": found["scores"], "training": training}
 
 
+def vectors_of(row: Row, arguments: argparse.Namespace) -> dict[str, Any]:
+    """The file of word vectors that a row's words started from, and how many it has, as there are several by one
+    name."""
+    recipe = next((place(arguments) / row.folder).glob("seed-*/recipe.toml"), None)
+    words = tomllib.loads(recipe.read_text(encoding="utf-8")).get("words", {}) if recipe else {}
+    file = Path(words.get("vectors", {}).get("file", ""))
+    return {"vectors": {"file": file.name, "words": len(Vectors.load(file))}} if file.is_file() else {}
+
+
 def run_rows(title: str, rows: Sequence[Row], arguments: argparse.Namespace) -> None:
     """Runs rows of a table, those that were asked for, and writes down what they found, after each of them."""
     chosen = [row for row in rows if not arguments.rows or row.name in arguments.rows]
@@ -176,9 +186,9 @@ def run_rows(title: str, rows: Sequence[Row], arguments: argparse.Namespace) -> 
 
     def run(row: Row) -> None:
         run_row(row, arguments)
-        key = row.name, row.size
+        key, own = (row.name, row.size), made | vectors_of(row, arguments)
         with one_at_a_time:
-            found[key] = newest(found.get(key), results_of(row, arguments), made)
+            found[key] = newest(found.get(key), results_of(row, arguments), own)
             write()
 
     if not arguments.merge:

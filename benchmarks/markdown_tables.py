@@ -68,6 +68,8 @@ def conditions(record: Record) -> str:
     changed = " with uncommitted changes" if record["uncommitted_changes"] else ""
     versions = [f"{name} {version}" for name, version in record.get("versions", {}).items() if version]
     said = [", ".join(where), f"{record['date']}, commit {record['commit'][:10]}{changed}", ", ".join(versions)]
+    if "vectors" in record:
+        said.append(f"{record['vectors']['file']} with {record['vectors']['words']:,} words")
     note = f" {_sentence(record['note'])}" if "note" in record else ""
     return f"{'; '.join(filter(None, said))}. Command: `{record['command']}`.{note}"
 

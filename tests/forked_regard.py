@@ -16,15 +16,20 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import traceback
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
+from urllib.request import urlopen
 
 Rules = list[tuple[str, list[str]]]
-"""A pattern of calls, and the arguments that these get besides their own; `INTERRUPT` among them stands for Ctrl-C."""
-INTERRUPT = "interrupt"
-SECONDS = 1.5
+"""A pattern of calls, and the arguments that these get besides their own. `VISIT` among them stands for a visitor of
+the explorer, who fetches its page and what models it has, and then presses Ctrl-C."""
+VISIT = "visit"
+PATIENCE = 120.0
+"""Seconds that a visitor waits for the page."""
 BROKEN_PIPE = 1
 """The exit code of a command that writes to `head` after that has seen enough."""
 
@@ -171,6 +176,8 @@ def _answer(
     sys.argv = ["regard", *arguments, *_added(" ".join(arguments))]
     code = 70
     try:
+        if Path(environment.get("REGARD_PACKAGES", "/nowhere")).is_dir():
+            sys.exit(_afresh(environment["REGARD_PACKAGES"]))
         from regard.cli import main
 
         main()
@@ -190,15 +197,38 @@ def _answer(
         os._exit(code)
 
 
+def _afresh(packages: str) -> int:
+    """Runs the call in a new process, which alone finds packages that were installed since this one began."""
+    paths = [packages, *filter(None, sys.path), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    return subprocess.call([sys.executable, "-m", "regard", *sys.argv[1:]], env=environment)
+
+
 def _added(call: str) -> list[str]:
     added = []
     for pattern, arguments in json.loads(os.environ.get("REGARD_RULES", "[]")):
         if re.search(pattern, call):
-            added += [argument for argument in arguments if argument != INTERRUPT]
-            if INTERRUPT in arguments:
-                signal.setitimer(signal.ITIMER_REAL, SECONDS)
-                signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+            added += [argument for argument in arguments if argument != VISIT]
+            if VISIT in arguments:
+                with socket.create_server(("127.0.0.1", 0)) as free:
+                    port = free.getsockname()[1]
+                added += ["--port", str(port)]
+                threading.Thread(target=_visit, args=(call, f"http://127.0.0.1:{port}/"), daemon=True).start()
     return added
+
+
+def _visit(call: str, address: str) -> None:
+    """Fetches the page of the explorer as soon as it is served, and ends the server as Ctrl-C does."""
+    until, page, models = time.monotonic() + PATIENCE, b"", []
+    while time.monotonic() < until and not models:
+        with suppress(OSError):
+            page = urlopen(address).read()
+            models = json.load(urlopen(f"{address}api/models"))["models"]
+        time.sleep(0.05)
+    if b"<title>" not in page or not models:
+        with open(os.environ["REGARD_FAILURES"], "a", encoding="utf-8") as file:
+            file.write(f"regard {call}: no page came\n")
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 if __name__ == "__main__":

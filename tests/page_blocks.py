@@ -53,42 +53,57 @@ def blocks_of(page: Path) -> list[Block]:
     return found
 
 
-UNITS = r"(?=\s*(?:s|min|h|ms|MiB|GiB|%|(?:tokens|words|pairs|targets)/s)\b)"
-MEASURED = re.compile(rf"[-+−]?\d[\d,]*\.\d+(?:e[-+]?\d+)?|[-+−]?\d[\d,]*{UNITS}")
-"""Losses, scores, probabilities, times, speeds."""
-WHOLE = re.compile(r"\b(accuracy|bleu|chrf|exact|f1|BLEU|chrF2|TER|F1|precision|recall|rate|±) \d+\b")
+UNIT = r"(?=\s*(?:s|min|h|ms|MiB|GiB|%|(?:tokens|words|pairs|targets)/s)\b)"
+TAKEN = re.compile(rf"[-+−]?\d[\d,]*(?:\.\d+)?{UNIT}")
+"""Times, speeds, memory: other ones on every machine."""
+FIGURE = re.compile(r"(?<!, rate )(?<![\w.])[-+−]?\d[\d,]*\.\d+(?:e[-+]?\d+)?")
+"""Losses, scores, probabilities. The learning rate of a step is none: it is what the recipe says."""
+SCORES = r"\b(?:accuracy|bleu|chrf|exact|f1|BLEU|chrF2|TER|F1|precision|recall|error rate)"
+WHOLE = re.compile(rf"({SCORES}|±) (\d+)\b(?!\.\d)")
 """Scores that happen to be whole."""
 ELLIPSIS = "…"
 
 
-def comparable(line: str) -> str:
-    """A line without what differs from run to run: times, paths, measured figures, and the space around them."""
-    line = re.sub(r"\x1b\[[0-9;]*m", "", line)
-    line = re.sub(r"(?<![\w.])/[\w./-]+/", "", line)
-    line = re.sub(r"(version|version:)\d[\w.]*", "version", line)
-    return re.sub(r"\s+", " ", WHOLE.sub(r"\1 #", MEASURED.sub("#", line))).strip()
+@dataclass(frozen=True)
+class Line:
+    """A line without what differs from run to run."""
+
+    text: str
+    """With `#` for each figure, and without times, paths and the space around all of them."""
+    figures: tuple[float, ...]
+
+    @classmethod
+    def of(cls, line: str) -> "Line":
+        line = re.sub(r"\x1b\[[0-9;]*m", "", line)
+        line = re.sub(r"(?<![\w.])/[\w./-]+/", "", line)
+        line = re.sub(r"(version|version:)\d[\w.]*", "version", line)
+        line = WHOLE.sub(r"\1 \2.0", TAKEN.sub("time", line))
+        figures = tuple(float(each.replace(",", "").replace("−", "-")) for each in FIGURE.findall(line))
+        return cls(re.sub(r"\s+", " ", FIGURE.sub("#", line)).strip(), figures)
+
+    def shows(self, printed: "Line", drift: float | None) -> bool:
+        """Whether a line of a page shows a printed one, whose figures may be off by this share of the larger one, or of
+        1; by anything without a drift. `…` at its end stands for the rest."""
+        rest = self.text.endswith(ELLIPSIS)
+        alike = printed.text.startswith(self.text[:-1]) if rest else printed.text == self.text
+        pairs = list(zip(self.figures, printed.figures, strict=False))
+        limits = [(drift or 0.0) * max(abs(one), abs(other), 1) for one, other in pairs]
+        near = all(abs(one - other) <= limit for (one, other), limit in zip(pairs, limits, strict=True))
+        return alike and (drift is None or near)
 
 
-def difference(shown: str, printed: str) -> str:
+def difference(shown: str, printed: str, *, drift: float | None = None) -> str:
     """How what was printed differs from what the page shows; empty if it does not. `…` on a line of its own stands for
     any lines, and at the end of one for the rest of it."""
-    wanted = [comparable(line) for line in shown.splitlines() if line.strip()]
-    got = [comparable(line) for line in printed.splitlines() if line.strip()]
-    places = _matched(wanted, got)
-    if places is not None:
+    wanted, got = ([Line.of(line) for line in text.splitlines() if line.strip()] for text in (shown, printed))
+    if _matched(wanted, got, drift):
         return ""
-    return "the page shows\n" + "\n".join(wanted) + "\n\nand this was printed\n" + "\n".join(got)
+    return f"the page shows\n{shown}\n\nand this was printed\n{printed}"
 
 
-def _matched(wanted: list[str], got: list[str]) -> bool | None:
+def _matched(wanted: list[Line], got: list[Line], drift: float | None) -> bool:
     if not wanted:
-        return None if got else True
-    if wanted[0] == ELLIPSIS:
-        return next((True for start in range(len(got) + 1) if _matched(wanted[1:], got[start:])), None)
-    if got and _same(wanted[0], got[0]):
-        return _matched(wanted[1:], got[1:])
-    return None
-
-
-def _same(wanted: str, got: str) -> bool:
-    return got.startswith(wanted[:-1]) if wanted.endswith(ELLIPSIS) else wanted == got
+        return not got
+    if wanted[0].text == ELLIPSIS:
+        return any(_matched(wanted[1:], got[start:], drift) for start in range(len(got) + 1))
+    return bool(got) and wanted[0].shows(got[0], drift) and _matched(wanted[1:], got[1:], drift)

@@ -160,18 +160,23 @@ def write_texts(folder: Path) -> None:
 
 
 COMPANY = """
-hotel motel house dog small man woman king queen paris france rome italy spain
+hotel motel house dog small man woman king queen
+paris france spain
+rome italy spain
+rome italy
 two three four five six seven eight nine ten eleven twelve twenty
 january february march april june july august september october november december
 germany england russia china japan india canada australia brazil mexico sweden poland
 mother father brother sister son daughter wife husband uncle aunt grandmother grandfather cousin
 """
+"""Words of a line stand together in the text, so that vectors learn which belong together."""
 
 
 def write_wiki(folder: Path) -> None:
     """Text of the words that the guide to word vectors asks for, and files to judge vectors by."""
     draw = random.Random(1)
-    text = "".join(" ".join(draw.choices(COMPANY.split(), k=12)) + "\n" for _ in range(400))
+    companies = [line.split() for line in COMPANY.strip().splitlines()]
+    text = "".join(" ".join(draw.choices(draw.choice(companies), k=12)) + "\n" for _ in range(400))
     (folder / "train.txt").write_text(text, encoding="utf-8")
     with gzip.open(folder / "wiki.txt.gz", "wt", encoding="utf-8") as file:
         file.write(text)

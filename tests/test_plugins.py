@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from safetensors.numpy import load_file
@@ -58,6 +59,21 @@ for arguments, stdin in json.load(sys.stdin):
 """
 
 
+# What the explorer answers about a trained model, as a page would ask.
+EXPLORER = """
+import json, sys
+import regard
+from fastapi.testclient import TestClient
+from regard.web.app import create_app
+app = create_app({"mine": regard.load(sys.argv[1], device="cpu")})
+with TestClient(app, base_url="http://127.0.0.1:8765") as client:
+    for verb, asked in json.load(sys.stdin):
+        path = f"/api/models/mine/{verb}" if verb else "/api/models"
+        answer = client.post(path, json=asked) if verb else client.get(path)
+        print(json.dumps([answer.status_code, answer.json()]))
+"""
+
+
 @dataclass(frozen=True)
 class Told:
     code: int
@@ -85,6 +101,14 @@ class Place:
         ended = subprocess.run(python, input=given, capture_output=True, text=True, check=False, **options)
         assert ended.returncode == 0, ended.stderr
         return [Told(*json.loads(line)) for line in ended.stdout.splitlines()]
+
+    def explore(self, folder: str, *asked: tuple[str, dict[str, Any]]) -> list[tuple[int, Any]]:
+        """What the explorer answers about a model."""
+        python = [sys.executable, "-c", EXPLORER, folder]
+        options = {"cwd": self.folder, "env": self.environment, "timeout": 300}
+        ended = subprocess.run(python, input=json.dumps(asked), capture_output=True, text=True, check=False, **options)
+        assert ended.returncode == 0, ended.stderr
+        return [(status, content) for status, content in map(json.loads, ended.stdout.splitlines())]
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +169,44 @@ def test_a_task_of_another_package_does_all_that_ours_do(place: Place) -> None:
     assert judged.out == "glad\nsad\n"
     assert "this model is for moods, and a model for translation is needed here; its command is judge" in other.err
     assert "model.width = 8  [moods only]" in settings.out
+    check_that_it_can_be_explored(place)
+
+
+def check_that_it_can_be_explored(place: Place) -> None:
+    """By all views that its model has the methods for, and no others."""
+    text = {"texts": ["spring is fine"]}
+    listed, seen, reasons, mapped, near, translated, followed, read = place.explore(
+        "whole",
+        ("", {}),
+        ("inspect", text),
+        ("reasons", {**text, "place": 0}),
+        ("map", {"words": ["spring", "rain"], "projection": "pca"}),
+        ("neighbors", {"positive": ["spring"]}),
+        ("translate", {"text": "spring is fine"}),
+        ("steps", {"texts": ["spring is fine", "glad"]}),
+        ("continue", {"text": "spring"}),
+    )
+    (card,) = listed[1]["models"]
+    able = {name: card[name] for name in ("task", "reads", "writes", "explains", "goes_on", "vectors", "tours")}
+    assert able == {
+        "task": "moods",
+        "reads": True,
+        "writes": False,
+        "explains": True,
+        "goes_on": False,
+        "vectors": ["words"],
+        "tours": [],
+    }
+    assert [status for status, _ in (seen, reasons, mapped, near)] == [200] * 4, (seen, reasons, mapped, near)
+    assert seen[1]["title"] == "spring is fine → glad"
+    assert [each["name"] for each in seen[1]["arrays"]] == ["weights", "moods"]
+    assert "attributions" in [each["name"] for each in reasons[1]["arrays"]]
+    for (status, told), what in (
+        (translated, "does not translate"),
+        (followed, "has no attention to follow step by step"),
+        (read, "does not write on"),
+    ):
+        assert (status, told["error"]) == (400, f"mine is for moods and {what}; inspect a text")
 
 
 @pytest.mark.long

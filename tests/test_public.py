@@ -1,5 +1,6 @@
 """The public surface: what it is, that every name of it is documented, and that its examples run."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -11,18 +12,22 @@ from typing import Any
 import pytest
 import surface
 from command_line import Trained
+from page_blocks import blocks_of
 
 import regard
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/guides/python.md"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+PAGES.remove(ROOT / "docs/architecture.md")  # for people who change the code
+MODULES = {f"regard.{package}" for package in (*surface.PACKAGES, "recipe")}
 
 PUBLIC = """
-    AlignedPair Classified Classifier DataError Decoding EncodingError Filled Inspection LanguageDecoding ModelError
-    ModelWarning Neighbor Parse Parser PictureWarning PretrainedEncoder Recipe RecipeError RegardError RegardWarning
-    Scored ScoredText Tagged Tagger TrainingError Translation Translator UsageError Vectors WordAligner Writer
-    __version__ attend attention built_in_recipes intervene learn_vectors load parse_recipe read_recipe record run
-    taps write_recipe
+    AlignedPair Classified Classifier DataError Decoding EncodingError Filled Inspection LanguageDecoding MarkedTexts
+    ModelError ModelWarning Neighbor Parse Parser PictureWarning PretrainedEncoder Recipe RecipeError RegardError
+    RegardWarning Scored ScoredText Tagged Tagger TrainingError Translation Translator UsageError Vectors WordAligner
+    Writer __version__ attend attention built_in_recipes intervene learn_vectors load parse_recipe read_recipe record
+    run taps write_recipe
 """
 
 
@@ -36,8 +41,9 @@ def names() -> Iterator[tuple[str, Any]]:
 
 def test_the_surface_is_what_it_was() -> None:
     assert sorted(regard.__all__) == dir(regard) == sorted(PUBLIC.split())
-    assert set(surface.ATTENTION.split()) <= set(regard.attention.__all__)
-    assert set(surface.WITH_MEMBERS.split()) <= set(regard.__all__)
+    for package, public in {**surface.PACKAGES, "recipe": surface.REGISTRIES}.items():
+        assert set(public.split()) <= set(import_module(f"regard.{package}").__all__)
+    assert {f"regard.{name}" for name in surface.WITH_MEMBERS.split()} <= surface.things().keys()
     assert re.fullmatch(r"\d+\.\d+\.\d+.*", regard.__version__)
     with pytest.raises(AttributeError, match="module 'regard' has no attribute 'lode'"):
         _ = regard.lode
@@ -45,6 +51,25 @@ def test_the_surface_is_what_it_was() -> None:
 
 def test_every_public_name_is_documented() -> None:
     assert [name for name, thing in names() if not surface.documented(thing)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_imports_is_public(page: Path) -> None:
+    trees = [ast.parse(block.code) for block in blocks_of(page) if block.language == "python"]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    found = {each.name for node in nodes if isinstance(node, ast.Import) for each in node.names}
+    found |= {f"{node.module}.{each.name}" for node in nodes if isinstance(node, ast.ImportFrom) for each in node.names}
+    found |= {ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)}
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    found |= set(re.findall(r"`(regard(?:\.\w+)+)", text))
+    ours = {name for name in found if re.fullmatch(r"regard(\.\w+)*", name)}
+    assert {name for name in ours if not _is_public(name)} == set()
+
+
+def _is_public(name: str) -> bool:
+    """A name, or a member of one: `regard.Vectors.load`."""
+    known = surface.importable()
+    return name in known or (name.rpartition(".")[0] in known - {"regard", *MODULES})
 
 
 def test_importing_takes_no_torch() -> None:

@@ -15,11 +15,18 @@ WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text(encodi
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 
 
-def test_the_version_is_in_one_place_and_the_changelog_tells_of_it() -> None:
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+
+
+def test_the_version_is_in_one_place_and_the_changelog_and_the_citation_follow_it() -> None:
     version = PROJECT["version"]
-    told = re.findall(r"^## \[([\d.]+)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
-    assert told[0] == version
-    others = [*(ROOT / "src").rglob("*.py"), ROOT / "CITATION.cff", ROOT / "README.md", *ROOT.glob(".github/**/*.*")]
+    headings = re.findall(r"^## (.+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    told = [re.fullmatch(r"(\d+\.\d+\.\d+) \((\d{4}-\d\d-\d\d)\)", heading) for heading in headings]
+    assert all(told)
+    assert told[0] is not None
+    assert told[0].groups() == (version, str(CITATION["date-released"]))
+    assert CITATION["version"] == version
+    others = [*(ROOT / "src").rglob("*.py"), ROOT / "README.md", *ROOT.glob(".github/**/*.*")]
     assert [str(path) for path in others if version in path.read_text(encoding="utf-8")] == []
 
 
@@ -42,10 +49,9 @@ def test_the_workflow_runs_targets_that_exist_on_every_python_that_is_supported(
 
 
 def test_what_is_said_to_be_cited_is_complete() -> None:
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
-    assert citation["license"] == PROJECT["license"]
-    assert [each["name"] for each in citation["authors"]] == [each["name"] for each in PROJECT["authors"]]
+    assert {"cff-version", "message", "title", "authors"} <= CITATION.keys()
+    assert CITATION["license"] == PROJECT["license"]
+    assert [each["name"] for each in CITATION["authors"]] == [each["name"] for each in PROJECT["authors"]]
 
 
 def test_a_stranger_reads_the_readme_on_one_screen() -> None:

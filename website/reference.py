@@ -25,6 +25,15 @@ def python() -> str:
     return "\n\n".join(_public(name, thing) for name, thing in surface.things().items())
 
 
+def registries() -> str:
+    """What other packages may add to, and what is there."""
+    rows = [
+        f"| `{name}` | {registry.noun} | {', '.join(f'`{each}`' for each in registry)} |"
+        for name, registry in surface.registries().items()
+    ]
+    return "\n".join(["| registry | holds each | built in |", "|---|---|---|", *rows])
+
+
 def _public(name: str, thing: Any) -> str:
     if name == "regard.attend":
         return "## regard.attend\n\nThe same as `regard.attention.attend`, below."
@@ -123,6 +132,7 @@ def tasks() -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     "python": python,
+    "registries": registries,
     "commands": command_line,
     "settings": recipe_settings,
     "recipes": recipes,

@@ -1,25 +1,45 @@
-"""What is public: `regard.__all__` and what of `regard.attention` is meant for people, with the members of classes."""
+"""What is public: `regard.__all__`, what of some packages is meant for people, and the members of classes."""
 
 import dataclasses
 import inspect
+from importlib import import_module
 from typing import Any
 
 import regard
 
-ATTENTION = """
-    Additive Alibi Attention Concatenation Cosine Dot Gaussian Heads InverseDistance Learned Multiplicative Relative
-    Rotary ScaledDot Score Sinusoidal TreeDistance attend causal combine entmax15 padding proportional softmax sparsemax
-    tree_depths tree_distances window
+PACKAGES = {
+    "attention": """
+        Additive Alibi Attention Concatenation Cosine Dot Function Gaussian Heads InverseDistance Learned Multiplicative
+        Relative Rotary ScaledDot Score Sinusoidal TreeDistance attend causal combine entmax15 padding proportional
+        softmax sparsemax tree_depths tree_distances window
+    """,
+    "inspect": """
+        Array Faithfulness Outputs Permute SetGate SetWeight Silence Temper Uniform attributions changed faithfulness
+        gradient_norms head_statistics map_inspection neighbors_inspection over_layers over_units page save_page
+    """,
+    "metrics": "Comparison MetricScore accuracy bleu chrf compare ter",
+    "train": "Averaged Ended Noted Prepared Saved Started Step Validated WentBack",
+    "vectors": "WordMap word_map",
+    "web": "create_app",
+}
+"""What is public of the packages in `regard`; the rest of them serves the commands."""
+
+REGISTRIES = """
+    SCORES NORMALIZERS POSITIONS CELLS CONNECTIONS TOKENIZERS CORPORA OPTIMIZERS SCHEDULES ENCODERS MODELS
+    LANGUAGE_MODELS PARSERS TASKS
 """
-"""What is public of `regard.attention`; the rest of it serves the models."""
+"""Of `regard.recipe`: what other packages may add to."""
 
 WITH_MEMBERS = """
-    Classified Classifier Filled Inspection Parse Parser PretrainedEncoder Scored ScoredText Tagged Tagger Translation
-    Translator Vectors WordAligner Writer
+    Classified Classifier Filled Inspection MarkedTexts Parse Parser PretrainedEncoder Scored ScoredText Tagged Tagger
+    Translation Translator Vectors WordAligner Writer inspect.Faithfulness inspect.Outputs metrics.Comparison
 """
 """Classes whose members are public too; what the tables of a recipe have are settings, which have a page."""
 
-INTERNAL = {"why_eager", "segment", "tokens_of", "refuse_long", "looking_at", "joining", "watched"}
+INTERNAL = {
+    *("why_eager", "segment", "tokens_of", "refuse_long", "looking_at", "joining", "watched"),
+    *("bound", "rows_at_once"),
+}
 """Members that commands use, and people need not."""
 
 
@@ -27,7 +47,22 @@ def things() -> dict[str, Any]:
     """Every public class and function by its name."""
     top = {f"regard.{name}": getattr(regard, name) for name in sorted(regard.__all__, key=str.lower)}
     told = {name: thing for name, thing in top.items() if callable(thing)}
-    return told | {f"regard.attention.{name}": getattr(regard.attention, name) for name in sorted(ATTENTION.split())}
+    for package, names in PACKAGES.items():
+        module = import_module(f"regard.{package}")
+        told |= {f"regard.{package}.{name}": getattr(module, name) for name in sorted(names.split(), key=str.lower)}
+    return told
+
+
+def registries() -> dict[str, Any]:
+    """Every registry by its name."""
+    module = import_module("regard.recipe")
+    return {f"regard.recipe.{name}": getattr(module, name) for name in REGISTRIES.split()}
+
+
+def importable() -> set[str]:
+    """Everything that a program may import or name after `import regard`."""
+    packages = {f"regard.{package}" for package in (*PACKAGES, "recipe")}
+    return {"regard", *(f"regard.{name}" for name in regard.__all__), *packages, *things(), *registries()}
 
 
 def members(name: str, thing: Any) -> list[tuple[str, Any]]:

@@ -7,8 +7,9 @@
     regard.run(regard.read_recipe("my.toml", ["train.steps=1000"]), "runs/mine")
     regard.Vectors.load("runs/vectors").most_similar("hotel")
 
-The names of `__all__`, and those of `regard.attention`, are the public surface; all else may change.
-Names are found when they are first used, so that `import regard` takes no time.
+What is public is listed in docs/reference/python.md: the names of `__all__`, and some of `regard.attention`,
+`regard.inspect`, `regard.metrics`, `regard.recipe`, `regard.train`, `regard.vectors`, and `regard.web`. All else may
+change. Names are found when they are first used, so that `import regard` takes no time.
 """
 
 from importlib import import_module
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         Classified,
         Classifier,
         Filled,
+        MarkedTexts,
         Parse,
         Parser,
         PretrainedEncoder,
@@ -74,6 +76,7 @@ _HOMES = {
     "Filled": "regard.tasks",
     "Inspection": "regard.inspect",
     "LanguageDecoding": "regard.recipe",
+    "MarkedTexts": "regard.tasks",
     "ModelError": "regard.errors",
     "ModelWarning": "regard.errors",
     "Neighbor": "regard.vectors",
@@ -119,6 +122,7 @@ __all__ = [
     "Filled",
     "Inspection",
     "LanguageDecoding",
+    "MarkedTexts",
     "ModelError",
     "ModelWarning",
     "Neighbor",

@@ -96,12 +96,12 @@ class CudaGraphs:
         return graph.replay
 
     def _end_failed_capture(self) -> None:
-        """If ending a capture fails, torch's allocator is not told: it would go on allocating from the pool, and never
-        release cached memory again."""
+        """If ending a capture fails, torch leaves its allocator in the pool: later allocations would come from it, and
+        cached memory would never be released."""
         try:
             torch._C._cuda_endAllocateToPool(self.device.index, self._pool)
         except RuntimeError:
-            return  # it was told
+            return  # it had ended
         torch._C._cuda_releasePool(self.device.index, self._pool)
-        # The allocator of pinned memory cannot be told, and refuses to use the same pool again.
+        # The allocator of pinned memory cannot be reset this way, and refuses to use the same pool again.
         self._graphs = WeakSet()

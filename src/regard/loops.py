@@ -1,5 +1,4 @@
-"""Loops over numbers that numba compiles, when one is first called: to import numba and read what it has compiled takes
-a second, and many commands need no loop.
+"""Lazy `numba.njit`: importing numba and reading its cache takes a second, and many commands need no compiled loop.
 
     @njit(nogil=True, cache=True)
     def total(numbers): ...
@@ -21,7 +20,7 @@ def njit(**options: Any) -> Callable[[F], F]:
 
 
 class _Loop:
-    """A function that becomes one of numba's when it is called."""
+    """A function that numba compiles when it is first called."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function)
@@ -52,8 +51,8 @@ _TO_SAY: list[Callable[[], None]] = []
 
 
 def when_compiling(say: Callable[[], None]) -> None:
-    """Has something said, once, if anything is compiled: what the first command ever spends its first seconds with.
-    What was compiled before is read from a cache."""
+    """Calls `say` once, as soon as numba compiles something that is not in its cache: the first command ever spends its
+    first seconds on that."""
     _TO_SAY[:] = [say]
 
 

@@ -1,7 +1,7 @@
-"""A call that cannot work is a `RegardError` that says which argument is wrong, and what is needed.
+"""Explains wrong calls: a `RegardError` says which argument is wrong and what is needed.
 
-`explained` marks what is public. It costs nothing while all goes well: only when a call fails are its arguments
-compared with the signature. An error for which they are not to blame is a bug, and stays as it is.
+`explained` marks public functions. It costs nothing while calls succeed: only when one fails are its arguments compared
+with the signature. An error for which they are not to blame is a bug and is raised unchanged.
 """
 
 import inspect

@@ -7,7 +7,7 @@ A package names a function under the entry-point group `regard.plugins`, which i
     mine = "my_package:register"
 
     # my_package/__init__.py, which imports no torch
-    from regard.recipe.names import SCORES
+    from regard.recipe import SCORES
 
     def register() -> None:
         SCORES.register("bilinear_gate", "my_package.scores:make")
@@ -64,7 +64,7 @@ def _load(point: EntryPoint) -> None:
         with registering(package):
             point.load()()
             locate("regard.recipe.settings:rebuild")()  # by name, as `recipe` is a layer above; fails on invalid tables
-    except Exception as error:  # no error of another package may stop what does not need it
+    except Exception as error:  # a plugin's error must not break unrelated commands
         reason = str(error) if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
         _failures[package] = reason
         locate("regard.recipe.settings:rebuild")()

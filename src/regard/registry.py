@@ -1,5 +1,5 @@
-"""Registries of named objects. Names are known without importing what they stand for, so that recipes, help and checks
-need no torch; the object is imported on first use."""
+"""Registries of lazily imported objects: names are known without importing the objects, so that recipes, help, and
+checks need no torch."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -106,7 +106,14 @@ def test_what_was_found_before_a_stop_is_written(
     monkeypatch.setattr(experiments, "run_row", run_row)
     monkeypatch.setattr(experiments, "results_of", lambda row, arguments: {"name": row.name} | found)
     arguments = Namespace(
-        table="any", out=str(out), parallel=1, commit="of now", rows=["first", "second"], merge=[], missing=False
+        table="any",
+        work="",
+        out=str(out),
+        parallel=1,
+        commit="of now",
+        rows=["first", "second"],
+        merge=[],
+        missing=False,
     )
     rows = [experiments.Row(name, "any", []) for name in ("last", "first", "second")]
     with pytest.raises(KeyboardInterrupt):
@@ -129,7 +136,7 @@ def test_a_row_that_takes_long_holds_up_no_other(
 
     monkeypatch.setattr(experiments, "run_row", run_row)
     monkeypatch.setattr(experiments, "results_of", lambda row, _: {"name": row.name, "size": "", "scores": {}})
-    arguments = Namespace(table="any", out=str(out), parallel=2, commit="", rows=[], merge=[], missing=False)
+    arguments = Namespace(table="any", work="", out=str(out), parallel=2, commit="", rows=[], merge=[], missing=False)
     experiments.run_rows("title", [experiments.Row(name, "any", []) for name in ("long", "short")], arguments)
     assert [each["name"] for each in json.loads(out.read_text())["rows"]] == ["long", "short"]
 
@@ -141,6 +148,21 @@ def test_a_row_that_finds_nothing_new_stays_as_it_was(experiments: ModuleType) -
         assert experiments.newest(earlier, nothing, now) == earlier
     for before, after in ((earlier, found | {"seeds": [1, 2]}), (None, found), (None, {"scores": {}})):
         assert experiments.newest(before, after, now) == after | {"made": now}
+
+
+def test_the_word_vectors_of_a_row_are_written_with_their_number_of_words(
+    experiments: ModuleType, tmp_path: Path
+) -> None:
+    (tmp_path / "three.txt").write_text("the 1 0\ndog 0 1\nbarks 1 1\n", encoding="utf-8")
+    arguments, row = Namespace(work=str(tmp_path), table="any"), experiments.Row("a row", "any", [])
+    assert experiments.vectors_of(row, arguments) == {}  # nothing was trained
+    model = experiments.place(arguments) / row.folder / "seed-1"
+    model.mkdir(parents=True)
+    for recipe in ("", "[words]\nwidth = 2\n", '[words.vectors]\nfile = ""\n'):
+        (model / "recipe.toml").write_text(recipe, encoding="utf-8")
+        assert experiments.vectors_of(row, arguments) == {}
+    (model / "recipe.toml").write_text(f'[words.vectors]\nfile = "{tmp_path / "three.txt"}"\n', encoding="utf-8")
+    assert experiments.vectors_of(row, arguments) == {"vectors": {"file": "three.txt", "words": 3}}
 
 
 def test_results_to_add_must_be_there(experiments: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +217,7 @@ def test_only_rows_that_are_missing(
     monkeypatch.setattr(experiments, "run_row", lambda row, _: ran.append((row.name, row.size)))
     monkeypatch.setattr(experiments, "results_of", lambda row, _: {"name": row.name, "size": row.size, "scores": {}})
     rows = [experiments.Row(name, "any", [], size) for size in ("few", "many") for name in ("dev", "both", "failed")]
-    how = {"table": "any", "out": str(out), "parallel": 1, "commit": "", "rows": [], "merge": []}
+    how = {"table": "any", "work": "", "out": str(out), "parallel": 1, "commit": "", "rows": [], "merge": []}
     experiments.run_rows("title", rows, Namespace(**how, missing=True, test=test))
     absent = [("dev", "few")] if test else []
     assert ran == [*absent, ("failed", "few"), ("dev", "many"), ("both", "many"), ("failed", "many")]

@@ -36,6 +36,7 @@ def test_language_models_are_judged_by_their_perplexity(tables: ModuleType) -> N
 
 def test_labels_are_judged_by_their_own_scores(tables: ModuleType) -> None:
     made_by = {"uncommitted_changes": False, "device": "a GPU", "date": "today", "commit": "c", "command": ""}
+    made_by["vectors"] = {"file": "glove.txt", "words": 33760}
     scores = {
         "F1": {"values": [95.0, 96.0], "signatures": ["s"]},
         "exact": {"values": [80.0]},
@@ -45,11 +46,36 @@ def test_labels_are_judged_by_their_own_scores(tables: ModuleType) -> None:
     made = tables.labels({"rows": [row]})
     assert made.lines[0] == "|  | seeds | dev F1 | dev exact | test F1 | test exact |"
     assert made.lines[2] == "| both[^] | 2 | 95.50 ± 0.71 | 80.00 | – | – |"
-    assert made.notes == {"": "s. a GPU; today, commit c. Command: ``."}
+    assert made.notes == {"": "s. a GPU; today, commit c; glove.txt with 33,760 words. Command: ``."}
+    assert made.caption == "± is the standard deviation over seeds. On a GPU."
     record = made_by | {"difference": 2.5, "low": -0.25, "high": 5.0, "conversations": 19, "texts": 4078, "seeds": 1}
     made = tables.context(record | {"accuracy": {"with-context": [77.0], "without-context": [74.5]}})
     assert made.lines[2:] == ["| with context | 77.00 |", "| without context | 74.50 |"]
     assert "changes the accuracy by +2.50, 95 % interval −0.25 to +5.00" in made.caption
+
+
+def test_a_change_of_labels_has_its_interval_over_seeds(tables: ModuleType) -> None:
+    made_by = {"uncommitted_changes": False, "device": "a GPU", "date": "today", "commit": "c", "command": ""}
+
+    def row(name: str, dev: list[float], test: list[float]) -> dict[str, object]:
+        scores = {"dev": {"accuracy": {"values": dev}}, **({"test": {"accuracy": {"values": test}}} if test else {})}
+        return {"name": name, "seeds": list(range(len(dev))), "scores": scores, "made": made_by}
+
+    first = row("first", [1.0, 2.0, 3.0], [80.0, 81.0, 82.0])
+    others = [
+        row("second", [4.0, 4.0, 4.0], [84.0, 86.0, 88.0]),
+        row("one seed", [5.0], [79.5]),
+        row("none", [6.0], []),
+    ]
+    made = tables.labels({"rows": [first, *others]})
+    assert made.lines[0] == "|  | seeds | dev accuracy | test accuracy | change of test accuracy |"
+    # Welch: a standard error of √(1/3 + 4/3) and 2.94 degrees of freedom, whose t is 3.2183.
+    assert [line.split(" | ")[-1].rstrip(" |") for line in made.lines[2:]] == ["", "+5.00 [+0.84, +9.16]", "−1.50", ""]
+    assert made.caption.startswith("In brackets, the 95 % interval of the change, by Welch's t over seeds. ± is ")
+    made = tables.labels({"rows": [row("first", [1.0], []), row("second", [2.0], [])]})
+    assert made.lines[0].endswith(" | change of dev accuracy |")
+    assert made.lines[3].endswith(" | – | +1.00 |")
+    assert made.caption == "On a GPU."
 
 
 def test_they_are_made_of_the_newest_results() -> None:

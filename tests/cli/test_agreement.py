@@ -102,7 +102,7 @@ def test_a_built_in_recipe_says_where_its_data_is_to_be_had(tmp_path: Path, monk
 def test_recipes_of_word_vectors_are_built_in_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     told = regard("train", "wiki-vectors-laptop")
-    said = "wiki-vectors-laptop: a recipe for word vectors, which `regard vectors train wiki-vectors-laptop` learns"
+    said = "wiki-vectors-laptop: a recipe for vectors, by which `regard vectors train wiki-vectors-laptop` trains"
     assert (told.code, told.out, told.err) == (2, "", f"regard: {said}\n")
     told = regard("vectors", "train", "wiki-vectors-laptop")
     assert (told.code, told.out) == (2, "")

@@ -76,7 +76,26 @@ def test_check_of_files_against_a_test_text(tmp_path: Path, monkeypatch: pytest.
     refused = regard("check", "a.tsv", "--test", "test.tsv", "--set", "data.overlap=refuse")
     assert refused.code == 2
     assert "train: 2 pairs in" in refused.out
-    assert refused.err.startswith("regard: train: 1 pair whose source is in the test text too: refused (data.overlap)")
+    assert "regard: train: 1 pair whose source is in the test text too: refused (data.overlap)" in refused.err
+
+
+def test_check_reads_one_file_for_the_task_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("trees.txt").write_text("(3 (2 It) (4 lovely))\n(3 (2 It (4\n", encoding="utf-8")
+    told = regard("check", "trees.txt")
+    assert told.out.startswith("train: 2 lines in trees.txt, ")
+    assert told.err == (
+        "trees.txt: read as data of the task 'language'; for another: --set task=NAME, 'translation', 'vectors', "
+        "'tagging', 'classifying', 'parsing', 'pretraining' or 'alignment'\n"
+    )
+    told = regard("check", "trees.txt", "--set", "task=classifying", "--set", "data.format=trees")
+    assert told.code == 2
+    assert told.err.startswith(
+        "regard: train: 1 tree whose brackets are broken: refused; trees.txt:2 (the bracket at character 10 is not "
+        "closed)"
+    )
+    told = regard("check", "trees.txt", "--set", "task=clasifying")
+    assert told.err.startswith("regard: --set task=clasifying: this task is not known; known are 'classifying', ")
 
 
 def test_check_of_a_built_in_recipe() -> None:

@@ -1,4 +1,6 @@
-"""UAS, LAS and CLAS: against a transcription of how the shared task's script counts, from CoNLL-U text."""
+"""UAS, LAS and CLAS: against the script of the shared task itself, conll18_ud_eval.py, which is now udtools.udeval."""
+
+from io import StringIO
 
 import pytest
 from hypothesis import given
@@ -8,45 +10,17 @@ from tree_strategies import RELATIONS, all_trees
 from regard.data.conllu import Sentence
 from regard.errors import UsageError
 from regard.metrics import count_attachments
+from regard.metrics.attachment import CONTENT
 
-CONTENT = {"root", "nsubj", "obj", "conj"}
-"""Of the relations here; neither those of function words, nor punctuation, nor those that the script does not know."""
+NAMES = st.sampled_from(sorted({*RELATIONS, *CONTENT, "aux", "cop", "mark", "cc", "clf", "nmod:of"}))
 
 
 def by_script(found: str, gold: str) -> dict[str, float]:
-    """conll18_ud_eval.py: words are objects with a parent, aligned one to one as the forms are the same; a score is
-    the F1 of the counts of both sides, and a filter applies to the gold word of a pair."""
-
-    def read(text: str) -> list[tuple[object, str]]:
-        words = []
-        for number, block in enumerate(text.strip().split("\n\n")):
-            for line in block.split("\n"):
-                columns = line.split("\t")
-                parent = None if columns[6] == "0" else (number, columns[6])
-                words.append((parent, columns[7].split(":")[0]))
-        return words
-
-    def f1(correct: int, of_gold: int, of_system: int) -> float:
-        precision = correct / of_system if of_system else 0.0
-        recall = correct / of_gold if of_gold else 0.0
-        return 100 * 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-    pairs = list(zip(read(found), read(gold), strict=True))
-
-    def content(word: tuple[object, str]) -> bool:
-        return word[1] in CONTENT
-
-    def score(key: int | None, *, only_content: bool = False) -> float:
-        of_gold = sum(1 for _, word in pairs if not only_content or content(word))
-        of_system = sum(1 for word, _ in pairs if not only_content or content(word))
-        correct = 0
-        for system, true in pairs:
-            if only_content and not content(true):
-                continue
-            correct += (system if key is None else system[key]) == (true if key is None else true[key])
-        return f1(correct, of_gold, of_system)
-
-    return {"UAS": score(0), "LAS": score(None), "CLAS": score(None, only_content=True)}
+    """The scores of CoNLL-U text."""
+    script = pytest.importorskip("udtools.udeval")
+    gold_words, found_words = (script.load_conllu(StringIO(text), "text", {}) for text in (gold, found))
+    scores = script.evaluate(gold_words, found_words)
+    return {name: 100 * scores[name].f1 for name in ("UAS", "LAS", "CLAS")}
 
 
 @st.composite
@@ -55,7 +29,7 @@ def pairs(draw: st.DrawFn) -> tuple[Sentence, Sentence]:
 
     def tree() -> Sentence:
         heads = draw(st.sampled_from(all_trees(words)))
-        return Sentence.of(["w"] * words).with_tree(heads, [draw(st.sampled_from(RELATIONS)) for _ in heads])
+        return Sentence.of(["w"] * words).with_tree(heads, [draw(NAMES) for _ in heads])
 
     return tree(), tree()
 

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from tree_strategies import all_trees, crosses, is_tree
 
+from regard.errors import RegardWarning
+from regard.models.parsing import trees
 from regard.models.parsing.trees import best_tree
 
 SCORES = st.integers(1, 5).flatmap(
@@ -50,6 +52,20 @@ def test_a_sentence_of_hundreds_of_words_has_one_root(projective: bool) -> None:
     assert heads.count(0) == 1
     assert is_tree(heads)
     assert heads != tuple(best_tree(scores, projective=not projective).tolist())
+
+
+def test_a_sentence_too_long_for_projective_trees_keeps_its_best_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = np.random.default_rng(1).normal(size=(1001, 1002)).astype(np.float32)
+    with pytest.warns(RegardWarning) as told:
+        heads = best_tree(scores, projective=True).tolist()
+    assert heads == best_tree(scores).tolist()
+    assert [str(each.message) for each in told] == [
+        "the best tree of a sentence of 1,001 words has crossing arcs, and one without is searched for in at most "
+        "1,000 words (decode.projective): this one keeps them; split the sentence"
+    ]
+    monkeypatch.setattr(trees, "LONGEST_PROJECTIVE", 2)
+    chain = np.eye(6, 7, dtype=np.float32)  # no arcs cross, so nothing is searched for
+    assert best_tree(chain, projective=True).tolist() == list(range(6))
 
 
 @given(SCORES, st.floats(-50, 50, width=32), st.data())

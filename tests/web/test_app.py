@@ -352,7 +352,7 @@ def test_more_refusals(client: TestClient) -> None:
     )
     assert (
         client.get("/api/inspections/0/array?name=x").json()["error"]
-        == "this inspection is no longer kept; inspect again"
+        == "this inspection has expired from the cache; inspect again"
     )
     shown = post(client, "inspect", {"texts": TEXTS})
     for query, told in {
@@ -482,3 +482,30 @@ def test_nothing_that_is_sent_breaks_the_server(client: TestClient) -> None:
             assert answer.status_code < 500, answer.text
 
         draw()
+
+
+class Searcher:
+    """A model of another package, which has the methods of a translator and is none."""
+
+    def __init__(self, translator: Translator) -> None:
+        self.recipe, self._own = translator.recipe, translator
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("tags", "into", "score", "outputs"):
+            raise AttributeError(name)
+        return getattr(self._own, name)
+
+
+def test_a_model_has_the_views_that_it_has_the_methods_for(explored: dict[str, Translator]) -> None:
+    other: Any = Searcher(explored["recurrent"])
+    app = create_app({"recurrent": explored["recurrent"], "other": other})
+    with TestClient(app, base_url="http://127.0.0.1:8765") as client:
+        own, card = client.get("/api/models").json()["models"]
+        assert (own["writes"], own["explains"]) == (card["writes"], not card["explains"]) == (True, True)
+        assert card["tours"] == own["tours"] == [CROSS]
+        assert card["languages"] == []
+        for verb, asked in (("translate", {"text": "eins"}), ("tree", {"text": "eins"}), ("steps", {"texts": TEXTS})):
+            (one, two) = (post(client, verb, asked, name) for name in ("recurrent", "other"))
+            assert {**two, "id": "", "python": ""} == {**one, "id": "", "python": ""}
+        refused = client.post("/api/models/other/inspect", json={"texts": ["eins"], "into": "de"})
+        assert refused.json()["error"] == "into = 'de': this model does not write several languages; leave it out"

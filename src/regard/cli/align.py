@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 GoldFile = Annotated[
     Path | None,
-    typer.Option("--gold", help="True links (i-j sure, ipj possible): prints error rate, precision, recall and F1."),
+    typer.Option("--gold", help="Gold links (i-j sure, ipj possible): print error rate, precision, recall, and F1."),
 ]
 Agreement = Annotated[
-    bool, typer.Option("--agreement", help="Print how far both directions agree, where there is no gold.")
+    bool, typer.Option("--agreement", help="Print the agreement (F1) of both directions, without gold links.")
 ]
 Choose = Annotated[
     bool,
     typer.Option(
         "--choose",
-        help="Choose the layer, heads and row of a translator's attention that links come from, without gold, and keep "
-        "them in its folder.",
+        help="Choose the layer, heads, and step of a translator's attention to take links from, without gold links, "
+        "and save the choice in its folder.",
     ),
 ]
 Html = Annotated[
@@ -36,7 +36,7 @@ Html = Annotated[
     typer.Option(
         "--html",
         metavar="FILE",
-        help="One page to look at the links of up to 1,000 pairs, with --gold against true ones.",
+        help="Write a page that shows the links of up to 1,000 pairs, with --gold compared with the gold links.",
         show_default=False,
     ),
 ]
@@ -76,8 +76,8 @@ def align(
     to: To = None,
     device: Device = "auto",
 ) -> None:
-    """Print word alignments i-j (source word - target word, from 0) of given translations: by an aligner, or by the
-    attention of a translator. --probabilities writes i-j:p; the score of a pair is the mean log-probability of a word.
+    """Print word alignments i-j (source word - target word, from 0) of given translations, from an aligner or from the
+    attention of a translator. --probabilities writes i-j:p; the score of a pair is the mean log-probability per word.
 
     [bold]Examples[/bold]
 

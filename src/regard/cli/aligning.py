@@ -26,18 +26,18 @@ Symmetrize = Annotated[
     str | None,
     typer.Option(
         metavar="METHOD",
-        help="How the links of two directions are joined: intersection, union, grow-diag, grow-diag-final-and or "
+        help="How to combine the links of two directions: intersection, union, grow-diag, grow-diag-final-and, or "
         "by-probability. (default: the model's)",
         show_default=False,
     ),
 ]
 Threshold = Annotated[
     float | None,
-    typer.Option(help="Least probability of a link, from 0 to 1. (default: the model's)", show_default=False),
+    typer.Option(help="Minimum probability of a link, from 0 to 1. (default: the model's)", show_default=False),
 ]
 Reverse = Annotated[
     Path | None,
-    typer.Option(help="The same of the other direction, if MODEL has but one.", show_default=False),
+    typer.Option(help="The same for the other direction, if MODEL has only one.", show_default=False),
 ]
 UnitsName = Annotated[
     str,

@@ -18,7 +18,7 @@ from regard.loops import when_compiling
 
 app = typer.Typer(
     cls=Commands,
-    epilog="Every command has help of its own with examples: regard train --help",
+    epilog="Every command has its own help with examples: regard train --help",
     **{**OPTIONS, "no_args_is_help": True},  # type: ignore[arg-type]
 )
 
@@ -35,10 +35,10 @@ def _version(wanted: bool) -> None:
 def regard(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error, after any command.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Train, run and look inside attention-based sequence models, from scratch, on your own data."""
+    """Train, run, and look inside attention-based sequence models, from scratch, on your own data."""
 
 
 @contextmanager

@@ -13,7 +13,7 @@ Pairs = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="FILES",
-        help=f"{PAIRS} (default: standard input, where a tab stands between source and target)",
+        help=f"{PAIRS} (default: standard input, with a tab between source and target)",
         show_default=False,
     ),
 ]
@@ -22,23 +22,25 @@ PairsOrSplit = Annotated[
     typer.Argument(metavar="FILES", help=f"{PAIRS} (default: the model's own test text)", show_default=False),
 ]
 Split = Annotated[str | None, typer.Option(help="Without FILES: the recipe's test or dev text. (default: test)")]
-JsonFile = Annotated[Path | None, typer.Option("--json", help="A .json file for every number, for programs.")]
-Probabilities = Annotated[bool, typer.Option("--probabilities", help="Write how likely each label or link is, too.")]
+JsonFile = Annotated[Path | None, typer.Option("--json", help="Write every number to this .json file, for programs.")]
+Probabilities = Annotated[
+    bool, typer.Option("--probabilities", help="Also write the probability of each label or link.")
+]
 Scores = Annotated[bool, typer.Option("--scores", help="Add a column with the score.")]
 LeastScore = Annotated[
     float | None,
     typer.Option(
-        help="Least score of pairs that fit: `align` prints these instead of links, `check` counts the others.",
+        help="Minimum score of good pairs: `align` prints these instead of links, `check` counts the others.",
         show_default=False,
     ),
 ]
-PerToken = Annotated[bool, typer.Option("--per-token", help="The probability of every token too.")]
+PerToken = Annotated[bool, typer.Option("--per-token", help="Also write the probability of every token.")]
 Head = Annotated[
     int | None, typer.Option(help="One head of attention, from 0. (default: their mean)", show_default=False)
 ]
 Resume = Annotated[
     bool,
-    typer.Option("--resume", help="Continue a run that was stopped or killed, with the other arguments as before."),
+    typer.Option("--resume", help="Continue a run that was stopped or killed, with the same other arguments."),
 ]
 Seed = Annotated[int | None, typer.Option(help="Random seed. (default: the recipe's, or 1)")]
 Dev = Annotated[list[str] | None, typer.Option(help="Development text; repeatable.")]
@@ -48,7 +50,7 @@ SentenceFiles = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="FILES",
-        help="Sentences, one a line with blanks between words; may end in .gz. (default: standard input)",
+        help="Sentences, one per line, with spaces between words; may end in .gz. (default: standard input)",
         show_default=False,
     ),
 ]
@@ -66,7 +68,7 @@ Ensemble = Annotated[
     typer.Option(
         "--ensemble",
         metavar="MODEL",
-        help="Another model to write with, tokenized alike; repeatable.",
+        help="Another model for an ensemble, with the same tokenizers; repeatable.",
         show_default=False,
     ),
 ]
@@ -75,7 +77,7 @@ DecodingChanges = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Change a setting of the recipe: here of decode alone, such as decode.batch_tokens=1024; repeatable.",
+        help="Change a setting of the recipe, here only of [decode], such as decode.batch_tokens=1024; repeatable.",
     ),
 ]
 Beam = Annotated[int | None, typer.Option(help="Hypotheses kept at each step. (default: the recipe's)")]
@@ -83,15 +85,15 @@ Against = Annotated[
     str | None,
     typer.Option(
         metavar="FILE|MODEL",
-        help="Another system: its outputs, line for line, or its model. Says which is better, and how surely.",
+        help="Another system: its outputs, line for line, or its model. Shows which is better, and how significantly.",
         show_default=False,
     ),
 ]
 To = Annotated[
     str | None,
-    typer.Option(help="Language to write, a tag of a model that writes several (data.tags).", show_default=False),
+    typer.Option(help="Target language: a tag of a model with several (data.tags).", show_default=False),
 ]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, or mps.")]
 
 
 def check_resumes(out: Path, resume: bool) -> None:

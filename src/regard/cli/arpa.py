@@ -11,10 +11,10 @@ def arpa(
         Path, typer.Argument(metavar="SOURCE", help="Folder of an n-gram model, or an ARPA file.", show_default=False)
     ],
     target: Annotated[
-        Path, typer.Argument(metavar="TARGET", help="ARPA file to write, or folder to make.", show_default=False)
+        Path, typer.Argument(metavar="TARGET", help="ARPA file to write, or folder to create.", show_default=False)
     ],
 ) -> None:
-    """Write an n-gram model as an ARPA file, or make one a model; either may be packed (.gz).
+    """Write an n-gram model as an ARPA file, or turn an ARPA file into a model; the file may be gzipped (.gz).
 
     [bold]Examples[/bold]
 

@@ -18,25 +18,26 @@ if TYPE_CHECKING:
 def back_translate(
     model: ModelFolder,
     text: Annotated[
-        Path, typer.Argument(metavar="TEXT", help="Target text, a sentence a line; may end in .gz.", show_default=False)
+        Path,
+        typer.Argument(metavar="TEXT", help="Target text, one sentence per line; may end in .gz.", show_default=False),
     ],
-    out: Annotated[Path, typer.Option("-o", "--out", help="File for the pairs, a .tsv.", show_default=False)],
+    out: Annotated[Path, typer.Option("-o", "--out", help="A .tsv file for the pairs.", show_default=False)],
     tag: Annotated[
-        str, typer.Option(help="Word put before each written source, such as <bt> (Caswell et al. 2019).")
+        str, typer.Option(help="Token put before each synthetic source, such as <bt> (Caswell et al. 2019).")
     ] = "",
     resume: Resume = False,
     settings: DecodingChanges = None,
     to: To = None,
     device: Device = "auto",
 ) -> None:
-    """Translate text of the target language back, by a model of the reverse direction, into pairs to train on.
+    """Translate text in the target language back with a model for the reverse direction, to get more training pairs.
 
-    A line of the file is the source that the model wrote, a tab, and the given target. Outputs that are empty, or that
-    reached the length limit, are left out and counted. The file appears when it is whole; Ctrl-C keeps what is done.
+    A line of the file is the source that the model generated, a tab, and the given target. Outputs that are empty or
+    reach the length limit are left out and counted. The file appears when it is complete; Ctrl-C keeps finished pairs.
 
-    To train from German to English, translate English text by a model from English to German, and put the pairs after
-    the real ones. A beam, the default, was better than drawing at random where it was measured; a tag tells the model
-    which sources were written.
+    To train from German to English, translate English text with a model from English to German, and append the pairs
+    to the real ones. Beam search, the default, was better than sampling in our measurements; a tag tells the model
+    which sources are synthetic.
 
     [bold]Examples[/bold]
 

@@ -6,9 +6,9 @@ import typer
 
 from regard.errors import UsageError
 
-Cache = Annotated[int, typer.Option(help="Last words kept in a cache; 0 means none.")]
+Cache = Annotated[int, typer.Option(help="Number of recent words in the cache; 0 for no cache.")]
 Theta = Annotated[
-    float | None, typer.Option(help="With --cache: how much it prefers words after like states. (default: 0.66)")
+    float | None, typer.Option(help="With --cache: preference for words after similar states. (default: 0.66)")
 ]
 Share = Annotated[float | None, typer.Option(help="With --cache: its share of the probability. (default: 0.13)")]
 

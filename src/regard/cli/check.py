@@ -17,7 +17,7 @@ AlignerFolder = Annotated[
     typer.Option(
         "--aligner",
         metavar="MODEL",
-        help="An aligner or a translator: finds pairs whose texts do not belong together, by its scores.",
+        help="An aligner or a translator, whose scores find pairs that do not belong together.",
         show_default=False,
     ),
 ]
@@ -28,8 +28,8 @@ def check(
         list[str],
         typer.Argument(
             metavar="FILES|RECIPE",
-            help="Two files (source, target), one .tsv or .jsonl, one file of text, or a recipe (.toml, or a built-in "
-            "name).",
+            help="Two files (source, target), one .tsv or .jsonl, one file of text, files of the task that --set "
+            "task=NAME names, or a recipe (.toml, or a built-in name).",
             show_default=False,
         ),
     ],
@@ -40,10 +40,10 @@ def check(
     least_score: LeastScore = None,
     device: Device = "auto",
 ) -> None:
-    """Say what is wrong with a corpus, by file and line. Nothing is changed. Development and test text is
-    looked for in the training text too; of two files each is named by an option of its own.
+    """Report what is wrong with a corpus, by file and line. Nothing is changed. The report also says which development
+    and test text occurs in the training text. If these are two files each, give each its own --dev or --test.
 
-    Ends with exit code 2 if something is found that training would refuse.
+    The exit code is 2 if training would refuse the corpus.
 
     [bold]Examples[/bold]
 
@@ -55,12 +55,14 @@ def check(
 
       regard check train.de train.en --test test.de --test test.en
 
+      regard check labels.tsv --set task=classifying
+
       regard check my.toml --set data.longest=100
 
       regard check train.de train.en --aligner runs/aligner
     """
-    from regard.cli.corpus import corpus_of
-    from regard.errors import with_short_paths
+    from regard.cli.corpus import corpus_of, is_recipe, task_among
+    from regard.errors import one_of, with_short_paths
     from regard.recipe import TASKS
     from regard.registry import locate
 
@@ -74,6 +76,10 @@ def check(
     for line in report.lines():
         if line not in refused:  # those are the message of the error
             typer.echo(with_short_paths(line))
+    if len(data) == 1 and not (is_recipe(data) or task_among(settings or [])):  # one file may be of many tasks
+        others = one_of([name for name in TASKS if name != corpus.task])
+        told = f"{data[0]}: read as data of the task {corpus.task!r}; for another: --set task=NAME, {others}"
+        typer.echo(told, err=True)
     report.raise_if_refused()
 
 

@@ -23,7 +23,7 @@ Files = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="FILES",
-        help="Texts, one a line with blanks between words; may end in .gz. (default: standard input)",
+        help="Texts, one per line, with spaces between words; may end in .gz. (default: standard input)",
         show_default=False,
     ),
 ]
@@ -32,16 +32,16 @@ Files = Annotated[
 def classify(
     model: ModelFolder, files: Files = None, probabilities: Probabilities = False, device: Device = "auto"
 ) -> None:
-    """Label the texts of files or of standard input, line for line.
+    """Label texts from files or standard input, line by line.
 
-    Each line is a text, its words (and punctuation) separated by blanks as in the training text; the answer is a line
-    with its label. Where a text may have several labels, they are separated by tabs, and a line is empty if there are
-    none. An empty line is a text too, without a word. With --probabilities a line has all labels instead, likeliest
-    first, each with its probability and tabs between.
+    Each line is a text, with spaces between words and punctuation as in the training text; the output is a line
+    with its label. If texts may have several labels, these are separated by tabs, and the line is empty if there are
+    none. With --probabilities, a line instead has all labels, most likely first, each with its probability, separated
+    by tabs. An empty line stays empty.
 
-    A model of conversations labels each text given those before it, as soon as its line is there. An empty line ends a
-    conversation and is answered by one. If the training text has speakers, a line is the speaker, a tab and the text;
-    columns after these are not read.
+    A model of conversations labels each text given those before it, as soon as its line arrives. An empty line ends a
+    conversation and is answered by an empty line. If the training text has speakers, each line has the speaker, a tab,
+    and the text; further columns are ignored.
 
     [bold]Examples[/bold]
 
@@ -72,7 +72,7 @@ def _labelled(classifier: "Classifier", lines: list[Line], probabilities: bool) 
     texts = [line.text.split() for line in lines]
     whole, refusal = up_to_too_long(classifier, texts, [line.place for line in lines])
     for found in classifier.classify(texts[:whole]):
-        yield _told(found, probabilities)
+        yield _told(found, probabilities) if found.words else ""
     if refusal is not None:
         raise refusal
 

@@ -15,16 +15,18 @@ from regard.recipe.kinds import TASKS, Verb, default_task
 from regard.registry import locate
 
 OWN = (
-    Verb("demo", "Train a model on built-in data, in about a minute, and show where it looks.", "regard.cli.demo:demo"),
+    Verb("demo", "Train a model on built-in data, in about a minute, and show its attention.", "regard.cli.demo:demo"),
     Verb("recipes", "List the built-in recipes, print one, or list every setting.", "regard.cli.recipes:recipes"),
-    Verb("check", "Say what is wrong with a corpus, by file and line.", "regard.cli.check:check"),
-    Verb("train", "Train a model by a recipe; --resume goes on as if nothing had happened.", "regard.cli.train:train"),
-    Verb("repeat", "Train a recipe once for each seed: mean, deviation and range.", "regard.cli.repeat:repeat"),
-    Verb("evaluate", "Say how good a model is, every number with its signature.", "regard.cli.evaluate_split:evaluate"),
-    Verb("look", "Show what happens inside a model while it reads and writes.", "regard.cli.look:look"),
+    Verb("check", "Report what is wrong with a corpus, by file and line.", "regard.cli.check:check"),
+    Verb(
+        "train", "Train a model by a recipe; --resume continues as if nothing had happened.", "regard.cli.train:train"
+    ),
+    Verb("repeat", "Train a recipe once for each seed: mean, deviation, and range.", "regard.cli.repeat:repeat"),
+    Verb("evaluate", "Evaluate a model; every number has its signature.", "regard.cli.evaluate_split:evaluate"),
+    Verb("look", "Show attention, gates, states, and candidates in a model.", "regard.cli.look:look"),
     Verb("explore", "Serve a local page that shows and changes what models attend to.", "regard.cli.explore:explore"),
-    Verb("lexicon", "Make a bilingual dictionary of aligned text.", "regard.cli.lexicon:lexicon"),
-    Verb("faithful", "Say whether attention explains what a model says.", "regard.cli.faithful:faithful"),
+    Verb("lexicon", "Make a bilingual dictionary from aligned text.", "regard.cli.lexicon:lexicon"),
+    Verb("faithful", "Test whether attention explains the outputs of a model.", "regard.cli.faithful:faithful"),
     Verb("ladder", "Train language models from n-grams to Transformers on one text.", "regard.cli.ladder:ladder"),
 )
 """Commands that do not depend on a task; a task may have one of the same name for its own models."""

@@ -25,15 +25,17 @@ CONVERT = "convert the text first, for example with iconv"
 def corpus_of(
     named: Sequence[str], dev: Sequence[str] = (), test: Sequence[str] = (), changes: Sequence[str] = ()
 ) -> "AnyRecipe":
-    """The recipe that was named, or what reading the files needs that were named; by their number and names a task
-    knows its own. The task that was registered last is asked first: the first ones take almost any files."""
-    from regard.recipe import TASKS, AnyRecipe, built_in_recipes, parse_corpus, read_recipe, toml
+    """The recipe that was named, or what reading the files needs that were named, for the task that a change names
+    (`task=tagging`); otherwise a task knows its own by their number and names. The task that was registered last is
+    asked first: the first ones take almost any files."""
+    from regard.recipe import TASKS, AnyRecipe, parse_corpus, read_recipe, toml
 
     held_out = {part: list(paths) for part, paths in {"dev": dev, "test": test}.items() if paths}
-    if len(named) == 1 and (named[0].endswith(".toml") or named[0] in built_in_recipes()):
+    if is_recipe(named):
         files = (f"data.{part}={toml(paths)}" for part, paths in held_out.items())
         return read_recipe(named[0], [*files, *changes], kind=AnyRecipe)
-    task = next((name for name in reversed(list(TASKS)) if TASKS[name].takes(named)), None)
+    task = task_among(changes)
+    task = task or next((name for name in reversed(list(TASKS)) if TASKS[name].takes(named)), None)
     if task is None and any(name.removesuffix(".gz").endswith(".csv") for name in named):
         raise UsageError(
             f"{', '.join(named)}: comma-separated values are not read, because commas stand in text too; save the file "
@@ -42,6 +44,24 @@ def corpus_of(
     if task is None:
         raise UsageError(f"{', '.join(named)}: no task reads such files; name a recipe that says what they are")
     return parse_corpus(TASKS[task].corpus, {"data": {"train": list(named), **held_out}}, changes)
+
+
+def is_recipe(named: Sequence[str]) -> bool:
+    """Whether what is named is one recipe, and not files."""
+    from regard.recipe import built_in_recipes
+
+    return len(named) == 1 and (named[0].endswith(".toml") or named[0] in built_in_recipes())
+
+
+def task_among(changes: Sequence[str]) -> str | None:
+    """The task that `key=value` changes name."""
+    from regard.recipe import TASKS
+
+    pairs = (change.partition("=") for change in changes)
+    named = next((value.strip(" \"'") for key, _, value in pairs if key.strip() == "task"), None)
+    if named is not None and named not in TASKS:
+        raise UsageError(f"--set task={named}: this task is not known; known are {one_of(TASKS, named)}")
+    return named
 
 
 def recipe_with_data(name: str | None, changes: Sequence[str], kind: type[R]) -> R:

@@ -26,10 +26,10 @@ def demo(
     ] = None,
     settings: Changes = None,
 ) -> None:
-    """Train a model on built-in data, in about a minute, and show where it looks.
+    """Train a model on built-in data, in about a minute, and show its attention.
 
-    An encoder–decoder with attention learns to read dates, as people write them in many languages, into ISO 8601.
-    The same by hand: regard train dates; regard evaluate runs/dates; regard look runs/dates "3. März 2021"
+    An encoder–decoder with attention learns to translate dates, as people write them in many languages, into ISO 8601.
+    To do the same by hand: regard train dates; regard evaluate runs/dates; regard look runs/dates "3. März 2021"
 
     [bold]Examples[/bold]
 

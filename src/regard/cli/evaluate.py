@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from regard.tasks.translator import Translator
 
 
-Intervals = Annotated[bool, typer.Option("--intervals", help="Add 95 % confidence intervals, by bootstrap over lines.")]
+Intervals = Annotated[bool, typer.Option("--intervals", help="Add 95 % bootstrap confidence intervals over lines.")]
 ByLength = Annotated[
-    Path | None, typer.Option(help="A .png, .svg or .pdf file: quality by the length of the source as a picture.")
+    Path | None, typer.Option(help="Plot quality against the length of the source: a .png, .svg, or .pdf file.")
 ]
 BleuTokenizer = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="sacreBLEU's tokenizer for BLEU: 13a, intl, char, zh, ja-mecab, ko-mecab or none. (default: the recipe's, "
-        "or else by the script of the references)",
+        help="sacreBLEU's tokenizer for BLEU: 13a, intl, char, zh, ja-mecab, ko-mecab, or none. (default: the "
+        "recipe's, or else by the script of the references)",
         show_default=False,
     ),
 ]
@@ -66,9 +66,9 @@ def evaluate(
     to: To = None,
     device: Device = "auto",
 ) -> None:
-    """Translate held-out text and score the outputs: exact match, BLEU, chrF, TER, each with its signature; in total
-    and, if the lengths differ enough, by the number of source words. A model to compare with (--against) decodes with
-    this --beam, else by its own recipe.
+    """Translate held-out text and score the outputs: exact match, BLEU, chrF, and TER, each with its signature; in
+    total and, if the lengths differ enough, by the number of source words. A model to compare with (--against) decodes
+    with --beam if it is given, and otherwise by its own recipe.
 
     [bold]Examples[/bold]
 

@@ -19,7 +19,7 @@ def evaluate(
     json: JsonFile = None,
     device: Device = "auto",
 ) -> None:
-    """Say how good a model is on the text of its recipe, every number with its signature.
+    """Evaluate a model on the text of its recipe; every number has its signature.
 
     [bold]Examples[/bold]
 

@@ -22,13 +22,13 @@ def explore(
         typer.Argument(metavar="MODEL…", help="Folders of trained models, or of word vectors.", show_default=False),
     ],
     host: Annotated[
-        str, typer.Option(help="Address to listen at; 0.0.0.0 lets others in your network see it.")
+        str, typer.Option(help="Address to listen on; 0.0.0.0 admits others in your network.")
     ] = "127.0.0.1",
     port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port. (default: 8765, or a free one)")] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the page in a browser.")] = False,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", help="Write the page into this .html file instead.", show_default=False),
+        typer.Option("-o", "--out", help="Write the page to this .html file instead.", show_default=False),
     ] = None,
     texts: Annotated[
         list[str] | None,
@@ -40,7 +40,8 @@ def explore(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Arrays to show, by name or pattern such as 'encoder.*'; look --list names them. (default: all)",
+            help="Arrays to show, by name or pattern, such as 'encoder.*'; look --list prints all names. (default: "
+            "all)",
             show_default=False,
         ),
     ] = None,
@@ -51,10 +52,11 @@ def explore(
     settings: DecodingChanges = None,
     device: Device = "auto",
 ) -> None:
-    """Serve a page that shows what models attend to, and what happens when that is changed.
+    """Serve a page that shows what models attend to, and what happens when you change it.
 
-    It answers this machine alone unless --host says otherwise, loads nothing from elsewhere, and ends with Ctrl-C.
-    With --out it is one file, which needs neither a server nor a network: all views that need no model, of some texts.
+    By default, it accepts connections from this machine only (--host). It loads nothing from the internet; Ctrl-C ends
+    it. With --out, it is one file that needs neither a server nor an internet connection, with all views that need no
+    model, for some texts.
 
     [bold]Examples[/bold]
 
@@ -100,6 +102,7 @@ def explore(
 def _load(names: Mapping[str, Path], device: str, changes: Sequence[str]) -> "dict[str, Trained | Vectors]":
     from regard.cli.loading import loading
     from regard.tasks import load, task_of
+    from regard.tasks.trained import Embedding, Inspectable
     from regard.vectors import Vectors, are_vectors
 
     with loading():
@@ -108,7 +111,7 @@ def _load(names: Mapping[str, Path], device: str, changes: Sequence[str]) -> "di
             for name, folder in names.items()
         }
     for name, model in loaded.items():
-        if not isinstance(model, Vectors) and not hasattr(model, "inspect"):
+        if not isinstance(model, Inspectable | Embedding):
             raise UsageError(
                 f"{names[name]}: is for {task_of(names[name])}, which has nothing to look inside; leave it out"
             )
@@ -126,9 +129,9 @@ def _with_caches(
 
 def _readers(loaded: "Mapping[str, Trained | Vectors]", names: Mapping[str, Path]) -> "dict[str, Trained]":
     """Models that read texts, which are all that a file can hold."""
-    from regard.vectors import Vectors
+    from regard.tasks.trained import Inspectable
 
-    readers = {name: model for name, model in loaded.items() if not isinstance(model, Vectors)}
+    readers = {name: model for name, model in loaded.items() if isinstance(model, Inspectable)}
     unread = next((names[name] for name in loaded if name not in readers), None)
     if unread is not None:
         raise UsageError(f"{unread}: vectors of words have a page of their own; regard vectors map {unread} writes it")

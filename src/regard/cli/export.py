@@ -10,11 +10,11 @@ from regard.cli.arguments import ModelFolder
 
 def export(
     model: ModelFolder,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to make.", show_default=False)],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to create.", show_default=False)],
 ) -> None:
     """Write a Transformer translator as a model folder for CTranslate2, a runtime for CPUs and GPUs.
 
-    Its tokens are numbers, those that the model's tokenizers give. Needs the extra: pip install 'regard\\[export]'.
+    Its tokens are the token numbers of the model's tokenizers. Needs an extra: pip install 'regard\\[export]'.
 
     [bold]Examples[/bold]
 

@@ -23,14 +23,14 @@ Files = Annotated[
     list[Path],
     typer.Argument(
         metavar="FILE...",
-        help="Texts, one a line; for a translator a second file may have their translations. (default: its own)",
+        help="Texts, one per line; for a translator, a second file may have their translations. (default: its own)",
         show_default=False,
     ),
 ]
 Layer = Annotated[
     str | None,
     typer.Option(
-        help="Name of the layer's tap. (default: the attention that outputs are made from)", show_default=False
+        help="Name of the layer's tap. (default: the attention on which outputs are based)", show_default=False
     ),
 ]
 OneHead = Annotated[
@@ -40,11 +40,11 @@ Position = Annotated[
     str,
     typer.Option(help="Which output of each text: random, last, every, or a number from 0 (-1 is the last)."),
 ]
-Examples = Annotated[int, typer.Option(help="Texts to draw from the files; 0 for all.")]
-Limit = Annotated[float, typer.Option(help="Total variation up to which an output is as it was.")]
+Examples = Annotated[int, typer.Option(help="Number of texts to draw from the files; 0 for all.")]
+Limit = Annotated[float, typer.Option(help="Total variation up to which an output counts as unchanged.")]
 Out = Annotated[
     Path | None,
-    typer.Option("-o", "--out", help="A picture to draw: .png, .svg or .pdf.", show_default=False),
+    typer.Option("-o", "--out", help="Draw a picture: a .png, .svg, or .pdf file.", show_default=False),
 ]
 
 
@@ -62,9 +62,9 @@ def faithful(
     to: To = None,
     device: Device = "auto",
 ) -> None:
-    """Say whether attention explains what a model says: how different weights may be that leave an output as it was
-    (Jain and Wallace 2019), what uniform and permuted weights do to it, how much it loses without the words that got
-    most attention and without random ones, and how the weights agree with gradients and leave-one-out.
+    """Test whether attention explains the outputs of a model: how different weights can be that leave an output
+    unchanged (Jain and Wallace 2019), how uniform and permuted weights affect it, how much it loses without the words
+    with the most attention and without random words, and how the weights agree with gradients and leave-one-out.
 
     [bold]Examples[/bold]
 

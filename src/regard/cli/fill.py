@@ -19,12 +19,12 @@ Guesses = Annotated[
 
 
 def fill(model: ModelFolder, files: SentenceFiles = None, guesses: Guesses = 0, device: Device = "auto") -> None:
-    """Fill in missing words of files or of standard input, line for line.
+    """Fill in missing words in files or standard input, line by line.
 
-    Each line is a sentence, its words (and punctuation) separated by blanks, in which ___ stands for a missing word;
-    the answer is the sentence with the likeliest word at each such place, guessed from all other words, or by an
-    encoder of one direction from those before it. Lines without ___ stay as they are. With --guesses, a line has
-    instead the likeliest words for each place, each with its probability and tabs between, and " | " between places.
+    Each line is a sentence, with spaces between words and punctuation, in which ___ marks a missing word; the output
+    is the sentence with the most likely word at each ___, predicted from all other words, or by a unidirectional
+    encoder from the words before it. Lines without ___ are unchanged. With --guesses, a line instead has the most
+    likely words for each ___, each with its probability, separated by tabs, and " | " between the gaps.
 
     [bold]Examples[/bold]
 

@@ -24,25 +24,25 @@ ALLOWED = {
 
 def generate(
     model: ModelFolder,
-    prompt: Annotated[str, typer.Option(help="Text to go on from; standard input if it is a dash (-).")] = "",
-    tokens: Annotated[int, typer.Option(help="Tokens to write.")] = 100,
+    prompt: Annotated[str, typer.Option(help="Text to continue; a dash (-) means standard input.")] = "",
+    tokens: Annotated[int, typer.Option(help="Number of tokens to generate.")] = 100,
     temperature: Annotated[
         float | None,
-        typer.Option(help="Below 1 sharpens, above 1 flattens; 0 takes the likeliest token. (default: the recipe's)"),
+        typer.Option(help="Below 1 sharpens, above 1 flattens; 0 takes the most likely token. (default: the recipe's)"),
     ] = None,
     top_k: Annotated[
-        int | None, typer.Option(help="Only the k likeliest tokens; 0 means all. (default: the recipe's)")
+        int | None, typer.Option(help="Only the k most likely tokens; 0 means all. (default: the recipe's)")
     ] = None,
     top_p: Annotated[
         float | None,
         typer.Option(help="The smallest set of tokens with this much probability. (default: the recipe's)"),
     ] = None,
     seed: Seed = None,
-    samples: Annotated[int, typer.Option(help="Texts to write, with an empty line between them.")] = 1,
+    samples: Annotated[int, typer.Option(help="Number of texts, with an empty line between them.")] = 1,
     settings: DecodingChanges = None,
     device: Device = "auto",
 ) -> None:
-    """Let a language model write on from a prompt; the text appears as it is written.
+    """Generate text with a language model, optionally from a prompt; the text is streamed.
 
     [bold]Examples[/bold]
 

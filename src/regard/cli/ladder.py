@@ -24,24 +24,24 @@ def ladder(
         str,
         typer.Argument(
             metavar="DATA",
-            help="Training text; or a language model's recipe, whose text is taken; or library or topics, "
+            help="Training text; or a language model's recipe, whose text is used; or library or topics, "
             "which are built in.",
         ),
     ] = "library",
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the models, the table and the picture.")] = Path(
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the models, the table, and the picture.")] = Path(
         "runs/ladder"
     ),
     dev: Dev = None,
     test: Test = None,
     rungs: Annotated[str, typer.Option(help=f"Rungs, with commas between them: {NAMES}. (default: all)")] = "",
-    minutes: Annotated[float, typer.Option(help="Minutes of training for each rung, at most.")] = 2.0,
+    minutes: Annotated[float, typer.Option(help="Maximum minutes of training per rung.")] = 2.0,
     resume: Resume = False,
     settings: Changes = None,
 ) -> None:
-    """Train each kind of language model on the same text, from counts to a Transformer, and show what each adds.
+    """Train each kind of language model on the same text, from counts to a Transformer, and show what each gains.
 
-    The table goes to standard output, and to OUT as ladder.md, ladder.json and ladder.png. A ladder that was stopped
-    goes on with --resume; rungs that are done are not repeated.
+    The table goes to standard output, and to OUT as ladder.md, ladder.json, and ladder.png. --resume continues an
+    interrupted ladder; finished rungs are not repeated.
 
     [bold]Examples[/bold]
 

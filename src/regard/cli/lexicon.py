@@ -9,7 +9,7 @@ from regard.cli.aligning import AlignerName, Aligners, HowToLoad, Reverse, Symme
 from regard.cli.arguments import DecodingChanges, Device, Pairs, To, refuse_less_than_one
 from regard.cli.progress import progress_of
 
-Least = Annotated[int, typer.Option("--least-count", help="Links that an entry has at least.")]
+Least = Annotated[int, typer.Option("--least-count", help="Minimum number of links of an entry.")]
 Out = Annotated[
     Path | None,
     typer.Option("-o", "--out", help="File for the entries. (default: standard output)", show_default=False),
@@ -30,8 +30,8 @@ def lexicon(
     to: To = None,
     device: Device = "auto",
 ) -> None:
-    """Make a bilingual dictionary of aligned text: source word, target word, the number of their links, and what share
-    of the links of the source word and of the target word that is; separated by tabs.
+    """Make a bilingual dictionary from aligned text: source word, target word, the number of their links, and the share
+    of these among the links of the source word and of the target word; separated by tabs.
 
     [bold]Examples[/bold]
 

@@ -15,23 +15,25 @@ def look(
     target: Annotated[
         str | None,
         typer.Argument(
-            metavar="TARGET", help="Text to write, for a translator. (default: its own translation)", show_default=False
+            metavar="TARGET",
+            help="For a translator: the target text. (default: its own translation)",
+            show_default=False,
         ),
     ] = None,
     show: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Arrays to show, by name or pattern such as 'encoder.*'; look --list names them. (default: what "
-            "matters most)",
+            help="Arrays to show, by name or pattern, such as 'encoder.*'; look --list prints all names. (default: "
+            "what matters most)",
             show_default=False,
         ),
     ] = None,
     head: Head = None,
-    names: Annotated[bool, typer.Option("--list", help="List the names of all there is to show.")] = False,
+    names: Annotated[bool, typer.Option("--list", help="List the names of all arrays.")] = False,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", help="A .html, .png, .svg, .pdf or .json file. (default: in the terminal)"),
+        typer.Option("-o", "--out", help="An .html, .png, .svg, .pdf, or .json file. (default: in the terminal)"),
     ] = None,
     settings: DecodingChanges = None,
     to: To = None,
@@ -39,7 +41,7 @@ def look(
 ) -> None:
     """Show what happens inside a model: attention, gates and states, candidates and their probabilities.
 
-    In the terminal, as a picture, as a page on which everything can be chosen, or as JSON.
+    In the terminal, as a picture, as a page on which you can choose what to see, or as JSON.
 
     [bold]Examples[/bold]
 

@@ -25,7 +25,7 @@ Files = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="FILES",
-        help="CoNLL-U, or a sentence a line with blanks between its words; may end in .gz. (default: standard input)",
+        help="CoNLL-U, or one sentence per line with spaces between words; may end in .gz. (default: standard input)",
         show_default=False,
     ),
 ]
@@ -33,7 +33,7 @@ Format = Annotated[
     str,
     typer.Option(
         "--format",
-        help="conllu, lines (a sentence a line), or auto, which goes by the name of a file, or else by the first line.",
+        help="conllu, lines (one sentence per line), or auto: by the name of the file, or else by its first line.",
     ),
 ]
 
@@ -47,8 +47,8 @@ def parse(
 ) -> None:
     """Find the dependency trees of sentences in files or standard input, and print them as CoNLL-U.
 
-    Of CoNLL-U, heads and relations are replaced (or filled in), and everything else stays as it is. A line of text
-    becomes a sentence with the comment `# text`; one without words becomes this comment alone, so that none is lost.
+    In CoNLL-U input, heads and relations are replaced (or filled in), and everything else is unchanged. A line of text
+    becomes a sentence with the comment `# text`; a line without words becomes only this comment, so no line is lost.
 
     [bold]Examples[/bold]
 

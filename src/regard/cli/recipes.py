@@ -15,7 +15,7 @@ def recipes(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="Print this recipe as TOML, every setting spelled out. With --settings: a setting or a table.",
+            help="Print this recipe as TOML, with every setting spelled out. With --settings: a setting or a table.",
             show_default=False,
         ),
     ] = None,

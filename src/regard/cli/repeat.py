@@ -24,20 +24,23 @@ def repeat(
     recipe: RecipeName,
     out: Annotated[
         Path,
-        typer.Option("-o", "--out", help="Folder for a model of each seed and for the results.", show_default=False),
+        typer.Option("-o", "--out", help="Folder for the models and the results.", show_default=False),
     ],
-    seeds: Annotated[str, typer.Option(help="Seeds, with commas between them.")] = "1,2,3",
+    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "1,2,3",
     on_test: Annotated[
-        bool, typer.Option("--on-test", help="Evaluate on the test text too, once for each seed; when all is decided.")
+        bool,
+        typer.Option(
+            "--on-test", help="Also evaluate on the test text, once for each seed, when everything is decided."
+        ),
     ] = False,
     resume: Resume = False,
     settings: Changes = None,
 ) -> None:
-    """Train a recipe once for each seed, evaluate every model on the development text, and print mean, standard
-    deviation and range of every score.
+    """Train a recipe once for each seed, evaluate every model on the development text, and print the mean, standard
+    deviation, and range of every score.
 
-    The models are in OUT/seed-N, all numbers in OUT/results.json. Ctrl-C saves and leaves; with --resume, finished
-    seeds are not repeated, and more may be added: the results are those of all seeds in OUT.
+    The models are in OUT/seed-N, and all numbers in OUT/results.json. Ctrl-C saves and stops; with --resume, finished
+    seeds are not repeated, and you may add more: the results are those of all seeds in OUT.
 
     [bold]Examples[/bold]
 

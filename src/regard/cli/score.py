@@ -29,9 +29,11 @@ TextFiles = Annotated[
 ]
 Context = Annotated[
     str | None,
-    typer.Option(help="What a word may depend on, stream, documents or lines (default: recipe)."),
+    typer.Option(help="What a word may depend on: stream, documents, or lines. (default: the recipe's)"),
 ]
-Rows = Annotated[int, typer.Option(help="Stretches read side by side; more is faster, each without its past.")]
+Rows = Annotated[
+    int, typer.Option(help="Number of stretches read in parallel; more are faster, but each lacks its past.")
+]
 
 
 def score_pairs(
@@ -44,8 +46,8 @@ def score_pairs(
     to: To = None,
     device: Device = "auto",
 ) -> None:
-    """Say how likely a translator finds given translations: the log-probability of each (the sum over its tokens), and
-    the perplexity of all on standard error. With --per-token, a second column has the log-probability of every token.
+    """Score given translations with a translator: the log-probability of each (the sum over its tokens), and the
+    perplexity of all on standard error. With --per-token, a second column has the log-probability of every token.
 
     [bold]Examples[/bold]
 
@@ -97,10 +99,10 @@ def score_text(
     settings: DecodingChanges = None,
     device: Device = "auto",
 ) -> None:
-    """Say how likely a language model finds a text: perplexity per token and per word and bits per character, with all
-    they depend on.
+    """Score a text with a language model: perplexity per token and per word, and bits per character, each with its
+    signature.
 
-    With --per-token a line for each token (its line, the token, its surprisal in bits), and the scores on standard
+    With --per-token, print one line per token (its line, the token, its surprisal in bits), and the scores on standard
     error.
 
     [bold]Examples[/bold]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from regard.tasks.tagger import Tagger
 
 Columns = Annotated[
-    bool, typer.Option("--columns", help="Read columns, a word a line, and add a column with the tags.")
+    bool, typer.Option("--columns", help="Read columns, one word per line, and add a column with the tags.")
 ]
 
 
@@ -28,14 +28,14 @@ def tag(
     probabilities: Probabilities = False,
     device: Device = "auto",
 ) -> None:
-    """Tag the words of files or of standard input, line for line.
+    """Tag the words in files or standard input, line by line.
 
-    Each line is a sentence, its words (and punctuation) separated by blanks; the answer is a line with as many tags
-    and, where sentences have a label, a tab and the label. An empty line stays empty. With --columns each line is a
+    Each line is a sentence, with spaces between words and punctuation; the output is a line with its tags
+    and, if sentences have a label, a tab and the label. An empty line stays empty. With --columns, each line is a
     word with its columns, as in the training text, and a blank line ends a sentence: every line is repeated with its
-    tag as one column more, so that the script conlleval can read it; of CoNLL-U the tag is put into its own column.
-    Lines that are no words stay as they are. If the training text has a sentence on each line, so has the input, and
-    tags and label are columns more.
+    tag as an additional column, so that the script conlleval can read it; in CoNLL-U, the tag goes into its own column.
+    Lines without a word are unchanged. If the training text has one sentence per line, so must the input, and
+    tags and label are additional columns.
 
     [bold]Examples[/bold]
 

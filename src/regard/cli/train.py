@@ -19,10 +19,10 @@ def train(
     resume: Resume = False,
     settings: Changes = None,
 ) -> None:
-    """Train a model by a recipe. Ctrl-C saves and leaves; --resume goes on as if nothing had happened.
+    """Train a model by a recipe. Ctrl-C saves and stops; --resume continues as if nothing had happened.
 
     The exit code is 0 if the recipe ended the training, 130 after Ctrl-C (SIGINT) and 143 after SIGTERM, both of which
-    save first, and 2 if something is wrong, which is then said.
+    save first, and 2 after an error, with a message.
 
     [bold]Examples[/bold]
 
@@ -35,12 +35,13 @@ def train(
       torchrun --nproc-per-node 2 -m regard train my.toml --out runs/mine
     """
     from regard.cli.corpus import recipe_with_data
-    from regard.recipe import AnyRecipe, Recipe, read_recipe
+    from regard.recipe import TASKS, AnyRecipe, Recipe, read_recipe
 
     folder = out or Path("runs") / Path(recipe).stem
     check_resumes(folder, resume)
-    if read_recipe(recipe, settings or [], kind=AnyRecipe).task == "vectors":
-        raise UsageError(f"{recipe}: a recipe for word vectors, which `regard vectors train {recipe}` learns")
+    task = read_recipe(recipe, settings or [], kind=AnyRecipe).task
+    if trainer := TASKS[task].trainer:
+        raise UsageError(f"{recipe}: a recipe for {task}, by which `regard {trainer} {recipe}` trains")
     chosen = recipe_with_data(recipe, settings or [], Recipe)
     from regard.checkpoint import ModelFolder
     from regard.train import run

@@ -34,14 +34,16 @@ PROMPT = "one sentence a line; Ctrl-D ends"
 Files = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="FILES", help="Text, a sentence a line; may end in .gz. (default: standard input)", show_default=False
+        metavar="FILES",
+        help="Text, one sentence per line; may end in .gz. (default: standard input)",
+        show_default=False,
     ),
 ]
 NBest = Annotated[
     int | None,
     typer.Option(
-        help="Outputs for each line, best first, each after the number of its input. A beam gives each text once, so "
-        "there may be fewer."
+        help="Outputs for each line, best first, each after the number of its input. Beam search gives each text "
+        "once, so there may be fewer."
     ),
 ]
 Alignments = Annotated[bool, typer.Option("--alignments", help="Add a column with word alignments i-j.")]
@@ -54,12 +56,10 @@ Weight = Annotated[
 ]
 GlossaryFile = Annotated[
     Path | None,
-    typer.Option(help="File of tab-separated terms, source and target: the output has them.", show_default=False),
+    typer.Option(help="File of tab-separated terms, source and target, that the output must use.", show_default=False),
 ]
-IgnoreCase = Annotated[bool, typer.Option("--ignore-case", help="Find terms of --glossary in any case.")]
-Markup = Annotated[
-    bool, typer.Option("--markup", help="Carry tags such as <b> and placeholders such as {name} through.")
-]
+IgnoreCase = Annotated[bool, typer.Option("--ignore-case", help="Find terms of --glossary regardless of case.")]
+Markup = Annotated[bool, typer.Option("--markup", help="Preserve tags such as <b> and placeholders such as {name}.")]
 
 
 def translate(
@@ -79,11 +79,11 @@ def translate(
     to: To = None,
     device: Device = "auto",
 ) -> None:
-    """Translate files or standard input to standard output, line for line.
+    """Translate files or standard input to standard output, line by line.
 
-    A line that no other follows for a moment is answered at once, so programs and people can wait for their answers.
-    Columns are separated by tabs: with --n-best the number of the input line from 0, then the text, then the score
-    (--scores), then the alignment (--alignments). An empty line stays empty; a line end inside an output is a space.
+    A line is answered as soon as no further line arrives for a moment, so programs and people can wait for answers.
+    Columns are separated by tabs: with --n-best, the number of the input line from 0, then the text, then the score
+    (--scores), then the alignment (--alignments). An empty line stays empty; a line break in an output becomes a space.
 
     [bold]Examples[/bold]
 

@@ -1,4 +1,4 @@
-"""What a model is given: padded token matrices that know their lengths, and batches that know their count."""
+"""The inputs of models: padded token matrices that know their lengths, and batches that know their count."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -107,7 +107,7 @@ class PairBatch:
     given: Padded
     wanted: Padded
     count: int
-    """Number of targets, END included: what a summed loss is divided by."""
+    """Number of targets, END included: the normalizer of the summed loss."""
     examples: tuple[int, ...]
     """Index of each row in the corpus; empty rows have none."""
 
@@ -173,7 +173,7 @@ class PairBatch:
         return self
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Self:
-        """The same batch with other tensors: what `function` makes of each, in an order that never changes."""
+        """The batch with `function` applied to each tensor, always in the same order."""
         source, given, wanted = (part.map(function) for part in (self.source, self.given, self.wanted))
         return replace(self, source=source, given=given, wanted=wanted)
 
@@ -193,7 +193,7 @@ class SegmentBatch:
     fresh: Bool[Tensor, " B"]
     """Rows at the start of a text, where the state carried from the batch before is dropped."""
     count: int
-    """Number of targets: what a summed loss is divided by."""
+    """Number of targets: the normalizer of the summed loss."""
 
     @classmethod
     def of(cls, given: list[list[int]], wanted: list[list[int]], fresh: list[bool], width: int = 0) -> Self:
@@ -218,7 +218,7 @@ class SegmentBatch:
         )
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Self:
-        """The same batch with other tensors: what `function` makes of each, in an order that never changes."""
+        """The batch with `function` applied to each tensor, always in the same order."""
         return replace(
             self, given=self.given.map(function), wanted=self.wanted.map(function), fresh=function(self.fresh)
         )

@@ -29,7 +29,7 @@ _FLUSH_EVERY = 1 << 16
 _READ_AT_ONCE = 1 << 12
 
 _OWNER = f".{platform.node()}."
-"""Before the number of a process in the name of what it has not finished; numbers of other machines say nothing."""
+"""Precedes the process id in names of unfinished folders; it names the machine, as ids of others say nothing here."""
 
 
 class RaggedWriter:

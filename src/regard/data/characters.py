@@ -1,4 +1,4 @@
-"""The characters of many lines as one array, from which what is counted in each line is counted at once."""
+"""The characters of many lines as one array, for vectorized counts per line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

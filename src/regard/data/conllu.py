@@ -21,7 +21,7 @@ from regard.disk import each_line
 COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 ID, FORM, HEAD, RELATION = 0, 1, 6, 7
 NOTHING = "_"
-"""Stands in a column that holds nothing."""
+"""An empty column."""
 PLACES = 3
 """Places that a finding names."""
 

@@ -19,8 +19,8 @@ class Copied:
 class Copying:
     """Translates between the tokens of a source and those of its target, where these are the same text.
 
-    Where the vocabularies are shared, or have the same token, that is one number for another. What the target's
-    vocabulary does not have, words that are unknown on both sides above all, has a number of its own in each source.
+    A token in both vocabularies maps to its number in the other. Words outside the target's vocabulary, above all those
+    unknown on both sides, get an index per source.
     """
 
     def __init__(self, source: Tokenizer, target: Tokenizer) -> None:

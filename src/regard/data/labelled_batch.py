@@ -30,7 +30,7 @@ class LabelledBatch:
     known: Bool[Tensor, " B"]
     """False for texts with a label never seen in training, and for rows that fill a shape."""
     count: int
-    """Number of known texts: what a summed loss is divided by."""
+    """Number of known texts: the normalizer of the summed loss."""
     examples: tuple[int, ...]
     """Index of each row in the corpus; empty rows have none."""
 
@@ -48,7 +48,7 @@ class LabelledBatch:
         )
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Self:
-        """The same batch with other tensors: what `function` makes of each, in an order that never changes."""
+        """The batch with `function` applied to each tensor, always in the same order."""
         return replace(self, texts=self.texts.map(function), labels=function(self.labels), known=function(self.known))
 
     def to(self, device: torch.device) -> Self:

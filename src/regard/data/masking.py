@@ -28,7 +28,7 @@ class MaskedBatch:
     wanted: Bool[Tensor, "B S"]
     """True for the words to be guessed."""
     count: int
-    """Number of words to be guessed: what a summed loss is divided by."""
+    """Number of words to be guessed: the normalizer of the summed loss."""
     examples: tuple[int, ...]
     """Index of each row in the corpus; empty rows have none."""
 
@@ -46,7 +46,7 @@ class MaskedBatch:
         )
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Self:
-        """The same batch with other tensors: what `function` makes of each, in an order that never changes."""
+        """The batch with `function` applied to each tensor, always in the same order."""
         sentences = self.sentences.map(function)
         return replace(self, sentences=sentences, words=function(self.words), wanted=function(self.wanted))
 

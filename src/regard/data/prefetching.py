@@ -14,8 +14,8 @@ AHEAD = 32
 class Prefetched(Iterator[T], Generic[T]):
     """The items of an iterator in their order, each after `prepare`.
 
-    Whatever is raised there is raised here, where its item would have come. After `close` the thread is gone; what it
-    had made ahead is lost, so to resume one must know the place of the last item taken.
+    Errors in the thread are raised here, in the place of their item. `close` ends the thread and discards prefetched
+    items, so a run resumes after the last item taken.
     """
 
     def __init__(self, items: Iterator[T], prepare: Callable[[T], T], ahead: int = AHEAD) -> None:

@@ -58,7 +58,7 @@ class Report:
     """Name of each part (train, dev, test), and how much of what it holds."""
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
-    """What is good to know and asks for nothing."""
+    """Information that needs no action."""
 
     @property
     def refused(self) -> tuple[Finding, ...]:

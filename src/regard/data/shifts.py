@@ -95,9 +95,8 @@ def _best(distance: int, agreement: "_Agreement", explained: Numbers) -> Shift:
 
 
 def _alike(evidence: Numbers) -> float:
-    """How many lines say what one says: sorted text has neighbors that are alike, whose evidence is not independent.
-    The autocorrelation time, summed while pairs of lags agree (Geyer 1992), over near lags: far ones show where a shift
-    ends. Few lines cannot tell."""
+    """The autocorrelation time of evidence: how many lines count as one independent observation, as neighbors in sorted
+    text are alike. Summed while pairs of lags agree (Geyer 1992), over near lags: far ones show where a shift ends."""
     apart = evidence - evidence.mean()
     if len(apart) < 8 * _LAGS or not apart.any():
         return 1.0

@@ -1,8 +1,8 @@
-"""Numbers for words outside the vocabulary, by which a model that copies tells them apart.
+"""Indices of out-of-vocabulary words, by which a model that copies tells them apart.
 
-To a tokenizer of V tokens all of them are UNKNOWN. Here a word has the number V + s, with s from the word itself: so it
-has the same number wherever it stands, in text that was seen and in text that was not, and nothing is learned or kept.
-Two words may have the same number; with a few hundred of them, seldom within a model's reach.
+To a tokenizer of V tokens all of them are UNKNOWN. Here a word has the index V + s, where s is a hash of the word: it
+is the same in every text, and nothing has to be learned or stored. Two words may collide; with a few hundred slots,
+seldom within a model's reach.
 """
 
 import zlib

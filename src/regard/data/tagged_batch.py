@@ -29,7 +29,7 @@ class TaggedBatch:
     labels: Int[Tensor, " B"]
     """By number; MISSING for sentences without a known one, and for rows that fill a shape."""
     count: int
-    """Number of words and of known labels: what a summed loss is divided by."""
+    """Number of words and of known labels: the normalizer of the summed loss."""
     examples: tuple[int, ...]
     """Index of each row in the corpus; empty rows have none."""
 
@@ -47,7 +47,7 @@ class TaggedBatch:
         )
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Self:
-        """The same batch with other tensors: what `function` makes of each, in an order that never changes."""
+        """The batch with `function` applied to each tensor, always in the same order."""
         sentences = self.sentences.map(function)
         return replace(self, sentences=sentences, tags=function(self.tags), labels=function(self.labels))
 

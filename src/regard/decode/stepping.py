@@ -11,7 +11,7 @@ Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 LEAVE = 8
-"""Searches that are over are removed once they are one in this many."""
+"""Finished searches are removed once they are at least one in this many."""
 
 ROWS, FEWER = 128, 64
 """Maximum batch size on a CPU. Where one batch per worker would do, there are two if each worker has more than FEWER

@@ -1,4 +1,4 @@
-"""What a beam search has on its way, for those who want to see it: every hypothesis that was ever kept."""
+"""The search tree: every hypothesis that was ever in the beam."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -36,6 +36,7 @@ from regard.inspect.watch import recorded, watch, watch_writing
 from regard.registry import found_on_use
 
 if TYPE_CHECKING:
+    from regard.inspect.faithful import Faithfulness, faithfulness
     from regard.inspect.heatmap import draw, save_pictures
     from regard.inspect.lengths import draw_lengths, save_lengths
     from regard.inspect.terminal import print_inspection, terminal_picture
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 __getattr__ = found_on_use(
     __name__,
     {
+        "faithful": ("Faithfulness", "faithfulness"),
         "heatmap": ("draw", "save_pictures"),
         "lengths": ("draw_lengths", "save_lengths"),
         "terminal": ("print_inspection", "terminal_picture"),
@@ -58,6 +60,7 @@ __all__ = [
     "END_LABEL",
     "Alignment",
     "Array",
+    "Faithfulness",
     "GoldLinks",
     "Inspection",
     "Joining",
@@ -80,6 +83,7 @@ __all__ = [
     "draw",
     "draw_lengths",
     "draw_map",
+    "faithfulness",
     "fold",
     "gradient_norms",
     "head_statistics",

@@ -9,6 +9,7 @@ product is the sum of query × key (a factor such as 1/√D is in the query), an
 `energy` × tanh(query + key).
 """
 
+from contextlib import suppress
 from dataclasses import replace
 
 import torch
@@ -37,6 +38,16 @@ def attention_of(model: nn.Module, layers: tuple[str, ...], layer: str | None = 
     if not isinstance(found, Attention):
         raise UsageError(f"the attention {name!r} is not computed from queries, keys and values, so it has no steps")
     return name, found
+
+
+def followed_layers(model: nn.Module, layers: tuple[str, ...]) -> list[str]:
+    """The layers whose attention `attention_of` finds."""
+    found = []
+    for layer in layers:
+        with suppress(UsageError):
+            attention_of(model, layers, layer)
+            found.append(layer)
+    return found
 
 
 @torch.no_grad()

@@ -42,6 +42,7 @@ class Faithfulness(Inspection):
 
     @property
     def sentence(self) -> str:
+        """What follows, in words."""
         return self.note
 
     @property

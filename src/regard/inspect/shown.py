@@ -70,7 +70,7 @@ def _card(name: str, array: Array, packed: bool) -> dict[str, Any]:
 
 
 def _packed(values: Float32[np.ndarray, "..."], largest: float, signed: bool) -> dict[str, Any]:
-    """The numbers as shares of the largest absolute one, in 16 bits; what is not finite is nothing."""
+    """The numbers as shares of the largest absolute one, in 16 bits; NaN becomes zero, infinity the largest."""
     kind, steps = ("int16", 32767) if signed else ("uint16", 65535)
     known = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=largest, neginf=-largest)
     shares = np.rint(known / (largest or 1.0) * steps).astype(f"<{kind[0]}2")

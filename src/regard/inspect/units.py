@@ -1,4 +1,4 @@
-"""What the units of gates and states do together, at each step.
+"""Statistics over the units of gates and states, at each step.
 
     seen = model.inspect("Das ist ein Haus .")
     found = over_units(seen)["encoder.stack.layers.0.ahead.gates.forget"]    # "statistic source"

@@ -136,10 +136,10 @@ def watch_writing(
     name: Callable[[int], str],
     patterns: Sequence[str] = INSIDE,
 ) -> dict[str, Array]:
-    """What an inspection shows of a model that reads `given` and is to write `wanted`: what passes its taps, the
+    """The arrays of a generator under teacher forcing, which reads `given` and must predict `wanted`: all taps, the
     `probabilities` of the wanted tokens, their `surprisals` in bits, and the likeliest `candidates` at each position.
-    Of a model that copies, also the `parts` that each probability is the sum of, and what was `copied` from where,
-    whatever word stands there. `name` gives the text of a token."""
+    For a model that copies, also the `parts` that add up to each probability, and how much is `copied` from each
+    position. `name` gives the text of a token."""
     refuse_long_look(max(given.shape[1], source.tokens.shape[1]))
     lengths = {"source": [source.tokens.shape[1]], "target": [given.shape[1]], "past": [given.shape[1]]}
     with evaluating(model):
@@ -173,7 +173,7 @@ def part_labels(arrays: Mapping[str, Array]) -> dict[str, tuple[str, ...]]:
 def parts_in(
     readout: Readout, features: Float[Tensor, "1 n E"], targets: Int[Tensor, "1 n"]
 ) -> dict[str, Float[np.ndarray, " n"]]:
-    """What the probability of each target is the sum of, where a readout copies."""
+    """The mixture components of the probability of each target, where a readout copies."""
     if not isinstance(readout, CopyReadout):
         return {}
     return {name: part[0].float().cpu().numpy() for name, part in readout.parts(features, targets).items()}

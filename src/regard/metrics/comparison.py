@@ -51,10 +51,12 @@ class Comparison:
 
     @property
     def difference(self) -> float:
+        """By how much the value is higher than the other system's."""
         return self.value - self.other
 
     @property
     def is_significant(self) -> bool:
+        """Whether the p-value is below 0.05."""
         return self.p_value < SIGNIFICANT
 
     def numbers(self) -> str:

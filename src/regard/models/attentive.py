@@ -32,7 +32,7 @@ class AttentiveLanguageModel(LookingBack):
     """Attends to the `reach` states before each; taps `attention.weights` "N 1 n K" and the like."""
 
     def __init__(self, settings: AttentiveModel, size: int) -> None:
-        # What the width of the features depends on, which the constructor of all recurrent models asks for.
+        # The constructor of recurrent models asks for the width of the features, which depends on these.
         self.concatenates, self.mixes_words = settings.join == "concatenate", settings.values == "words"
         super().__init__(settings, size, parts=settings.parts)
         self.reach, self.parts = settings.reach, settings.parts

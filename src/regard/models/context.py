@@ -1,4 +1,4 @@
-"""What was said before a text: a mean of the vectors of the texts before it, weighed by attention."""
+"""Context in a conversation: the mean of the vectors of earlier texts, weighted by attention."""
 
 import torch
 from jaxtyping import Float

@@ -136,7 +136,7 @@ class _LogPartition(torch.autograd.Function):
         emissions, transitions, lengths, ahead, back, log_z = ctx.saved_tensors
         places = torch.arange(emissions.shape[1], device=lengths.device)
         keep = places < lengths[:, None]
-        # Padding holds anything, even what would overflow.
+        # Padding is arbitrary and may overflow.
         logs = (ahead + back - emissions - log_z[:, None, None]).masked_fill(~keep.unsqueeze(2), -torch.inf)
         unary = logs.exp() * gradient[:, None, None]
         is_last = places == lengths[:, None] - 1

@@ -28,7 +28,7 @@ class Pooling(nn.Module, ABC):
 
 
 class LastPooling(Pooling):
-    """What the encoder gives for the whole: of recurrent ones, the last state of each direction."""
+    """The `final` vector of the encoder: for recurrent ones, the last state of each direction."""
 
     def __init__(self, settings: PoolingTable, encoder: Encoder) -> None:
         super().__init__(settings, encoder)

@@ -21,6 +21,7 @@ from regard.recipe.encoders import (
 from regard.recipe.kinds import TASKS, Metric, TaskKind, Verb
 from regard.recipe.language import LanguageCorpus, LanguageData, LanguageRecipe, LanguageTokenizer, LanguageTraining
 from regard.recipe.language_models import (
+    LANGUAGE_MODELS,
     AttentiveModel,
     CopyingModel,
     NeuralModel,
@@ -42,7 +43,19 @@ from regard.recipe.loading import (
     toml,
     write_recipe,
 )
-from regard.recipe.model import AttentionSettings, RecurrentModel, TransformerModel, TranslatorTable
+from regard.recipe.model import MODELS, AttentionSettings, RecurrentModel, TransformerModel, TranslatorTable
+from regard.recipe.names import (
+    CELLS,
+    CONNECTIONS,
+    CORPORA,
+    NORMALIZERS,
+    OPTIMIZERS,
+    POSITIONS,
+    SCHEDULES,
+    SCORES,
+    TOKENIZERS,
+)
+from regard.recipe.parsing import PARSERS
 from regard.recipe.pooling import POOLINGS, PoolingTable
 from regard.recipe.pretrained import PairVectors, PretrainedVectors, TextVectors
 from regard.recipe.pretraining import (
@@ -72,10 +85,22 @@ from regard.recipe.vectors import (
 from regard.recipe.words import CHARACTER_ENCODERS, CharacterTable, WordTable
 
 __all__ = [
+    "CELLS",
     "CHARACTER_ENCODERS",
+    "CONNECTIONS",
+    "CORPORA",
     "ENCODERS",
+    "LANGUAGE_MODELS",
+    "MODELS",
+    "NORMALIZERS",
+    "OPTIMIZERS",
+    "PARSERS",
     "POOLINGS",
+    "POSITIONS",
+    "SCHEDULES",
+    "SCORES",
     "TASKS",
+    "TOKENIZERS",
     "AnyRecipe",
     "AttentionSettings",
     "AttentiveModel",

@@ -82,7 +82,7 @@ class AlignmentRecipe(AlignmentCorpus, Recipe):
     model: AlignerModel = HmmAligner(kind="hmm")
     """The model."""
     train: Training
-    """The training loop, of which an aligner needs nothing: it reads the text a few times and is done."""
+    """The training loop; an aligner, which reads the text a few times and is done, uses none of it."""
 
     @model_validator(mode="before")
     @classmethod

@@ -9,7 +9,7 @@ from regard.registry import Entry, Registry
 
 
 class EncoderTable(Section):
-    """What the table of every encoder tells the models that have one."""
+    """The interface of the tables of encoders."""
 
     kind: str
     """Which encoder."""

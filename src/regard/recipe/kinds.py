@@ -1,4 +1,4 @@
-"""The registry of tasks: what is known of each before torch is imported, and where the rest is."""
+"""The registry of tasks: the half of each that imports no torch, and where to import the rest from."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -51,7 +51,9 @@ class TaskKind:
     load: str
     """(folder, *others, device, changes) -> Trained: the trained model in a folder."""
     prepare: str = ""
-    """(recipe, folder, say) -> Task: the data made ready for the trainer; empty where `train` does without it."""
+    """(recipe, folder, say) -> Task: the data made ready for the trainer; empty with a trainer of its own."""
+    trainer: str = ""
+    """The command that trains by its recipes, if it has a trainer of its own."""
     metrics: Mapping[str, Metric] = field(default_factory=lambda: {"loss": LOSS})
     """What validations may be judged by."""
     verbs: tuple[Verb, ...] = ()

@@ -19,7 +19,7 @@ from regard.recipe.complaints import blamed, broken_plugins, complaints, locatio
 from regard.recipe.kinds import TASKS, default_task
 from regard.recipe.recipe import AnyRecipe, Recipe
 from regard.recipe.section import Section
-from regard.recipe.settings import Setting, holds, in_order, is_path, settings, settings_of, tables_of
+from regard.recipe.settings import Setting, holds, is_path, settings, settings_of, tables_in_order, tables_of
 
 S = TypeVar("S", bound=Section)
 R = TypeVar("R", bound=AnyRecipe)
@@ -174,7 +174,7 @@ def write_recipe(recipe: AnyRecipe) -> str:
     """The recipe as TOML, every setting spelled out."""
     lines: list[str] = []
     tables = recipe.model_dump(exclude_none=True)
-    _write_table(lines, "", {name: tables[name] for name in sorted(tables, key=in_order)})
+    _write_table(lines, "", {name: tables[name] for name in sorted(tables, key=tables_in_order().index)})
     return "\n".join(lines).lstrip("\n") + "\n"
 
 

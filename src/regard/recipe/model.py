@@ -38,8 +38,8 @@ class AttentionSettings(Section):
 
 
 class TranslatorTable(Section):
-    """What a `[model]` table of a translator derives from. The properties are what the rest of the recipe asks of it;
-    as they stand here, they suit a model with none of these parts."""
+    """The base class of a translator's `[model]` table. The rest of the recipe reads these properties; the defaults
+    suit a model with none of these parts."""
 
     kind: str
     """Which model."""

@@ -90,7 +90,8 @@ class ParsingDecoding(Section):
     """How trees are found."""
 
     projective: bool = False
-    """Whether the arcs of a tree may not cross."""
+    """Whether the arcs of a tree may not cross. Sentences of more than 1,000 words, in which the search would take too
+    long, keep trees with crossing arcs, and a warning says so."""
     batch_tokens: Positive = 8192
     """Words in a batch, padding included."""
 

@@ -31,7 +31,7 @@ class Corpus(Section):
 
     @property
     def is_generated(self) -> bool:
-        """Whether it is made by rules, and not read from files."""
+        """Whether it is generated, and not read from files."""
         return False
 
 
@@ -67,6 +67,6 @@ class Recipe(AnyRecipe):
 
     @property
     def validates_by_decoding(self) -> bool:
-        """Whether validations decode: because the metric needs it, or because they are told to."""
+        """Whether validations decode, because the metric or `validation.decode` requires it."""
         validation = self.train.validation
         return validation.decode or TASKS[self.task].metrics[validation.metric].decodes

@@ -1,4 +1,4 @@
-"""What every table of a recipe has in common, and what can be said of a setting besides its type."""
+"""The base class of recipe tables, and annotations of settings (paths, names of a registry, conditions)."""
 
 import re
 from dataclasses import dataclass

@@ -43,13 +43,23 @@ class Setting:
     """In words, when it is used; empty if it always is."""
 
 
-TABLES = ("task", "seed", "data", "tokens", "words", "model", "vectors", "train", "decode")
-"""The order in which a recipe is written; tables of other packages come after these."""
+FIRST, LAST = ("task", "seed", "data"), ("train", "decode", "evaluation")
+"""How a recipe begins, and what comes after all that a task's model is made of."""
 
 
-def in_order(name: str) -> int:
-    """Where a table stands in a recipe."""
-    return TABLES.index(name) if name in TABLES else len(TABLES)
+def tables_in_order() -> list[str]:
+    """The tables of all tasks, in the order in which recipes are written."""
+    own: list[str] = []
+    for kind in TASKS.values():
+        new: list[str] = []
+        for name in (each for each in kind.recipe.model_fields if each not in (*FIRST, *LAST)):
+            if name not in own:
+                new.append(name)
+            else:
+                place = own.index(name)
+                own[place:place], new = new, []
+        own += new
+    return [*FIRST, *own, *LAST]
 
 
 def settings(task: str = "") -> list[Setting]:
@@ -69,7 +79,8 @@ def settings(task: str = "") -> list[Setting]:
             if having != tasks:
                 setting = replace(setting, task=" or ".join(having))
             every.setdefault(repr(setting), setting)
-    return sorted(every.values(), key=lambda setting: in_order(setting.name.split(".")[0]))
+    order = tables_in_order()
+    return sorted(every.values(), key=lambda setting: order.index(setting.name.split(".")[0]))
 
 
 def settings_of(section: type[BaseModel]) -> list[Setting]:

@@ -13,7 +13,7 @@ class OptimizerSettings(Section):
     """How gradients become updates."""
 
     kind: OptimizerName = "adamw"
-    """AdamW, Adam or SGD; the first two differ in what weight decay is."""
+    """AdamW, Adam, or SGD; AdamW decouples weight decay from the gradient, Adam adds an L2 penalty."""
     rate: Annotated[float, Field(gt=0)] = 1e-3
     """Peak learning rate."""
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
@@ -91,7 +91,7 @@ class Validation(Section):
 
 
 class Averaging(Section):
-    """Averages of weights, which is what gets validated and used when on."""
+    """Weight averaging; where it is on, the average is validated and used."""
 
     decay: Share = 0.0
     """Decay of the exponential moving average over steps; 0 means off."""

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from regard.tasks.classifier import Classified, Classifier
     from regard.tasks.classifying import ClassifyingTask
     from regard.tasks.language import LanguageTask
-    from regard.tasks.loading import load, load_translator, load_writer, task_of
+    from regard.tasks.loading import load, task_of
+    from regard.tasks.markup import MarkedTexts
     from regard.tasks.parser import Parse, Parser
     from regard.tasks.parsing import ParsingTask
     from regard.tasks.pretrained_encoder import Filled, PretrainedEncoder
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from regard.tasks.trained import Trained
     from regard.tasks.translation import TranslationTask
     from regard.tasks.translations import Scored, Translation
-    from regard.tasks.translator import Translator
+    from regard.tasks.translator import Translator, load_translator
     from regard.tasks.word_aligner import AlignedPair, WordAligner
-    from regard.tasks.writer import ScoredText, Writer
+    from regard.tasks.writer import ScoredText, Writer, load_writer
 
 __getattr__ = found_on_use(
     __name__,
@@ -32,7 +33,8 @@ __getattr__ = found_on_use(
         "classifier": ("Classified", "Classifier"),
         "classifying": ("ClassifyingTask",),
         "language": ("LanguageTask",),
-        "loading": ("load", "load_translator", "load_writer", "task_of"),
+        "loading": ("load", "task_of"),
+        "markup": ("MarkedTexts",),
         "parser": ("Parse", "Parser"),
         "parsing": ("ParsingTask",),
         "pretrained_encoder": ("Filled", "PretrainedEncoder"),
@@ -43,9 +45,9 @@ __getattr__ = found_on_use(
         "trained": ("Trained",),
         "translation": ("TranslationTask",),
         "translations": ("Scored", "Translation"),
-        "translator": ("Translator",),
+        "translator": ("Translator", "load_translator"),
         "word_aligner": ("AlignedPair", "WordAligner"),
-        "writer": ("ScoredText", "Writer"),
+        "writer": ("ScoredText", "Writer", "load_writer"),
     },
 )
 
@@ -56,6 +58,7 @@ __all__ = [
     "ClassifyingTask",
     "Filled",
     "LanguageTask",
+    "MarkedTexts",
     "Parse",
     "Parser",
     "ParsingTask",

@@ -97,7 +97,8 @@ class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
         return {**sizes, "on": str(device_of(self.model))}
 
     def classify(self, texts: Sequence[str] | Sequence[Sequence[str]]) -> list[Classified]:
-        """The labels of texts, each with blanks between its words, or a list of words. Each is read by itself."""
+        """The labels of texts, each with blanks between its words, or a list of words. Each is read by itself. A text
+        without a word has labels too, those that nothing speaks against; `regard classify` leaves such lines empty."""
         words = words_of("texts", texts)
         return self._classified([LabelledText(text, (), f"texts[{place}]", place) for place, text in enumerate(words)])
 

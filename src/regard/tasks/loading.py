@@ -2,18 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from regard.checkpoint import ModelFolder
 from regard.errors import ModelError, UsageError
 from regard.misuse import explained
 from regard.recipe import TASKS, AnyRecipe
 from regard.registry import locate
-
-if TYPE_CHECKING:
-    from regard.tasks.translator import Translator
-    from regard.tasks.writer import Writer
-    from regard.vectors import Vectors
 
 
 def task_of(folder: str | Path) -> str:
@@ -45,44 +40,6 @@ def refuse_company(folder: str | Path, what: str, others: Sequence[str | Path], 
 def load(folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()) -> Any:
     """The trained model in a folder, ready for use; `changes` are settings such as `decode.beam=10`.
 
-    What it is depends on what it was trained for: a translator is a `Translator` (with folders of `others` they write
-    together), a language model a `Writer`, a tagger a `Tagger`, a classifier a `Classifier`, a parser a
-    `Parser`, a pre-trained encoder a `PretrainedEncoder`, a model of another package's task what that package says."""
+    Its class is that of its task, such as `Translator`, `Writer` or `Tagger`, and printing it says what it is. With
+    folders of `others`, translators write together."""
     return locate(TASKS[task_of(folder)].load)(folder, *others, device=device, changes=changes)
-
-
-def load_translator(
-    folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()
-) -> "Translator":
-    """The translator in a folder. With folders of `others` they write together, as an ensemble: the mean of their
-    probabilities."""
-    from regard.tasks.ensembles import load_ensemble
-    from regard.tasks.translator import Translator
-
-    folders = [Path(each) for each in (folder, *others)]
-    for each in folders:
-        refuse_other_task(each, "translation")
-    if others:
-        return load_ensemble(folders, device=device, changes=changes)
-    return Translator.load(folders[0], device=device, changes=changes)
-
-
-def load_writer(folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()) -> "Writer":
-    """The language model in a folder."""
-    from regard.tasks.writer import Writer
-
-    if others:
-        raise UsageError(f"{folder}: is a language model, which writes alone; name one folder")
-    refuse_other_task(Path(folder), "language")
-    return Writer.load(Path(folder), device=device, changes=changes)
-
-
-def load_vectors(
-    folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()
-) -> "Vectors":
-    """The word vectors in a folder."""
-    from regard.vectors import Vectors
-
-    if others or changes:
-        raise UsageError(f"{folder}: holds word vectors, which are read one folder at a time and as they are")
-    return Vectors.load(folder)

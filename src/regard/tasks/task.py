@@ -16,7 +16,7 @@ class Batch(Protocol):
 
     @property
     def count(self) -> int:
-        """Number of targets: what the summed loss is divided by."""
+        """Number of targets: the normalizer of the summed loss."""
         ...
 
     def rows(self, rank: int, world: int) -> Self:
@@ -24,7 +24,7 @@ class Batch(Protocol):
         ...
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Self:
-        """The same batch with other tensors: what `function` makes of each, in an order that never changes."""
+        """The batch with `function` applied to each tensor, always in the same order."""
         ...
 
 

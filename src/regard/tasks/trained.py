@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 from torch import nn
 
@@ -37,6 +37,13 @@ class Trained(Protocol):
 
 
 @runtime_checkable
+class Inspectable(Protocol):
+    """A model that reads texts and can be looked at meanwhile, as every trained model."""
+
+    def inspect(self, *texts: str) -> Inspection: ...
+
+
+@runtime_checkable
 class Explainable(Protocol):
     """A trained model that says what its choices rest on."""
 
@@ -47,11 +54,84 @@ class Explainable(Protocol):
 
 @runtime_checkable
 class Embedding(Protocol):
-    """A trained model with a vector of its own for each token."""
+    """A model with a vector for each token or word."""
 
     def embeddings(self) -> Mapping[str, Vectors]:
-        """A copy of them, by what they are of."""
+        """These vectors, by what they are of."""
         ...
+
+
+class Output(Protocol):
+    """A text that was written."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def log_prob(self) -> float: ...
+    @property
+    def finished(self) -> bool: ...
+
+
+class Outputted(Output, Protocol):
+    """The best output for a text, and the next ones."""
+
+    @property
+    def others(self) -> Sequence[Output]: ...
+
+
+@runtime_checkable
+class Searching(Protocol):
+    """A trained model that writes a text given another, by a beam search."""
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        beam: int | None = None,
+        n_best: int | None = None,
+        prefixes: Sequence[str] | None = None,
+    ) -> Sequence[Outputted]:
+        """The best outputs for each text, as many as `n_best`, beginning with its prefix."""
+        ...
+
+    def search_tree(self, source: str, *, beam: int | None = None, prefix: str = "") -> Inspection:
+        """What a search keeps on its way."""
+        ...
+
+    def alternatives(self, source: str, prefix: str = "") -> Inspection:
+        """What may follow the beginning of an output."""
+        ...
+
+    def count_tokens(self, text: str, *, written: bool = False) -> int:
+        """Tokens of a text that it reads, or of one that it writes."""
+        ...
+
+
+@runtime_checkable
+class Following(Protocol):
+    """A trained model with attention that can be followed step by step."""
+
+    def followed(self) -> Sequence[str]:
+        """Which, by the taps of its weights."""
+        ...
+
+    def attention_steps(self, source: str, target: str | None = None, *, layer: str | None = None) -> Inspection:
+        """One of them: queries, keys, values, scores, weights and what becomes of them."""
+        ...
+
+
+@runtime_checkable
+class Multilingual(Protocol):
+    """A trained model that can be told which language to write."""
+
+    @property
+    def tags(self) -> Sequence[str]:
+        """The languages; none if it writes but one."""
+        ...
+
+    def into(self, tag: str | None) -> Self: ...
 
 
 class Measured(Protocol):

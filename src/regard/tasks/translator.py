@@ -28,7 +28,7 @@ from regard.decode.tree import next_tokens, search_tree
 from regard.device import choose_device, device_of
 from regard.errors import UsageError, one_of
 from regard.inspect import BEGIN_LABEL, Array, Inspection, watch, watch_writing
-from regard.inspect.attention_steps import PARTS, as_compared, attention_of
+from regard.inspect.attention_steps import PARTS, as_compared, attention_of, followed_layers
 from regard.inspect.labels import arrow_between
 from regard.inspect.outputs import Input, Outputs, next_log_probs, without_positions
 from regard.inspect.watch import part_labels, refuse_long_look
@@ -44,6 +44,7 @@ from regard.tasks.attention_links import AlignsByAttention
 from regard.tasks.decoding import changed_decoding, check_only_decoding
 from regard.tasks.embeddings import vectors_of
 from regard.tasks.labels import labels_of, token_name, touched, words_of
+from regard.tasks.loading import refuse_other_task
 from regard.tasks.search_trees import candidates_inspection, tree_inspection
 from regard.tasks.tokenizer_files import load_tokenizers
 from regard.tasks.trained import LoadedModel
@@ -126,9 +127,9 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         with the square of them."""
         return BEYOND_TRAINING * self.recipe.data.longest
 
-    def count_tokens(self, text: str) -> int:
-        """Tokens of a source text."""
-        return len(self.source_tokenizer.encode(text))
+    def count_tokens(self, text: str, *, written: bool = False) -> int:
+        """Tokens of a source text, or of one that it writes."""
+        return len((self.target_tokenizer if written else self.source_tokenizer).encode(text))
 
     def only_writing(self) -> Self:
         """This translator, for writing alone, in the recipe's `decode.precision`: a GPU then
@@ -314,6 +315,11 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
                 for both in product(touched(reader, source, one, first), touched(writer, target, other, 0))
             ),
         )
+
+    def followed(self) -> list[str]:
+        """Layers of attention to the source that `attention_steps` can show: those computed from queries, keys and
+        values."""
+        return followed_layers(self.model, self.model.cross_taps)
 
     def attention_steps(self, source: str, target: str | None = None, *, layer: str | None = None) -> Inspection:
         """One attention to the source step by step, while it writes `target` or its own translation: `query`, `key`,
@@ -553,3 +559,18 @@ def _changed(decoding: Decoding, beam: int | None, n_best: int | None) -> Decodi
     if beam is not None or (changes and decoding.method != "sample"):
         changes |= {"method": "beam", "beam": max(n_best or 1, decoding.beam) if beam is None else beam}
     return change_section(decoding, changes)
+
+
+def load_translator(
+    folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()
+) -> Translator:
+    """The translator in a folder. With folders of `others` they write together, as an ensemble: the mean of their
+    probabilities."""
+    from regard.tasks.ensembles import load_ensemble
+
+    folders = [Path(each) for each in (folder, *others)]
+    for each in folders:
+        refuse_other_task(each, "translation")
+    if others:
+        return load_ensemble(folders, device=device, changes=changes)
+    return Translator.load(folders[0], device=device, changes=changes)

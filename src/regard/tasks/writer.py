@@ -48,6 +48,7 @@ from regard.recipe import HeldOut, LanguageDecoding, LanguageRecipe, NgramModel
 from regard.tasks.decoding import changed_decoding, check_only_decoding
 from regard.tasks.embeddings import vectors_of
 from regard.tasks.labels import labels_of, token_name, words_of
+from regard.tasks.loading import refuse_other_task
 from regard.tasks.next_tokens import next_token
 from regard.tasks.scoring_text import log_probs_of
 from regard.tasks.tokenizer_files import TOKENIZER
@@ -426,3 +427,11 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
         if origin:
             parts.append(f"text:{origin}")
         return "|".join([*parts, f"regard:{version_of('regard')}"])
+
+
+def load_writer(folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()) -> Writer:
+    """The language model in a folder."""
+    if others:
+        raise UsageError(f"{folder}: is a language model, which writes alone; name one folder")
+    refuse_other_task(Path(folder), "language")
+    return Writer.load(Path(folder), device=device, changes=changes)

@@ -93,7 +93,7 @@ class CapturedRunner(StepRunner):
             self._update()
 
     def recover(self) -> None:
-        # Graphs hold memory, and those of the old way to execute steps would never be used again.
+        # Graphs hold memory, and those captured before the fallback would never be replayed.
         self._free_graphs()
         self._seen.clear()
 

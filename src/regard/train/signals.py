@@ -23,7 +23,7 @@ class Asked:
 
 @contextmanager
 def asked_to_stop() -> Iterator[Asked]:
-    """Gives what can be asked whether a signal has come. Only the main thread gets signals; elsewhere none come."""
+    """Yields a function that tells whether SIGINT or SIGTERM has arrived. Only the main thread gets signals."""
     asked = Asked()
     if threading.current_thread() is not threading.main_thread():
         yield asked

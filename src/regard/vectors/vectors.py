@@ -76,6 +76,10 @@ class Vectors:
         """Writes the native folder atomically: a reader sees the old vectors or the new ones."""
         native.write_native(Path(path), self.words, self.matrix, self.about)
 
+    def embeddings(self) -> "dict[str, Vectors]":
+        """Themselves, as trained models give the vectors that they have learned."""
+        return {"words": self}
+
     @property
     def words(self) -> Sequence[str]:
         """The words, in the order of the matrix's rows."""
@@ -210,3 +214,10 @@ class Vectors:
 
 def _listed(words: str | Sequence[str]) -> list[str]:
     return [words] if isinstance(words, str) else list(words)
+
+
+def load_vectors(folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()) -> Vectors:
+    """The word vectors in a folder."""
+    if others or changes:
+        raise UsageError(f"{folder}: holds word vectors, which are read one folder at a time and as they are")
+    return Vectors.load(folder)

@@ -26,8 +26,7 @@ from regard.inspect.faithful import faithfulness
 from regard.inspect.page import DERIVED, EXPLORER
 from regard.inspect.shown import shown
 from regard.inspect.words import map_inspection, neighbors_inspection
-from regard.tasks.trained import Trained
-from regard.tasks.translator import Translator
+from regard.tasks.trained import Searching, Trained
 from regard.vectors import Vectors
 from regard.vectors.mapping import available, word_map
 from regard.web.explored import Explored
@@ -101,7 +100,7 @@ def _ask_models(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> N
         chosen = _model_of(explored, model)
         changes, texts = asked.made(), list(asked.texts)
         told = chosen.into(asked.into)
-        if isinstance(told, Translator) and len(texts) == 1:
+        if isinstance(told, Searching) and len(texts) == 1:
             translator = chosen.translator(texts[0], "", asked.into)
             with chosen.computing(changes):
                 texts.append(translator.translate(texts)[0].text)
@@ -195,11 +194,11 @@ def _ask_translators(app: FastAPI, explored: Mapping[str, Explored], kept: Kept)
     def steps(model: str, asked: AskedSteps) -> Shown:
         """One attention to the source step by step (`Translator.attention_steps`)."""
         chosen, changes, texts = _model_of(explored, model), asked.made(), list(asked.texts)
-        translator = chosen.translator(texts[0], "", asked.into)
+        follower = chosen.follower(texts, asked.into)
 
         def make() -> Inspection:
             with chosen.computing(changes):
-                return translator.attention_steps(*texts, layer=asked.layer)
+                return follower.attention_steps(*texts, layer=asked.layer)
 
         name, found = kept.put(f"steps {model} {asked.model_dump_json()}", make)
         given = ", ".join([*map(repr, texts), *([f"layer={asked.layer!r}"] if asked.layer else [])])

@@ -1,20 +1,27 @@
 """A model as the explorer knows it: what can be asked of it, one request at a time."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from threading import Lock
 from types import MappingProxyType
 from typing import Any
 
 from regard.errors import UsageError, one_of
 from regard.inspect import Outputs
-from regard.inspect.attention_steps import attention_of
 from regard.inspect.changes import CHANGES, Change, as_python, changed
 from regard.inspect.watch import LONGEST
 from regard.models import ContinuousCache
 from regard.tap import Tap
-from regard.tasks.trained import Embedding, Explainable, Reader, Trained
-from regard.tasks.translator import Translator
+from regard.tasks.trained import (
+    Embedding,
+    Explainable,
+    Following,
+    Inspectable,
+    Multilingual,
+    Reader,
+    Searching,
+    Trained,
+)
 from regard.vectors import Vectors
 from regard.web.messages import ModelCard, Place
 
@@ -32,14 +39,14 @@ class Explored:
     def __init__(self, name: str, folder: str, model: Trained | Vectors) -> None:
         self.name, self.folder = name, folder
         self._model = model
-        self._vectors: Mapping[str, Vectors] | None = {"words": model} if isinstance(model, Vectors) else None
+        self._vectors: Mapping[str, Vectors] | None = None
         self.lock = Lock()
         """Held while it computes: what a model keeps for decoding is not made for several threads."""
 
     @property
     def model(self) -> Trained:
         """The model that reads texts."""
-        if isinstance(self._model, Vectors):
+        if not isinstance(self._model, Inspectable):
             raise UsageError(f"{self.name} has vectors of words and reads no texts; ask for a map or for neighbors")
         return self._model
 
@@ -61,10 +68,11 @@ class Explored:
         return chosen, known[chosen]
 
     def card(self) -> ModelCard:
-        if isinstance(self._model, Vectors):
-            about = {"model": "vectors", "words": f"{len(self._model):,}", "dimensions": str(self._model.width)}
+        if not isinstance(self._model, Inspectable):
+            _, own = self.vectors_named("")
+            about = {"model": "vectors", "words": f"{len(own):,}", "dimensions": str(own.width)}
             return ModelCard(name=self.name, about=about, task="", reads=False, vectors=[*self.vectors])
-        model, writes = self.model, isinstance(self.model, Translator)
+        model, writes = self.model, isinstance(self.model, Searching)
         corpus = getattr(getattr(model.recipe, "data", None), "corpus", "")
         taps = {name: module for name, module in model.named_modules() if isinstance(module, Tap)}
         places = [
@@ -78,31 +86,43 @@ class Explored:
             explains=isinstance(model, Explainable),
             goes_on=isinstance(model, Reader),
             vectors=[*self.vectors],
-            tours=[*_followed(model)] if isinstance(model, Translator) else [],
-            languages=[*model.tags] if isinstance(model, Translator) else [],
+            tours=[*model.followed()] if isinstance(model, Following) else [],
+            languages=[*model.tags] if isinstance(model, Multilingual) else [],
             examples=_examples(str(corpus), writes),
             places=places,
         )
 
     def into(self, tag: str | None) -> Any:
         """The model, told to write a language if there is one to tell."""
-        if tag is not None and not isinstance(self.model, Translator):
+        if isinstance(self.model, Multilingual):
+            return self.model.into(tag)
+        if tag is not None:
             raise UsageError(f"into = {tag!r}: this model does not write several languages; leave it out")
-        return self.model.into(tag) if isinstance(self.model, Translator) else self.model
+        return self.model
 
-    def translator(self, text: str, prefix: str, tag: str | None) -> Translator:
-        """The model, if it translates and the text is short enough to look at."""
+    def translator(self, text: str, prefix: str, tag: str | None) -> Searching:
+        """The model, if it writes a text given another and the text is short enough to look at."""
         model = self.into(tag)
-        if not isinstance(model, Translator):
+        if not isinstance(model, Searching):
             raise UsageError(f"{self.name} is for {self.model.recipe.task} and does not translate; inspect a text")
         if not text.strip():
             raise UsageError("the text is empty: there is nothing to translate; give at least one word")
         for side, count in (
             ("text", model.count_tokens(text)),
-            ("beginning", len(model.target_tokenizer.encode(prefix))),
+            ("beginning", model.count_tokens(prefix, written=True)),
         ):
             if count >= LONGEST:
                 raise UsageError(f"a {side} of {count:,} tokens is too long to look at; give one below {LONGEST}")
+        return model
+
+    def follower(self, texts: Sequence[str], tag: str | None) -> Following:
+        """The model, if it has attention that can be followed, and the text is short enough to look at."""
+        model = self.into(tag)
+        if not isinstance(model, Following):
+            what = "has no attention to follow step by step"
+            raise UsageError(f"{self.name} is for {self.model.recipe.task} and {what}; inspect a text")
+        if isinstance(model, Searching):
+            self.translator(texts[0], "", tag)
         return model
 
     def reader(self) -> Reader:
@@ -139,7 +159,7 @@ class Explored:
 
     def program_of_vectors(self, name: str, call: str, *imported: str) -> str:
         """What does the same with its vectors in Python."""
-        own = isinstance(self._model, Vectors)
+        own = not isinstance(self._model, Inspectable)
         first = "from regard.vectors import Vectors" if own else "import regard"
         load = f"Vectors.load({self.folder!r})" if own else f"{self._loading()}.embeddings()[{name!r}]"
         return "\n".join([first, *imported, "", f"vectors = {load}", f"seen = {call}", ""])
@@ -150,14 +170,6 @@ class Explored:
         if isinstance(inner, ContinuousCache):
             told += f".with_cache({inner.size}, theta={inner.theta:g}, share={inner.share:g})"
         return f"regard.load({self.folder!r}){told}"
-
-
-def _followed(model: Translator) -> Iterator[str]:
-    """The layers of attention to the source that are computed from queries, keys and values."""
-    for layer in model.model.cross_taps:
-        with suppress(UsageError):
-            attention_of(model.model, model.model.cross_taps, layer)
-            yield layer
 
 
 def _examples(corpus: str, writes: bool) -> list[str]:

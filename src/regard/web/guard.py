@@ -1,4 +1,4 @@
-"""What every request must pass: the page is for the person at this machine, and for no page from elsewhere."""
+"""The filter of requests: the page is for the person at this machine, and answers no page from elsewhere."""
 
 import ipaddress
 import json
@@ -30,8 +30,7 @@ class TooLargeError(Exception):
 
 class Guard:
     """Refuses requests under a foreign `Host` (a name that someone else pointed at this machine), from pages with
-    another `Origin`, and with too large a body; adds the headers that keep a page to itself, to what is said of faults
-    too."""
+    another `Origin`, and with too large a body; adds security headers, also to error responses."""
 
     def __init__(self, app: "ASGIApp", hosts: Collection[str]) -> None:
         self.app, self.hosts = app, frozenset(hosts)

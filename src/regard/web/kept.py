@@ -1,4 +1,4 @@
-"""Inspections that were asked for, as long as there is room: the page fetches their arrays one by one."""
+"""A cache of inspections: the page asks for one, then fetches its arrays one by one."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -16,8 +16,8 @@ class NotFoundError(RegardError):
 
 
 class Kept:
-    """By a name made of the request, so that equal requests share one and visitors need no account. The least recently
-    used go first; the page then asks again."""
+    """Keyed by a hash of the request, so that equal requests share one and visitors need no account. Evicts the least
+    recently used; the page then asks again."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most = most_bytes
@@ -46,7 +46,7 @@ class Kept:
         """The same; refused if it is gone."""
         found = self.get(name)
         if found is None:
-            raise NotFoundError("this inspection is no longer kept; inspect again")
+            raise NotFoundError("this inspection has expired from the cache; inspect again")
         return found
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 import uvicorn
 
 from regard.errors import RegardError, UsageError
-from regard.tasks.trained import Trained
+from regard.tasks.trained import Inspectable, Trained
 from regard.vectors import Vectors
 from regard.web.app import create_app
 from regard.web.guard import hosts_of
@@ -31,7 +31,7 @@ def serve(
     for model in models.values():
         # Loops are compiled on their first use, which is better than in the first visitor's time.
         with suppress(RegardError):
-            if not isinstance(model, Vectors):
+            if isinstance(model, Inspectable):
                 model.inspect("1 2")
     with listening(host, port) as listener:
         chosen = listener.getsockname()[1]

@@ -1,7 +1,7 @@
 """A trained judge of moods."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +10,12 @@ from torch import nn
 
 from regard.checkpoint import ModelFolder, load_weights, put_weights
 from regard.errors import UsageError
-from regard.inspect import Array, Inspection
+from regard.inspect import Array, Inspection, Outputs
+from regard.inspect.outputs import Input
 from regard.metrics import MetricScore
 from regard.recipe import HeldOut
 from regard.tap import record
+from regard.vectors import Vectors
 from regard_moods.recipe import MoodsRecipe
 from regard_moods.task import Judge, Names, Sentence, read_all
 
@@ -50,6 +52,30 @@ class TrainedJudge:
             {"source": tuple(texts[0].split()), "mood": tuple(shares)},
             title=f"{texts[0]} → {mood}",
         )
+
+    def outputs(self, *texts: str) -> Outputs:
+        (text,) = texts
+        words = tuple(text.split())
+
+        def run(place: int, axis: str, without: Sequence[Collection[int]]) -> torch.Tensor:
+            left = [tuple(word for at, word in enumerate(words) if at not in gone) for gone in without]
+            batch = self.names.batch([Sentence(self.names.moods[0], each) for each in left])
+            shares: torch.Tensor = self.model(batch.words, batch.keep).log_softmax(-1)
+            return shares
+
+        return Outputs(
+            self.model,
+            "output",
+            {"source": words, "output": ("mood",)},
+            [self.names.moods.index(self.judge(text)[0])],
+            self.names.moods.__getitem__,
+            {"source": Input("vectors")},
+            run,
+            title=text,
+        )
+
+    def embeddings(self) -> dict[str, Vectors]:
+        return {"words": Vectors(self.names.words, self.model.embedding.weight.detach().numpy().copy())}
 
 
 def load_judge(

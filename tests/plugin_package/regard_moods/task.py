@@ -75,7 +75,7 @@ class Sentences:
 
 
 class Judge(nn.Module):
-    """Weighs words by a learned query; the tap `weights` shows how."""
+    """Weighs words by a learned query; the tap `weights` shows how, and `vectors` what."""
 
     def __init__(self, settings: MoodsModel, words: int, moods: int) -> None:
         super().__init__()
@@ -83,10 +83,10 @@ class Judge(nn.Module):
         self.query = nn.Linear(settings.width, 1)
         self.dropout = nn.Dropout(0.1)
         self.output = nn.Linear(settings.width, moods)
-        self.weights = Tap("row", "source")
+        self.vectors, self.weights = Tap("row", "source", "feature"), Tap("row", "source")
 
     def forward(self, words: Tensor, keep: Tensor) -> Tensor:
-        vectors = self.dropout(self.embedding(words))
+        vectors = self.vectors(self.dropout(self.embedding(words)))
         scores = self.query(vectors).squeeze(-1).masked_fill(~keep, -torch.inf)
         logits: Tensor = self.output((self.weights(scores.softmax(-1)).unsqueeze(-1) * vectors).sum(1))
         return logits

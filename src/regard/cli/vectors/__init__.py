@@ -14,7 +14,7 @@ vectors = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
-    help="Learn word vectors, compare, measure, draw and convert them.",
+    help="Train, compare, evaluate, draw, and convert word vectors.",
 )
 
 for command in (train, similar, analogy, odd_one_out, evaluate, info, convert):

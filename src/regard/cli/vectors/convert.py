@@ -22,7 +22,7 @@ def convert(
     ] = None,
     frequent: Frequent = None,
 ) -> None:
-    """Write vectors in another form. The form that is read is found by content; a name that ends in .gz is packed.
+    """Write vectors in another format. The input format is detected from the content; outputs named .gz are gzipped.
 
     [bold]Examples[/bold]
 
@@ -61,7 +61,7 @@ def _about(about: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, st
 
 
 def info(vectors: VectorsPath) -> None:
-    """Say what a file or folder of vectors holds, and how long it took to open.
+    """Show what a file or folder of vectors contains, and how long it took to open.
 
     [bold]Examples[/bold]
 

@@ -23,14 +23,14 @@ def evaluate(
     method: Method = "additive",
     frequent: Frequent = None,
     exact_case: Annotated[
-        bool, typer.Option("--exact-case", help="Tell capitals apart. (default: all in lower case)")
+        bool, typer.Option("--exact-case", help="Distinguish upper and lower case. (default: compare in lower case)")
     ] = False,
     json: JsonFile = None,
 ) -> None:
-    """Score vectors on files of analogies (such as Google's questions-words.txt) and of word pairs that people rated
-    (such as WordSim-353, SimLex-999, MEN or RG-65).
+    """Evaluate vectors on files of analogies (such as Google's questions-words.txt) and of word pairs with human
+    ratings (such as WordSim-353, SimLex-999, MEN, or RG-65).
 
-    Analogies are scored by category, pairs by Spearman's rank correlation. What has unknown words is left out and
+    Analogies are scored by category, pairs by Spearman's rank correlation. Items with unknown words are left out and
     counted.
 
     [bold]Examples[/bold]

@@ -22,7 +22,7 @@ def draw_map(
     ] = None,
     group: Annotated[
         list[str] | None,
-        typer.Option("--group", metavar="NAME=WORD,WORD,…", help="Words with a color of their own; repeatable."),
+        typer.Option("--group", metavar="NAME=WORD,WORD,…", help="Words with their own color; repeatable."),
     ] = None,
     most_frequent: Annotated[
         int | None,
@@ -37,10 +37,10 @@ def draw_map(
     seed: Seed = None,
     out: Annotated[
         list[Path] | None,
-        typer.Option("-o", "--out", help="A .png, .svg, .pdf or .html file; repeatable. (default: map.html)"),
+        typer.Option("-o", "--out", help="A .png, .svg, .pdf, or .html file; repeatable. (default: map.html)"),
     ] = None,
 ) -> None:
-    """Draw words as points of a plane, near ones near: a picture, or a page to zoom, pan, point at and search in.
+    """Draw words as points in a plane, similar words close together: a picture, or a page to zoom, pan, and search.
 
     [bold]Examples[/bold]
 

@@ -17,15 +17,15 @@ RARE = 20
 
 def similar(
     vectors: VectorsPath,
-    words: Annotated[list[str], typer.Argument(metavar="WORD...", help="A word, or several that count together.")],
+    words: Annotated[list[str], typer.Argument(metavar="WORD...", help="A word, or several to combine.")],
     away: Annotated[
-        list[str] | None, typer.Option("--away", metavar="WORD", help="A word to be far from; repeatable.")
+        list[str] | None, typer.Option("--away", metavar="WORD", help="A word to move away from; repeatable.")
     ] = None,
     top: Top = 10,
     method: Method = "additive",
     keep_given: KeepGiven = False,
 ) -> None:
-    """Show the words nearest to a word, or to several together.
+    """Show the words nearest to a word, or to several combined.
 
     [bold]Examples[/bold]
 
@@ -49,7 +49,7 @@ def analogy(
     method: Method = "additive",
     keep_given: KeepGiven = False,
 ) -> None:
-    """Show what is to C as B is to A. The three given words are left out of the answers.
+    """Find the word that is to C as B is to A. The three given words are excluded.
 
     [bold]Examples[/bold]
 
@@ -68,9 +68,9 @@ def analogy(
 
 def odd_one_out(
     vectors: VectorsPath,
-    words: Annotated[list[str], typer.Argument(metavar="WORD...", help="Three words or more.")],
+    words: Annotated[list[str], typer.Argument(metavar="WORD...", help="Three or more words.")],
 ) -> None:
-    """Show which word does not fit: the one least like the mean of all of them.
+    """Find the word that does not fit: the one least similar to the mean of all.
 
     [bold]Examples[/bold]
 

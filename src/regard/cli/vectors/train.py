@@ -23,9 +23,7 @@ def train(
     ] = None,
     text: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--text", help="Text to learn from, instead of a recipe; repeatable. (default: Python's own help)"
-        ),
+        typer.Option("--text", help="Text to train on, instead of a recipe; repeatable. (default: Python's own help)"),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Folder of the vectors. (default: runs/RECIPE)")
@@ -33,10 +31,10 @@ def train(
     resume: Resume = False,
     settings: Changes = None,
 ) -> None:
-    """Learn word vectors from running text. Ctrl-C saves and leaves; --resume goes on as if nothing had happened.
+    """Train word vectors on running text. Ctrl-C saves and stops; --resume continues as if nothing had happened.
 
-    The exit code is 0 if all was learned, 130 after Ctrl-C (SIGINT) and 143 after SIGTERM, both of which save first,
-    and 2 if something is wrong, which is then said.
+    The exit code is 0 if training is complete, 130 after Ctrl-C (SIGINT) and 143 after SIGTERM, both of which save
+    first, and 2 after an error, with a message.
 
     [bold]Examples[/bold]
 

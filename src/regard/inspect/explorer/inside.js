@@ -29,12 +29,15 @@ export class InsideView {
     const data = await seen.matrix(state.tap);
     const most = this.page.room(data.columns > 60 ? 1200 : 720);
     if (array.texts) {
-      const [rows, columns] = [data.rows, data.columns];
-      const text = (r, c) => `${array.texts[r * columns + c]} ${percent(data.values[r * columns + c])}`;
-      this.picture.replaceChildren(table(state.tap, ["", ...data.columnLabels],
-        Array.from({ length: rows }, (_, r) => [data.rowLabels[r], ...Array.from({ length: columns }, (__, c) => text(r, c))])));
+      this.picture.replaceChildren(written(seen, state.tap, data));
       return;
     }
     this.picture.replaceChildren(new Matrix(data, { label: state.tap, most, cell: 28 }).element);
   }
+}
+
+/** Texts with their numbers, such as candidates with their probabilities, as a table. */
+export function written(seen, name, { values, columns, rowLabels, columnLabels }) {
+  const { texts } = seen.array(name);
+  return table(name, ["", ...columnLabels], rowLabels.map((label, r) => [label, ...columnLabels.map((_, c) => `${texts[r * columns + c]} ${percent(values[r * columns + c])}`)]));
 }

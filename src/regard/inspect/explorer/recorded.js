@@ -71,17 +71,10 @@ function headOf(values, [heads, ...shape], head) {
 
 /** Weights between words: the sum of what pieces of a source word get, the mean of those of a target word. */
 function folded(values, shape, rowWords, columnWords) {
-  const [rows, columns] = shape.slice(-2);
   const count = (words) => 1 + words.reduce((most, word) => (word === null ? most : Math.max(most, word)), -1);
   const [tall, wide] = [count(rowWords), count(columnWords)];
   const pieces = Array.from({ length: tall }, (_, word) => rowWords.filter((each) => each === word).length || 1);
-  const heads = values.length / (rows * columns);
-  const found = new Float32Array(heads * tall * wide);
-  for (let head = 0; head < heads; head += 1) for (let r = 0; r < rows; r += 1) for (let c = 0; c < columns; c += 1) {
-    const [row, column] = [rowWords[r], columnWords[c]];
-    if (row !== null && column !== null) found[(head * tall + row) * wide + column] += values[(head * rows + r) * columns + c] / pieces[row];
-  }
-  return [found, [...shape.slice(0, -2), tall, wide]];
+  return gathered(values, shape, [tall, wide], (r, c) => [rowWords[r], columnWords[c]], (sum, value, row) => sum + value / pieces[row]);
 }
 
 /** At most so many rows and columns, each with the largest absolute value that it stands for. */
@@ -89,13 +82,22 @@ function pooled(values, shape, most) {
   const [rows, columns] = shape.slice(-2);
   if (rows <= most && columns <= most) return [values, shape];
   const [tall, wide] = [Math.min(rows, most), Math.min(columns, most)];
-  const heads = values.length / (rows * columns);
-  const found = new Float32Array(heads * tall * wide);
-  for (let head = 0; head < heads; head += 1) for (let r = 0; r < rows; r += 1) for (let c = 0; c < columns; c += 1) {
-    const place = (head * tall + Math.floor((r * tall) / rows)) * wide + Math.floor((c * wide) / columns);
-    const value = values[(head * rows + r) * columns + c];
-    if (Math.abs(value) > Math.abs(found[place])) found[place] = value;
-  }
+  return gathered(values, shape, [tall, wide], (r, c) => [Math.floor((r * tall) / rows), Math.floor((c * wide) / columns)],
+    (most, value) => (Math.abs(value) > Math.abs(most) ? value : most));
+}
+
+/** Matrices with fewer rows and columns: `to(r, c)` says which a number goes to, or null, and `join` what becomes of those
+ * that go to one. */
+function gathered(values, shape, [tall, wide], to, join) {
+  const [rows, columns] = shape.slice(-2);
+  const found = new Float32Array((values.length / (rows * columns)) * tall * wide);
+  values.forEach((value, place) => {
+    const [head, r, c] = [Math.floor(place / (rows * columns)), Math.floor(place / columns) % rows, place % columns];
+    const [row, column] = to(r, c);
+    if (row === null || column === null) return;
+    const goal = (head * tall + row) * wide + column;
+    found[goal] = join(found[goal], value, row);
+  });
   return [found, [...shape.slice(0, -2), tall, wide]];
 }
 

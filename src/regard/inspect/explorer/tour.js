@@ -11,6 +11,7 @@ import { SPOT, STATIONS, WeatherMap, weatherAt } from "./weather.js";
 const MOST_ROWS = 6;
 const b = (text) => make("b", {}, isolated(String(text)));
 const p = (...parts) => make("p", {}, ...parts);
+const labelled = (label, picture) => make("div", { class: "labelled" }, make("h3", {}, label), picture);
 
 export class TourView {
   constructor(page) {
@@ -175,11 +176,11 @@ export class TourView {
   }
 
   matrix(data, label, more = {}) {
-    return make("div", { class: "labelled" }, make("h3", {}, label), new Matrix(data, { label, most: this.room, cell: 30, ...more }).element);
+    return labelled(label, new Matrix(data, { label, most: this.room, cell: 30, ...more }).element);
   }
 
   bars(rows, label, choosing = true) {
-    return make("div", { class: "labelled" }, make("h3", {}, label), new Bars(this.source, rows, { label, axis: "source", chosen: this.token,
+    return labelled(label, new Bars(this.source, rows, { label, axis: "source", chosen: this.token,
       leftward: this.seen.shown.leftward.includes("source"), onchoose: choosing ? (token) => this.follow(token) : undefined }).element);
   }
 
@@ -309,7 +310,7 @@ function output(tour) {
     p("The decoder combines the context with what it has written", tour.data.output ? `, and makes ${tour.data.output.shape[1]} numbers from both.` : "."),
     p("A row of weights for each token it knows turns these into scores, and another softmax turns the scores into probabilities: ", b(target[place]), " gets ", b(percent(tour.chances[place])), "."),
   ], figure: [tour.matrix(tour.units(tour.row("context", place), [target[place]], ""), "The context"), made,
-    make("div", { class: "labelled" }, make("h3", {}, "What may come next"), ranked("What may come next", candidates, { row: place }))] };
+    labelled("What may come next", ranked("What may come next", candidates, { row: place }))] };
 }
 
 async function everyOutput(tour) {
@@ -330,7 +331,7 @@ async function everyOutput(tour) {
       : p("Nobody told it which tokens belong together. It found out that looking there helps it to guess right."),
     p("A translator of sentences does the same with words; such a picture is then called an alignment."),
     another(tour),
-  ], figure: [small, make("div", { class: "labelled" }, make("h3", {}, count > 1 ? `Layer ${tours.indexOf(tour.layer)}, head ${head}` : "All outputs"), matrix.element)] };
+  ], figure: [small, labelled(count > 1 ? `Layer ${tours.indexOf(tour.layer)}, head ${head}` : "All outputs", matrix.element)] };
 }
 
 /** The way to a Transformer on the same dates, for whoever has but the model of the demo. */
@@ -376,13 +377,13 @@ async function elsewhere(tour) {
     refused = hint(error.message);
   }
   const go = (view, label) => button(label, () => page.go({ view, tap: tour.layer, head: String(head) }));
-  const after = rows ? [make("div", { class: "labelled" }, make("h3", {}, "With all the weight on ", isolated(source[token])), table("Before and after", ["changed", `${target[place]} before`, "after", "now likeliest"], rows))] : [refused];
+  const after = rows ? [labelled(["With all the weight on ", isolated(source[token])], table("Before and after", ["changed", `${target[place]} before`, "after", "now likeliest"], rows))] : [refused];
   return { title: "What if it had looked elsewhere?", prose: [
     p("It looked at ", b(source[best]), ` (${percent(own[best])}) to write `, b(target[place]), recorded ? [". Here it looks at ", b(source[token]), " instead: all the weight goes there, and the model computes on."]
       : ". Choose where it should look instead: all the weight goes there, and the model computes on."),
     p(tour.heads > 1 ? "One head of many may not matter, since others do the same. All of them together often do." : "If the output changes, it did depend on what was read there. If not, the model knew it from elsewhere."),
     p("Whether attention explains an output is a question to ask of every sentence anew."),
     make("div", { class: "buttons" }, recorded ? null : go("change", "Change it"), go("why", "Why")),
-  ], figure: [make("div", { class: "labelled" }, make("h3", {}, recorded ? "Its own weights" : "Its own weights (choose another token)"), new Bars(source, { weight: own }, { label: "Weights", axis: "source", chosen: token,
+  ], figure: [labelled(recorded ? "Its own weights" : "Its own weights (choose another token)", new Bars(source, { weight: own }, { label: "Weights", axis: "source", chosen: token,
     leftward: tour.seen.shown.leftward.includes("source"), onchoose: recorded ? undefined : (chosen) => tour.look(chosen) }).element), ...after] };
 }

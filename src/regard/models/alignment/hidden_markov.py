@@ -1,8 +1,8 @@
 """Which word each word translates, as a hidden Markov model (Vogel et al. 1996) says of both directions of a pair.
 
 In one direction, each word j of the target translates a word i of the source, or none. It does so with the probability
-of the translation and that of the jump: how far i is from the source word of the target word before. Where words have
-no partner, the place of the last one that had is remembered (Och and Ney 2003).
+of the translation and that of the jump: how far i is from the source word of the previous target word. Words without a
+partner keep the position of the last one that had one as their state (Och and Ney 2003).
 """
 
 import math
@@ -30,7 +30,7 @@ def posteriors(translations: Floats, without: Floats, jumps: Floats, alone: floa
     FARTHEST words."""
     targets, sources = translations.shape
     no_partner = np.float32(alone)
-    # Rows are where the last partner stands, from −1, before the sentence; they are normalized over its words.
+    # Rows are the position of the previous partner, from −1 (before the sentence); each is normalized over the words.
     moves = np.empty((sources + 1, sources), np.float32)
     for last in range(-1, sources):
         total = np.float32(0)

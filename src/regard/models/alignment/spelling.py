@@ -22,7 +22,7 @@ ROUNDS = 5
 _STOP = 0.12
 """Probability that a word ends after a character, where two words are not related."""
 _PRIOR = 5.0
-"""Occurrences that what is known before the text weighs."""
+"""Weight of the prior, in occurrences."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -51,8 +51,8 @@ def alphabet_of(words: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Transducer:
-    """Probabilities of what is written next: one character of each, of the source alone, of the target alone, no
-    more. They sum to one."""
+    """Probabilities of the next edit: one character on each side, one of the source alone, one of the target alone, or
+    the end. They sum to one."""
 
     both: Float[np.ndarray, "source target"]
     source: Float[np.ndarray, " source"]

@@ -51,8 +51,8 @@ class TransitionParser(DependencyParser):
     def _way(
         self, hidden: Float[Tensor, "B P roles F"], batch: TreeBatch
     ) -> tuple[Int[Tensor, "B M roles"], Bool[Tensor, "B M moves"], Bool[Tensor, "B M moves"]]:
-        """What M moves of training depend on: the words that each is scored by, which moves are allowed and which of
-        these are right; all are where a sentence is parsed."""
+        """For M moves of training: the words that score each, which moves are allowed, and which of these are right
+        (where a sentence is parsed, all)."""
         lengths, longest = batch.sentences.lengths, batch.heads.shape[1]
         now, steps = Configurations.start(lengths, longest), []
         for _ in range(2 * longest):
@@ -75,13 +75,13 @@ class TransitionParser(DependencyParser):
             log_probs = watched(
                 self.moves, self._log_probs(hidden, _places(now)[:, None], now.allowed[:, None])
             ).squeeze(1)
-            # An intervention may prefer what cannot be done.
+            # An intervention may prefer an illegal move.
             moves.append(log_probs.masked_fill(~now.allowed, -torch.inf).argmax(1))
             now = now.make(moves[-1])
         return Trees(now.heads, self.relation_log_probs(features, now.heads), torch.stack(moves, 1))
 
     def _hidden(self, features: Float[Tensor, "B P E"]) -> Float[Tensor, "B P roles F"]:
-        """What the root and each word add to the hidden layer in each role."""
+        """The contribution of the root and of each word to the hidden layer, in each role."""
         hidden: Tensor = self.inward(self.dropout(features)).unflatten(2, (DEPTH + 1, -1))
         return hidden
 

@@ -7,9 +7,10 @@
 CoNLL-U; the score of a tree is the sum over its words. Scores of a word as its own head are ignored.
 
 Arborescences take time quadratic in the length, projective trees cubic; the latter are searched for only where the best
-tree of all is not projective.
+tree of all is not projective and the sentence has at most `LONGEST_PROJECTIVE` words.
 """
 
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,16 +19,20 @@ from jaxtyping import Float, Int
 from numpy.lib.stride_tricks import as_strided
 
 from regard.data.projective import is_projective
+from regard.errors import RegardWarning
 
 Scores = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
+
+LONGEST_PROJECTIVE = 1000
+"""Words of a sentence up to which projective trees are searched for, which takes seconds then."""
 
 
 def best_tree(
     scores: Float[np.ndarray, "W heads"], *, projective: bool = False, single_root: bool = True
 ) -> Int[np.ndarray, " W"]:
     """The heads of the words in a tree of the highest score: 0 for the root, n for the n-th word. With `single_root`,
-    one word alone has the head 0."""
+    one word alone has the head 0. A warning says where a sentence is too long to look for a projective tree."""
     if not len(scores):
         return np.empty(0, np.int64)
     # Whatever a model computes, there is a tree.
@@ -37,9 +42,17 @@ def best_tree(
     heads: Int[np.ndarray, " W"] = arcs.argmax(1)
     if not _is_tree(heads.tolist()) or (single_root and (heads == 0).sum() != 1):
         heads = _arborescence(_one_root(arcs) if single_root else arcs)
-    if projective and not is_projective(heads):
-        heads = _eisner(arcs, single_root)
-    return heads
+    if not projective or is_projective(heads):
+        return heads
+    if len(arcs) > LONGEST_PROJECTIVE:
+        warnings.warn(
+            f"the best tree of a sentence of {len(arcs):,} words has crossing arcs, and one without is searched for in "
+            f"at most {LONGEST_PROJECTIVE:,} words (decode.projective): this one keeps them; split the sentence",
+            RegardWarning,
+            stacklevel=2,
+        )
+        return heads
+    return _eisner(arcs, single_root)
 
 
 def _is_tree(heads: Sequence[int]) -> bool:

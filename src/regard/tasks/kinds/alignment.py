@@ -6,7 +6,7 @@ from regard.recipe.kinds import TASKS, TaskKind, Verb
 
 def register() -> None:
     kind = TaskKind(
-        help="Finds which words of two sentences are translations of each other.",
+        help="Aligns the words of two sentences that are translations of each other.",
         recipe=AlignmentRecipe,
         corpus=AlignmentCorpus,
         takes=lambda files: False,

@@ -16,7 +16,7 @@ def are_labelled(files: Sequence[str]) -> bool:
 def register() -> None:
     better = Metric(more_is_better=True)
     kind = TaskKind(
-        help="Gives each text a label, or several: sentiment, topic, language, acts of a dialogue.",
+        help="Assigns one or more labels to each text: sentiment, topic, language, dialogue acts.",
         recipe=ClassifyingRecipe,
         corpus=ClassifyingCorpus,
         takes=are_labelled,
@@ -24,6 +24,6 @@ def register() -> None:
         load="regard.tasks.classifier:load_classifier",
         prepare="regard.tasks.classifying:ClassifyingTask.prepare",
         metrics={"loss": LOSS, "accuracy": better, "macro_f1": better, "micro_f1": better},
-        verbs=(Verb("classify", "Label the texts of standard input, line for line.", "regard.cli.classify:classify"),),
+        verbs=(Verb("classify", "Label texts from standard input, line by line.", "regard.cli.classify:classify"),),
     )
     TASKS.register("classifying", kind)

@@ -13,17 +13,17 @@ def is_text(files: Sequence[str]) -> bool:
 
 def register() -> None:
     verbs = (
-        Verb("generate", "Write on from a prompt, streamed as it is written.", "regard.cli.generate:generate"),
-        Verb("score", "Say how likely a model finds a given text or translation.", "regard.cli.score:score_text"),
+        Verb("generate", "Generate text from a prompt, streamed.", "regard.cli.generate:generate"),
+        Verb("score", "Score a given text or translation by its log-probability.", "regard.cli.score:score_text"),
         Verb("arpa", "Write an n-gram model as an ARPA file, or read one.", "regard.cli.arpa:arpa"),
     )
     kind = TaskKind(
-        help="Says how likely a text is and writes on from a prompt.",
+        help="Computes the probability of a text, and generates text from a prompt.",
         recipe=LanguageRecipe,
         corpus=LanguageCorpus,
         takes=is_text,
         check="regard.tasks.checking:check_running_text",
-        load="regard.tasks.loading:load_writer",
+        load="regard.tasks.writer:load_writer",
         prepare="regard.tasks.language:prepare_language",
         metrics={"loss": LOSS, "perplexity": Metric(more_is_better=False)},
         verbs=verbs,

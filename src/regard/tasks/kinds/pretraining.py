@@ -6,7 +6,7 @@ from regard.recipe.pretraining import PretrainingCorpus, PretrainingRecipe
 
 def register() -> None:
     kind = TaskKind(
-        help="Trains an encoder on plain text, by masked words or the next word, to start other models from.",
+        help="Pre-trains an encoder on plain text, by masked words or the next word, for other models to start from.",
         recipe=PretrainingRecipe,
         corpus=PretrainingCorpus,
         takes=lambda files: False,
@@ -14,6 +14,6 @@ def register() -> None:
         load="regard.tasks.pretrained_encoder:load_encoder",
         prepare="regard.tasks.pretraining:PretrainingTask.prepare",
         metrics={"loss": LOSS, "perplexity": Metric(more_is_better=False), "accuracy": Metric(more_is_better=True)},
-        verbs=(Verb("fill", "Fill in missing words of standard input, line for line.", "regard.cli.fill:fill"),),
+        verbs=(Verb("fill", "Fill in missing words in standard input, line by line.", "regard.cli.fill:fill"),),
     )
     TASKS.register("pretraining", kind)

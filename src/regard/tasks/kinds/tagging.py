@@ -15,7 +15,7 @@ def are_columns(files: Sequence[str]) -> bool:
 
 def register() -> None:
     kind = TaskKind(
-        help="Gives each word of a sentence a tag: named entities, parts of speech, chunks; and the sentence a label.",
+        help="Assigns a tag to each word (named entities, parts of speech, chunks), and a label to the sentence.",
         recipe=TaggingRecipe,
         corpus=TaggingCorpus,
         takes=are_columns,
@@ -23,6 +23,6 @@ def register() -> None:
         load="regard.tasks.tagger:load_tagger",
         prepare="regard.tasks.tagging:TaggingTask.prepare",
         metrics={"loss": LOSS} | dict.fromkeys(("accuracy", "f1", *LABEL_METRICS), Metric(more_is_better=True)),
-        verbs=(Verb("tag", "Tag the words of standard input, line for line.", "regard.cli.tag:tag"),),
+        verbs=(Verb("tag", "Tag the words in standard input, line by line.", "regard.cli.tag:tag"),),
     )
     TASKS.register("tagging", kind)

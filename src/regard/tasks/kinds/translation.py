@@ -17,20 +17,20 @@ def are_pairs(files: Sequence[str]) -> bool:
 
 def register() -> None:
     verbs = (
-        Verb("translate", "Translate standard input, line for line.", "regard.cli.translate:translate"),
-        Verb("back-translate", "Make more training pairs out of text.", "regard.cli.backtranslate:back_translate"),
-        Verb("evaluate", "Say how good a model is, every number with its signature.", "regard.cli.evaluate:evaluate"),
-        Verb("score", "Say how likely a model finds a given text or translation.", "regard.cli.score:score_pairs"),
+        Verb("translate", "Translate standard input, line by line.", "regard.cli.translate:translate"),
+        Verb("back-translate", "Make training pairs from monolingual text.", "regard.cli.backtranslate:back_translate"),
+        Verb("evaluate", "Evaluate a model; every number has its signature.", "regard.cli.evaluate:evaluate"),
+        Verb("score", "Score a given text or translation by its log-probability.", "regard.cli.score:score_pairs"),
         Verb("align", "Print word alignments of given translations.", "regard.cli.align:align"),
         Verb("export", "Write a Transformer as a model folder for CTranslate2.", "regard.cli.export:export"),
     )
     kind = TaskKind(
-        help="Writes a text given another: translation, transliteration, normalization.",
+        help="Generates a text from another: translation, transliteration, normalization.",
         recipe=TranslationRecipe,
         corpus=TranslationCorpus,
         takes=are_pairs,
         check="regard.tasks.checking:check_pairs",
-        load="regard.tasks.loading:load_translator",
+        load="regard.tasks.translator:load_translator",
         prepare="regard.tasks.translation:TranslationTask.prepare",
         metrics={
             "loss": LOSS,

@@ -6,13 +6,14 @@ from regard.recipe.vectors import VectorsRecipe
 
 def register() -> None:
     kind = TaskKind(
-        help="Learns a vector for each word.",
+        help="Trains a vector for each word.",
         recipe=VectorsRecipe,
         corpus=VectorsRecipe,
         takes=lambda files: False,
         check="regard.tasks.checking:check_text_of_vectors",
-        load="regard.tasks.loading:load_vectors",
+        load="regard.vectors.vectors:load_vectors",
+        trainer="vectors train",
         metrics={},
-        verbs=(Verb("vectors", "Word vectors: learn, compare, evaluate, map, convert.", "regard.cli.vectors:vectors"),),
+        verbs=(Verb("vectors", "Word vectors: train, compare, evaluate, map, convert.", "regard.cli.vectors:vectors"),),
     )
     TASKS.register("vectors", kind)
