@@ -239,6 +239,7 @@ def test_a_text_goes_on_before_and_after_a_change(read: Open, readers: dict[str,
         sides.first.locator("button", has_text="Likeliest").click()
 
 
+@pytest.mark.long
 def test_two_models_write_on_by_themselves(read: Open, readers: dict[str, Any]) -> None:
     page = read(model="gru", text="the cat sees", view="write", against="copying")
     sides = page.locator(".compared")
@@ -255,6 +256,7 @@ def test_two_models_write_on_by_themselves(read: Open, readers: dict[str, Any]) 
     expect(sides.nth(1).locator(".written")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_maps_of_two_models(read: Open) -> None:
     page = read(model="gru", text="the cat", view="map", against="vectors", word="cat")
     sides = page.locator(".compared")
