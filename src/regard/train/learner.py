@@ -12,10 +12,10 @@ from regard.models.language import Carry
 from regard.recipe import Starting
 from regard.tasks.task import Task
 from regard.train.averaging import build_average
-from regard.train.captured import build_runner
 from regard.train.malloc import keep_freed_memory
 from regard.train.optimizers import build_optimizer, optimizer_state, put_optimizer_state
 from regard.train.ranks import Ranks
+from regard.train.runners import build_runner
 
 
 class Learner:
