@@ -1,4 +1,4 @@
-"""`regard back-translate`: text of the target language becomes more pairs to train on."""
+"""`regard back-translate`: text in the target language becomes additional training pairs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -65,7 +65,7 @@ def back_translate(
 
 
 def in_words(counts: "Counts", out: Path) -> str:
-    """What became of the lines."""
+    """A summary of how many lines became pairs, and why others did not."""
     kinds = {
         "blank lines": counts.blank,
         "empty outputs": counts.empty,

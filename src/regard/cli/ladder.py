@@ -79,7 +79,7 @@ def ladder(
 
 
 def _text(data: str, dev: list[str], test: list[str]) -> "Mapping[str, Any]":
-    """The settings of the text that was named."""
+    """The settings of the named text."""
     from regard.data.built_in_text import DOCUMENTS
     from regard.recipe import LanguageRecipe, built_in_recipes, read_recipe
 

@@ -66,7 +66,7 @@ def average_is_chosen(recipe: Recipe, progress: Progress, metrics: Mapping[str, 
 
 
 def in_words(reason: Reason, settings: Training, progress: Progress, averaged: Averaged | None = None) -> str:
-    """Why training ended, and which weights are the model where there was an average to choose."""
+    """The message that training has ended: why and, if there is an average, which weights are the model."""
     validation, metric, best = settings.validation, settings.validation.metric, progress.best
     so_far = f"the best {metric} is {best.value:.4g}, at step {best.step}" if best else "nothing was validated"
     if progress.step < (warmup := settings.schedule.warmup):
