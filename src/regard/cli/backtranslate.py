@@ -59,7 +59,7 @@ def back_translate(
         with told_if_eager(translator.why_eager), progress_of("lines") as on_progress:
             counts = task.run(resume=resume, on_progress=on_progress)
     except KeyboardInterrupt:
-        typer.echo(f"stopped; {counted(task.counts.lines, 'line')} done and safe; go on with --resume", err=True)
+        typer.echo(f"stopped; {counted(task.counts.lines, 'line')} done and safe; continue with --resume", err=True)
         raise typer.Exit(INTERRUPTED) from None
     typer.echo(in_words(counts, out), err=True)
 

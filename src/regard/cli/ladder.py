@@ -71,7 +71,7 @@ def ladder(
     for line in out_of_order(results):
         typer.echo(line, err=True)
     if stopped is not None:
-        typer.echo("rungs are missing; go on with --resume", err=True)
+        typer.echo("rungs are missing; continue with --resume", err=True)
         leave_if_stopped(stopped)
     typer.echo(f"the same, with a picture: {out}/ladder.md, {out}/ladder.png", err=True)
     training = sum(each.seconds for each in results) / 60

@@ -63,7 +63,7 @@ def repeat(
         typer.echo(line)
     if results.unfinished:
         left = ", ".join(map(str, results.unfinished))
-        typer.echo(f"stopped, and everything is saved; still to do: seed {left}; go on with --resume", err=True)
+        typer.echo(f"stopped, and everything is saved; still to do: seed {left}; continue with --resume", err=True)
         raise typer.Exit(INTERRUPTED)
 
 

@@ -66,7 +66,7 @@ class Report:
 
     def lines(self) -> list[str]:
         """For the terminal: a line for each part, for each finding, and for each note."""
-        found = [finding.line() for finding in self.findings] or ["nothing doubtful was found"]
+        found = [finding.line() for finding in self.findings] or ["no problems found"]
         return [*(f"{name}: {holds}" for name, holds in self.parts.items()), *found, *self.notes]
 
     def raise_if_refused(self) -> None:

@@ -71,9 +71,9 @@ def train(
 def _stopped(pace: "Pace | None") -> str:
     """The message after a signal: incomplete counts are useless, everything else is saved."""
     if pace is None or pace.stage == "counting":
-        return "asked to stop while counting, which starts over with --resume"
+        return "stopped while counting, which starts over with --resume"
     done = f"{100 * pace.words / pace.total:.0f} %"
-    return f"asked to stop at {done}, and everything is saved; go on with --resume"
+    return f"stopped at {done}, and everything is saved; continue with --resume"
 
 
 def _recipe_of(text: list[Path]) -> list[str]:
