@@ -5,7 +5,7 @@ runs it, as it has no command.
 """
 
 import json
-import resource
+import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, Protocol
 
 from regard.inspect import symmetrize
@@ -51,10 +51,9 @@ class Regard:
         training = measured([*regard, "train", str(recipe), "--out", str(folder)])
         files = [str(work / f"{text}.{side}") for side in ("source", "target")]
         aligning = measured([*regard, "align", str(folder), *files], work / f"{name}.links")
-        return {each: round(training[each] + aligning[each], 1) for each in training} | {
-            "training_cpu_seconds": training["cpu_seconds"],
-            "training_seconds": training["seconds"],
-        }
+        both = {cost: round(training[cost] + aligning[cost], 1) for cost in ("cpu_seconds", "seconds")}
+        both["memory_mib"] = max(training["memory_mib"], aligning["memory_mib"])
+        return both | {f"training_{cost}": training[cost] for cost in training}
 
     def links(self, work: Path, name: str, first: int) -> dict[str, list[Links]]:
         return {"by-probability": read_links(work / f"{name}.links", first)}
@@ -107,14 +106,17 @@ SYSTEMS: dict[str, System] = {
 
 
 def measured(command: list[str], output: Path | None = None) -> dict[str, float]:
-    """CPU and wall-clock seconds of a command."""
-    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    written = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    seconds, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if output is not None:
-        output.write_text(written, "utf-8")
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"cpu_seconds": round(cpu, 1), "seconds": round(seconds, 1)}
+    """CPU and wall-clock seconds of a command, and the most memory that it or a process of its own had."""
+    begun = time.perf_counter()
+    with (output or Path(os.devnull)).open("w") as written, TemporaryFile("w+") as errors:
+        process = subprocess.Popen(command, stdout=written, stderr=errors)
+        _, status, used = os.wait4(process.pid, 0)
+        seconds, process.returncode = time.perf_counter() - begun, os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            errors.seek(0)
+            raise SystemExit(f"{command}: {errors.read()}")
+    cpu = used.ru_utime + used.ru_stime
+    return {"cpu_seconds": round(cpu, 1), "seconds": round(seconds, 1), "memory_mib": round(used.ru_maxrss / 1024)}
 
 
 def lines(path: str | Path) -> list[str]:

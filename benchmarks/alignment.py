@@ -100,20 +100,19 @@ def write_pairs(work: Path, name: str, pairs: list[tuple[str, ...]]) -> None:
         write(work / f"{name}.{side}", (pair[column] for pair in pairs))
 
 
-def speed(work: Path) -> dict[str, Any]:
-    """New text and training, each in a process of its own: where nothing was compiled before, and then again."""
-    found: dict[str, Any] = {}
-    with TemporaryDirectory() as cache:
+def speed(work: Path) -> list[dict[str, Any]]:
+    """New text, and training, in processes of their own: first where nothing was compiled before, and then again."""
+    rows = []
+    with TemporaryDirectory() as cache, TemporaryDirectory() as other:
         for when in ("cold", "warm"):
+            os.environ["NUMBA_CACHE_DIR"] = cache
             worker = [sys.executable, __file__, "new-text", "--work", str(work)]
-            environment = os.environ | {"NUMBA_CACHE_DIR": cache}
-            done = subprocess.run(worker, check=True, stdout=subprocess.PIPE, text=True, env=environment)
-            found |= {f"{name}, {when}": value for name, value in json.loads(done.stdout).items()}
-    with TemporaryDirectory() as cache:
-        os.environ["NUMBA_CACHE_DIR"] = cache
-        for when in ("cold", "warm"):
-            found[f"training, {when}"] = SYSTEMS["regard"].run(work, "es-10000", f"es-10000.{when}")
-    return found
+            found = json.loads(subprocess.run(worker, check=True, stdout=subprocess.PIPE, text=True).stdout)
+            os.environ["NUMBA_CACHE_DIR"] = other
+            training = SYSTEMS["regard"].run(work, "es-10000", f"es-10000.{when}")
+            trained = {name: value for name, value in training.items() if name.startswith("training_")}
+            rows.append({"when": when} | found | trained | {"training_pairs": len(lines(work / "es-10000.source"))})
+    return rows
 
 
 def new_text(work: Path) -> dict[str, Any]:
@@ -180,8 +179,8 @@ def judge(work: Path, notes: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 }
                 | {
                     cost: round(mean(note[cost] for note in runs), 1)
-                    for cost in ("cpu_seconds", "seconds", "training_cpu_seconds", "training_seconds")
-                    if cost in runs[-1]
+                    for cost in runs[-1]
+                    if cost.endswith(("seconds", "memory_mib"))
                 }
             )
         rows += [

@@ -28,7 +28,9 @@ from regard.tasks.attention_choice import (
     choose_alone,
     choose_both,
     statistical_links,
+    weights_in_use,
 )
+from regard.tasks.markup import MarkedTexts
 
 LINES = ["eins zwei drei vier", "Haus rot und blau", "drei Haus", "vier und vier rot"]
 LAYERS = [f"decoder.layers.{layer}.cross.weights" for layer in (0, 1)]
@@ -191,6 +193,21 @@ def test_choosing_finds_what_aligns_and_everything_uses_it(
     for text, other in zip(chosen.translate(sources), before.translate(sources), strict=True):
         assert (text.text, text.log_prob, text.score) == (other.text, other.log_prob, other.score)
     assert {name for name in content(model) if name not in content(transformer)} == {FILE}
+
+
+def test_tags_and_placeholders_are_put_where_the_choice_says(model: Path, transformer: Path) -> None:
+    texts = ["eins <b>zwei</b> drei vier", "rot {0} und <i>blau</i>", "Haus <b>rot und</b> blau {1}"]
+    before, marked = library.load(transformer), MarkedTexts(texts)
+    plain = before.translate(marked.plain)
+    found = set()
+    for choice in candidates(LAYERS):
+        replace(choice, weights_file=weights_in_use(model)).save(model)
+        told = regard("translate", model, "--markup", stdin="".join(f"{text}\n" for text in texts).encode())
+        looking = before.looking_at(choice)
+        wanted = marked.restored([replace(each, translator=looking) for each in plain])
+        assert (told.code, told.out.splitlines()) == (0, [each.text for each in wanted])
+        found.add(told.out)
+    assert len(found) > 1
 
 
 def test_two_directions_choose_together_and_are_joined_by_probability(model: Path, files: tuple[Path, Path]) -> None:
