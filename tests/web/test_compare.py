@@ -249,7 +249,7 @@ def test_two_models_write_on_by_themselves(read: Open, readers: dict[str, Any]) 
     written = int(readers["copying"].continuations("the cat sees", decoding={"method": "sample"})["tokens"].values[0])
     other = json.loads(page.evaluate("new URLSearchParams(location.hash.slice(1)).get('other')"))
     assert other["written"] == [written]
-    # Another text begins anew.
+    # Another text starts from scratch.
     page.locator("#text").fill("a dog")
     page.keyboard.press("Enter")
     expect(sides.nth(1).locator(".written")).to_have_count(0)
