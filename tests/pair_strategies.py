@@ -1,6 +1,7 @@
 """Small corpora for tests of data: in memory, and in files."""
 
 import gzip
+import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,12 @@ from regard.recipe import Data
 from regard.tokens.rows import Rows
 
 TokenPair = tuple[list[int], list[int]]
+
+SYLLABLES = {
+    "source": ["ung", "schl", "ein", "der", "keit", "tz", "über", "ach", "ich", "ge"],
+    "target": ["ing", "the", "ion", "ough", "ed", "wh", "ly", "er", "st", "ous"],
+    "other": ["ão", "que", "ia", "lho", "os", "mente", "ar", "do", "em", "nh"],
+}
 
 token_rows = st.lists(st.integers(4, 30), max_size=12)
 token_pairs = st.lists(st.tuples(token_rows, token_rows), min_size=1, max_size=60)
@@ -58,3 +65,17 @@ def two_files(folder: Path, pairs: Sequence[tuple[str, str]] | Sequence[Pair], n
 
 def data(**settings: object) -> Data:
     return Data.model_validate(settings)
+
+
+def invented_words(language: str) -> list[str]:
+    """Those of a language with syllables of its own."""
+    draw = random.Random(language)
+    return ["".join(draw.choices(SYLLABLES[language], k=draw.randint(1, 3))) for _ in range(80)]
+
+
+def spoken_pairs(lines: int, seed: int) -> list[tuple[str, str]]:
+    """Sentences of invented words, translated word by word, as long as the text allows."""
+    draw = random.Random(seed)
+    ours, theirs = invented_words("source"), invented_words("target")
+    rows = [[draw.randrange(80) for _ in range(draw.randint(3, 25))] for _ in range(lines)]
+    return [(" ".join(ours[word] for word in row), " ".join(theirs[word] for word in row)) for row in rows]

@@ -28,10 +28,13 @@ from regard.inspect import (
     save_pictures,
 )
 from regard.metrics import MetricScore, bleu, compare, quality_by_length
+from regard.metrics.score import Scores
+from regard.recipe import parse_recipe
 from regard.tap import Tap, record
 from regard.tasks import load
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.translations import Scored, Translation
+from regard.train.events import Ended
 from regard.vectors import Vectors
 from regard.vectors.mapping import WordMap, word_map
 
@@ -69,6 +72,12 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "inspection": lambda: model("recurrent-additive").inspect(ATTACK, "2020-01-02"),
     "translator": lambda: model("transformer-shared"),
     "language model": lambda: model("language-recurrent"),
+    "translations": lambda: model("transformer-shared").into("de").translate([ATTACK] * 50),
+    "log-probabilities": lambda: model("recurrent-additive").score([ATTACK], [ATTACK]),
+    "recipe": lambda: parse_recipe(
+        {"data": {"train": [ATTACK, "b"]}, "model": {"kind": "transformer"}, "train": {"steps": 1}}
+    ),
+    "ended": lambda: Ended(20, "steps", ATTACK, 0.5, 1, 3.25),
     "counts": lambda: model("language-ngram"),
 }
 """What the calls of Python give, with texts that would do harm in a page."""
@@ -79,7 +88,38 @@ def result(name: str) -> Any:
     return RESULTS[name]()
 
 
-@pytest.mark.parametrize("name", RESULTS)
+LONG = {"translations", "log-probabilities", "recipe", "ended"}
+"""Shown in a terminal as Python shows lists and settings."""
+
+
+def test_lists_of_results_are_lists() -> None:
+    found = result("translations")
+    assert found == list(found)
+    assert isinstance(found, list)
+    assert "… and 30 more" in found._repr_html_()
+    assert result("log-probabilities")._repr_html_().count("log-probability") == 1
+    assert Scores(result("evaluation").scores) == result("evaluation").scores
+    assert "30.12 ± 0.51" in Scores(result("evaluation").scores)._repr_html_()
+
+
+def test_evaluate_gives_a_tuple_that_shows_itself(trained: Trained) -> None:
+    found = load(trained.folder).evaluate("test")
+    assert isinstance(found, tuple)
+    assert found._repr_html_().count("<tr>") == len(found) + 1
+
+
+def test_a_recipe_shows_what_is_not_the_default() -> None:
+    shown = result("recipe")._repr_html_()
+    assert all(f">{name}</td>" in shown for name in ("task", "data.train", "train.steps"))
+    assert "label_smoothing" not in shown
+
+
+def test_an_end_shows_why_and_what_was_reached() -> None:
+    shown = result("ended")._repr_html_()
+    assert all(f">{text}</td>" in shown for text in ("20", "0.5", "3.2 s", "skipped steps"))
+
+
+@pytest.mark.parametrize("name", [name for name in RESULTS if name not in LONG])
 def test_a_result_is_a_short_line_in_a_terminal(name: str) -> None:
     line = repr(result(name))
     assert len(line) < 400

@@ -61,9 +61,34 @@ def on_device(device: torch.device) -> AbstractContextManager[object]:
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
+def is_host(device: torch.device) -> bool:
+    """Whether it is the CPU, where memory is the host's and kernels are oneDNN's, MKL's and ours."""
+    return device.type == "cpu"
+
+
 def is_asynchronous(device: torch.device) -> bool:
     """Whether the host must wait for the device to read a result."""
-    return device.type != "cpu"
+    return not is_host(device)
+
+
+def has_cudnn(device: torch.device) -> bool:
+    """Whether recurrent kernels are cuDNN's."""
+    return device.type == "cuda"
+
+
+def runs_triton(device: torch.device) -> bool:
+    """Whether Triton kernels are for this device, installed or not."""
+    return device.type == "cuda"
+
+
+def has_tf32(device: torch.device) -> bool:
+    """Whether matrices can be multiplied in tf32."""
+    return device.type == "cuda"
+
+
+def backend_of(device: torch.device) -> str | None:
+    """How several processes communicate that compute on such devices; None if they cannot."""
+    return {"cpu": "gloo", "cuda": "nccl"}.get(device.type)
 
 
 def captures(device: torch.device) -> bool:
@@ -83,7 +108,7 @@ def prefers_bfloat16(device: torch.device) -> bool:
 
 def lacks_compiler(device: torch.device) -> bool:
     """Whether Triton, which torch.compile needs there, is not installed."""
-    return device.type == "cuda" and find_spec("triton") is None
+    return runs_triton(device) and find_spec("triton") is None
 
 
 def in_transit(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:

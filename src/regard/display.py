@@ -6,12 +6,27 @@ and stays small, because a notebook saves it.
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Any, TypeVar
 
 LONGEST = 400
 """Characters of a text that a cell of a table shows."""
 MOST = 200
 """Rows of a table, or pieces of a text, that are shown."""
+MOST_RESULTS = 20
+"""Results of a list that are shown."""
 CELL = "text-align:left"
+
+
+T = TypeVar("T")
+
+
+class Listed(list[T]):
+    """A list of results: a list like any other, which a notebook shows."""
+
+    def _repr_html_(self) -> str:
+        some: list[Any] = self[:MOST_RESULTS]
+        more = f"<p>… and {len(self) - MOST_RESULTS:,} more</p>" if len(self) > MOST_RESULTS else ""
+        return f"<div>{''.join(each._repr_html_() for each in some)}{more}</div>"
 
 
 def shortened(text: str, most: int = 60) -> str:

@@ -16,7 +16,7 @@ from regard.errors import ModelError, ModelWarning
 from regard.plugins import missing
 from regard.versions import version_of
 
-FORMAT = 3
+FORMAT = 4
 """The current format. Incremented by every change after which an older version could not read a model (a new setting or
 file) or would compute different results from it; rounding does not count."""
 

@@ -34,7 +34,8 @@ BUILT_IN = (
     "regard.tasks.kinds.pretraining",
     "regard.tasks.kinds.alignment",
 )
-"""Built-in modules that register tasks through a function `register`, as plugins do."""
+"""Built-in modules that register tasks through a function `register`, as plugins do, in the order of `regard --help`;
+the last ones are asked first whether files are theirs (`TaskKind.takes`)."""
 
 
 _failures: dict[Package, str] = {}

@@ -116,11 +116,6 @@ class Registry(Mapping[str, T]):
         self._complete()
         return name in self._entries
 
-    @property
-    def has_others(self) -> bool:
-        """Whether other packages have registered something."""
-        return any(entry.package != OWN for entry in self._entries.values())
-
     # Compared by identity, because registries annotate settings.
     def __eq__(self, other: object) -> bool:
         return self is other

@@ -31,6 +31,8 @@ from regard.attention import (
 from regard.attention import scores as module
 from regard.attention.additive import tanh_energy
 from regard.errors import UsageError
+from regard.models import build_model
+from regard.recipe import Recipe, parse_recipe
 
 each = pytest.mark.parametrize("name", SCORES)
 
@@ -96,7 +98,12 @@ def test_concatenation_is_additive(query_width: int, key_width: int, heads: int,
         weight, energy = (score.weight, score.energy) if heads == 1 else (score.weight[h], score.energy[h])
         literally[h] = by_loops(lambda q, k, w=weight, v=energy: v @ (torch.cat([q, k]) @ w).tanh(), query[h], key[h])
     torch.testing.assert_close(score(query, key), literally)
-    torch.testing.assert_close(score.as_additive()(query, key), literally)
+    additive = Additive(query_width, key_width, hidden=3, heads=heads).double()
+    with torch.no_grad():
+        for weight, part in zip((additive.query_weight, additive.key_weight), score.halves(), strict=True):
+            weight.copy_(part)
+        additive.energy.copy_(score.energy)
+    torch.testing.assert_close(additive(query, key), literally)
 
 
 @each
@@ -275,3 +282,19 @@ def test_only_scores_with_a_matrix_compare_different_widths(name: str) -> None:
         f"the score {name!r} compares vectors of one width, but queries have 4 and keys 6; "
         "project one of them, or use 'multiplicative' or 'additive'"
     )
+
+
+def test_a_ninth_score_is_a_class_a_function_and_a_line() -> None:
+    """Recipes take it by its name, and a model learns with it, without a change anywhere else."""
+
+    def city_block(query_width: int, key_width: int, **_: object) -> Score:
+        return Function(lambda query, key: -(query.unsqueeze(-2) - key.unsqueeze(-3)).abs().sum(-1))
+
+    SCORES.register("city_block", city_block)  # type: ignore[attr-defined]
+    try:
+        recurrent = {"kind": "recurrent", "embedding": 4, "hidden": 4, "attention": {"score": "city_block"}}
+        recipe = parse_recipe({"data": {"corpus": "copy"}, "model": recurrent, "train": {"steps": 1}}, kind=Recipe)
+        model = build_model(recipe.model, 9, 9)  # type: ignore[attr-defined]
+        assert any(isinstance(each, Function) for each in model.modules())
+    finally:
+        del SCORES._entries["city_block"]  # type: ignore[attr-defined]

@@ -245,6 +245,10 @@ def test_bad_training_text_is_refused_by_file_and_line(tmp_path: Path) -> None:
         ("data.over_long=cut", "over_long = 'cut' would take translations away; choose 'drop' or 'refuse'"),
         ("train.clip=2.0", "train.clip = 2.0 is not used by task = 'alignment', which is trained in a few passes"),
         ("train.steps=500", "train.steps = 500 is not used by task = 'alignment', which is trained in a few passes"),
+        (
+            "train.optimizer.rate=0.5",
+            "train.optimizer.rate = 0.5 is not used by task = 'alignment', which is trained in",
+        ),
         ("model.stems=3", "stem"),
     ],
 )

@@ -1,10 +1,15 @@
 """The command as such: help without waiting, exit codes, tracebacks on demand, closed pipes."""
 
+import io
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from command_line import ALONE, Trained, regard, regard_alone
+
+from regard.cli import app as module
+from regard.loops import njit
 
 COMMANDS = (
     *("demo", "recipes", "check", "train", "repeat", "evaluate"),
@@ -75,6 +80,34 @@ def test_an_error_is_one_message() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "score",
+        "evaluate",
+        "align",
+        "lexicon",
+        "translate",
+        "look",
+        "faithful",
+        "generate",
+        "back-translate",
+        "tag",
+        "classify",
+        "parse",
+        "fill",
+        "export",
+        "vectors-similar",
+    ],
+)
+def test_a_folder_that_is_not_there_is_named_before_other_arguments(command: str, tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("one\n", encoding="utf-8")
+    told = regard(*command.replace("vectors-", "vectors ").split(), "nowhere", path)
+    assert (told.code, told.out) == (2, "")
+    assert told.err.startswith("regard: nowhere: no such f"), told.err
+
+
 @pytest.mark.parametrize("arguments", [["--debug", "translate", "nowhere"], ["translate", "nowhere", "--debug"]])
 def test_debug_shows_the_traceback(arguments: list[str]) -> None:
     told = regard(*arguments)
@@ -104,3 +137,23 @@ def test_a_reader_that_leaves_is_no_error(trained: Trained) -> None:
         process.wait(timeout=60)
     assert said == b""
     assert process.returncode != 2
+
+
+class Terminal(io.StringIO):
+    """Standard error of somebody who waits."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_compiling_is_said_to_who_waits(waits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    @njit()
+    def doubled(number: int) -> int:
+        return 2 * number
+
+    monkeypatch.setattr(module, "app", lambda *_, **__: doubled(2))
+    monkeypatch.setattr(sys, "argv", ["regard", "translate"])
+    monkeypatch.setattr(sys, "stderr", told := Terminal() if waits else io.StringIO())
+    module.main()
+    assert told.getvalue() == ("compiling loops, which is done once …\n" if waits else "")

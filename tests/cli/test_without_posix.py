@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from command_line import ALONE, RECIPE, write_corpus
 
 WITHOUT = """
@@ -31,7 +30,6 @@ for arguments in json.loads(sys.argv[1]):
 """
 
 
-@pytest.mark.long
 def test_training_resuming_translating_and_vectors_need_no_posix(tmp_path: Path) -> None:
     write_corpus(tmp_path, {"train": 60, "dev": 5, "test": 5})
     (tmp_path / "my.toml").write_text(RECIPE.replace("150", "4"), encoding="utf-8")

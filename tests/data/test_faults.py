@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pair_strategies import data, two_files
+from pair_strategies import data, invented_words, spoken_pairs, two_files
 
 from regard.data import Report
 from regard.data.characters import Characters
@@ -17,31 +17,13 @@ from regard.data.repetition import is_loop
 from regard.data.stretches import densest
 
 Pairs = list[tuple[str, str]]
-SYLLABLES = {
-    "source": ["ung", "schl", "ein", "der", "keit", "tz", "über", "ach", "ich", "ge"],
-    "target": ["ing", "the", "ion", "ough", "ed", "wh", "ly", "er", "st", "ous"],
-    "other": ["ão", "que", "ia", "lho", "os", "mente", "ar", "do", "em", "nh"],
-}
 KINDS = ("identical", "swapped", "shifted", "language of the source", "language of the target", "loops")
 KINDS += ("repeated text", "copied")
 
 
-def words(language: str, seed: int) -> list[str]:
-    draw = random.Random(f"{language} {seed}")
-    return ["".join(draw.choices(SYLLABLES[language], k=draw.randint(1, 3))) for _ in range(80)]
-
-
-def corpus(lines: int, seed: int) -> Pairs:
-    """Sentences of invented words, translated word by word, as long as the text allows."""
-    draw = random.Random(seed)
-    ours, theirs = words("source", 0), words("target", 0)
-    rows = [[draw.randrange(80) for _ in range(draw.randint(3, 25))] for _ in range(lines)]
-    return [(" ".join(ours[word] for word in row), " ".join(theirs[word] for word in row)) for row in rows]
-
-
 def foreign(lines: int) -> list[str]:
     draw = random.Random(1)
-    return [" ".join(draw.choices(words("other", 0), k=draw.randint(3, 25))) for _ in range(lines)]
+    return [" ".join(draw.choices(invented_words("other"), k=draw.randint(3, 25))) for _ in range(lines)]
 
 
 def shifted(pairs: Pairs, start: int) -> Pairs:
@@ -72,14 +54,14 @@ PLANTED: dict[str, Callable[[Pairs, int], Pairs]] = {
 
 
 def report_of(folder: Path, pairs: Pairs, **more: object) -> Report:
-    train, dev = two_files(folder, pairs), two_files(folder, corpus(150, seed=99), "dev")
+    train, dev = two_files(folder, pairs), two_files(folder, spoken_pairs(150, seed=99), "dev")
     return check(data(train=train, dev=dev, **more))
 
 
 @given(seed=st.integers(0, 1000))
 @settings(max_examples=5)
 def test_good_text_has_no_fault(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
-    report = report_of(tmp_path_factory.mktemp("corpus"), corpus(400, seed))
+    report = report_of(tmp_path_factory.mktemp("corpus"), spoken_pairs(400, seed))
     assert [finding.kind for finding in report.findings if finding.kind in KINDS] == []
 
 
@@ -92,7 +74,7 @@ def test_what_was_planted_is_found_at_its_place(
     folder = tmp_path_factory.mktemp("corpus")
     share = max(share, 0.6) if kind == "copied" else share
     start = int(400 * share)
-    report = report_of(folder, PLANTED[kind](corpus(400, seed), start))
+    report = report_of(folder, PLANTED[kind](spoken_pairs(400, seed), start))
     found = [finding for finding in report.findings if finding.kind in KINDS]
     assert [finding.kind for finding in found] == [kind]
     (finding,) = found
@@ -107,7 +89,7 @@ def test_what_was_planted_is_found_at_its_place(
 
 
 def test_sentences_about_faults(tmp_path: Path) -> None:
-    pairs = corpus(400, 1)
+    pairs = spoken_pairs(400, 1)
     train = [str(tmp_path / "train.de"), str(tmp_path / "train.en")]
 
     def told(kind: str, share: float) -> str:
@@ -139,8 +121,34 @@ def test_sentences_about_faults(tmp_path: Path) -> None:
     assert line.endswith('; remove the copy, or set data.duplicates to "drop"')
 
 
+@pytest.mark.parametrize("data_settings", [{}, {"held_out": 0.05}], ids=["no dev", "held out"])
+@given(seed=st.integers(0, 1000))
+@settings(max_examples=4)
+def test_sides_swapped_from_some_line_on_are_found_without_other_text(
+    data_settings: dict[str, object], seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("corpus")
+    train = two_files(folder, PLANTED["swapped"](spoken_pairs(1500, seed), 750))
+    finding = check(data(train=train, **data_settings)).find("swapped")
+    assert finding is not None
+    assert "swapped against the beginning of the text (50 %, from " in finding.what
+    assert abs(int(finding.what.rpartition(":")[2].removesuffix(" on)")) - 751) <= 40
+    assert finding.line().endswith("; exchange the sides of these pairs, or of those before")
+
+
+def test_a_few_lines_of_another_kind_are_not_in_another_language(tmp_path: Path) -> None:
+    """Names and commands, which are alike in every language: on both sides, or in few lines."""
+    pairs = spoken_pairs(2000, 1)
+    few, many = list(pairs), list(pairs)
+    few[500:535] = [(source, other) for (source, _), other in zip(pairs[500:535], foreign(35), strict=True)]
+    names = foreign(600)
+    many[500:800] = list(zip(names[:300], names[300:], strict=True))
+    for lines in (few, many):
+        assert [finding.kind for finding in report_of(tmp_path, lines).findings if finding.kind in KINDS] == []
+
+
 def test_text_of_the_other_side(tmp_path: Path) -> None:
-    pairs, others = corpus(400, 1), corpus(400, 2)
+    pairs, others = spoken_pairs(400, 1), spoken_pairs(400, 2)
     mixed = [(source, other) for (source, _), (other, _) in zip(pairs, others, strict=True)]
     finding = report_of(tmp_path, mixed).find("language of the target")
     assert finding is not None
@@ -152,14 +160,14 @@ def test_text_of_the_other_side(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["swapped", "language of the source"])
 def test_names_that_are_the_same_on_both_sides_hide_no_other_fault(kind: str, places: slice, tmp_path: Path) -> None:
     """Here and there, or all of them in one place."""
-    pairs = PLANTED[kind](corpus(400, 1), 0)
+    pairs = PLANTED[kind](spoken_pairs(400, 1), 0)
     pairs[places] = [(source, source) for source, _ in pairs[places]]
     report = report_of(tmp_path, pairs)
     assert {finding.kind for finding in report.findings if finding.kind in KINDS} == {"identical", kind}
 
 
 def test_identical_pairs_are_dropped_or_refused(tmp_path: Path) -> None:
-    pairs = [("same", "same"), *corpus(300, 1)]
+    pairs = [("same", "same"), *spoken_pairs(300, 1)]
     assert report_of(tmp_path, pairs).find("identical") is None  # an accident
     finding = report_of(tmp_path, pairs, identical="drop").find("identical")
     assert finding is not None

@@ -59,6 +59,17 @@ def test_text_that_never_belonged_together_is_not_shifted(seed: int) -> None:
     assert find_shifts(outline(ours), outline(rng.permutation(theirs))) == []
 
 
+@given(seed=st.integers(0, 1000))
+@settings(max_examples=10)
+def test_a_passage_that_resembles_a_far_one_is_no_shift(seed: int) -> None:
+    """As messages that several programs have, each in its own order: the translation of one is beside another."""
+    ours, theirs = sides(3000, seed)
+    rng = np.random.default_rng(seed)
+    ours[500:600] = ours[1700:1800]
+    theirs[500:600] = rng.permutation(theirs[1700:1800])
+    assert find_shifts(outline(ours), outline(theirs)) == []
+
+
 def test_two_lost_lines_are_two_shifts() -> None:
     ours, theirs = sides(1500, 3)
     theirs = np.delete(theirs, [500, 1000])

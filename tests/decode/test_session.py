@@ -3,6 +3,7 @@ at."""
 
 import gc
 import weakref
+from weakref import ref
 
 import pytest
 import torch
@@ -234,6 +235,19 @@ def test_a_model_whose_weights_are_in_bfloat16_needs_no_copy_in_it() -> None:
     assert narrow(model) is not model
     model.to(torch.bfloat16)
     assert narrow(model) is model
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_what_was_dropped_is_gone_and_made_again(precision: str) -> None:
+    held, how = Session(small_model()), how_in(precision)
+    before = decode_all(held, SOURCES, how)
+    with held.writing(how) as writer:
+        copied = ref(writer)
+    del writer
+    held.drop()
+    gc.collect()
+    assert copied() is None
+    assert decode_all(held, SOURCES, how) == before
 
 
 @pytest.mark.gpu

@@ -31,9 +31,9 @@ def untrained(kind: str, *, attention: str = "additive", copying: bool = False) 
 SAMPLED = Decoding(method="sample", n_best=20, temperature=2.0)
 
 
-@pytest.mark.spread(2)
+@pytest.mark.spread(4)
 @pytest.mark.parametrize("copying", [False, True])
-@pytest.mark.parametrize("kind", ["words", "bpe"])
+@pytest.mark.parametrize("kind", ["words", "bpe", "unigram", "characters"])
 def test_no_unknown_sign_is_left_unless_it_is_kept(kind: str, copying: bool) -> None:
     model = untrained(kind, copying=copying)
     sources = ["the Zürich house", "Käse ☃", "a door"]
@@ -45,13 +45,22 @@ def test_no_unknown_sign_is_left_unless_it_is_kept(kind: str, copying: bool) -> 
     kept, replaced, forbidden = map(outputs, ("keep", "replace", "forbid"))
     assert any(UNKNOWN_TEXT in text for text in kept)
     assert not any(UNKNOWN_TEXT in text for text in forbidden)
-    assert kind != "words" or not any(UNKNOWN_TEXT in text for text in replaced)
+    assert not any(UNKNOWN_TEXT in text for text in replaced)
     for before, after in zip(kept, replaced, strict=True):
         if UNKNOWN_TEXT not in before:
             assert after == before
         elif kind == "words":
             both = zip(before.split(), after.split(), strict=True)
             assert all(new in " ".join(sources).split() if old == UNKNOWN_TEXT else new == old for old, new in both)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "characters"])
+def test_unknown_characters_of_the_source_come_before_what_is_known(kind: str) -> None:
+    found = untrained(kind).translate(["a ☃ house"], decoding=SAMPLED)[0]
+    kept = untrained(kind).translate(["a ☃ house"], decoding=change_section(SAMPLED, {"unknown": "keep"}))[0]
+    signs = [one.text.count(UNKNOWN_TEXT) for one in (kept, *kept.others)]
+    assert sum(signs) > 0
+    assert [one.text.count("☃") for one in (found, *found.others)] == signs
 
 
 @pytest.mark.spread(2)

@@ -15,10 +15,11 @@ from regard.checkpoint import Progress
 from regard.data.batches import CorpusPosition
 from regard.tap import record
 from regard.train import Noted
-from regard.train.captured import FEW, Work, why_eager
+from regard.train.captured import FEW, Work
 from regard.train.learner import Learner
 from regard.train.ranks import Ranks
 from regard.train.report import LineReport
+from regard.train.runners import why_eager
 from regard.train.runtime import Plan
 
 CPU = torch.device("cpu")

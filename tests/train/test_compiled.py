@@ -18,10 +18,10 @@ from train_tasks import Classify, recipe_for
 from regard.data.batches import CorpusPosition, evaluation_batches
 from regard.data.bin_packing import WIDTH, Packing
 from regard.tap import Tap, record
-from regard.train.captured import why_eager
 from regard.train.compiled import CompiledParts, Decision, decide
 from regard.train.learner import Learner
 from regard.train.ranks import Ranks
+from regard.train.runners import why_eager
 from regard.train.runtime import Plan
 
 CPU = torch.device("cpu")
@@ -234,7 +234,7 @@ def test_a_learner_asks_its_task_how_long_a_pass_is(compiles: bool, monkeypatch:
         assert not captured
         return Decision(compiles, "a line")
 
-    monkeypatch.setattr("regard.train.captured.decide", note)
+    monkeypatch.setattr("regard.train.runners.decide", note)
     task = translation(capture=False)
     runner = Learner(task, CPU, Ranks()).runner
     assert (runner.parts is not None, runner.news) == (compiles, ["a line"])

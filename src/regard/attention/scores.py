@@ -177,17 +177,6 @@ class Concatenation(_Tanh):
     def halves(self) -> tuple[Tensor, Tensor]:
         return self.weight[..., : self.query_width, :], self.weight[..., self.query_width :, :]
 
-    def as_additive(self) -> Additive:
-        """The additive score with the same values."""
-        query_weight, key_weight = self.halves()
-        hidden = self.weight.shape[-1]
-        additive = Additive(query_weight.shape[-2], key_weight.shape[-2], hidden, self.heads).to(self.weight)
-        with torch.no_grad():
-            additive.query_weight.copy_(query_weight)
-            additive.key_weight.copy_(key_weight)
-            additive.energy.copy_(self.energy)
-        return additive
-
 
 @explained
 class InverseDistance(Score):

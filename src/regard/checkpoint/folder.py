@@ -4,6 +4,7 @@
     format.json                      format and version of Regard that wrote it (`regard.format_version`)
     …                                task files (translation: tokenizer.source.json, tokenizer.target.json; language:
                                      tokenizer.json; both: corpus.sha256, the digest of the training text)
+    languages.json                   the languages of a translator's training text, by character n-grams
     alignment.json                   a translator's choice of attention for alignments (`regard align --choose`), if any
     metrics.jsonl                    one record per line
     tensorboard/                     the same as curves, if TensorBoard is installed

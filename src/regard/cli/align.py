@@ -1,6 +1,6 @@
 """`regard align`: word alignments of given translations."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +9,7 @@ import typer
 from regard.cli.aligning import AlignerName, Aligners, HowToLoad, Reverse, Symmetrize, Threshold, UnitsName, joining_of
 from regard.cli.arguments import Against, DecodingChanges, Device, Head, LeastScore, Pairs, Probabilities, Scores, To
 from regard.cli.choosing_attention import choose_attention
+from regard.cli.evaluate import check_pairs
 from regard.cli.progress import progress_of
 from regard.errors import UsageError, counted
 
@@ -99,18 +100,13 @@ def align(
 
       regard align forward.links test.de test.en --reverse backward.links --agreement
     """
-    from regard.cli.corpus import pieces_of, warn_if_swapped
-    from regard.cli.evaluate import check_pairs
-    from regard.cli.gathered_links import Gathered, check_page_name
-    from regard.tasks.translator import Translator
+    from regard.cli.gathered_links import Gathered
     from regard.tokens.segmentation import unit_name
 
     check_pairs(files := files or [])
     given = {"--gold": gold, "--agreement": agreement, "--choose": choose, "--html": html}
     instead = next((option for option, value in given.items() if value), None)
-    _refuse_contradictions(instead, gold, agreement, against, probabilities, scores, least_score)
-    if html:
-        check_page_name(html)
+    _refuse_contradictions(instead, gold, agreement, against, probabilities, scores, least_score, html)
     counted_by, joined_by, how = unit_name(units), joining_of(symmetrize, threshold), HowToLoad(device, layer, head)
     forward = how.load(model, settings or [], to)
     backward = None if reverse is None else how.load(reverse, [], None, turned=True)
@@ -124,9 +120,7 @@ def align(
     gathered = Gathered(aligners, rival, counted_by, true, html, agreement=agreement)
     count, kept, scored = 0, 0, scores or least_score is not None
     with progress_of("pairs", while_printing=instead is None) as show:
-        for number, pairs in enumerate(pieces_of(files)):
-            if not number and isinstance(forward, Translator):
-                warn_if_swapped(forward, pairs)
+        for pairs in _pieces(files, forward):
             count += len(pairs)
             if instead:
                 gathered.take(pairs, scored=scores)
@@ -169,7 +163,10 @@ def _refuse_contradictions(
     probabilities: bool,
     scores: bool,
     least_score: float | None,
+    html: Path | None,
 ) -> None:
+    from regard.cli.gathered_links import check_page_name
+
     if least_score is not None and (judged or probabilities or scores):
         other = judged or ("--probabilities" if probabilities else "--scores")
         raise UsageError(f"--least-score prints pairs, and {other} something else; choose one of them")
@@ -182,6 +179,19 @@ def _refuse_contradictions(
         raise UsageError("--agreement is for text without gold, and --gold names it; leave --agreement out")
     if against is not None and gold is None:
         raise UsageError(f"--against {against} needs true links to compare with; name them with --gold FILE")
+    if html:
+        check_page_name(html)
+
+
+def _pieces(files: list[str], model: object) -> "Iterator[list[Pair]]":
+    """The pairs, with a warning if a translator reads the other side."""
+    from regard.cli.corpus import pieces_of, warn_if_swapped
+    from regard.tasks.translator import Translator
+
+    for number, pairs in enumerate(pieces_of(files)):
+        if not number and isinstance(model, Translator):
+            warn_if_swapped(model, pairs)
+        yield pairs
 
 
 def _print(

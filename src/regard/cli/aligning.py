@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.arguments import existing
 from regard.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 AlignerName = Annotated[
     Path,
     typer.Argument(
-        metavar="MODEL", help="Folder of a trained model, or a file of links i-j, line for line.", show_default=False
+        metavar="MODEL",
+        help="Folder of a trained model, or a file of links i-j, line for line.",
+        show_default=False,
+        callback=existing,
     ),
 ]
 Symmetrize = Annotated[

@@ -8,6 +8,16 @@ import typer
 
 from regard.errors import UsageError, nearest, one_of
 
+
+def existing(model: Path) -> Path:
+    """Refuses a folder that is not there, before what else is wrong with the arguments: it is often the reason."""
+    if not model.exists():
+        from regard.checkpoint import ModelFolder as Folder
+
+        Folder(model).check_is_model()
+    return model
+
+
 PAIRS = "Two files (source, target), or one .tsv or .jsonl."
 Pairs = Annotated[
     list[str] | None,
@@ -45,7 +55,10 @@ Resume = Annotated[
 Seed = Annotated[int | None, typer.Option(help="Random seed. (default: the recipe's, or 1)")]
 Dev = Annotated[list[str] | None, typer.Option(help="Development text; repeatable.")]
 Test = Annotated[list[str] | None, typer.Option(help="Test text; repeatable.")]
-ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.", show_default=False)]
+ModelFolder = Annotated[
+    Path,
+    typer.Argument(metavar="MODEL", help="Folder of a trained model.", show_default=False, callback=existing),
+]
 SentenceFiles = Annotated[
     list[Path] | None,
     typer.Argument(

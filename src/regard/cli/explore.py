@@ -70,16 +70,7 @@ def explore(
 
       regard explore runs/demo runs/transformer --example "3. März 2021" --example "June 7, 1987" -o dates.html
     """
-    given = {"--example": texts, "--show": show, "--head": head}
-    if out is None and (alone := next((name for name, value in given.items() if value is not None), None)):
-        raise UsageError(f"{alone} chooses what a file shows; name one with --out FILE.html, or leave {alone} out")
-    if out is not None and out.suffix.lower() != ".html":
-        raise UsageError(f"{out}: the page is written as .html; choose a name that ends so")
-    try:
-        import fastapi  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise UsageError(f"the page needs {error.name}, which is not installed: pip install 'regard[web]'") from None
+    _refuse_impossible(out, {"--example": texts, "--show": show, "--head": head})
     names: dict[str, Path] = {}
     for folder in models:
         names[_unique(folder.resolve().name, names)] = folder
@@ -97,6 +88,18 @@ def explore(
         typer.echo(f"{address}  (Ctrl-C ends it)")
 
     serve(loaded, folders, host=host, port=port, browser=not no_browser, tell=tell)
+
+
+def _refuse_impossible(out: Path | None, given: Mapping[str, object]) -> None:
+    if out is None and (alone := next((name for name, value in given.items() if value is not None), None)):
+        raise UsageError(f"{alone} chooses what a file shows; name one with --out FILE.html, or leave {alone} out")
+    if out is not None and out.suffix.lower() != ".html":
+        raise UsageError(f"{out}: the page is written as .html; choose a name that ends so")
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise UsageError(f"the page needs {error.name}, which is not installed: pip install 'regard[web]'") from None
 
 
 def _load(names: Mapping[str, Path], device: str, changes: Sequence[str]) -> "dict[str, Trained | Vectors]":

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -52,16 +53,25 @@ class Characters:
         bits = _MARK_BITS[np.minimum(self.codes, len(_MARK_BITS) - 1)]
         return np.bitwise_or.reduceat(bits, self.starts) if len(self.starts) else bits[:0]
 
+    @cached_property
+    def _grams(self) -> dict[int, npt.NDArray[np.uint16]]:
+        return {}
+
     def grams(self, order: int) -> npt.NDArray[np.uint16]:
         """A hash of the n-gram that begins at each character, up to the end of the last line."""
+        if order not in self._grams:
+            self._grams[order] = self._hashed(order)
+        return self._grams[order]
+
+    def _hashed(self, order: int) -> npt.NDArray[np.uint16]:
         last = len(self.codes) - LONGEST_GRAM + 1
         found = self.codes[:last].copy()
         for further in range(1, order):
             found = found * np.uint32(0x01000193) + self.codes[further : last + further]
         return ((found * np.uint32(0x9E3779B1)) >> np.uint32(16)).astype(np.uint16)
 
-    def summed(self, values: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    def summed(self, values: npt.NDArray[np.bool_] | npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
         """The sum over each line of something that each n-gram has."""
-        sums = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
+        sums = np.concatenate([[0], np.cumsum(values, dtype=np.float64)])
         counts: npt.NDArray[np.float64] = np.diff(sums[np.append(self.starts, len(values))]).astype(np.float64)
         return counts

@@ -18,10 +18,11 @@ import numpy.typing as npt
 
 from regard.data.corpora import OTHERWISE, FileExamples, load_corpus, place, records
 from regard.data.examples import Corpora, Examples
-from regard.data.faults import Languages, PairFaults
+from regard.data.faults import PairFaults
 from regard.data.generated import Generated
 from regard.data.pair_files import Record
 from regard.data.report import Finding, Report, outcome_of
+from regard.data.sides import Languages
 from regard.data.unspaced import LOOKED_AT, find_unspaced
 from regard.errors import DataError, counted
 from regard.recipe import Data, TokenizerSettings, Tokens
@@ -50,6 +51,8 @@ class Checked:
 
     report: Report
     dropped: npt.NDArray[np.bool_]
+    languages: dict[str, Languages]
+    """Those of the training text, by tag."""
 
 
 def check(data: Data, seed: int = 1, tokens: Tokens | None = None) -> Report:
@@ -76,7 +79,7 @@ def check_corpora(corpora: Corpora, data: Data, tokens: Tokens | None = None) ->
         train.find_overlap(other)
     findings = tuple(finding for part in parts for finding in part.findings()) + _unspaced(corpora.train, tokens)
     read = {part.name: part.holds() for part in parts if part.is_readable}
-    return Checked(Report(read, findings), train.dropped)
+    return Checked(Report(read, findings), train.dropped, train.all_languages())
 
 
 def _unspaced(train: Examples, tokens: Tokens) -> tuple[Finding, ...]:
@@ -149,6 +152,11 @@ class _Part:
     def languages(self, tag: str) -> Languages | None:
         """Those of the pairs with a tag, if it has enough of them."""
         return self._faults[tag].languages() if tag in self._faults else None
+
+    def all_languages(self) -> dict[str, Languages]:
+        """Those of each tag that has enough pairs."""
+        known = {tag: faults.languages() for tag, faults in self._faults.items()}
+        return {tag: found for tag, found in known.items() if found}
 
     def _look_for_faults(self, record: Record, others: Sequence["_Part"]) -> None:
         if record.tag not in self._faults:

@@ -8,50 +8,45 @@ import numpy as np
 import numpy.typing as npt
 
 from regard.data.characters import Characters
-from regard.data.languages import Language
+from regard.data.languages import PROFILED
 from regard.data.repetition import is_loop, repeated_beside_others, repeated_in_order
 from regard.data.report import Finding, Outcome
 from regard.data.shifts import LINES_AT_ONCE, Outline, Shift, find_shifts
+from regard.data.sides import Languages, Sides, beginning, languages_of
 from regard.data.stretches import Stretch, densest
 from regard.errors import counted
 
 SIDES = ("source", "target")
-PROFILED = 5000
-"""First pairs of a text, at most, by which its languages are known."""
-
 _EXAMPLES_EVERY = 20
 _SHOWN = 40
 """Characters of an example that are shown."""
 _LEAST_CHARACTERS = 20
 """Shorter texts ("Yes.") stand beside many others without any machine."""
-_UNLIKE = 0.4
-"""Below this share of the usual likeness a text is in another language: other domains of the same language had 0.44 or
-more, 94 % of the pairs of different languages less; not Spanish and Portuguese."""
-_NEARER = 0.3
-"""By how much more a text must be like the other side than like its own to be taken for the other side."""
 _LEAST_EVIDENCE = 10.0
 """Of a stretch in which every line has about 0.5."""
 _LEAST_PAIRS = 20
 _SHARE = 0.01
 """Share of pairs up to which the same text on both sides, or a loop, may be an accident."""
+_LEAST_SHARE = 0.02
+"""Share of pairs from which on another language on one side is told. Message catalogs have as much of command lines
+that are the same in every language."""
 
 Flags = npt.NDArray[np.bool_]
-Languages = tuple[Language, Language]
-"""Profiles of source and target."""
 
 
 class PairFaults:
-    """Pairs of one corpus as they are read, and what is wrong with many of them; about sixty bytes a pair."""
+    """Pairs of one corpus as they are read, and what is wrong with many of them; about eighty bytes a pair."""
 
     def __init__(self, first: int, place: Callable[[int, int], str], reference: tuple[str, Languages] | None) -> None:
         self._first, self._place = first, place
-        self._reference = reference
-        """Name and languages of a text to compare with."""
+        self._reference = reference[0] if reference else ""
+        """Name of a text to compare with."""
         self._texts: list[tuple[str, str]] = []
         self._waiting: list[tuple[str, str]] = []
         self._examples: list[tuple[str, str]] = []
         self._outlines: tuple[list[Outline], list[Outline]] = ([], [])
-        self._likeness: list[npt.NDArray[np.float32]] = []
+        self._against = Sides(reference[1]) if reference else None
+        self._against_beginning: Sides | None = None
         self._identical, self._loops = bytearray(), bytearray()
         self._hashes = array("q"), array("q")
 
@@ -70,8 +65,7 @@ class PairFaults:
 
     def languages(self) -> Languages | None:
         """The languages of these pairs, to compare others with; None if there are too few."""
-        source, target = (Language.of([pair[side] for pair in self._texts]) for side in (0, 1))
-        return None if source is None or target is None else (source, target)
+        return languages_of(self._texts)
 
     def findings(self, part: str, outcome: Outcome, setting: str) -> Iterator[Finding]:
         """What is wrong; the outcome and its setting are those of pairs with the same text on both sides."""
@@ -90,8 +84,7 @@ class PairFaults:
             yield Finding("identical", part, count, what, outcome, setting, places, remedy=remedy)
             found += _spoiled(identical, stretch)
         yield from self._repetitions(part, found)
-        if self._reference and self._likeness:
-            yield from self._of_languages(part, self._reference[0], found)
+        yield from self._of_languages(part, found)
         for shift in find_shifts(*(Outline.joined(parts) for parts in self._outlines)):
             if not any(shift.stretch.lies_in(other) for other in found):
                 yield self._shifted(part, shift)
@@ -103,10 +96,11 @@ class PairFaults:
         self._waiting = []
         for outlines, side in zip(self._outlines, sides, strict=True):
             outlines.append(Outline(side.lengths, side.marks()))
-        if self._reference:
-            columns = [language.likeness(side) for side in sides for language in self._reference[1]]
-            weights = [np.minimum(1.0, side.lengths / _SHOWN) for side in sides]
-            self._likeness.append(np.stack([*columns, *weights], axis=1).astype(np.float32))
+        if len(self._outlines[0]) == 1 and (languages := beginning(self._texts)):
+            self._against_beginning = Sides(languages)
+        for known in (self._against, self._against_beginning):
+            if known:
+                known.add(sides)
 
     def _dense(self, flags: Flags) -> Stretch | None:
         """The stretch where pairs have a fault, if there are too many for an accident."""
@@ -144,29 +138,37 @@ class PairFaults:
             places = self._places(before >= 0)
             yield Finding("copied", part, int((before >= 0).sum()), what, "kept", "", places, remedy=remedy)
 
-    def _of_languages(self, part: str, other: str, found: list[Stretch]) -> Iterator[Finding]:
-        own_source, source_as_target, target_as_source, own_target, *weights = np.concatenate(self._likeness).T
-        evidence = (source_as_target - own_source + target_as_source - own_target) / 2 - _NEARER
-        swapped = densest(evidence * np.minimum(*weights))
-        if swapped.evidence >= _LEAST_EVIDENCE:
-            what = f"pairs with source and target swapped against the {other} text ({self._inside(swapped)})"
-            remedy = f"exchange the two files (or columns) of {part}, or those of {other}"
-            yield self._stretched("swapped", part, swapped, what, remedy)
-            found.append(swapped)
-        sides = ((own_source, source_as_target), (own_target, target_as_source))
-        for side, (own, as_other), weight in zip((0, 1), sides, weights, strict=True):
-            stretch = densest(np.maximum(_UNLIKE - own, as_other - own - _NEARER) * weight)
-            if stretch.evidence < _LEAST_EVIDENCE or any(stretch.lies_in(each) for each in found):
-                continue
-            inside = slice(stretch.start, stretch.end)
-            is_other = float((as_other - own)[inside].mean()) > _NEARER
-            what = f"pairs whose {SIDES[side]} is not in the language of the {other} {SIDES[side]}"
-            what += f", but in that of the {other} {SIDES[1 - side]}" if is_other else ""
-            remedy = f"look at these lines, and name files of the right languages in {part} and {other}"
+    def _of_languages(self, part: str, found: list[Stretch]) -> Iterator[Finding]:
+        before = len(found)
+        if self._against:
+            other = f"{self._reference} text"
+            remedy = f"exchange the two files (or columns) of {part}, or those of {self._reference}"
+            yield from self._swapped(part, self._against, other, remedy, found)
+            for side in (0, 1):
+                yield from self._foreign(part, self._against, side, found)
+        if self._against_beginning and len(found) == before:
+            remedy = "exchange the sides of these pairs, or of those before"
+            yield from self._swapped(part, self._against_beginning, "beginning of the text", remedy, found)
+
+    def _swapped(self, part: str, against: Sides, other: str, remedy: str, found: list[Stretch]) -> Iterator[Finding]:
+        stretch = against.swapped()
+        if stretch.evidence >= _LEAST_EVIDENCE:
+            what = f"pairs with source and target swapped against the {other} ({self._inside(stretch)})"
+            yield self._stretched("swapped", part, stretch, what, remedy)
             found.append(stretch)
-            yield self._stretched(
-                f"language of the {SIDES[side]}", part, stretch, f"{what} ({self._inside(stretch)})", remedy
-            )
+
+    def _foreign(self, part: str, against: Sides, side: int, found: list[Stretch]) -> Iterator[Finding]:
+        stretch, is_other = against.foreign(side)
+        few = stretch.evidence < _LEAST_EVIDENCE or len(stretch) < _LEAST_SHARE * len(self._identical)
+        if few or any(stretch.lies_in(each) for each in found):
+            return
+        name = self._reference
+        what = f"pairs whose {SIDES[side]} is not in the language of the {name} {SIDES[side]}"
+        what += f", but in that of the {name} {SIDES[1 - side]}" if is_other else ""
+        remedy = f"look at these lines, and name files of the right languages in {part} and {name}"
+        kind, where = f"language of the {SIDES[side]}", self._inside(stretch)
+        yield self._stretched(kind, part, stretch, f"{what} ({where})", remedy)
+        found.append(stretch)
 
     def _shifted(self, part: str, shift: Shift) -> Finding:
         stretch, distance = shift.stretch, shift.distance

@@ -30,6 +30,7 @@ from regard.data.corpora import FileExamples, load_corpus, place, records
 from regard.data.examples import Corpora, Examples, Pair
 from regard.data.pair_files import Record
 from regard.data.report import Report
+from regard.data.sides import Languages, read_languages, write_languages
 from regard.data.tokenizing import Tally, Tokenizers, tokenize
 from regard.disk import parse_json
 from regard.errors import DataError, counted, one_of
@@ -66,6 +67,8 @@ class PreparedPairs:
     """As it was given, but with the settings of given tokenizers where these are others."""
     cache: Path
     """The folder that holds the token pairs."""
+    languages: dict[str, Languages]
+    """Those of the training text, by tag, where it is read from files and there is enough of it."""
 
 
 def prepare(
@@ -98,7 +101,8 @@ def prepare(
                     _build(unfinished, recipe, made, given, on_progress)
         report = Report.from_json(parse_json((cache / "report.json").read_text(encoding="utf-8")))
         tokenizers = _whole(given) or _load_tokenizers(cache, recipe)
-        return PreparedPairs(TokenPairs(cache), corpora, tokenizers, report, fingerprint, recipe, cache)
+        languages = read_languages(cache)
+        return PreparedPairs(TokenPairs(cache), corpora, tokenizers, report, fingerprint, recipe, cache, languages)
     except OSError as error:
         what = "the data cache cannot be written or read"
         raise DataError(f"{folder}: {what}: {error.strerror}; make room there, or choose another folder") from None
@@ -208,6 +212,7 @@ def _build(
     _refuse_nothing(tally.pairs, report)
     report = report.extended(notes=_notes(folder, recipe, tokenizers, tally))
     (folder / "report.json").write_text(json.dumps(report.as_json()), encoding="utf-8")
+    write_languages(folder, checked.languages)
     seal(folder)
 
 

@@ -35,6 +35,10 @@ _LEAST_EVIDENCE = 40.0
 """Nats beyond which a stretch is shifted, after what neighbors have in common. In text that is in order, chance alone
 gave 23 at most (Tatoeba, sorted by length) and less than 12 elsewhere (`benchmarks/data_faults.py`)."""
 _LEAST_LINES, _LAGS = 20, 16
+_LASTING, _ENDING = 0.25, 5.0
+"""How long a shift is at least, as a multiple of its distance, if it lasts to the end or to another one, and if lines
+are in their place again after it. Others are passages that resemble another: messages that several programs have, or
+sorted sentences that begin alike."""
 _MOST_SHIFTS = 3
 
 
@@ -78,9 +82,11 @@ def find_shifts(source: Outline, target: Outline) -> list[Shift]:
     found: list[Shift] = []
     while len(found) < _MOST_SHIFTS:
         best = max((_best(distance, agreement, explained) for distance in agreement.distances), key=_evidence)
+        if not _lasts(best, [shared, *(shift.stretch.start for shift in found)]):
+            break
         inside = slice(best.stretch.start, best.stretch.end)
         elsewhere = agreement.at(best.distance)[inside]
-        if len(best.stretch) < _LEAST_LINES or elsewhere.sum() <= 0.2 * best.stretch.evidence:
+        if elsewhere.sum() <= 0.2 * best.stretch.evidence:
             break
         if best.stretch.evidence / _alike(elsewhere - explained[inside]) <= _LEAST_EVIDENCE:
             break
@@ -92,6 +98,13 @@ def find_shifts(source: Outline, target: Outline) -> list[Shift]:
 def _best(distance: int, agreement: "_Agreement", explained: Numbers) -> Shift:
     """The stretch that a distance explains better than what was found so far."""
     return Shift(distance, densest(agreement.at(distance)[: len(explained)] - explained))
+
+
+def _lasts(shift: Shift, ends: list[int]) -> bool:
+    """Whether a stretch is long enough for its distance; it may last to one of these ends."""
+    lasts = any(abs(shift.stretch.end - end) <= _LEAST_LINES for end in ends)
+    least = abs(shift.distance) * (_LASTING if lasts else _ENDING)
+    return len(shift.stretch) >= max(least, _LEAST_LINES)
 
 
 def _alike(evidence: Numbers) -> float:

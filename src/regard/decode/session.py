@@ -20,7 +20,16 @@ from regard.decode.int8 import has_int8, in_int8
 from regard.decode.modules import evaluating, is_watched, weights_of
 from regard.decode.stepping import Stepping
 from regard.decode.workers import workers_on
-from regard.device import captures, device_of, has_scarce_memory, on_device, release_memory
+from regard.device import (
+    captures,
+    device_of,
+    has_scarce_memory,
+    has_tf32,
+    is_host,
+    on_device,
+    prefers_bfloat16,
+    release_memory,
+)
 from regard.errors import ModelWarning
 from regard.graphs import EAGER, CudaGraphs
 from regard.models.generator import Generator
@@ -59,12 +68,19 @@ class Session:
         with on_device(self.device), self._computing_in(settings.precision) as writer, evaluating(writer):
             yield writer
 
+    def drop(self) -> None:
+        """Releases the copies and captured steps; they are made again when they are needed."""
+        self._copies.clear()
+        self._captured.clear()
+        self._narrow = None
+        release_memory(self.device)
+
     def hold_only(self, precision: str) -> None:
         """Keeps the weights in `decode.precision` only, for programs that only decode: on a CUDA device there would
         otherwise be two copies."""
         device = self.device
         if precision == "bfloat16" and has_scarce_memory(device):
-            self._narrow = None
+            self.drop()
             # Through the host: on the device, new weights would be interleaved with old ones and no memory freed.
             self.model.to("cpu", torch.bfloat16)
             release_memory(device)
@@ -125,12 +141,12 @@ class Session:
 
     @contextmanager
     def _computing_in(self, precision: str) -> Iterator[Generator]:
-        kind = self.device.type
-        if kind == "cpu":
+        device = self.device
+        if is_host(device):
             yield self._on_cpu(precision)
-        elif precision == "bfloat16" and kind == "cuda":
+        elif precision == "bfloat16" and prefers_bfloat16(device):
             yield self._in_bfloat16()
-        elif precision == "tf32" and kind == "cuda":
+        elif precision == "tf32" and has_tf32(device):
             before = torch.backends.cuda.matmul.allow_tf32
             torch.backends.cuda.matmul.allow_tf32 = True
             try:

@@ -32,6 +32,15 @@ class MetricScore:
         return scores_table([self])
 
 
+class Scores(tuple[MetricScore, ...]):
+    """Several scores of the same outputs: a tuple, which a notebook shows as a table."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return scores_table(self)
+
+
 def scores_table(scores: Iterable[MetricScore], title: str = "") -> str:
     """Scores as a notebook shows them, each with how it was computed."""
     rows = ((score.name, score.number, score.signature) for score in scores)

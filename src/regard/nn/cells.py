@@ -15,7 +15,7 @@ from jaxtyping import Float, Int, Num
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.device import fast_multiple
+from regard.device import fast_multiple, has_cudnn, is_host
 from regard.nn.dropout import drop
 from regard.nn.stepwise_linear import StepwiseLinear, narrowed
 from regard.recipe import names
@@ -292,7 +292,7 @@ class LSTM(Cell):
         self, x: Float[Tensor, "N T I"], state: CellState, weights: list[Tensor]
     ) -> tuple[Float[Tensor, "N T H"], CellState]:
         start = [part[None].contiguous() for part in state]  # required by cuDNN
-        on_cpu = x.device.type == "cpu"
+        on_cpu = is_host(x.device)
         if on_cpu:
             # In bfloat16, oneDNN's kernel dies of an illegal instruction on some CPUs.
             x, *start = (part.to(weights[0].dtype) for part in (x, *start))
@@ -353,7 +353,7 @@ def _widened(weights: list[Tensor], gates: int, inputs: int, units: int) -> list
 
 def _adjacent(weights: list[Tensor]) -> list[Tensor]:
     """The weights in one contiguous buffer, as cuDNN needs them; unchanged on other devices."""
-    if weights[0].device.type != "cuda":
+    if not has_cudnn(weights[0].device):
         return weights
     pieces = torch.split(torch.cat([weight.flatten() for weight in weights]), [weight.numel() for weight in weights])
     return [piece.view(weight.shape) for piece, weight in zip(pieces, weights, strict=True)]

@@ -7,6 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.device import is_host
+
 
 def drop(x: Float[Tensor, "*shape"], rate: float) -> Float[Tensor, "*shape"]:
     """Zeroes a share of the elements and scales up the others."""
@@ -27,7 +29,7 @@ def dropout_mask(like: Float[Tensor, "*shape"], rate: float) -> Float[Tensor, "*
 
 def _torch_is_fast(x: Tensor) -> bool:
     """Whether torch's dropout is the fastest."""
-    return x.device.type != "cpu" or torch.compiler.is_compiling()
+    return not is_host(x.device) or torch.compiler.is_compiling()
 
 
 class Dropout(nn.Dropout):

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from regard.recipe.data import Data
 from regard.recipe.recipe import AnyRecipe, Recipe
-from regard.recipe.section import ChosenBy, Count, Positive, Section, Share
+from regard.recipe.section import ChosenBy, Count, Positive, Section, Share, changed_settings
 from regard.recipe.training import Training
 from regard.registry import Entry, Registry
 
@@ -15,9 +15,9 @@ class AlignmentData(Data):
     """Where pairs come from, and what in them is a word. All are trained on: there are no true links to keep apart."""
 
     units: Literal["auto", "blanks", "characters"] = "auto"
-    """What is linked: words between blanks, characters where a script has no blanks, or either, line by line."""
+    """What is linked: words between spaces, characters in scripts without spaces, or either, line by line."""
     lowercase: bool = True
-    """Whether words are compared in lower case; links are between the words as they stand."""
+    """Whether words are compared in lower case; links refer to the original words."""
 
     @model_validator(mode="after")
     def _is_all_trained_on(self) -> Self:
@@ -38,24 +38,24 @@ class HmmAligner(Section):
     kind: Literal["hmm"]
     """Which model."""
     word_rounds: Positive = 4
-    """Passes over the text at the start that know words alone (model 1 of Brown et al. 1993)."""
+    """Passes over the text at the start that use words alone (model 1 of Brown et al. 1993)."""
     order_rounds: Count = 5
-    """Passes over the text that know how far apart the partners of neighboring words are; 0 leaves word order out, in
-    training and in alignments."""
+    """Passes over the text that also use the distance between the partners of neighboring words; 0 ignores word order,
+    in training and in alignments."""
     alone: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    """Probability that a word has no partner, before anything is known of it."""
+    """Prior probability that a word has no partner."""
     strength: Annotated[float, Field(gt=0)] = 3.0
-    """Occurrences of a word that weigh as much as what is known of its translations before: by stems, spelling and
-    frequency."""
+    """Strength of the prior for the translations of a word (from stems, spelling, and frequency), as a number of
+    occurrences."""
     sharpness: Annotated[float, Field(ge=1)] = 1.5
-    """Power to which the product of the probabilities of both directions is taken, where links are counted: the larger,
-    the less counts what both are unsure of."""
+    """Power to which the product of both directions' probabilities is raised when links are counted: the larger it is,
+    the less uncertain links count."""
     stem: Count = 4
-    """Letters at the beginning of words by which rare words share their translations; 0 for none."""
+    """Length of the prefix by which rare words share their translations, in letters; 0 means none."""
     stem_share: Share = 0.8
-    """Share of the stem in what is known of a word before, the rest being its frequency."""
+    """Share of the stem in the prior of a word; the rest is its frequency."""
     spelling: Share = 0.3
-    """Share of words that are likely to be spelled as their translations are; 0 for none."""
+    """Share of words that are likely to be spelled like their translations; 0 for none."""
 
 
 ALIGNERS: Registry[Any] = Registry(
@@ -93,11 +93,9 @@ class AlignmentRecipe(AlignmentCorpus, Recipe):
 
     @model_validator(mode="after")
     def _nothing_is_trained_in_steps(self) -> Self:
-        for name in sorted(self.train.model_fields_set):
-            default = 1 if name == "steps" else Training.model_fields[name].get_default(call_default_factory=True)
-            if (value := getattr(self.train, name)) != default:
-                raise ValueError(
-                    f"train.{name} = {value!r} is not used by task = 'alignment', which is trained in a few passes "
-                    "(model.word_rounds, model.order_rounds); leave it out"
-                )
+        for name, value in changed_settings(self.train, Training(steps=1), "train"):
+            raise ValueError(
+                f"{name} = {value!r} is not used by task = {self.task!r}, which is trained in a few passes "
+                "(model.word_rounds, model.order_rounds); leave it out"
+            )
         return self

@@ -19,16 +19,17 @@ class ClassifyingData(Corpus):
     """Where texts with labels come from."""
 
     corpus: LabelledCorpusName = "files"
-    """`files` reads the user's own; `dates` are built in: which language a date is written in, without download; so are
-    `echoes`: of which language a name is that is said several times, so that attention does not matter."""
+    """`files` reads your own text; two corpora are built in and need no download: `dates`, labeled by the language in
+    which a date is written, and `echoes`, labeled by the language of a name that is repeated several times, so that
+    attention does not matter."""
     train: list[FilePath] = Field(default=[])
-    """Training text: files with a text and its labels on each line; each may end in `.gz`."""
+    """Training text: files with one text and its labels per line; each may end in `.gz`."""
     dev: list[FilePath] = Field(default=[])
-    """Development text, in the same form; used for validation and for choosing settings."""
+    """Development text, in the same format; used for validation and for choosing settings."""
     test: list[FilePath] = Field(default=[])
-    """Test text, in the same form; read by `regard evaluate` and `regard check` alone."""
+    """Test text, in the same format; read only by `regard evaluate` and `regard check`."""
     format: Annotated[Literal["auto"] | LabelFormat, Only(corpus=LABELLED_CORPORA)] = "auto"
-    """Form of the files: columns with tabs between, JSON Lines, fastText (`__label__x` before the text) or bracket
+    """Format of the files: columns separated by tabs, JSON Lines, fastText (`__label__x` before the text), or bracket
     trees. `auto` goes by the name and the first line of each file."""
     text_column: Annotated[int, Only(corpus=LABELLED_CORPORA)] = -1
     """TSV: column of the text, from 1, or from -1 counted from the end."""
@@ -41,22 +42,22 @@ class ClassifyingData(Corpus):
     label_field: Annotated[str, Only(corpus=LABELLED_CORPORA)] = "label"
     """JSON Lines: field of the label, or of a list of labels."""
     phrases: Annotated[bool, Only(corpus=LABELLED_CORPORA)] = False
-    """Trees: whether all phrases of the training text are examples, each different one once, or whole sentences
-    alone. Development and test text are whole sentences."""
+    """Trees: whether all phrases of the training text are examples, each distinct one once, or only whole sentences.
+    Development and test text are whole sentences."""
     rename: Annotated[list[str], Only(corpus=LABELLED_CORPORA)] = Field(default=[])
     """New names of labels, such as `1=positive`; texts with a label without a new name, such as `2=`, are left out."""
     rename_in_trees: Annotated[list[str], Only(corpus=LABELLED_CORPORA)] = Field(default=[])
-    """The same for labels in bracket trees, to which `rename` is not applied."""
+    """The same for labels in bracket trees, to which `rename` does not apply."""
     multiple: Annotated[bool, Only(corpus=LABELLED_CORPORA)] = False
-    """Whether a text may have several labels or none, each of which is decided by itself (sigmoid); otherwise it has
-    exactly one (softmax)."""
+    """Whether a text may have several labels or none, each decided independently (sigmoid); otherwise it has exactly
+    one (softmax)."""
     separator: Annotated[str, Field(min_length=1), Only(multiple=(True,))] = ","
-    """What stands between several labels in a column."""
+    """Separator between several labels in a column."""
     conversations: Annotated[bool, Only(corpus=LABELLED_CORPORA)] = False
-    """Whether texts are what is said in conversations, between which files have a blank line; a text can then be
-    labelled given those before it (`model.context`)."""
+    """Whether texts are the utterances of conversations, which a blank line separates; a text can then be labeled given
+    those before it (`model.context`)."""
     speaker_column: Annotated[int, Only(corpus=LABELLED_CORPORA), Only(conversations=(True,))] = 0
-    """TSV: column of who says the text, in the same way as `text_column`; 0 means that there is none."""
+    """TSV: column of the speaker, in the same way as `text_column`; 0 means that there is none."""
     examples: Annotated[Positive, Only(corpus=LABELLED_CORPORA)] = 20_000
     """Training texts a built-in corpus generates; development and test sets have a tenth of it, 1,000 at most."""
     languages: Annotated[list[str], Only(corpus=LABELLED_CORPORA)] = Field(default=[])
@@ -109,12 +110,12 @@ class ContextTable(Section):
     """What is read of the conversation before a text, beside the text itself."""
 
     kind: Literal["none", "attention"] = "none"
-    """Nothing, or a mean of the vectors of the texts before it, weighed by attention with its own vector as query. What
-    was said by the same speaker is told from what was not, and near from far."""
+    """Nothing, or a mean of the vectors of the preceding texts, weighted by attention with the text's own vector as the
+    query. Attention also depends on the distance and on whether the speaker is the same."""
     reach: Annotated[Positive, Only(kind=("attention",))] = 5
-    """Texts before it that may be attended to."""
+    """Number of preceding texts to attend to."""
     score: Annotated[ScoreName, Only(kind=("attention",))] = "additive"
-    """How a text is compared with one before it."""
+    """How a text is compared with a preceding one."""
     hidden: Annotated[Width, Only(kind=("attention",)), Only(score=SCORES)] = 64
     """Hidden width of the scores that have one."""
     normalizer: Annotated[NormalizerName, Only(kind=("attention",))] = "softmax"
@@ -136,7 +137,7 @@ class ClassifierModel(Section):
     context: ContextTable = ContextTable()
     """What is read of the conversation before a text (`data.conversations`)."""
     dropout: Share = 0.0
-    """Share of the pooled features dropped before a label is chosen."""
+    """Share of the pooled features dropped before a label is predicted."""
 
 
 class ClassifyingCorpus(AnyRecipe):

@@ -24,34 +24,35 @@ class Data(Corpus):
     """Where examples come from, and what happens to the doubtful ones."""
 
     corpus: CorpusName = "files"
-    """`files` reads the user's own text; the other names are built-in corpora that need no download."""
+    """`files` reads your own text; the other names are built-in corpora that need no download."""
     train: list[FilePath] = Field(default=[])
     """Training text: two files (source, target), or one `.tsv` or `.jsonl`; each may end in `.gz`."""
     dev: list[FilePath] = Field(default=[])
-    """Development text, in the same forms; used for validation and for choosing settings."""
+    """Development text, in the same formats; used for validation and for choosing settings."""
     test: list[FilePath] = Field(default=[])
-    """Test text, in the same forms; read by `regard evaluate` alone, and checked for overlap with the training text."""
+    """Test text, in the same formats; read only by `regard evaluate`, and checked for overlap with the training
+    text."""
     held_out: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
-    """Share of the sources in `train` that become development text instead, and as many test text; where one belongs
-    is a function of the source alone, so that none is in two of them; 0 means that `dev` and `test` are files."""
+    """Share of the sources in `train` that become development text instead, and the same share test text; the split
+    depends only on the source, so that no source is in two parts; 0 means that `dev` and `test` are files."""
     tags: list[str] = Field(default=[])
-    """Tags of several corpora, such as `de`, `fr`, each put before the sources of its own as one token, so that one
-    model writes several languages; `train`, `dev` and `test` then name one or two files for each."""
+    """Tags of several corpora, such as `de`, `fr`, each put as one token before the sources of its corpus, so that one
+    model has several target languages; `train`, `dev`, and `test` then name one or two files for each."""
     format: Annotated[Literal["auto", "lines", "tsv", "jsonl"], Only(corpus=CORPORA)] = "auto"
-    """How files hold pairs; `auto` goes by their names."""
+    """Format of the files of pairs; `auto` goes by their names."""
     source_field: Annotated[FieldName, Only(corpus=CORPORA), Only(format=("auto", "tsv", "jsonl"))] = "source"
-    """Where the source stands: a field of a JSON Lines record, with dots where it is nested (`translation.de`), or the
-    number of a column of a `.tsv`, from 1 on (without it, a line has two columns)."""
+    """Where the source is: a field of a JSON Lines record, with dots if it is nested (`translation.de`), or the number
+    of a column of a `.tsv` file, from 1 (without it, a line has two columns)."""
     target_field: Annotated[FieldName, Only(corpus=CORPORA), Only(format=("auto", "tsv", "jsonl"))] = "target"
-    """Where the target stands, in the same way."""
+    """Where the target is, in the same way."""
     examples: Annotated[Positive, Only(corpus=CORPORA)] = 20_000
     """Training examples a built-in corpus generates; development and test sets have a tenth of it, 1,000 at most."""
     languages: Annotated[list[str], Only(corpus=CORPORA)] = Field(default=[])
     """Languages of the built-in dates, as codes such as `de`; empty means all of them."""
     longest: Positive = 256
-    """Most tokens a source or a target may have, the end-of-sentence mark not counted."""
+    """Maximum number of tokens of a source or a target, without the end-of-sentence token."""
     over_long: Literal["drop", "cut", "refuse"] = "drop"
-    """What happens to a training pair with more tokens than `longest`; it is counted and reported in each case."""
+    """What happens to a training pair with more tokens than `longest`; it is counted and reported in any case."""
     empty: Literal["drop", "refuse"] = "drop"
     """What happens to a training pair with an empty side."""
     duplicates: Remedy = "keep"
@@ -59,7 +60,7 @@ class Data(Corpus):
     identical: Remedy = "keep"
     """What happens to a training pair with the same text on both sides."""
     overlap: Remedy = "keep"
-    """What happens to a training pair whose source is in the development or test text as well."""
+    """What happens to a training pair whose source is also in the development or test text."""
     control: Remedy = "keep"
     """What happens to a training pair with control characters (a file with NUL bytes is not text and is refused)."""
     invalid: Literal["refuse", "drop", "replace"] = "refuse"
@@ -117,15 +118,16 @@ class TokenizerSettings(Section):
     kind: TokenizerName = "bpe"
     """Unit of text: words split at white space, characters, bytes, or subwords learned by BPE or unigram."""
     size: Positive = 8_000
-    """Most entries of the vocabulary, special ones included; bytes need no more than 256 and those."""
+    """Maximum size of the vocabulary, including special tokens; bytes need no more than 256 plus these."""
     least: Annotated[Positive, Only(kind=TOKENIZERS)] = 1
-    """Least number of occurrences for a word or character to enter the vocabulary."""
+    """Minimum number of occurrences for a word or character to enter the vocabulary."""
     lowercase: bool = False
     """Whether text is lower-cased first."""
     unknown: str = ""
-    """Words: what stands for an unknown word in the text already, such as `<unk>`; empty if nothing does."""
+    """Words: the unknown token that the text already has, such as `<unk>`; empty if it has none."""
     dropout: Share = 0.0
-    """Share of BPE merges skipped at random in training text (BPE dropout), a function of seed, epoch and example."""
+    """Share of BPE merges skipped at random in training text (BPE dropout), as a function of seed, epoch, and
+    example."""
 
     @model_validator(mode="after")
     def _settings_fit_the_kind(self) -> Self:

@@ -18,18 +18,18 @@ class Drawing(Section):
     temperature: Annotated[float, Field(gt=0), SAMPLING] = 1.0
     """Sampling: values below 1 sharpen, above 1 flatten."""
     top_k: Annotated[Count, SAMPLING] = 0
-    """Sampling: only the k likeliest tokens; 0 means all."""
+    """Sampling: only the k most likely tokens; 0 means all."""
     top_p: Annotated[float, Field(gt=0, le=1), SAMPLING] = 1.0
     """Sampling: the smallest set of tokens with this much probability."""
     min_p: Annotated[Share, SAMPLING] = 0.0
-    """Sampling: only tokens at least this likely compared with the likeliest."""
+    """Sampling: only tokens with at least this share of the probability of the most likely one."""
     seed: Annotated[Seed, SAMPLING] = 1
-    """Sampling: outputs are a function of seed, example and position."""
+    """Sampling: outputs are a function of seed, example, and position."""
     precision: Literal["float32", "tf32", "bfloat16", "int8"] = "float32"
-    """The format of the numbers. tf32, on CUDA alone, multiplies matrices with 10 bits behind the point; int8, on CPUs
-    alone, rounds linear maps to whole numbers of 8 bits; elsewhere these are float32. bfloat16 computes everything but
-    probabilities with 7 bits behind the point. Newer CPUs have instructions for int8 and bfloat16. Where the
-    hardware has them they are faster, and now and then they write another output."""
+    """The precision. tf32 (only on CUDA) multiplies matrices with a 10-bit mantissa; int8 (only on CPUs) quantizes
+    linear maps to 8-bit integers; elsewhere, these mean float32. bfloat16 computes everything except probabilities with
+    a 7-bit mantissa. Newer CPUs have instructions for int8 and bfloat16. With hardware support, these are faster and
+    occasionally give another output."""
 
     @property
     def reads_attention(self) -> bool:
@@ -41,41 +41,42 @@ class LanguageDecoding(Drawing):
     """How a language model writes."""
 
     method: Literal["greedy", "sample"] = "sample"
-    """The likeliest token each step, or drawing at random."""
+    """Greedy decoding, or sampling."""
 
 
 class Decoding(Drawing):
     """How a model writes its output."""
 
     method: Literal["greedy", "beam", "sample"] = "beam"
-    """The likeliest token each step, a beam, or drawing at random."""
+    """Greedy search, beam search, or sampling."""
     beam: Annotated[Outputs, Only(method=("beam",))] = 5
     """Hypotheses kept at each step."""
     n_best: Outputs = 1
-    """Outputs given for each input; at most `beam`, and fewer where a beam has found a text in several ways."""
+    """Outputs per input; at most `beam`, and fewer if beam search finds a text in several ways."""
     risk: Annotated[str, Named(UTILITIES, ("none",))] = "none"
-    """Minimum Bayes risk: of `candidates` outputs, those that by this metric are most like the others are given;
-    measured in sentence chrF or BLEU. Validation during training goes without."""
+    """Minimum Bayes risk: of `candidates` outputs, return those most similar to the others by this metric, sentence
+    chrF or BLEU. Validation during training does not use it."""
     candidates: Annotated[Outputs, Only(risk=Not("none"))] = 32
-    """With `risk`: outputs drawn, or found by a beam at least that wide, to choose from."""
+    """With `risk`: number of candidates to choose from, sampled or found with a beam of at least that size."""
     length_penalty: Annotated[float, Field(ge=0)] = 1.0
-    """Exponent by which a hypothesis' log-probability is divided: length ** penalty; 0 means the plain sum."""
+    """Exponent of the length by which a hypothesis's log-probability is divided (length ** penalty); 0 means the plain
+    sum."""
     coverage_penalty: Annotated[float, Field(ge=0)] = 0.0
     """Weight of the penalty for source tokens that got little attention (Wu et al. 2016)."""
     no_repeat: Count = 0
-    """No n-gram of this many tokens occurs twice in an output; 0 means no such rule."""
+    """No n-gram of this length may occur twice in an output; 0 means no such limit."""
     unknown: Literal["replace", "forbid", "keep"] = "replace"
-    """What becomes of unknown words in an output: each is replaced by the word of the source that got most attention
-    (models without attention write the unknown sign), none is ever written, or they are kept as the unknown sign."""
+    """What happens to unknown words in an output: each is replaced by the source word that got the most attention
+    (models without attention keep the unknown token), none is ever generated, or they are kept as the unknown token."""
     least: Length = 0
-    """Least number of tokens of an output."""
+    """Minimum number of tokens of an output."""
     longest_factor: Annotated[float, Field(ge=0, le=1000)] = 2.0
-    """An output has at most this many tokens for each source token, and …"""
+    """An output has at most this many tokens per source token, plus …"""
     longest_extra: Length = 20
     """… this many more."""
     batch_tokens: Positive = 8192
-    """Source tokens decoded together, padding included, the beam not counted. On a CPU each worker has as many, but at
-    most 128 sentences."""
+    """Source tokens decoded together, including padding, not counting the beam. On a CPU, each worker decodes this
+    many, but at most 128 sentences."""
 
     def longest_output(self, words: int) -> int:
         """Maximum number of output tokens for a source of `words` tokens, END not counted on either side."""

@@ -48,7 +48,7 @@ class AveragingEncoding(EncoderTable):
     embedding: Width = 256
     """Width of the word embeddings."""
     reach: Count = 2
-    """Places to either side that are averaged with a place; 0 means the place alone."""
+    """Positions on either side that are averaged with a position; 0 means the position alone."""
     dropout: Share = 0.0
     """Share of embedding features dropped."""
 
@@ -71,9 +71,9 @@ class WindowEncoding(EncoderTable):
     hidden: Width = 256
     """Width of the layers."""
     layers: Layers = 1
-    """Layers; each sees `reach` places farther than the one below."""
+    """Layers; each sees `reach` positions farther than the one below."""
     reach: Positive = 2
-    """Places to either side that a layer sees."""
+    """Positions on either side that a layer sees."""
     dropout: Share = 0.0
     """Share of features dropped after embeddings and layers."""
 
@@ -92,7 +92,7 @@ class RecurrentEncoding(EncoderTable):
     kind: Literal["recurrent"]
     """Which encoder."""
     cell: CellName = "lstm"
-    """Tanh RNN, GRU or LSTM."""
+    """Tanh RNN, GRU, or LSTM."""
     embedding: Width = 256
     """Width of the word embeddings."""
     hidden: Width = 256
@@ -102,7 +102,7 @@ class RecurrentEncoding(EncoderTable):
     bidirectional: bool = True
     """Whether it reads in both directions."""
     connection: ConnectionName = "none"
-    """What goes around a layer from the second on: nothing, residual, highway or dense connections."""
+    """Connections around each layer from the second on: none, residual, highway, or dense."""
     dropout: LayerDropout = LayerDropout()
     """Dropout of each kind."""
 

@@ -10,7 +10,7 @@ from regard.recipe.decoding import LanguageDecoding
 from regard.recipe.language_models import LanguageModel, NeuralModel, NgramModel
 from regard.recipe.names import TextCorpusName, TokenizerName
 from regard.recipe.recipe import AnyRecipe, Corpus, HeldOut, Recipe
-from regard.recipe.section import Count, FilePath, Positive, Section, Share
+from regard.recipe.section import Count, FilePath, Positive, Share, changed_settings
 from regard.recipe.training import TokenTraining
 
 
@@ -18,29 +18,30 @@ class LanguageData(Corpus):
     """Where text comes from, and what of it belongs together."""
 
     corpus: TextCorpusName = "files"
-    """`files` reads the user's own text. Two texts need no download: `topics` is Python's own help, and `library` has
-    the documentation of Python's standard library besides, five times as much."""
+    """`files` reads your own text. Two texts need no download: `topics` is Python's own help, and `library` adds the
+    documentation of Python's standard library, five times as much text."""
     train: list[FilePath] = Field(default=[])
-    """Training text: one file or several, read one after the other; each may end in `.gz`."""
+    """Training text: one or more files, read one after another; each may end in `.gz`."""
     dev: list[FilePath] = Field(default=[])
-    """Development text, in the same form; used for validation and for choosing settings."""
+    """Development text, in the same format; used for validation and for choosing settings."""
     test: list[FilePath] = Field(default=[])
-    """Test text, in the same form; read by `regard score` and `regard ladder` alone."""
+    """Test text, in the same format; read only by `regard score` and `regard ladder`."""
     end_of_line: bool = True
-    """Whether the end of a line is a token, which is then predicted as words are."""
+    """Whether the end of a line is a token, which is then predicted like words."""
     empty: Literal["keep", "drop"] = "keep"
-    """Whether a line without text counts as a line, that is, as its end alone."""
+    """Whether an empty line counts as a line, that is, as an end of line alone."""
     documents: Literal["none", "blank", "headings"] = "none"
     """Where documents begin: nowhere, after an empty line, or at headings such as ` = Title = ` (WikiText)."""
     context: Literal["stream", "documents", "lines"] = "stream"
     """What a word may depend on: all text before it, its document, or its line."""
     segment: Positive = 70
-    """Tokens of a row in a batch; a batch has train.batch_tokens / segment rows, each going on where it ended."""
+    """Tokens per row in a batch; a batch has train.batch_tokens / segment rows, each continuing where it ended."""
     vary: bool = False
-    """Whether segments of a stream are of random lengths around `segment`, a few of half of it (Merity et al. 2018)."""
+    """Whether segments of a stream have random lengths around `segment`, a few of them half of it (Merity et al.
+    2018)."""
     rotate: bool = False
-    """Whether each row of a stream begins at a random place of its stretch in every pass, and goes around (Press 2019):
-    segments are then cut elsewhere each time."""
+    """Whether each row of a stream begins at a random position of its stretch in every epoch, and wraps around (Press
+    2019), so that segments are cut at other places each time."""
     invalid: Literal["refuse", "drop", "replace"] = "refuse"
     """What happens to a line that is not valid UTF-8; `replace` puts U+FFFD in place of the bytes."""
 
@@ -81,10 +82,10 @@ class LanguageTraining(TokenTraining):
     """The training loop of a language model."""
 
     precision: Literal["float32", "bfloat16", "auto"] = "auto"
-    """Number format of the matrix products (`auto`: bfloat16 on CUDA, else float32); weights and sums stay in
-    float32."""
+    """Precision of matrix products (`auto`: bfloat16 on CUDA, otherwise float32); weights and sums stay in float32."""
     shapes: Count | Literal["auto"] = "auto"
-    """Any number but 0 lets steps be captured on CUDA: all batches have one shape. `auto` is such a number there."""
+    """Any number but 0 allows steps to be captured on CUDA, since all batches have one shape. `auto` does so on
+    CUDA."""
     label_smoothing: Share = 0.0
     """Share of probability spread evenly over the vocabulary."""
 
@@ -110,7 +111,7 @@ class LanguageTokenizer(TokenizerSettings):
     kind: TokenizerName = "words"
     """Unit of text: words split at white space, characters, bytes, or subwords learned by BPE or unigram."""
     size: Positive = 50_000
-    """Most entries of the vocabulary, special ones included; bytes need no more than 256 and those."""
+    """Maximum size of the vocabulary, including special tokens; bytes need no more than 256 plus these."""
 
 
 class LanguageCorpus(AnyRecipe):
@@ -146,15 +147,11 @@ class LanguageRecipe(LanguageCorpus, Recipe):
 
     @model_validator(mode="after")
     def _counting_takes_no_steps(self) -> Self:
-        for name in UNCOUNTED if isinstance(self.model, NgramModel) else ():
-            setting, value, default = name, getattr(self.train, name), LanguageTraining.model_fields[name].default
-            if isinstance(value, Section) and value != default:
-                fields = type(value).model_fields.items()
-                inner = next(key for key, field in fields if getattr(value, key) != field.default)
-                setting, value = f"{name}.{inner}", getattr(value, inner)
-            if value != default:
-                ctx = {"given": value, "other": "model.kind", "chosen": self.model.kind, "used": None}
-                raise PydanticCustomError("unused_setting", "not used", {"setting": f"train.{setting}", **ctx})
+        if isinstance(self.model, NgramModel):
+            for setting, value in changed_settings(self.train, LanguageTraining(steps=1), "train"):
+                if setting.split(".")[1] in UNCOUNTED:
+                    ctx = {"given": value, "other": "model.kind", "chosen": self.model.kind, "used": None}
+                    raise PydanticCustomError("unused_setting", "not used", {"setting": setting, **ctx})
         return self
 
     @model_validator(mode="after")

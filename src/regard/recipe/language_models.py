@@ -22,13 +22,13 @@ class NgramModel(Section):
     order: Positive = 5
     """Words of the longest n-gram."""
     smoothing: Literal["kneser_ney", "add_k", "stupid_backoff"] = "kneser_ney"
-    """Modified Kneser–Ney, interpolated (Chen and Goodman 1999), add-k, or stupid back-off (Brants et al. 2007)."""
+    """Modified Kneser–Ney, interpolated (Chen and Goodman 1999), add-k, or stupid backoff (Brants et al. 2007)."""
     k: Annotated[float, Field(gt=0), Only(smoothing=("add_k",))] = 1.0
     """Add-k: what is added to every count."""
     backoff: Annotated[float, Field(gt=0, le=1), Only(smoothing=("stupid_backoff",))] = 0.4
-    """Stupid back-off: factor for each shorter context."""
+    """Stupid backoff: factor for each shorter context."""
     memory: Positive = 4096
-    """Mebibytes that counting may take; a text with more different n-grams than fit is refused."""
+    """Memory for counting, in MiB; a text with more distinct n-grams than fit is refused."""
 
 
 class Penalty(Section):
@@ -48,8 +48,8 @@ class NeuralModel(Section):
     tie: bool = False
     """Whether input and output embeddings share weights."""
     cutoffs: list[Positive] = Field(default=[])
-    """Adaptive softmax (Grave et al. 2017): numbers of most frequent tokens at which the vocabulary is cut, rising;
-    those beyond the first get narrower vectors. None means one softmax over all tokens."""
+    """Adaptive softmax (Grave et al. 2017): increasing frequency ranks at which the vocabulary is cut; tokens beyond
+    the first get narrower vectors. None means one softmax over all tokens."""
     shrink: Annotated[Positive, Only(cutoffs=Not([]))] = 4
     """Adaptive softmax: factor by which vectors are narrower in each further part."""
     penalty: Penalty = Penalty()
@@ -85,15 +85,15 @@ class WindowModel(NeuralModel):
     kind: Literal["window"]
     """Which model."""
     window: Positive = 4
-    """Words it sees."""
+    """Number of preceding words that the model sees."""
     embedding: Width = 128
     """Width of the word embeddings."""
     hidden: Width = 256
     """Width of the hidden layer."""
     direct: bool = False
-    """Whether embeddings reach the readout past the hidden layer too."""
+    """Whether embeddings are also connected directly to the readout, bypassing the hidden layer."""
     dropout: Share = 0.0
-    """Share of features dropped after embeddings and hidden layer."""
+    """Share of features dropped after embeddings and the hidden layer."""
 
 
 class RecurrentLayers(NeuralModel):
@@ -102,7 +102,7 @@ class RecurrentLayers(NeuralModel):
     kind: str
     """Which model."""
     cell: CellName = "lstm"
-    """Tanh RNN, GRU or LSTM."""
+    """Tanh RNN, GRU, or LSTM."""
     embedding: Width = 256
     """Width of the word embeddings."""
     hidden: Width = 256
@@ -110,7 +110,7 @@ class RecurrentLayers(NeuralModel):
     layers: Layers = 1
     """Layers."""
     connection: ConnectionName = "none"
-    """What goes around a layer from the second on: nothing, residual, highway or dense connections."""
+    """Connections around each layer from the second on: none, residual, highway, or dense."""
     dropout: RecurrentDropout = RecurrentDropout()
     """Dropout of each kind."""
 
@@ -133,22 +133,23 @@ class AttentiveModel(RecurrentLayers):
     kind: Literal["attentive"]
     """Which model."""
     score: ScoreName = "scaled_dot"
-    """How the present state and an earlier one are compared."""
+    """How the current state and an earlier one are compared."""
     score_hidden: Annotated[Width, Only(score=SCORES)] = 128
     """Hidden width of the additive score."""
     normalizer: NormalizerName = "softmax"
     """How scores become weights."""
     reach: Positive = 100
-    """Earlier states it sees."""
+    """Number of earlier states that attention sees."""
     parts: Literal[1, 2, 3] = 1
-    """Into how many parts, each `hidden` wide, states are divided: 1, all of a state is key, value and prediction; 2,
-    keys are apart; 3, keys, values and predictions are (Daniluk et al. 2017)."""
+    """Number of parts, each `hidden` wide, into which states are divided: with 1, the whole state is key, value, and
+    prediction; with 2, keys are separate; with 3, keys, values, and predictions are (Daniluk et al. 2017)."""
     values: Literal["states", "words"] = "states"
-    """What is mixed by the weights: the earlier states, or the vectors of the words that followed them."""
+    """What the weights average: the earlier states, or the vectors of the words that followed them."""
     attention_dropout: Share = 0.0
     """Share of attention weights dropped."""
     join: Literal["concatenate", "add"] = "concatenate"
-    """How the context joins the state before the readout: concatenated, or added by a map that is zero at first."""
+    """How the context is combined with the state before the readout: concatenated, or added through a linear map
+    initialized to zero."""
 
     @model_validator(mode="after")
     def _parts_pass_nothing(self) -> Self:
@@ -166,7 +167,7 @@ class CopyingModel(RecurrentLayers):
     kind: Literal["copying"]
     """Which model."""
     score: ScoreName = "scaled_dot"
-    """How the present state and an earlier one are compared."""
+    """How the current state and an earlier one are compared."""
     score_hidden: Annotated[Width, Only(score=SCORES)] = 128
     """Hidden width of the additive score."""
     mixture: Literal["fixed", "gate", "sentinel"] = "sentinel"
@@ -174,9 +175,10 @@ class CopyingModel(RecurrentLayers):
     share: Annotated[float, Field(gt=0, lt=1), Only(mixture=("fixed",))] = 0.8
     """Fixed mixture: share of the vocabulary."""
     reach: Positive = 100
-    """Earlier words it can copy."""
+    """Number of earlier words that can be copied."""
     slots: Count = 0
-    """Words outside the vocabulary that are told apart at a time, so that they can be copied; 0 copies known words."""
+    """Number of words outside the vocabulary that are distinguished at a time, so that they can be copied; 0 copies
+    only known words."""
 
 
 class TransformerLanguageModel(TransformerBlocks, NeuralModel):
@@ -187,7 +189,7 @@ class TransformerLanguageModel(TransformerBlocks, NeuralModel):
     layers: Layers = 4
     """Blocks."""
     memory: Count = 0
-    """Tokens of earlier segments that each block still sees (Dai et al. 2019); 0 starts afresh in every segment."""
+    """Tokens of earlier segments that each block still sees (Dai et al. 2019); 0 means only the current segment."""
     output_dropout: Share = 0.0
     """Share of features dropped before the readout."""
     tie: bool = True

@@ -20,7 +20,8 @@ class LayerDropout(Section):
     recurrent: Share = 0.0
     """Share of hidden-to-hidden weights dropped (weight drop, Merity et al. 2018)."""
     variational: bool = True
-    """Whether one mask serves all time steps of a sequence (variational dropout) instead of a new one each step."""
+    """Whether one mask is used for all time steps of a sequence (variational dropout) instead of a new one at each
+    step."""
 
     @property
     def drops(self) -> bool:
@@ -53,11 +54,11 @@ class TransformerBlocks(Section):
     feedforward: Width = 1024
     """Width of the feed-forward layers."""
     norm: Literal["pre", "post"] = "pre"
-    """Layer normalization before each part (with a final one), or after each residual sum as in the original."""
+    """Layer normalization before each sublayer (with a final one), or after each residual sum, as in the original."""
     position: PositionName = "sinusoidal"
-    """How self-attention knows order."""
+    """How self-attention encodes positions."""
     longest: Annotated[Positive, Only(position=POSITIONS)] = 1024
-    """Most positions a learned position table holds; relative positions are clipped at `clip`."""
+    """Maximum number of positions in a learned position table; relative positions are clipped at `clip`."""
     clip: Annotated[Positive, Only(position=POSITIONS)] = 16
     """Distance at which relative positions are clipped (Shaw et al. 2018)."""
     score: ScoreName = "scaled_dot"
@@ -65,14 +66,14 @@ class TransformerBlocks(Section):
     normalizer: NormalizerName = "softmax"
     """How scores become weights."""
     window: Count = 0
-    """Self-attention sees this many positions to either side (decoder: back); 0 means all."""
+    """Self-attention sees this many positions on either side (decoder: back); 0 means all."""
     activation: Literal["relu", "gelu", "swiglu"] = "relu"
     """Activation of the feed-forward layers."""
     initial_scale: Annotated[float, Field(gt=0)] = 1.0
-    """How many times as large as usual fresh weights of linear maps (Glorot and Bengio 2010) and vectors of tokens
-    (width ** −0.5) are. Adam's steps are as large for small weights as for large ones: small ones learn sooner."""
+    """Factor on the usual initial weights of linear maps (Glorot and Bengio 2010) and token vectors (width ** −0.5).
+    Adam's steps are as large for small weights as for large ones, so small weights learn sooner."""
     dropout: Share = 0.1
-    """Share of features dropped after embeddings, attention and feed-forward layers."""
+    """Share of features dropped after embeddings, attention, and feed-forward layers."""
     attention_dropout: Share = 0.0
     """Share of attention weights dropped."""
     word_dropout: Share = 0.0

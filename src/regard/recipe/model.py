@@ -26,15 +26,16 @@ class AttentionSettings(Section):
     """How a recurrent decoder looks at the source."""
 
     score: Annotated[str, Named(SCORES, ("none",))] = "additive"
-    """How a query and a key are compared; `none` is the bottleneck, where the decoder gets the last state only."""
+    """How a query and a key are compared; `none` is the bottleneck, where the decoder gets only the last state."""
     normalizer: Annotated[NormalizerName, LOOKING] = "softmax"
     """How scores become weights."""
     placement: Annotated[Literal["before", "after", "feed"], LOOKING] = "before"
-    """Read before the cell (Bahdanau et al. 2015), after it (Luong et al. 2015), or after and fed to the next input."""
+    """Whether attention comes before the cell (Bahdanau et al. 2015), after it (Luong et al. 2015), or after it and is
+    fed to the next input."""
     hidden: Annotated[Width, Only(score=SCORES)] = 256
     """Hidden width of the additive score."""
     coverage: bool = False
-    """Whether scores know how much attention each source token got so far (coverage, See et al. 2017)."""
+    """Whether scores depend on how much attention each source token got so far (coverage, See et al. 2017)."""
 
 
 class TranslatorTable(Section):
@@ -91,7 +92,7 @@ class OwnTranslator(TranslatorTable):
     tie: Literal["none", "target", "all"] = "none"
     """Embeddings that share weights: none, the target's input and output, or the source's too (needs tokens.shared)."""
     copying: bool = False
-    """Whether words of the source can be copied (pointer–generator, See et al. 2017), also unknown ones."""
+    """Whether words of the source can be copied (pointer–generator, See et al. 2017), including unknown ones."""
     vectors: PairVectors = PairVectors()
     """Word vectors that embeddings start from."""
     encoder: Annotated[Encoding, ChosenBy(ENCODERS)] | None = None
@@ -116,7 +117,7 @@ class RecurrentModel(OwnTranslator):
     kind: Literal["recurrent"]
     """Which model."""
     cell: CellName = "lstm"
-    """Tanh RNN, GRU or LSTM."""
+    """Tanh RNN, GRU, or LSTM."""
     embedding: Width = 256
     """Width of the word embeddings."""
     hidden: Width = 256
@@ -128,7 +129,7 @@ class RecurrentModel(OwnTranslator):
     bidirectional: bool = True
     """Whether the encoder reads in both directions."""
     connection: ConnectionName = "none"
-    """What goes around a layer from the second on: nothing, residual, highway or dense connections."""
+    """Connections around each layer from the second on: none, residual, highway, or dense."""
     attention: AttentionSettings = AttentionSettings()
     """How the decoder looks at the source."""
     dropout: RecurrentDropout = RecurrentDropout()

@@ -16,11 +16,11 @@ class ParsingData(Corpus):
     """Where trees come from."""
 
     train: list[FilePath]
-    """Training trees: files of CoNLL-U, read one after the other; each may end in `.gz`."""
+    """Training trees: CoNLL-U files, read one after another; each may end in `.gz`."""
     dev: list[FilePath] = Field(default=[])
-    """Development trees, in the same form; used for validation and for choosing settings."""
+    """Development trees, in the same format; used for validation and for choosing settings."""
     test: list[FilePath] = Field(default=[])
-    """Test trees, in the same form; read by `regard evaluate` alone."""
+    """Test trees, in the same format; read only by `regard evaluate`."""
     malformed: Literal["refuse", "drop"] = "refuse"
     """What happens to a training sentence whose lines or heads are wrong; development and test text must be right."""
 
@@ -39,7 +39,7 @@ class ParserTable(Section):
     encoder: Annotated[Encoding, ChosenBy(ENCODERS)]
     """What reads the vectors of the words, and that of the root before them."""
     relation_width: Width = 100
-    """Width of the layers that words and heads pass before relations are scored."""
+    """Width of the layers that words and heads pass through before relations are scored."""
     dropout: Share = 0.33
     """Share of features dropped in the layers before scores, the same ones for all words of a sentence."""
 
@@ -55,7 +55,7 @@ class GraphParserModel(ParserTable):
     kind: Literal["graph"]
     """Which parser."""
     arc_width: Width = 500
-    """Width of the layers that words and heads pass before arcs are scored."""
+    """Width of the layers that words and heads pass through before arcs are scored."""
 
 
 class TransitionParserModel(ParserTable):
@@ -67,7 +67,7 @@ class TransitionParserModel(ParserTable):
     hidden: Width = 256
     """Width of the layer that scores moves."""
     explore: Share = 0.1
-    """Share of training moves that are the parser's own, right or wrong; the others are right ones."""
+    """Share of training moves that the parser chooses itself, right or wrong; the others are right."""
 
     @property
     def needs_projective(self) -> bool:
@@ -93,7 +93,7 @@ class ParsingDecoding(Section):
     """Whether the arcs of a tree may not cross. Sentences of more than 1,000 words, in which the search would take too
     long, keep trees with crossing arcs, and a warning says so."""
     batch_tokens: Positive = 8192
-    """Words in a batch, padding included."""
+    """Words in a batch, including padding."""
 
 
 class ParsingCorpus(AnyRecipe):

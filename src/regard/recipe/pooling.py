@@ -22,8 +22,8 @@ class PoolingTable(Section):
     """How the features of the words become one vector."""
 
     kind: Annotated[str, Named(POOLINGS)] = "last"
-    """The encoder's last state (of one without states, its summary of the text), the mean or the largest of each
-    feature, or a mean weighed by attention with a learned query."""
+    """The encoder's last state (or the summary of an encoder without states), the mean or the maximum of each feature,
+    or a mean weighted by attention with a learned query."""
     score: Annotated[ScoreName, Only(kind=POOLINGS)] = "additive"
     """Attention: how the learned query is compared with a word."""
     hidden: Annotated[Width, Only(kind=POOLINGS), Only(score=SCORES)] = 64

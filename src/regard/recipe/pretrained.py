@@ -11,7 +11,7 @@ class PretrainedVectors(Section):
     """What every table of vectors to start from has."""
 
     freeze: bool = False
-    """Whether embeddings that start from a file stay as they are, those of tokens the file does not have included."""
+    """Whether embeddings that start from a file are frozen, including those of tokens that are not in the file."""
 
     @property
     def files(self) -> dict[str, str]:
@@ -29,13 +29,14 @@ class PairVectors(PretrainedVectors):
     """Vectors for both sides of a translator."""
 
     source: FilePath = ""
-    """Word vectors that the source's embedding starts from, as `regard vectors` reads them; none means at random."""
+    """Word vectors that the source embedding starts from, in any format of `regard vectors`; none means random
+    vectors."""
     target: FilePath = ""
-    """The same for the target's embedding, and for the readout if it shares weights with it."""
+    """The same for the target embedding, and for the readout if it shares weights with it."""
 
 
 class TextVectors(PretrainedVectors):
     """Vectors for a language model."""
 
     file: FilePath = ""
-    """Word vectors that the embedding starts from, as `regard vectors` reads them; none means at random."""
+    """Word vectors that the embedding starts from, in any format of `regard vectors`; none means random vectors."""

@@ -17,14 +17,14 @@ class PretrainingData(Corpus):
     """Where plain text comes from."""
 
     corpus: TextCorpusName = "files"
-    """`files` reads the user's own; `topics` and `library` come with Python: documentation of its language and its
-    standard library."""
+    """`files` reads your own text; `topics` and `library` come with Python: the documentation of the language and of
+    its standard library."""
     train: list[FilePath] = Field(default=[])
-    """Training text: files with a sentence a line, its words separated by blanks; each may end in `.gz`."""
+    """Training text: files with one sentence per line, words separated by spaces; each may end in `.gz`."""
     dev: list[FilePath] = Field(default=[])
-    """Development text, in the same form; used for validation and for choosing settings."""
+    """Development text, in the same format; used for validation and for choosing settings."""
     test: list[FilePath] = Field(default=[])
-    """Test text, in the same form; read by `regard evaluate` and `regard check` alone."""
+    """Test text, in the same format; read only by `regard evaluate` and `regard check`."""
     longest: Positive = 128
     """Maximum number of words in a sentence; a longer line is cut into several."""
     invalid: Literal["refuse", "drop", "replace"] = "refuse"
@@ -52,19 +52,19 @@ class PretrainingModel(Section):
     """What reads the vectors of the words. One that reads in both directions learns to guess masked words, one that
     reads in one direction the next word."""
     tie: bool = True
-    """Whether a word is guessed by the same vector that it is read by (Press and Wolf 2017)."""
+    """Whether the output layer shares the word vectors of the input (Press and Wolf 2017)."""
     dropout: Share = 0.0
-    """Share of the encoder's features dropped before words are guessed."""
+    """Share of the encoder's features dropped before words are predicted."""
 
 
 class PretrainingTraining(TokenTraining):
     """The training loop of pre-training."""
 
     masked: Annotated[float, Field(gt=0, lt=1)] = 0.15
-    """Share of words to be guessed, others in each pass (Devlin et al. 2019). They are read as unknown words without a
-    spelling."""
+    """Share of words to be masked, different ones in each epoch (Devlin et al. 2019). They are read as the unknown
+    token without a spelling."""
     kept: Share = 0.1
-    """Share of these that are read as they are, so that features of words that are there are learned too."""
+    """Share of these that are left unchanged, so that features of visible words are learned too."""
 
 
 class PretrainingCorpus(AnyRecipe):

@@ -1,9 +1,12 @@
 """What recipes of all tasks have in common."""
 
-from typing import Literal, Self
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
+from regard.display import html_table
 from regard.errors import one_of
 from regard.recipe.kinds import TASKS
 from regard.recipe.section import Section, Seed
@@ -17,9 +20,23 @@ class AnyRecipe(Section):
     """The whole truth of a run: what recipes of every task have in common."""
 
     task: str
-    """What the model is for; it decides which settings there are."""
+    """What the model is for; the task determines which other settings exist."""
     seed: Seed = 1
-    """Seed of everything that is random: data order, initial weights, dropout, generated corpora."""
+    """Seed for all randomness: data order, initial weights, dropout, generated corpora."""
+
+    def _repr_html_(self) -> str:
+        """A notebook shows what is not the default."""
+        changed = {"task": self.task} | self.model_dump(exclude_defaults=True)
+        return html_table(_settings(changed), title="recipe", heading=("setting", "value"))
+
+
+def _settings(tables: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    """Each setting with the names of its tables, and its value."""
+    for name, value in tables.items():
+        if isinstance(value, Mapping):
+            yield from _settings(value, f"{before}{name}.")
+        else:
+            yield before + name, json.dumps(value, ensure_ascii=False, default=str)
 
 
 class Corpus(Section):

@@ -1,6 +1,7 @@
 """The base class of recipe tables, and annotations of settings (paths, names of a registry, conditions)."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
@@ -14,7 +15,7 @@ MOST = 2**31 - 1
 Positive = Annotated[int, Field(ge=1, le=MOST)]
 Count = Annotated[int, Field(ge=0, le=MOST)]
 Width = Annotated[int, Field(ge=1, le=2**20)]
-"""Numbers of a vector."""
+"""Number of dimensions of a vector."""
 Layers = Annotated[int, Field(ge=1, le=1000)]
 Length = Annotated[int, Field(ge=0, le=1_000_000)]
 """Tokens of one text."""
@@ -88,6 +89,16 @@ class Only:
         if isinstance(self.values, Not):
             return bool(value != self.values.value)
         return value in (self.allowed(setting) or [])
+
+
+def changed_settings(given: BaseModel, default: BaseModel, table: str) -> Iterator[tuple[str, Any]]:
+    """The settings of a table, and of the tables in it, that are not as in another one, by their full names."""
+    for name in type(given).model_fields:
+        value, other = getattr(given, name), getattr(default, name)
+        if isinstance(value, BaseModel) and isinstance(other, BaseModel):
+            yield from changed_settings(value, other, f"{table}.{name}")
+        elif value != other:
+            yield f"{table}.{name}", value
 
 
 class Section(BaseModel):

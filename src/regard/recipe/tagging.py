@@ -23,27 +23,28 @@ class TaggingData(Corpus):
     """Where tagged sentences come from."""
 
     corpus: TaggedCorpusName = "files"
-    """`files` reads the user's own; `dates` are built in: the parts of dates in many languages, without download."""
+    """`files` reads your own text; `dates` is built in: the parts of dates in many languages, without a download."""
     train: list[FilePath] = Field(default=[])
-    """Training text: files of columns, or of a sentence on each line; each may end in `.gz`."""
+    """Training text: files of columns, or of one sentence per line; each may end in `.gz`."""
     dev: list[FilePath] = Field(default=[])
-    """Development text, in the same form; used for validation and for choosing settings."""
+    """Development text, in the same format; used for validation and for choosing settings."""
     test: list[FilePath] = Field(default=[])
-    """Test text, in the same form; read by `regard evaluate` and `regard check` alone."""
+    """Test text, in the same format; read only by `regard evaluate` and `regard check`."""
     format: Annotated[Literal["columns", "lines"], Only(corpus=TAGGED_CORPORA)] = "columns"
-    """Form of the files: a word a line and a blank line between sentences; or a sentence a line, whose words stand in
-    one column and their tags in another, separated by blanks, with tabs between the columns."""
+    """Format of the files: one word per line and a blank line between sentences; or one sentence per line, with its
+    words in one column and their tags in another, separated by spaces, and tabs between the columns."""
     word_column: Annotated[int | ConlluColumn, Only(corpus=TAGGED_CORPORA)] = 1
-    """Column of the words: a number from 1, or from -1 counted from the end; of CoNLL-U files a name such as `FORM`."""
+    """Column of the words: a number from 1, or from -1 counted from the end; for CoNLL-U files, a name such as
+    `FORM`."""
     tag_column: Annotated[int | ConlluColumn, Only(corpus=TAGGED_CORPORA)] = -1
-    """Column of the tags, in the same way; of CoNLL-U files a name such as `UPOS`."""
+    """Column of the tags, in the same way; for CoNLL-U files, a name such as `UPOS`."""
     label_column: Annotated[int, Only(corpus=TAGGED_CORPORA), Only(format=("lines",))] = 0
-    """Lines: column of a label of the whole sentence, such as its intent, which the same model gives; 0 means that
+    """Lines: column of a label for the whole sentence, such as its intent, which the same model predicts; 0 means that
     there is none."""
     comments: Annotated[str, Only(corpus=TAGGED_CORPORA)] = ""
-    """What lines begin with that are comments; empty means none. In CoNLL-U files it is always `#`."""
+    """How comment lines begin; empty means that there are none. In CoNLL-U files, it is always `#`."""
     scheme: Annotated[Literal["auto"] | SchemeName, Only(corpus=TAGGED_CORPORA)] = "auto"
-    """How tags mark spans of words; `none` for tags of single words. `auto` goes by the training text."""
+    """How tags mark spans of words; `none` means tags of single words. `auto` goes by the training text."""
     broken: Annotated[Literal["refuse", "replace"], Only(corpus=TAGGED_CORPORA)] = "refuse"
     """What happens to a tag that breaks the scheme; `replace` reads the spans as the CoNLL script does and writes them
     in the scheme."""
@@ -117,17 +118,17 @@ class TaggerModel(Section):
     encoder: Annotated[Encoding, ChosenBy(ENCODERS)]
     """What reads the vectors of the words."""
     output: Literal["softmax", "crf"] = "crf"
-    """Tags chosen one by one, or all of a sentence together by a linear-chain conditional random field (Lafferty et al.
-    2001)."""
+    """Whether tags are chosen independently, or all tags of a sentence together by a linear-chain conditional random
+    field (Lafferty et al. 2001)."""
     forbid: Annotated[bool, Only(output=("crf",))] = False
-    """CRF: whether tags that break the scheme of the training text are impossible, in training and in use."""
+    """CRF: whether tags that break the scheme of the training text are impossible, in training and decoding."""
     scheme: Literal["data"] | SchemeName = "data"
-    """Scheme in which the model learns the spans; outputs are in that of the data, which is the default."""
+    """Scheme that the model uses internally; outputs have the scheme of the data, which is the default."""
     pooling: PoolingTable = PoolingTable()
     """How the features of the words become one vector, from which the label of the sentence is chosen, if sentences
     have one (`data.label_column`)."""
     dropout: Share = 0.0
-    """Share of the encoder's features dropped before tags, and a label, are chosen."""
+    """Share of the encoder's features dropped before tags and the label are predicted."""
 
 
 class TaggingCorpus(AnyRecipe):

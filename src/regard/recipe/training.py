@@ -28,8 +28,8 @@ class OptimizerSettings(Section):
     momentum: Annotated[Share, Only(kind=OPTIMIZERS)] = 0.0
     """SGD: momentum."""
     part_rates: list[str] = Field(default=[])
-    """Factors of the rate for parts of the model, by what the names of their weights begin with: `encoder=0.3`,
-    `encoder.stack.layers.0=0.1` (Howard and Ruder 2018). The longest name counts; 0 keeps a part as it is."""
+    """Factors on the rate for parts of the model, by prefixes of weight names: `encoder=0.3`,
+    `encoder.stack.layers.0=0.1` (Howard and Ruder 2018). The longest match applies; 0 freezes a part."""
 
     @property
     def factors(self) -> dict[str, float]:
@@ -65,11 +65,11 @@ class Schedule(Section):
     warmup: Count = 400
     """Steps over which the rate rises linearly from zero to its peak."""
     floor: Annotated[Share, Only(kind=SCHEDULES)] = 0.0
-    """Least rate, as a share of the peak (cosine, plateau)."""
+    """Minimum rate, as a share of the peak (cosine, plateau)."""
     factor: Annotated[float, Field(gt=0, lt=1), Only(kind=SCHEDULES)] = 0.5
-    """Plateau: factor at each lowering."""
+    """Plateau: factor for each reduction."""
     patience: Annotated[Count, Only(kind=SCHEDULES)] = 2
-    """Plateau: validations without improvement before a lowering."""
+    """Plateau: validations without improvement before a reduction."""
 
 
 class Validation(Section):
@@ -78,12 +78,12 @@ class Validation(Section):
     every: Positive = 500
     """Steps between validations; each one saves a checkpoint."""
     metric: str = "loss"
-    """What decides about the best checkpoint, early stopping and the plateau schedule: a metric of the task."""
+    """The metric of the task for the best checkpoint, early stopping, and the plateau schedule."""
     decode: bool = False
-    """Whether validation decodes as well when `metric` does not need it."""
+    """Whether validation also decodes if `metric` does not need it."""
     examples: Count = 0
-    """Development examples decoded at a validation: the first ones or, with `data.tags`, as many from each part of the
-    text; 0 means all. The loss always uses all."""
+    """Number of development examples decoded at a validation: the first ones or, with `data.tags`, the same number from
+    each part of the text; 0 means all. The loss always uses all."""
     patience: Count = 0
     """Validations without improvement before training stops; 0 means never."""
     target: float | None = None
@@ -97,10 +97,10 @@ class Averaging(Section):
     """Decay of the exponential moving average over steps; 0 means off."""
     checkpoints: Count = 0
     """Number of last validated checkpoints whose average is the final model, unless the best checkpoint is better by
-    the metric of validation; 0 means off."""
+    the validation metric; 0 means off."""
     trigger: Count = 0
-    """Validations without improvement after which the mean of all further weights begins (NT-ASGD, Merity et al. 2018;
-    5 there); 0 means off."""
+    """Validations without improvement after which averaging of all further weights begins (NT-ASGD, Merity et al. 2018,
+    who use 5); 0 means off."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -118,10 +118,10 @@ class Starting(Section):
     model: FilePath = ""
     """Folder of the other model, of any task."""
     parts: list[str] = Field(default=[])
-    """Parts by what the names of their weights begin with, such as "encoder", "decoder" or "encoder.input.embedding";
-    "encoder.layers=layers" for one that the other model has under another name."""
+    """Parts, as prefixes of weight names, such as "encoder", "decoder", or "encoder.input.embedding";
+    "encoder.layers=layers" for a part that has another name in the other model."""
     frozen_steps: Count = 0
-    """Steps at the beginning in which these parts stay as they are, while everything else learns; 0 means none."""
+    """Steps at the beginning during which these parts are frozen while everything else learns; 0 means none."""
 
     @model_validator(mode="after")
     def _names_both(self) -> Self:
@@ -148,37 +148,37 @@ class Training(Section):
     """The training loop."""
 
     capture: bool = True
-    """Whether steps are captured on CUDA if `shapes` are few; the numbers are the same, the time is not."""
+    """Whether steps are captured as CUDA graphs if batches have few `shapes`; results are bit-identical, only
+    faster."""
     compile: bool | Literal["auto"] = "auto"
     """Whether parts of the model are compiled by torch.compile, which takes half a minute at the start and rounds
-    otherwise; `auto` does so where steps are captured and there are many (50 million tokens, or five minutes)."""
+    differently; `auto` does so if steps are captured and the run is long (50 million tokens, or five minutes)."""
     accumulate: Positive = 1
-    """Micro-batches in a step."""
+    """Micro-batches per step."""
     steps: Count = 0
     """Steps after which training ends; 0 means no limit."""
     epochs: Count = 0
     """Passes over the training text after which training ends; 0 means no limit."""
     minutes: Annotated[float, Field(ge=0)] = 0.0
-    """Minutes of training after which it ends, validation included; 0 means no limit."""
+    """Minutes after which training ends, including validation; 0 means no limit."""
     clip: Annotated[float, Field(ge=0)] = 1.0
     """Norm at which gradients are clipped; 0 means off."""
     precision: Literal["float32", "bfloat16", "auto"] = "float32"
-    """Number format of the matrix products (`auto`: bfloat16 on CUDA, else float32); weights and sums stay in
-    float32."""
+    """Precision of matrix products (`auto`: bfloat16 on CUDA, otherwise float32); weights and sums stay in float32."""
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     """Where to train; `auto` takes CUDA, then Apple's MPS, then the CPU."""
     threads: Count = 0
-    """CPU threads of one process; 0 leaves it to torch. Small models are fastest with one."""
+    """CPU threads per process; 0 leaves it to torch. Small models are fastest with one."""
     start_from: FilePath = ""
-    """Folder of a model whose weights this run begins with (fine-tuning), its tokenizers included."""
+    """Folder of a model whose weights and tokenizers this run starts from (fine-tuning)."""
     start: Starting = Starting()
     """Parts of another model, perhaps of another task, that this run begins with; all else is new."""
     keep: Positive = 3
-    """Checkpoints kept on disk besides the best one."""
+    """Checkpoints kept on disk in addition to the best one."""
     log_every: Positive = 50
     """Steps between lines of `metrics.jsonl` and of the log."""
     bad_steps: Positive = 10
-    """Non-finite steps in a row before training goes back to the last good checkpoint with a halved rate."""
+    """Non-finite steps in a row before training goes back to the last good checkpoint and halves the rate."""
     optimizer: OptimizerSettings = OptimizerSettings()
     """How gradients become updates."""
     schedule: Schedule = Schedule()
@@ -219,11 +219,11 @@ class TokenTraining(Training):
     """The training loop of tasks whose batches are counted in tokens."""
 
     batch_tokens: Positive = 4096
-    """Tokens in a micro-batch, padding included, on the longer side."""
+    """Tokens in a micro-batch on the longer side, including padding."""
     shapes: Count | Literal["auto"] = 0
-    """Most shapes that batches may have, padded at some expense, so that on CUDA a step is captured once for each and
-    then replayed; 0 pads a batch to its longest row. Of running text all batches have one shape, and any number but 0
-    lets steps be captured. `auto` is 16 on CUDA where nothing is packed, else 0."""
+    """Maximum number of batch shapes, at the cost of some padding, so that on CUDA a step is captured once for each and
+    then replayed; 0 pads a batch to its longest row. Batches of running text have one shape, and any number but 0
+    allows steps to be captured. `auto` is 16 on CUDA without packing, otherwise 0."""
 
     @property
     def tokens_in_batch(self) -> int:

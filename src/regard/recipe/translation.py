@@ -27,31 +27,29 @@ class EvaluationSettings(Section):
 
     bleu_tokenizer: Literal["auto", "13a", "intl", "char", "zh", "ja-mecab", "ko-mecab", "none"] = "auto"
     """sacreBLEU's tokenizer for BLEU. `auto` goes by the script of the references: `zh` for Chinese, `char` for
-    Japanese, Thai, Lao, Khmer and Burmese, `13a` for all others. A model keeps what suits its development text, also
-    for `decode.risk`."""
+    Japanese, Thai, Lao, Khmer, and Burmese, `13a` for all others. A model keeps the tokenizer that suits its
+    development text, also for `decode.risk`."""
 
 
 class TranslationTraining(TokenTraining):
     """The training loop of a translator."""
 
     precision: Literal["float32", "bfloat16", "auto"] = "auto"
-    """Number format of the matrix products (`auto`: bfloat16 on CUDA, else float32); weights and sums stay in
-    float32."""
+    """Precision of matrix products (`auto`: bfloat16 on CUDA, otherwise float32); weights and sums stay in float32."""
     shapes: Count | Literal["auto"] = "auto"
-    """Most shapes that batches may have, padded at some expense, so that on CUDA a step is captured once for each and
-    then replayed; 0 pads a batch to its longest row. `auto` is 16 on CUDA where nothing is packed, else 0."""
+    """Maximum number of batch shapes, at the cost of some padding, so that on CUDA a step is captured once for each and
+    then replayed; 0 pads a batch to its longest row. `auto` is 16 on CUDA without packing, otherwise 0."""
     pack: bool | Literal["auto"] = "auto"
-    """Whether several short pairs share a row instead of being padded, nearly all rows of a width (Transformers without
-    copying): hardly anything is padding then, and nearly all batches have one shape, whatever `shapes` says. `auto`
-    does so on CUDA."""
+    """Whether several short pairs share a row instead of being padded (Transformers without copying): there is hardly
+    any padding then, and nearly all batches have one shape, whatever `shapes` says. `auto` packs on CUDA."""
     label_smoothing: Share = 0.1
     """Share of probability spread evenly over the vocabulary."""
     r_drop: Annotated[float, Field(ge=0)] = 0.0
-    """Weight of how far two passes with different dropout are apart (R-Drop, Liang et al. 2021); 0 means one pass, and
-    more than 0 twice the time and memory of a micro-batch."""
+    """Weight of the divergence between two passes with different dropout (R-Drop, Liang et al. 2021); 0 means one pass,
+    and more than 0 doubles the time and memory of a micro-batch."""
     coverage: Annotated[float, Field(ge=0)] = 0.0
-    """Weight of attention that goes to where attention was before (See et al. 2017, with 1); for recurrent translators
-    with `model.attention.coverage`."""
+    """Weight of the penalty for repeated attention (See et al. 2017, who use 1); for recurrent translators with
+    `model.attention.coverage`."""
 
     @property
     def few_shapes(self) -> bool:

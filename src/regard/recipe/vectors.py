@@ -16,22 +16,23 @@ class VectorsData(Section):
     """Where text comes from, and what in it is a word."""
 
     corpus: TextCorpusName = "files"
-    """`files` reads the user's own text. Two texts need no download: `topics` is Python's own help, and `library` has
-    the documentation of Python's standard library besides, five times as much."""
+    """`files` reads your own text. Two texts need no download: `topics` is Python's own help, and `library` adds the
+    documentation of Python's standard library, five times as much text."""
     train: list[FilePath] = Field(default=[])
-    """Running text, one file or several, read one after the other; each may end in `.gz`."""
+    """Running text, one or more files, read one after another; each may end in `.gz`."""
     lowercase: bool = True
     """Whether text is lower-cased first."""
     words: Literal["letters", "spaces"] = "letters"
-    """What a word is: a run of letters, or whatever stands between white space."""
+    """What a word is: a run of letters, or a string between white space."""
     least: Positive = 5
-    """Least number of occurrences for a word to get a vector; rarer ones are taken out of the text."""
+    """Minimum number of occurrences for a word to get a vector; rarer words are removed from the text."""
     most: Count = 0
-    """Most words that get a vector, the most frequent ones; 0 for all that occur often enough."""
+    """Maximum number of words that get a vector, the most frequent ones; 0 for all that occur often enough."""
     phrases: Count = 0
-    """Passes in which words that often stand together are joined by `_`; two passes join up to four words."""
+    """Passes in which words that often occur together are joined by `_`; two passes join up to four words."""
     phrase_score: Annotated[float, Field(gt=0), Only(phrases=Not(0))] = 100.0
-    """Least (count of both − least) · words of the text ÷ the product of their counts, for two words to be joined."""
+    """Minimum score for two words to be joined: (count of both − least) · words of the text ÷ the product of their
+    counts."""
 
     @model_validator(mode="after")
     def _files_are_named(self) -> Self:
@@ -48,40 +49,42 @@ class LearnedVectors(Section):
     """What every way of learning has."""
 
     kind: str
-    """How vectors are learned."""
+    """Method by which vectors are trained."""
     dimension: Width = 100
-    """Numbers of a vector."""
+    """Number of dimensions of a vector."""
     window: Positive = 5
-    """Words on either side that count as the company of a word."""
+    """Words on either side that count as the context of a word."""
     workers: Positive = 1
-    """Threads that learn at once; with one, the same recipe gives the same bits."""
+    """Training threads; with one, the same recipe gives bit-identical vectors."""
     save_every: Annotated[float, Field(gt=0)] = 300.0
-    """Seconds between two savings from which a run can be resumed."""
+    """Seconds between checkpoints from which a run can be resumed."""
 
 
 class PredictingVectors(LearnedVectors):
     """Vectors that predict which words stand together (Mikolov et al. 2013), by negative sampling."""
 
     epochs: Positive = 5
-    """How often the text is gone through."""
+    """Passes over the text."""
     negatives: Positive = 5
-    """Words drawn at random for every true one, by the 3/4th power of their counts."""
+    """Negative samples per true word, drawn by the 3/4 power of their counts."""
     sample: Amount = 1e-3
-    """Words that are a larger share of the text than this are skipped now and then; 0 skips none."""
+    """Words whose share of the text exceeds this are subsampled; 0 skips none."""
     dynamic: bool = True
-    """Whether the window of each word is of a random width, from 1 to `window`, so that near words count more."""
+    """Whether the window of each word has a random width, from 1 to `window`, so that near words count more."""
     rate: Annotated[float, Field(gt=0)] = 0.025
     """Learning rate at the start; it falls linearly."""
     last_rate: Amount = 1e-4
     """Learning rate at the end."""
     shortest: Annotated[Positive, Only(longest=Not(0))] = 3
-    """Characters of the shortest n-gram, with marks at both ends of the word counted."""
+    """Length of the shortest n-gram, in characters, counting markers at both ends of the word."""
     longest: Count = 0
-    """Characters of the longest n-gram whose vectors are averaged into that of a word (fastText); 0 for none."""
+    """Length of the longest n-gram whose vectors are averaged into that of a word (fastText), in characters; 0 for
+    none."""
     buckets: Annotated[Positive, Only(longest=Not(0))] = 200_000
-    """Vectors that all n-grams share, by a hash of their text."""
+    """Number of vectors that all n-grams share, by a hash of their text."""
     device: str = "auto"
-    """`cpu`; `cuda`, where many words learn at once and bits differ from run to run; `auto`: CUDA, if there is one."""
+    """`cpu`; `cuda`, which trains on many words in parallel, so that results differ slightly from run to run; `auto`:
+    CUDA if available."""
 
     @model_validator(mode="after")
     def _settings_fit(self) -> Self:
@@ -101,34 +104,35 @@ class SkipgramVectors(PredictingVectors):
     """Each word predicts each of the words around it."""
 
     kind: Literal["skipgram"]
-    """How vectors are learned."""
+    """Method by which vectors are trained."""
 
 
 class CbowVectors(PredictingVectors):
     """The words around predict the word in their midst."""
 
     kind: Literal["cbow"]
-    """How vectors are learned."""
+    """Method by which vectors are trained."""
 
 
 class CountingVectors(LearnedVectors):
     """Vectors from counts of how often words stand together."""
 
     weighting: Literal["flat", "dynamic", "harmonic"] = "dynamic"
-    """What a pair at distance d counts in a window of L: 1, or (L − d + 1) / L, or 1 / d."""
+    """Weight of a pair at distance d in a window of L: 1, (L − d + 1) / L, or 1 / d."""
     memory: Positive = 512
-    """MiB for counting; what does not fit goes to disk for a while."""
+    """Memory for counting, in MiB; what does not fit is temporarily stored on disk."""
 
 
 class SvdVectors(CountingVectors):
     """The largest singular values of scaled counts."""
 
     kind: Literal["svd"]
-    """How vectors are learned."""
+    """Method by which vectors are trained."""
     scaling: Literal["ppmi", "counts", "sqrt", "log"] = "ppmi"
-    """What is factorized: positive pointwise mutual information, or counts, their square roots or logarithms."""
+    """What is factorized: positive pointwise mutual information, or counts, their square roots, or their logarithms."""
     smoothing: Annotated[float, Field(gt=0, le=1), Only(scaling=("ppmi",))] = 0.75
-    """Power of the counts of contexts in PPMI, which keeps rare ones from weighing too much (Levy et al. 2015)."""
+    """Power of the counts of contexts in PPMI, which keeps rare contexts from getting too much weight (Levy et al.
+    2015)."""
     shift: Annotated[float, Field(gt=0), Only(scaling=("ppmi",))] = 1.0
     """PPMI is lowered by the logarithm of this; k is what skip-gram with k negatives factorizes (Levy et al. 2015)."""
     power: Amount = 0.5
@@ -139,7 +143,7 @@ class HellingerVectors(CountingVectors):
     """Principal components of the square roots of P(context | word) (Lebret and Collobert 2014)."""
 
     kind: Literal["hellinger"]
-    """How vectors are learned."""
+    """Method by which vectors are trained."""
     contexts: Count = 10_000
     """Words that count as contexts, the most frequent ones; 0 for all."""
     power: Amount = 1.0
@@ -150,19 +154,19 @@ class GloveVectors(CountingVectors):
     """Vectors whose products are logarithms of counts (Pennington et al. 2014)."""
 
     kind: Literal["glove"]
-    """How vectors are learned."""
+    """Method by which vectors are trained."""
     window: Positive = 10
-    """Words on either side that count as the company of a word."""
+    """Words on either side that count as the context of a word."""
     weighting: Literal["flat", "dynamic", "harmonic"] = "harmonic"
-    """What a pair at distance d counts in a window of L: 1, or (L − d + 1) / L, or 1 / d."""
+    """Weight of a pair at distance d in a window of L: 1, (L − d + 1) / L, or 1 / d."""
     epochs: Positive = 25
-    """How often the counts are gone through."""
+    """Passes over the counts."""
     rate: Annotated[float, Field(gt=0)] = 0.05
-    """Learning rate at the start; it falls by AdaGrad."""
+    """Learning rate at the start; AdaGrad lowers it."""
     ceiling: Annotated[float, Field(gt=0)] = 10.0
-    """Count from which on pairs weigh the same, x_max of the paper, which has 100 for billions of words."""
+    """Count from which all pairs have the same weight; x_max in the paper, which uses 100 for billions of words."""
     exponent: Annotated[float, Field(gt=0, le=1)] = 0.75
-    """Power by which the weight of rarer pairs falls, α of the paper."""
+    """Power by which the weight of rarer pairs falls; α in the paper."""
 
 
 LEARNERS: Registry[Any] = Registry(
@@ -189,4 +193,4 @@ class VectorsRecipe(AnyRecipe):
     data: VectorsData
     """Where text comes from."""
     vectors: VectorsMethod
-    """How vectors are learned."""
+    """Method by which vectors are trained."""

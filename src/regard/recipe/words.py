@@ -24,7 +24,7 @@ class CharacterTable(Section):
     """What is read of a word's spelling, beside the vector of the word."""
 
     kind: Annotated[str, Named(CHARACTER_ENCODERS, others=("none",))] = "none"
-    """Nothing, a CNN (Ma and Hovy 2016) or a bidirectional LSTM (Lample et al. 2016)."""
+    """Nothing, a CNN (Ma and Hovy 2016), or a bidirectional LSTM (Lample et al. 2016)."""
     embedding: Annotated[Width, Only(kind=CHARACTER_ENCODERS)] = 30
     """Width of the character embeddings."""
     width: Annotated[Width, Only(kind=CHARACTER_ENCODERS)] = 50
@@ -32,7 +32,7 @@ class CharacterTable(Section):
     window: Annotated[Positive, Only(kind=CHARACTER_ENCODERS)] = 3
     """CNN: characters that a filter sees."""
     longest: Annotated[Positive, Only(kind=CHARACTER_ENCODERS)] = 40
-    """Most characters read of a word; of a longer one, the first and the last half as many."""
+    """Maximum number of characters read of a word; of a longer word, half as many from each end."""
     dropout: Annotated[Share, Only(kind=CHARACTER_ENCODERS)] = 0.0
     """Share of features of character embeddings dropped."""
 
@@ -52,16 +52,17 @@ class WordTable(Section):
     """How words become vectors."""
 
     width: Width = 100
-    """Width of the word embeddings. Where word and characters together do not have the width that the encoder reads, a
-    linear map is put between."""
+    """Width of the word embeddings. If the vectors of word and characters together do not have the input width of the
+    encoder, a linear map is inserted."""
     least: Positive = 1
-    """Occurrences in the training text that a word needs for a vector of its own, unless it is in `vectors.file`."""
+    """Minimum number of occurrences in the training text for a word to get its own vector, unless it is in
+    `vectors.file`."""
     lowercase: bool = False
-    """Whether words are looked up in lower case; otherwise only those that are unknown as written. Characters are read
-    as written."""
+    """Whether all words are looked up in lower case; otherwise, only those that are not in the vocabulary are.
+    Characters keep their case."""
     dropout: Share = 0.0
-    """Share of words that are read as unknown in training, so that the vector of unknown words is learned. Their
-    characters are still read."""
+    """Share of words replaced by the unknown token in training, so that its vector is learned. Their characters are
+    still read."""
     vectors: TextVectors = TextVectors()
     """Word vectors to start from; all their words are in the vocabulary."""
     characters: CharacterTable = CharacterTable()

@@ -20,13 +20,14 @@ from regard.data.labelled import LabelledText, load_labelled
 from regard.data.labelled_batch import NumberedLabelled
 from regard.data.sentences import Sentences
 from regard.device import choose_device, device_of
-from regard.display import html_table
+from regard.display import Listed, html_table
 from regard.errors import DataError, UsageError
 from regard.inspect import Array, Inspection, Outputs
 from regard.inspect.outputs import Input, log_of, without_positions
 from regard.inspect.watch import INSIDE, recorded
 from regard.metrics import MetricScore
 from regard.metrics.classifying import count_labels
+from regard.metrics.score import Scores
 from regard.misuse import explained
 from regard.models.classifier import TextClassifier
 from regard.nn.undrawn import Undrawn
@@ -108,7 +109,7 @@ class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
         earlier = self._said("before", before)
         texts = earlier[max(len(earlier) - self.recipe.model.context.texts_before, 0) :]
         texts += self._said("utterances", utterances)
-        return self._classified(texts)[len(texts) - len(utterances) :]
+        return Listed(self._classified(texts)[len(texts) - len(utterances) :])
 
     def _said(self, name: str, utterances: Utterances) -> list[LabelledText]:
         """The texts of one conversation."""
@@ -143,7 +144,7 @@ class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
                     ordered = likeliest_first(row, self.labels)
                     best = tuple(name for name in ordered if name in labels)
                     found[example] = Classified(texts[example].words, best, ordered)
-        return [found[place] for place in range(len(texts))]
+        return Listed(found[place] for place in range(len(texts)))
 
     def _numbered(self, texts: Sequence[LabelledText]) -> NumberedLabelled:
         return NumberedLabelled.of(texts, self.vocabulary, self.labels, self.recipe.model.context.texts_before)
@@ -160,7 +161,7 @@ class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
         texts = corpora.texts(split)
         outputs = [found.labels for found in self._classified(texts)]
         groups = [text.conversation for text in texts] if self.recipe.data.conversations else None
-        return count_labels(outputs, [text.labels for text in texts], groups).scores(margins=True)
+        return Scores(count_labels(outputs, [text.labels for text in texts], groups).scores(margins=True))
 
     def inspect(self, *texts: str) -> Inspection:
         """What happens inside the model while it reads a text: the probabilities of labels, the weight of each word

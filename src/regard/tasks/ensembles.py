@@ -24,7 +24,7 @@ def load_ensemble(folders: Sequence[Path], *, device: str = "auto", changes: Seq
                     "models trained on the same text with the same [tokens]"
                 )
     model = Ensemble([first.model, *(other.model for other in others)])
-    return Translator(first.recipe, model, *_tokenizers(first))
+    return Translator(first.recipe, model, *_tokenizers(first), folder=first.folder)
 
 
 def tokenize_alike(one: Tokenizer, other: Tokenizer) -> bool:

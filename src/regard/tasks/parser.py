@@ -19,12 +19,13 @@ from regard.data.conllu import Sentence
 from regard.data.sentences import NumberedSentences
 from regard.data.treebank import Treebank
 from regard.device import choose_device, device_of
-from regard.display import html_table
+from regard.display import Listed, html_table
 from regard.errors import UsageError, counted
 from regard.inspect import Array, Inspection, Outputs
 from regard.inspect.outputs import Input, without_positions
 from regard.inspect.watch import INSIDE, recorded
 from regard.metrics import MetricScore, count_attachments
+from regard.metrics.score import Scores
 from regard.misuse import explained
 from regard.models.parsing import DependencyParser
 from regard.models.parsing.arc_hybrid import MOVE_NAMES
@@ -100,7 +101,7 @@ class Parser(LoadedModel[ParsingRecipe, DependencyParser]):
         for place, sentence in enumerate(words):
             self.refuse_long(len(sentence), f"sentences[{place}]: ")
         trees = find_trees(self.model, self.names, words, self.recipe)
-        return [Parse(tuple(each), tree.heads, tree.relations) for each, tree in zip(words, trees, strict=True)]
+        return Listed(Parse(tuple(each), tree.heads, tree.relations) for each, tree in zip(words, trees, strict=True))
 
     def evaluate(self, split: HeldOut) -> tuple[MetricScore, ...]:
         """LAS, UAS and CLAS on the development or test trees of its recipe, in percent."""
@@ -110,7 +111,7 @@ class Parser(LoadedModel[ParsingRecipe, DependencyParser]):
         treebank.report.raise_if_refused()
         gold = treebank.sentences(split)
         trees = find_trees(self.model, self.names, [sentence.forms for sentence in gold], self.recipe)
-        return count_attachments(trees, gold).scores(margins=True)
+        return Scores(count_attachments(trees, gold).scores(margins=True))
 
     @torch.inference_mode()
     def inspect(self, *texts: str) -> Inspection:

@@ -20,11 +20,12 @@ from regard.data.masking import mask
 from regard.data.sentence_batches import plan_sentences
 from regard.data.sentences import NumberedSentences, Sentences
 from regard.device import choose_device, device_of
-from regard.display import html_table
+from regard.display import Listed, html_table
 from regard.errors import UsageError
 from regard.inspect import Array, Inspection
 from regard.inspect.watch import CANDIDATES, INSIDE, recorded
 from regard.metrics import MetricScore
+from regard.metrics.score import Scores
 from regard.misuse import explained
 from regard.models.word_predictor import ROWS_AT_ONCE, WordPredictor
 from regard.nn.undrawn import Undrawn
@@ -102,7 +103,7 @@ class PretrainedEncoder(LoadedModel[PretrainingRecipe, WordPredictor]):
             self.refuse_long(len(sentence), f"sentences[{place}]: ")
         if guesses < 1:
             raise UsageError(f"guesses = {guesses}: give at least 1")
-        found = [Filled(sentence, ()) for sentence in words]
+        found = Listed(Filled(sentence, ()) for sentence in words)
         there = [place for place, sentence in enumerate(words) if BLANK in sentence]
         numbered = NumberedSentences.of([words[place] for place in there], self.vocabulary)
         with torch.inference_mode():
@@ -153,9 +154,11 @@ class PretrainedEncoder(LoadedModel[PretrainingRecipe, WordPredictor]):
         known = f"known:{self.vocabulary.size}"
         signature = f"{'next word' if self.model.is_causal else f'masked:{masking.share}'}|words:{words}|{known}"
         perplexity = float(np.exp(min(loss / words, 700.0)))
-        return (
-            MetricScore("perplexity per word", perplexity, signature),
-            MetricScore("accuracy", 100 * right / words, signature),
+        return Scores(
+            (
+                MetricScore("perplexity per word", perplexity, signature),
+                MetricScore("accuracy", 100 * right / words, signature),
+            )
         )
 
     def inspect(self, *texts: str) -> Inspection:

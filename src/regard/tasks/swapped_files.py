@@ -5,26 +5,48 @@ from itertools import islice
 
 from regard.data import Pair, load_corpus
 from regard.data.characters import Characters
-from regard.data.languages import Language
+from regard.data.sides import Languages, Sides, languages_of, read_languages
 from regard.errors import RegardError
 from regard.tasks.translator import Translator
 from regard.tokens import UNKNOWN, Tokenizer
 
 _LOOKED_AT = 200
+_LEAST_CHARACTERS = 100
+"""Of each side, from which on its language is told."""
 _PROFILED = 2000
 _UNKNOWN_COSTS = 4
 _FAR = 0.8
 """Exchanged sides must need fewer tokens than this share of those in place."""
-_NEARER = 0.3
 
 
 def swapped(translator: Translator, pairs: Sequence[Pair]) -> str:
     """What to tell if the sides of these pairs seem to be swapped; empty if not, or if nothing can be known."""
     some = [pair for pair in pairs[:_LOOKED_AT] if pair.source and pair.target]
-    if not some or not (_costs_less(translator, some) or _reads_so(translator, some)):
+    if not some or not _seem_swapped(translator, some):
         return ""
     shown = f'"{some[0].source[:40]}" is the first source'
     return f"source and target seem to be swapped for this model ({shown}): give the files in the other order"
+
+
+def _seem_swapped(translator: Translator, pairs: Sequence[Pair]) -> bool:
+    if translator.folder and (known := read_languages(translator.folder)):
+        tag = pairs[0].tag
+        return all(_read_so(languages, pairs) for languages in ([known[tag]] if tag in known else known.values()))
+    if _costs_less(translator, pairs):
+        return True
+    # A model from before its folder kept the languages: those of its text, where that is at hand.
+    own = _own_languages(translator)
+    return own is not None and _read_so(own, pairs)
+
+
+def _read_so(languages: Languages, pairs: Sequence[Pair]) -> bool:
+    """Whether each side is in the language of the other."""
+    texts = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    if min(sum(map(len, side)) for side in texts) < _LEAST_CHARACTERS:
+        return False
+    sides = Sides(languages)
+    sides.add([Characters.of(side) for side in texts])
+    return sides.are_swapped()
 
 
 def _costs_less(translator: Translator, pairs: Sequence[Pair]) -> bool:
@@ -40,32 +62,14 @@ def _costs_less(translator: Translator, pairs: Sequence[Pair]) -> bool:
     return cost(sides[0], targets) + cost(sides[1], sources) < _FAR * in_place
 
 
-def _reads_so(translator: Translator, pairs: Sequence[Pair]) -> bool:
-    """Whether the sides are each in the language of the other side of the model's own text, where that is at hand."""
+def _own_languages(translator: Translator) -> Languages | None:
+    """The languages of the model's own text, where that is at hand."""
     data = translator.recipe.data
     if data.is_generated or data.tags:
-        return False
+        return None
     try:
         corpora = load_corpus(data, translator.recipe.seed)
         own = list(islice(corpora.dev or corpora.train, _PROFILED))
     except (RegardError, OSError):
-        return False
-    known = [Language.of([text(pair) for pair in own]) for text in (_source, _target)]
-    likeness = [
-        language.likeness(Characters.of([text(pair) for pair in pairs])).mean()
-        for text in (_source, _target)
-        for language in known
-        if language
-    ]
-    if len(likeness) < 4:
-        return False
-    own_source, source_as_target, target_as_source, own_target = likeness
-    return bool(source_as_target - own_source + target_as_source - own_target > 2 * _NEARER)
-
-
-def _source(pair: Pair) -> str:
-    return pair.source
-
-
-def _target(pair: Pair) -> str:
-    return pair.target
+        return None
+    return languages_of([(pair.source, pair.target) for pair in own])

@@ -19,12 +19,13 @@ from regard.data.sentence_batches import plan_sentences
 from regard.data.sentences import NumberedSentences
 from regard.data.tagged import load_tagged
 from regard.device import choose_device, device_of
-from regard.display import html_table
+from regard.display import Listed, html_table
 from regard.errors import UsageError
 from regard.inspect import BEGIN_LABEL, END_LABEL, Array, Inspection, Outputs
 from regard.inspect.outputs import Input, log_of, without_positions
 from regard.inspect.watch import CANDIDATES, INSIDE, recorded
 from regard.metrics import MetricScore
+from regard.metrics.score import Scores
 from regard.metrics.tagging import count_tags
 from regard.misuse import explained
 from regard.models.crf import CRF, FORBIDDEN
@@ -114,7 +115,7 @@ class Tagger(LoadedModel[TaggingRecipe, WordTagger]):
         """The likeliest tags of sentences, each a text with blanks between its words, or a list of words; and the
         label of each, if the model gives one. Without probabilities of tags it is a little faster."""
         words = words_of("sentences", sentences)
-        found = [Tagged((), (), ())] * len(words)
+        found = Listed([Tagged((), (), ())] * len(words))
         there = [place for place, sentence in enumerate(words) if sentence]
         for place in there:
             self.refuse_long(len(words[place]), f"sentences[{place}]: ")
@@ -161,7 +162,7 @@ class Tagger(LoadedModel[TaggingRecipe, WordTagger]):
             [sentence.tags for sentence in sentences],
             labels if self.labels else None,
         )
-        return counts.scores(spans=self.tags.scheme != "none", margins=True)
+        return Scores(counts.scores(spans=self.tags.scheme != "none", margins=True))
 
     def inspect(self, *texts: str) -> Inspection:
         """What happens inside the model while it tags a sentence: the tags and the candidates of each word with their

@@ -13,6 +13,7 @@ from regard.data.cache import remove_other_caches
 from regard.data.copying import Copied, Copying, words_in
 from regard.data.language_tags import encode_tagged
 from regard.data.preparing import GivenTokenizers
+from regard.data.sides import Languages, write_languages
 from regard.decode import Session, decode_all
 from regard.errors import DataError, ModelError, with_short_paths
 from regard.metrics import accuracy, bleu, chrf
@@ -46,9 +47,11 @@ class TranslationTask(BatchedTask):
         train: EncodedPairs,
         dev: Sequence[Pair],
         fingerprint: str = "",
+        languages: Mapping[str, Languages] | None = None,
     ) -> None:
         self.recipe: TranslationRecipe = recipe
         self.fingerprint = fingerprint
+        self._languages = languages
         self.source = source
         self.target = target
         self._dev = list(dev)
@@ -100,7 +103,7 @@ class TranslationTask(BatchedTask):
         refuse_other_text(folder, prepared.fingerprint)
         remove_other_caches(prepared.cache)
         dev = list(prepared.corpora.dev)
-        task = cls(prepared.recipe, *prepared.tokenizers, prepared.train, dev, prepared.fingerprint)
+        task = cls(prepared.recipe, *prepared.tokenizers, prepared.train, dev, prepared.fingerprint, prepared.languages)
         task.refuse_long_dev()
         return task
 
@@ -130,6 +133,8 @@ class TranslationTask(BatchedTask):
         for side, tokenizer in zip(SIDES, (self.source, self.target), strict=True):
             save_tokenizer(tokenizer, tokenizer_file(folder, side))
         write_fingerprint(folder, self.fingerprint)
+        if self._languages:
+            write_languages(folder, self._languages)
 
     def build_model(self) -> Generator:
         return build_model(self.recipe.model, self.source.size, self.target.size)

@@ -26,6 +26,7 @@ from regard.decode.bayes import least_risk
 from regard.decode.forced_terms import check_can_force, decode_forced
 from regard.decode.tree import next_tokens, search_tree
 from regard.device import choose_device, device_of
+from regard.display import Listed
 from regard.errors import UsageError, one_of
 from regard.inspect import BEGIN_LABEL, Array, Inspection, watch, watch_writing
 from regard.inspect.attention_steps import PARTS, as_compared, attention_of, followed_layers
@@ -33,6 +34,7 @@ from regard.inspect.labels import arrow_between
 from regard.inspect.outputs import Input, Outputs, next_log_probs, without_positions
 from regard.inspect.watch import part_labels, refuse_long_look
 from regard.metrics import MetricScore
+from regard.metrics.score import Scores
 from regard.misuse import explained
 from regard.models import build_model
 from regard.models.generator import Generator
@@ -66,7 +68,15 @@ BEYOND_TRAINING = 16
 class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
     """A model with its tokenizers, ready for use."""
 
-    def __init__(self, recipe: TranslationRecipe, model: Generator, source: Tokenizer, target: Tokenizer) -> None:
+    def __init__(
+        self,
+        recipe: TranslationRecipe,
+        model: Generator,
+        source: Tokenizer,
+        target: Tokenizer,
+        *,
+        folder: Path | None = None,
+    ) -> None:
         self.recipe = recipe
         self.model = model.eval()
         self.session = Session(self.model)
@@ -74,6 +84,8 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         self.target_tokenizer = target
         self._copying = Copying(source, target) if model.copies else None
         self._tag = ""
+        self.folder = folder
+        """Where the model is kept, if it was loaded."""
         self._first = 0
 
     @classmethod
@@ -86,7 +98,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
             model = build_model(recipe.model, source.size, target.size)
         put_weights(model, load_weights(folder), folder)
         model.to(choose_device(device))
-        return cls(recipe, model, source, target).looking_at(kept_choice(folder, model))
+        return cls(recipe, model, source, target, folder=folder).looking_at(kept_choice(folder, model))
 
     @property
     def _facts(self) -> dict[str, str]:
@@ -143,7 +155,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         from regard.tasks.evaluation import evaluate, split_of
 
         found = evaluate(self, split_of(self.recipe, split))
-        return (*found.scores, *([found.alignment] if found.alignment else []))
+        return Scores((*found.scores, *([found.alignment] if found.alignment else [])))
 
     def translate(
         self,
@@ -213,7 +225,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
             else []
         )
         empty = partial(Translation, text="", score=0.0, log_prob=0.0, finished=True, tokens=(), translator=self)
-        return [next(found) if text.strip() else empty(text) for text in texts]
+        return Listed(next(found) if text.strip() else empty(text) for text in texts)
 
     def _translate_forced(
         self,
@@ -253,7 +265,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         )
         bound = self._translations(some, read, found, beyond, decoding)
         whole = dict(zip([*others, *chosen], [*free, *bound], strict=True))
-        return [whole[place] for place in range(len(texts))]
+        return Listed(whole[place] for place in range(len(texts)))
 
     @cached_property
     def _continuing(self) -> frozenset[int]:
@@ -288,7 +300,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         vocabulary = self.target_tokenizer.vocabulary
         every = ((*vocabulary, *beyond) for beyond in read.beyond)
         names = [[*map(words.__getitem__, row), "</s>"] for words, row in zip(every, rows, strict=True)]
-        return [Scored(tuple(row), tuple(name)) for row, name in zip(log_probs, names, strict=True)]
+        return Listed(Scored(tuple(row), tuple(name)) for row, name in zip(log_probs, names, strict=True))
 
     def inspect(self, source: str, target: str | None = None, *, links: Sequence[tuple[Span, Span]] = ()) -> Inspection:
         """What happens inside the model while it writes `target`, or its own translation if none is given: attention,
@@ -498,7 +510,9 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         ]
         texts = iter(texts_of(self.model, self.source_tokenizer, self.target_tokenizer, written, decoding.unknown))
         each = zip(sources, found, strict=True)
-        return [self._translation(source, some, list(islice(texts, len(some))), decoding) for source, some in each]
+        return Listed(
+            self._translation(source, some, list(islice(texts, len(some))), decoding) for source, some in each
+        )
 
     def _translation(
         self, source: str, hypotheses: Sequence[Hypothesis], texts: list[str], decoding: Decoding

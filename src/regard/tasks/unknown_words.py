@@ -1,8 +1,8 @@
 """Words that a model knows no name for: the unknown sign in an output becomes the word of the source it stands for.
 
 Where a model writes the unknown sign, its attention mostly lies on the word that it cannot write, often a name or a
-number (Luong et al. 2015). Subwords and characters have signs for unknown characters: such a sign becomes an unknown
-character of the source, and stays where the model looked at something else.
+number (Luong et al. 2015). Subwords and characters have signs for unknown characters: such a sign becomes the unknown
+character of the source that got most attention, and if there is none, what got most attention.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ import numpy as np
 from regard.inspect import choose, watch
 from regard.models.generator import Generator
 from regard.tokens import UNKNOWN, Tokenizer
+from regard.tokens.subwords import Subwords
 from regard.tokens.words import Words
 
 
@@ -59,15 +60,17 @@ def _replaced(
     """The tokens with numbers of words of the source in place of the unknown sign, and what these stand for."""
     pieces = reader.pieces(one.source)
     before = len(one.read) - len(pieces)  # a tag, if there is one
+    # Only what the model cannot read can be what it cannot write, but for words, which are other ones on each side.
+    likely = [] if isinstance(reader, Words) else [place for place, each in enumerate(pieces) if each.token == UNKNOWN]
+    likely = likely or list(range(len(pieces)))
     tokens, beyond = list[int](), list(one.beyond)
     for place, token in enumerate(one.tokens):
         if token != UNKNOWN or not pieces:
             tokens.append(token)
             continue
-        piece = pieces[int(weights[place, before : before + len(pieces)].argmax())]
-        if isinstance(reader, Words) or piece.token == UNKNOWN:
-            tokens.append(writer.size + len(beyond))
-            beyond.append(one.source[piece.start : piece.end])
-        else:  # without it, the subwords beside it would become one word
-            tokens.append(token)
+        piece = pieces[max(likely, key=weights[place, before:].__getitem__)]
+        tokens.append(writer.size + len(beyond))
+        # A subword brings the space before it.
+        is_subword = isinstance(reader, Subwords) and piece.token != UNKNOWN
+        beyond.append(reader.vocabulary[piece.token] if is_subword else one.source[piece.start : piece.end])
     return tuple(tokens), beyond

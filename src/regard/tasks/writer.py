@@ -37,7 +37,7 @@ from regard.inspect.outputs import Input, Outputs, next_log_probs, without_posit
 from regard.inspect.watch import part_labels, refuse_long_look
 from regard.metrics import MetricScore
 from regard.metrics.likelihood import Likelihood
-from regard.metrics.score import scores_table
+from regard.metrics.score import Scores, scores_table
 from regard.misuse import explained
 from regard.models import ContinuousCache, LanguageModel, build_language_model
 from regard.models.continuous_cache import SHARE, THETA
@@ -153,7 +153,7 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
         if not self.recipe.data.has(split):
             remedy = "score files with `regard score`"
             raise UsageError(f"the model's recipe names no {split} text (data.{split}); {remedy}")
-        return self.score_text(Text(split, self.recipe.data)).scores
+        return Scores(self.score_text(Text(split, self.recipe.data)).scores)
 
     def with_cache(self, size: int, theta: float = THETA, share: float = SHARE) -> "Writer":
         """The same model with a cache of its last `size` words, which get `share` of the probability (Grave et al.

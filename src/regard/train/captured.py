@@ -17,13 +17,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from regard.device import captures, in_transit, synchronize
-from regard.graphs import EAGER, CudaGraphs, Work
+from regard.device import in_transit, synchronize
+from regard.graphs import EAGER, Work
 from regard.models.language import Carry
-from regard.recipe import Training
 from regard.tasks.task import Batch, Task
 from regard.train.averaging import Average
-from regard.train.compiled import CompiledParts, decide
 from regard.train.memory import tensors_of
 from regard.train.optimizers import Optimizer
 from regard.train.ranks import Ranks
@@ -167,43 +165,6 @@ class CapturedRunner(StepRunner):
         self._captures.clear()
         self._update = None
         self._say(f"{EAGER}: {reason}")
-
-
-def build_runner(
-    task: Task,
-    model: nn.Module,
-    optimizer: Optimizer,
-    average: Average | None,
-    device: torch.device,
-    ranks: Ranks,
-) -> StepRunner:
-    """The fastest runner that the recipe allows and the device supports."""
-    settings = task.recipe.train
-    obstacle = why_eager(settings, device, ranks)
-    captured = settings.capture and obstacle is None
-    if captured:
-        graphs = CudaGraphs(device)
-        graphs.allocate_workspaces()
-        runner: StepRunner = CapturedRunner(task, model, optimizer, average, device, ranks, graphs)
-    else:
-        runner = StepRunner(task, model, optimizer, average, device, ranks)
-        if settings.capture and obstacle:
-            runner.news.append(obstacle)
-    decision = decide(settings, device, task.tokens_in_pass, captured=captured)
-    if decision.compiles:
-        runner.parts = CompiledParts(model, varied=not settings.mostly_one_shape)
-    if decision.line:
-        runner.news.append(decision.line)
-    return runner
-
-
-def why_eager(settings: Training, device: torch.device, ranks: Ranks) -> str | None:
-    """Why steps cannot be captured; None if they can, empty if that needs no explanation."""
-    if not captures(device):
-        return f"{EAGER}: on {device.type} there are none" if settings.few_shapes else ""
-    if not settings.few_shapes:
-        return "steps are executed eagerly; with train.shapes (16, say) they are captured as CUDA graphs"
-    return f"{EAGER}: there are several processes" if ranks.world > 1 else None
 
 
 @contextmanager

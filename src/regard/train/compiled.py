@@ -16,7 +16,6 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention import Memory, Unprepared
-from regard.data.packing import PackedBatch
 from regard.device import lacks_compiler
 from regard.models.readout import KLGradient, LogitGradient, LogitTotals, SymmetricKL
 from regard.nn.blocks import DecoderBlock, EncoderBlock
@@ -68,7 +67,7 @@ class CompiledParts:
         """Whether to use them for a batch. Not for the rare wider rows of packed batches if kernels are specialized:
         compiling for these would take longer than running them eagerly. This depends on the batch alone, not on earlier
         ones, which a resumed run has not seen."""
-        return self._varied or not (isinstance(batch, PackedBatch) and batch.wide)
+        return self._varied or not getattr(batch, "wide", False)
 
     @contextmanager
     def used(self) -> Iterator[None]:

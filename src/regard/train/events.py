@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from regard.display import html_table
+
 Reason = Literal["steps", "epochs", "minutes", "patience", "target", "interrupted"]
 
 
@@ -110,6 +112,12 @@ class Ended:
     seconds: float
     signal: int | None = None
     """Number of the signal that asked to stop, if one did."""
+
+    def _repr_html_(self) -> str:
+        facts: dict[str, object] = {"steps": f"{self.step:,}", "time": f"{self.seconds:.1f} s"}
+        facts |= {} if self.best is None else {"best": f"{self.best:.4g}"}
+        facts |= {"skipped steps": self.skipped} if self.skipped else {}
+        return html_table(facts.items(), title=self.message)
 
 
 @dataclass(frozen=True)

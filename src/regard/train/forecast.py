@@ -2,6 +2,9 @@
 
 from collections.abc import Callable
 
+import torch
+
+from regard.device import is_host
 from regard.recipe import AnyRecipe, Recipe, built_in_recipes, read_recipe
 from regard.train.durations import duration
 from regard.train.events import Event, Started, Step
@@ -39,7 +42,7 @@ class Forecast:
         self._is_over = True
         before, now = (share_done(settings, each.step, each.epoch, each.seconds) for each in (first, event))
         if now > before and (left := seconds * (1 - now) / (now - before)) >= WORTH:
-            self.say(in_words(left, self.recipe.task if self.device == "cpu" else ""))
+            self.say(in_words(left, self.recipe.task if is_host(torch.device(self.device)) else ""))
 
 
 def in_words(seconds: float, task: str) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable, Sequence
 import torch
 from torch import Tensor, nn
 
+from regard.device import is_host
+
 ALIGNMENT = 64
 """Alignment of gradients in elements, for vectorized kernels."""
 
@@ -51,6 +53,6 @@ class Gradients:
         """The Euclidean norm over all parameters; padding is zero."""
         # A CPU sums squares sequentially: over millions of them, the rounding error would be a thousandth.
         flat = self.flat
-        norms = torch.linalg.vector_norm(flat.view(-1, ALIGNMENT), dim=1) if flat.device.type == "cpu" else flat
+        norms = torch.linalg.vector_norm(flat.view(-1, ALIGNMENT), dim=1) if is_host(flat.device) else flat
         norm: Tensor = torch.linalg.vector_norm(norms)
         return norm

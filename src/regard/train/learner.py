@@ -6,15 +6,16 @@ import torch
 from torch import Tensor, nn
 
 from regard.checkpoint import Checkpoint, Progress, load_weights, put_part, put_weights, weights_of
+from regard.device import is_host
 from regard.errors import UsageError
 from regard.models.language import Carry
 from regard.recipe import Starting
 from regard.tasks.task import Task
 from regard.train.averaging import build_average
-from regard.train.captured import build_runner
 from regard.train.malloc import keep_freed_memory
 from regard.train.optimizers import build_optimizer, optimizer_state, put_optimizer_state
 from regard.train.ranks import Ranks
+from regard.train.runners import build_runner
 
 
 class Learner:
@@ -22,7 +23,7 @@ class Learner:
 
     def __init__(self, task: Task, device: torch.device, ranks: Ranks) -> None:
         settings = task.recipe.train
-        if device.type == "cpu":
+        if is_host(device):
             keep_freed_memory()
         torch.manual_seed(task.recipe.seed)
         self.model = task.build_model().to(device).train()

@@ -14,6 +14,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from regard.device import backend_of, is_host
 from regard.errors import RegardError, UsageError
 
 T = TypeVar("T")
@@ -75,18 +76,17 @@ def joined_ranks(device: torch.device) -> Iterator[tuple[Ranks, torch.device]]:
     if world == 1:
         yield Ranks(), device
         return
-    kind = device.type
-    if kind not in ("cpu", "cuda"):
-        raise UsageError(f"several processes cannot train on {kind!r}; set train.device to 'cpu' or 'cuda'")
-    if kind == "cuda":
-        device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    backend, own = backend_of(device), None
+    if backend is None:
+        raise UsageError(f"several processes cannot train on {device.type!r}; set train.device to 'cpu' or 'cuda'")
+    if not is_host(device):
+        device = own = torch.device(device.type, int(os.environ["LOCAL_RANK"]))
         if device.index >= torch.cuda.device_count():
             raise UsageError(
                 f"process {device.index + 1} of this machine has no GPU of its own, there are "
                 f"{torch.cuda.device_count()}; start as many processes as there are GPUs, or set train.device to 'cpu'"
             )
         torch.cuda.set_device(device)
-    backend, own = ("nccl", device) if kind == "cuda" else ("gloo", None)
     # The others wait while the leader prepares a corpus, which may take hours.
     dist.init_process_group(backend, device_id=own, timeout=timedelta(days=1))
     try:

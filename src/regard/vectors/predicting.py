@@ -113,10 +113,10 @@ def make_engine(settings: PredictingVectors, corpus: Corpus, seed: int) -> Engin
     """The engine for the device of the settings; n-grams are learned on the CPU."""
     if settings.device == "cpu" or (settings.device == "auto" and settings.longest):
         return CpuEngine(settings, corpus, seed)
-    from regard.device import choose_device
+    from regard.device import choose_device, runs_triton
 
     device = choose_device(settings.device)
-    if device.type != "cuda":
+    if not runs_triton(device):
         if settings.device == "auto":
             return CpuEngine(settings, corpus, seed)
         raise UsageError(f"vectors.device = {settings.device!r}: vectors are learned on 'cpu' or 'cuda'")
