@@ -4,6 +4,7 @@
 # make test-web  the explorer in Chromium, all of it, and its server
 # make test-gpu  what needs a CUDA device
 # make docs      the site of the documents, in build/site
+# make pictures  the pictures of the documents, and the explorer as one file; with WIKI=wiki.txt.gz the map of words too
 # make release   a wheel and a source archive in dist, tried in a new environment
 # make format    let ruff put the code in order
 # make lock      resolve requirements.lock anew from pyproject.toml
@@ -24,7 +25,7 @@ READY := .venv/.ready
 # Two test processes on two cores: more threads in each would only wait for one another.
 TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo test test-all test-web test-gpu check docs release format lock
+.PHONY: demo test test-all test-web test-gpu check docs pictures release format lock
 .NOTPARALLEL:
 
 demo: $(READY)
@@ -52,14 +53,35 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
 	@echo 'Open build/site/index.html'
 
-# The new environment has the torch of the lock and whatever else the wheel asks for; the demo must run in it.
+# Models are called what the pages call them, as their pictures show the names. The map is made by the guide's command.
+pictures: export PATH := $(CURDIR)/.venv/bin:$(PATH)
+pictures: $(READY)
+	rm -rf build/pictures && mkdir -p build/pictures
+	cd build/pictures && regard demo --out runs/demo && regard train dates-transformer --out runs/transformer
+	cp build/pictures/runs/demo/look.png docs/pictures/alignment.png
+	cd build/pictures && python $(CURDIR)/benchmarks/screenshots.py runs/demo runs/transformer --out $(CURDIR)/docs/pictures
+	cd build/pictures && regard explore runs/demo runs/transformer --out $(CURDIR)/docs/explorer.html
+ifdef WIKI
+	cd build/pictures && regard vectors train --text '$(abspath $(WIKI))' --out runs/wiki --set vectors.workers=2
+	sed -n '/^regard vectors map .*300 .$$/,/-o vectors-map.png$$/p' docs/guides/vectors.md | (cd build/pictures && sh -eu)
+	cp build/pictures/vectors-map.png docs/pictures
+endif
+
+# The new environment has the torch of the lock and whatever else the wheel asks for. In it, the demo must run from the
+# wheel and from the source archive, and the lines of docs/guides/install.md must work; that for GPUs is only resolved.
+release: NEW := build/release/bin/python -m pip --disable-pip-version-check --no-input install --quiet
 release: $(READY)
 	rm -rf dist build/release
 	.venv/bin/python -m hatchling build --directory dist
 	$(PYTHON) -m venv build/release
-	build/release/bin/python -m pip --disable-pip-version-check --no-input install --quiet 'torch==$(TORCH)'
-	build/release/bin/python -m pip --disable-pip-version-check --no-input install --quiet dist/*.whl
+	$(NEW) 'torch==$(TORCH)'
+	$(NEW) "$$(ls dist/*.whl)[web]"
 	cd build/release && bin/regard --version && bin/regard demo --out demo && bin/regard evaluate demo --split dev
+	cd build/release && bin/regard explore demo --example '3. März 2021' --out demo.html
+	$(NEW) --force-reinstall --no-deps dist/*.tar.gz
+	cd build/release && bin/regard --version && bin/regard evaluate demo --split dev
+	$(NEW) '.[web]'
+	$(NEW) --dry-run '.[web,gpu]' '.[map,export]'
 	@ls -l dist
 
 format: $(READY)

@@ -6,15 +6,18 @@ how far from their true place, and what it finds where nothing was planted; and 
 The folder has Multi30k, Europarl (German–English, English–Spanish), Tatoeba, IWSLT 2014 and XL-WA as published, each
 in a folder of its own. False alarms are counted on the whole of each; faults are planted into at most `--most` of its
 pairs, taken evenly: in all of them, or from 10, 50 or 90 % on. Development text has 1,000 pairs at most, cut off where
-there is none.
+there is none. Sides are swapped without any, too. The message catalogs of this system (/usr/share/locale) are looked
+through for false alarms alone; which there are depends on what is installed.
 """
 
 import argparse
+import gettext
 import gzip
 import json
 import re
 import time
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -43,6 +46,10 @@ NEAR = 200
 SPANISH_IS_FOREIGN = ("multi30k", "iwslt14", "europarl-deen", "tatoeba-deu", "xlwa-en-nl", "xlwa-en-da")
 """Where text of another language is Spanish; German elsewhere."""
 BEGINNINGS = (0.0, 0.1, 0.5, 0.9)
+CATALOGS = ("ja", "zh_CN", "th", "de", "fr", "ru", "ar")
+"""Languages of message catalogs."""
+FEWEST = 1000
+"""Messages from which on a language is taken."""
 ENCODINGS = {"CP1252": "cp1252", "UTF-16LE": "utf-16-le", "UTF-16BE": "utf-16-be", "UTF-16": "utf-16"}
 
 
@@ -76,6 +83,24 @@ def corpora(folder: Path) -> Iterator[tuple[str, Pairs, Pairs]]:
             for part in ("train", "dev")
         ]
         yield f"xlwa-{path.name[:5]}", parts[0], parts[1]  # type: ignore[misc]
+
+
+def catalogs() -> Iterator[tuple[str, Pairs, Pairs]]:
+    """The same of the messages of installed programs, sorted as they are in their catalogs."""
+    for language in CATALOGS:
+        found: dict[str, str] = {}
+        for path in sorted(Path("/usr/share/locale", language, "LC_MESSAGES").glob("*.mo")):
+            try:
+                with path.open("rb") as file:
+                    messages = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]
+            except UnicodeDecodeError:  # a few old ones do not name their encoding
+                continue
+            for english, text in messages.items():
+                if isinstance(english, str) and english:
+                    found[" ".join(english.split("\4")[-1].split())] = " ".join(text.split())
+        pairs = [(text, english) for english, text in found.items() if english != text]
+        if len(pairs) >= FEWEST:
+            yield f"catalogs-{language}", [pair for line, pair in enumerate(pairs) if line % 100], pairs[::100]
 
 
 def others(pairs: Pairs, side: int, foreign: list[str]) -> Pairs:
@@ -144,7 +169,7 @@ def checked(folder: Path, train: Pairs, dev: Pairs, encoding: str = "utf-8", sta
             text = "".join(f"{line}\n" for line in plain).encode()
             Path(path).write_bytes(text + "".join(f"{line}\n" for line in other).encode(encoding, "replace"))
     begin = time.process_time()
-    report = check(Data(train=paths["train"], dev=paths["dev"]))
+    report = check(Data(train=paths["train"], dev=paths["dev"] if dev else []))
     return report, time.process_time() - begin
 
 
@@ -162,7 +187,7 @@ def row(report: Report, kind: str, start: int) -> dict[str, Any]:
 def figures(folder: Path, names: list[str], most: int) -> Iterator[dict[str, Any]]:
     files = "europarl-deen/train.de.gz", "europarl-enes/train.es.gz"
     german, spanish = (read(folder / name)[:20_000] for name in files)
-    for name, train, dev in corpora(folder):
+    for name, train, dev in chain(corpora(folder), catalogs()):
         if names and not any(name.startswith(each) for each in names):
             continue
         dev = dev[:1000]
@@ -171,6 +196,8 @@ def figures(folder: Path, names: list[str], most: int) -> Iterator[dict[str, Any
             report, seconds = checked(Path(place), train, dev)
             false = [finding.line() for finding in report.findings if finding.kind in KINDS]
             yield {"corpus": name, "fault": "none", "pairs": len(train), "seconds": round(seconds, 1), "false": false}
+            if name.startswith("catalogs"):
+                continue
             train = train[:: -(-len(train) // most)]
             for fault, (kind, plant) in planted(train, foreign).items():
                 for beginning in BEGINNINGS[:1] if name.startswith("xlwa") else BEGINNINGS:
@@ -178,6 +205,12 @@ def figures(folder: Path, names: list[str], most: int) -> Iterator[dict[str, Any
                     report, _ = checked(Path(place), plant(start), dev)
                     start = max(start, block_of(train)) if kind == "copied" else start
                     yield {"corpus": name, "fault": fault, "from": beginning} | row(report, kind, start)
+            for beginning in () if name.startswith("xlwa") else BEGINNINGS[1:]:
+                start = int(beginning * len(train))
+                swapped = train[:start] + [(target, source) for source, target in train[start:]]
+                report, _ = checked(Path(place), swapped, [])
+                fault = "swapped, no development text"
+                yield {"corpus": name, "fault": fault, "from": beginning} | row(report, "swapped", start)
             for encoding, codec in ENCODINGS.items():
                 report, _ = checked(Path(place), train[:5000], dev, codec)
                 told = " ".join(finding.line() for finding in report.refused)

@@ -196,13 +196,15 @@ def data_faults(record: Record) -> Table:
     found: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for row in record["figures"]:
         corpus = "XL-WA" if row["corpus"].startswith("xlwa") else row["corpus"]
+        corpus = "message catalogs" if corpus.startswith("catalogs") else corpus
         if row["fault"] == "none":
             alarms[corpus] += len(row["false"])
         else:
             found[row["fault"]][corpus].append(row["found"] and row["placed"])
     rows = [["nothing: false alarms", *(str(count) for count in alarms.values())]]
     for fault, by_corpus in found.items():
-        rows.append([fault, *(f"{sum(by_corpus[corpus])} of {len(by_corpus[corpus])}" for corpus in alarms)])
+        counts = ((sum(placed), len(placed)) for placed in (by_corpus.get(corpus, []) for corpus in alarms))
+        rows.append([fault, *(f"{some} of {every}" if every else "–" for some, every in counts)])
     timed = record["timed"]
     caption = (
         f"Mistakes found, and placed within {record['near']} lines, of those planted: into the whole training text, "

@@ -52,11 +52,15 @@ def visiting(browser: Browser, address: str) -> Iterator[Open]:
         if not request.url.startswith((address, "blob:", "data:", "about:")):
             wrong.append(f"asked for {request.url}")
 
-    def visit(*, wide: int = 1440, scheme: str = "light", wait: bool = True, **state: object) -> Page:
+    def visit(
+        *, wide: int = 1440, scheme: str = "light", touch: bool = False, wait: bool = True, **state: object
+    ) -> Page:
         context = browser.new_context(
             viewport={"width": wide, "height": 900},
             color_scheme=scheme,
             reduced_motion="reduce",  # type: ignore[arg-type]
+            has_touch=touch,
+            is_mobile=touch,
         )
         contexts.append(context)
         page = context.new_page()

@@ -145,6 +145,7 @@ def write_texts(folder: Path) -> None:
         (folder / f"{part}.links").write_text("".join(links), encoding="utf-8")
     given = {
         "terms.tsv": "Haus\tbuilding\n家\tbuilding\n",
+        "pairs.csv": 'ein Haus,a house\n"klein, rot","small, red"\n',
         "more.en": "this is a house .\n",
         "sentences.txt": "Anna sees Rome .\n",
         "reviews.txt": "a lovely film\n",

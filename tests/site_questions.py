@@ -1,4 +1,5 @@
-"""What users ask, as far as the trackers of other toolkits tell, and the page of the site that answers it.
+"""What users ask, as far as the trackers of other toolkits tell, and the page of the site that answers it, with the
+section if it has one of its own.
 
 Each has the words that one would type into the search of the site."""
 
@@ -43,4 +44,43 @@ QUESTIONS = [
     ("How likely are all tags of a word?", "probabilities tags", "guides/tagging"),
     ("How do I tag words that are separated already?", "tag words separated", "guides/tagging"),
     ("What is in a model folder, and what of it do I give away?", "model folder", "reference/model-folder"),
+    (
+        "How do I resume with another learning rate?",
+        "learning rate",
+        "guides/recipes#resume-with-another-learning-rate",
+    ),
+    ("Is there ONNX or TorchScript?", "onnx", "guides/decoding#onnx-and-torchscript"),
+    ("Can I use my SentencePiece model?", "sentencepiece", "guides/data#a-sentencepiece-model-of-your-own"),
+    ("Are CSV files read?", "csv", "reference/file-formats#csv"),
+    ("Under which license is it?", "license", "citing#license"),
+    ("How do I cite it?", "cite", "citing#citing"),
+    ("How do I ask a server for translations?", "REST", "guides/explorer#translate-over-http-rest"),
+    ("Must I truecase or lowercase?", "truecasing", "guides/data#truecasing-and-lowercasing"),
+    (
+        "How do I leave out rare words?",
+        "min_freq",
+        "guides/recipes#learning-rate-label-smoothing-gradient-clipping-min_freq",
+    ),
+    ("What is MBR?", "mbr", "guides/decoding#minimum-bayes-risk"),
+    ("Must I run the Moses tokenizer?", "moses", "guides/data#do-i-have-to-tokenize"),
+    ("Is training deterministic?", "deterministic", "guides/recipes#the-same-numbers-again"),
+    ("How do I train NER?", "ner", "guides/tagging"),
+    ("Where is the confusion matrix?", "confusion matrix", "guides/tagging#using-it"),
+    ("Can I log to Weights & Biases?", "wandb", "guides/recipes#validation-and-checkpoints"),
+    ("How do I set the beam size?", "beam size", "guides/decoding#search-sampling-n-best"),
+    (
+        "How do I set label smoothing?",
+        "label smoothing",
+        "guides/recipes#learning-rate-label-smoothing-gradient-clipping-min_freq",
+    ),
+    (
+        "How do I clip gradients?",
+        "gradient clipping",
+        "guides/recipes#learning-rate-label-smoothing-gradient-clipping-min_freq",
+    ),
+    ("How do I adapt to a domain?", "domain adaptation", "guides/recipes#fine-tune-on-other-text"),
+    ("How do I draw attention?", "visualization", "guides/looking-inside"),
+    ("How do I draw a heatmap?", "heatmap", "guides/looking-inside#on-the-command-line"),
+    ("Is there early stopping?", "early stopping", "guides/recipes#how-long-a-run-takes"),
+    ("Does the CRF forbid impossible tags?", "crf constraints", "guides/tagging#the-model"),
 ]

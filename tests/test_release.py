@@ -39,6 +39,15 @@ def test_extras_and_targets_that_a_page_names_exist(page: Path) -> None:
     assert {target for target in targets if not re.search(rf"^{target}:", MAKEFILE, re.M)} == set()
 
 
+def test_make_release_tries_every_line_that_installs_from_a_clone() -> None:
+    (recipe,) = re.findall(r"^release: \$\(READY\)\n((?:\t.*\n)+)", MAKEFILE, re.M)
+    tried = {frozenset(names.split(",")) for names in re.findall(r"'\.\[([a-z,]+)\]'", recipe)}
+    lines = [page.read_text(encoding="utf-8") for page in PAGES]
+    told = {frozenset(names.split(",")) for text in lines for names in re.findall(r"install '\.\[([a-z,]+)\]'", text)}
+    assert told
+    assert [names for names in told if not any(names <= others for others in tried)] == []
+
+
 def test_the_workflow_runs_targets_that_exist_on_every_python_that_is_supported() -> None:
     jobs = WORKFLOW["jobs"]
     runs = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
@@ -52,7 +61,10 @@ def test_what_is_said_to_be_cited_is_complete() -> None:
     assert {"cff-version", "message", "title", "authors"} <= CITATION.keys()
     assert CITATION["license"] == PROJECT["license"]
     assert [each["name"] for each in CITATION["authors"]] == [each["name"] for each in PROJECT["authors"]]
+    page = (ROOT / "docs/citing.md").read_text(encoding="utf-8")
+    assert CITATION["title"] in page
+    assert f"year = {{{CITATION['date-released'].year}}}" in page
 
 
 def test_a_stranger_reads_the_readme_on_one_screen() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 90
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 60

@@ -22,6 +22,12 @@ OUTSIDE = {
     "benchmarks/README.md": "benchmarks.md",
 }
 """Pages of the site whose files are not in docs, and how the site calls them."""
+BOOSTS = {
+    **dict.fromkeys(("guides/recipes", "guides/decoding"), 3.0),
+    **dict.fromkeys(("guides/", "tutorials/"), 1.0),
+    **dict.fromkeys(("results/", "reference/python", "architecture", "benchmarks", "changelog", "contributing"), 0.3),
+}
+"""By how much the search prefers pages: those that say how to do something, and first where many settings are."""
 ASSETS = ("favicon.svg", "iframe-worker.js", "style.css")
 ENTRY = re.compile(r"\[([^\]]+)\]\(([^)\s#]+\.md)\)")
 GROUP = re.compile(r"^- \*\*([^*]+)\*\*:(.*?)(?=^- |^$)", re.M | re.S)
@@ -70,6 +76,7 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Fills the places of the reference, and leads links out of docs to where the site has their pages."""
     source = page.file.src_uri
+    page.meta["search"] = {"boost": next((boost for path, boost in BOOSTS.items() if source.startswith(path)), 0.6)}
     at = next((path for path, name in OUTSIDE.items() if name == source), f"docs/{source}")
 
     def led(link: re.Match[str]) -> str:
@@ -80,3 +87,10 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         return os.path.relpath(on_site, os.path.dirname(source) or ".")
 
     return reference.filled(LINK.sub(led, markdown))
+
+
+def on_post_template(output: str, template_name: str, **_: Any) -> str:
+    """Lets the page for addresses that do not exist find its files without a server."""
+    if template_name != "404.html":
+        return output
+    return re.sub(r'((?:href|src|"base")(?:=|: ?))"/', r'\1"./', output)

@@ -1,4 +1,4 @@
-"""Regard trains, runs and looks inside attention-based sequence models, from scratch, on one's own data.
+"""Train attention-based sequence models from scratch on your own data, run them, and look inside.
 
     model = regard.load("runs/mine")
     best = model.translate(["Das ist ein Haus ."])[0]        # best.text, best.score, best.alignment

@@ -65,8 +65,16 @@ def test_alternatives_are_the_model_s_own_candidates(translator: Translator) -> 
     assert found["candidates"].texts.tolist() == seen["candidates"].texts[1].tolist()  # type: ignore[index]
     assert found["texts"].texts is not None
     assert "one two" in found["texts"].texts.tolist()
-    every = translator.alternatives("eins zwei", "", count=10_000)
-    assert every["candidates"].values.sum() == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("unknown", ["keep", "forbid"])
+def test_alternatives_are_all_that_can_be_written(trained: Trained, unknown: str) -> None:
+    translator = Translator.load(trained.folder, device="cpu", changes=[f"decode.unknown={unknown}"])
+    every = translator.alternatives("eins zwei", "", count=10_000)["candidates"]
+    assert every.texts is not None
+    tokens = [*translator.target_tokenizer.vocabulary.tokens, "∎", *["(unknown)"] * (unknown == "keep")]
+    assert sorted(every.texts) == sorted(tokens)
+    assert 0.99 < every.values.sum() <= 1 + 1e-5
 
 
 def test_refusals(translator: Translator) -> None:

@@ -41,7 +41,7 @@ def test_translate_and_align(visit: Open, explored: dict[str, Translator]) -> No
         f"{seen[CROSS['recurrent']].values[0, 0, 1]:.3f}"
     )
     expect(page.locator(".lines .side")).to_have_count(2)
-    page.locator(".alignment summary").click()
+    page.locator(".alignment .matrix summary").click()
     expect(page.locator(".alignment tbody tr")).to_have_count(len(seen.labels["target"]))
     # The tree is that of the search; Enter shows what else could stand there.
     tree = model.search_tree("eins zwei", beam=5)
@@ -140,7 +140,7 @@ def test_models_that_read_are_changed_too(visit: Open) -> None:
     page.keyboard.press("End")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("+")
-    expect(page.locator("ol li")).to_contain_text("key 1")
+    expect(page.locator("ol li")).to_contain_text(".: 1 pooling.weights")
 
 
 def test_a_refused_change_is_said_and_taken_back(visit: Open) -> None:
@@ -210,10 +210,18 @@ def test_what_an_output_rests_on(visit: Open, explored: dict[str, Translator]) -
     page = visit(model="recurrent", text="eins zwei", view="why", place=1)
     expect(page.locator(".tokens button")).to_have_count(len(outputs))
     picture = page.locator(".matrix", has=page.locator("[aria-label='Attributions']"))
-    picture.locator(".plot").hover(position={"x": 5, "y": 5})
-    found = attributions(outputs, 1)["attributions"].values[0, 0]
-    shown = number(picture.locator(".readout strong").inner_text())
-    assert shown == pytest.approx(float(found), abs=6e-4)
+    # The attention at the output stands above, and each row has a scale of its own: its largest number is as strong.
+    picture.locator(".plot").focus()
+    weights = model.inspect("eins zwei", outputs.title.rpartition("→ ")[2])
+    found = attributions(outputs, 1)["attributions"].values
+    for row, values in enumerate((weights[CROSS["recurrent"]].values.mean(0)[1], *found)):
+        for place in (0, *"right" * (len(values) - 1)):
+            if place:
+                page.keyboard.press("ArrowRight")
+        shown = number(picture.locator(".readout strong").inner_text())
+        assert shown == pytest.approx(float(values[-1]), abs=6e-4, nan_ok=True), row
+        page.keyboard.press("Home")
+        page.keyboard.press("ArrowDown")
     # Whether attention explains it, with all numbers of the one sentence.
     page.locator("button", has_text="Is this attention an explanation?").click()
     explained = faithfulness(outputs, 1)
@@ -312,3 +320,72 @@ def test_silence_of_all_heads_by_pointer(visit: Open, explored: dict[str, Transl
         after = model.inspect("eins zwei", target)["probabilities"].values
     expect(page.locator("ol li")).to_have_count(1)
     expect_texts(page, ".outcome tbody td:nth-child(3)", [f"{100 * value:.1f}" for value in after])
+
+
+def test_a_phone_is_enough(visit: Open, explored: dict[str, Translator]) -> None:
+    """A tap on the tree shows what else could stand there; a finger drags a weight, and the page stays where it is."""
+    page = visit(model="recurrent", text="eins zwei", wide=390, touch=True)
+    page.locator(".node").nth(1).tap()
+    first = explored["recurrent"].alternatives("eins zwei", "")["candidates"].texts
+    expect(page.locator(".alternatives .candidate bdi").first).to_have_text(str(first[0]))  # type: ignore[index]
+    touch_action = "(plot) => getComputedStyle(plot).touchAction"
+    assert page.locator(".alignment .plot").evaluate(touch_action) == "pan-x pan-y"
+    page.locator("#tab-change").click()
+    plot = page.locator(".plot.drags")
+    plot.scroll_into_view_if_needed()
+    assert plot.evaluate(touch_action) == "none"
+    box = plot.bounding_box()
+    assert box is not None
+    x, y = box["x"] + 5, box["y"] + 5
+    before = page.evaluate("scrollY"), float(page.locator(".slider input").input_value())
+    finger = page.context.new_cdp_session(page)
+    for kind, up in (("touchStart", 0), ("touchMove", 30), ("touchMove", 60)):
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y - up}]})
+    finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    expect(page.locator("ol li")).to_have_count(1)
+    assert page.evaluate("scrollY") == before[0]
+    said = float(page.locator("ol li span").inner_text().rpartition(": ")[2])
+    assert said == pytest.approx(min(1, before[1] + 60 / 150), abs=0.02)
+
+
+def test_a_phone_shows_what_decides(visit: Open, explored: dict[str, Translator]) -> None:
+    """Attention and the other measures stand beside one another, all of them in sight."""
+    page = visit(model="recurrent", text="eins zwei drei vier rot und blau Haus", view="why", wide=390)
+    plot = page.locator("[aria-label='Attributions']")
+    expect(plot).to_have_attribute("aria-colcount", "4")
+    expect(plot).to_have_attribute("aria-rowcount", "9")
+    box = plot.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] < 390
+
+
+def test_each_measure_has_a_scale_of_its_own(visit: Open) -> None:
+    page = visit(model="recurrent", text="eins zwei", view="why")
+    plot = page.locator("[aria-label='Attributions'] canvas")
+    expect(page.locator("p", has_text="each measure has its own scale")).to_be_visible()
+    rows = plot.evaluate("""(canvas) => Array.from({ length: canvas.height }, (_, row) => {
+      const { data } = canvas.getContext("2d").getImageData(0, row, canvas.width, 1);
+      const brightness = (c) => data[4 * c] + data[4 * c + 1] + data[4 * c + 2];
+      return Math.min(...Array.from({ length: canvas.width }, (__, c) => brightness(c)));
+    })""")
+    # The largest number of each row is as strong: the end of the purple scale, or of the orange one.
+    assert len(rows) == 4
+    assert max(rows) <= 0x7F + 0x3B + 0x08
+
+
+def test_a_change_is_said_with_its_tokens(visit: Open) -> None:
+    changes = [
+        {"kind": "SetWeight", "tap": CROSS["transformer"], "head": 1, "query": 1, "key": 1, "value": 0.9},
+        {"kind": "Silence", "tap": CROSS["transformer"], "query": 0},
+        {"kind": "Temper", "tap": CROSS["transformer"], "temperature": 2.0},
+    ]
+    page = visit(model="transformer", text="eins zwei", target="one two", view="change", changes=changes)
+    said = ["two → zwei: 0.9, head 1", "silenced: the row of one", "flattened"]
+    expect(page.locator("ol li > span")).to_have_text(said)
+    expect(page.locator("main pre")).to_contain_text(
+        f"SetWeight('{CROSS['transformer']}', head=1, query=1, key=1, value=0.9)"
+    )
+    tap = "encoder.stack.layers.0.back.gates.update"
+    shut = [{"kind": "SetGate", "tap": tap, "value": 0.0, "unit": 3, "step": 0}]
+    page = visit(model="recurrent", text="eins zwei", view="change", tap=tap, changes=shut)
+    expect(page.locator("ol li > span")).to_have_text("unit 3 at ∎: 0")

@@ -72,6 +72,57 @@ def test_every_view_becomes_a_picture(visit: Open, view: str) -> None:
             ElementTree.fromstring(download.value.path().read_bytes())
 
 
+PICTURES = {
+    "translate": ["Best outputs, by score", "Alignment as lines", "Alignment", "Search tree"],
+    "heads": ["Heads", "decoder.layers.1.cross.weights, head 1", "What heads do"],
+    "tour": ["Weather stations"],
+}
+READ = {"arcs": ("graph", "the dog sees a cat ."), "map": ("vectors", "")}
+
+
+def check_all_is_taken(page: Page) -> list[Inspection]:
+    """Every picture has its table, itself, and its numbers."""
+    page.wait_for_load_state("networkidle")
+    found = []
+    for row in page.locator("main .taking").all():
+        expect(row.locator("button")).to_have_text(["SVG", "PNG", "JSON"])
+        row.locator("summary").click()
+        expect(row.locator("tbody tr").first).to_be_attached()
+        with page.expect_download() as download:
+            row.locator("button", has_text="SVG").click()
+        ElementTree.fromstring(download.value.path().read_bytes())
+        with page.expect_download() as download:
+            row.locator("button", has_text="JSON").click()
+        found.append(Inspection.from_json(download.value.path().read_bytes()))
+    return found
+
+
+@pytest.mark.parametrize("view", PICTURES)
+@pytest.mark.spread(2)
+def test_every_picture_has_its_table_and_its_numbers(visit: Open, explored: dict[str, Translator], view: str) -> None:
+    tap = "decoder.layers.1.cross.weights"
+    page = visit(model="transformer", text="eins zwei", view=view, tap=tap, head="1")
+    taken = {each.title: each for each in check_all_is_taken(page)}
+    assert len(taken) == len(PICTURES[view])
+    model = explored["transformer"]
+    (best,) = model.translate(["eins zwei"], beam=5, n_best=5)
+    if view == "translate":
+        outputs = taken["Best outputs, by score"]
+        assert outputs["scores"].texts.tolist() == [best.text, *(other.text for other in best.others)]  # type: ignore[union-attr]
+        assert outputs["scores"].values[0] == pytest.approx(best.score, rel=1e-5)
+    if view == "heads":
+        seen = model.inspect("eins zwei", best.text)
+        np.testing.assert_allclose(next(each[tap].values for each in taken.values() if tap in each), seen[tap].values)
+
+
+@pytest.mark.parametrize("view", READ)
+@pytest.mark.spread(1)
+def test_pictures_of_readers_too(read: Open, view: str) -> None:
+    model, text = READ[view]
+    (taken, *_) = check_all_is_taken(read(model=model, text=text, view=view))
+    assert {"arcs": "heads", "map": "places"}[view] in taken
+
+
 def open_file(browser: Browser, path: Path) -> Page:
     context = browser.new_context(viewport={"width": 1200, "height": 900}, reduced_motion="reduce", offline=True)
     page = context.new_page()

@@ -38,7 +38,7 @@ def regard(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Train, run, and look inside attention-based sequence models, from scratch, on your own data."""
+    """Train attention-based sequence models from scratch on your own data, run them, and look inside."""
 
 
 @contextmanager

@@ -27,7 +27,7 @@ in another language."""
 _NEARER = 0.25
 """Nats of an n-gram by which a text must be more probable in the language of the other side to be taken for it: half of
 what sentences in related languages had."""
-_BEGINNING, _FIRST = 20_000, 1000
+_BEGINNING, _FIRST = 8_000, 1000
 """Characters of each side, and pairs at most, from which the languages at the beginning of a text are known."""
 
 

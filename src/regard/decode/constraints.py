@@ -14,6 +14,13 @@ from regard.recipe import Decoding
 from regard.tokens.vocabulary import BEGIN, END, PAD, UNKNOWN
 
 NEVER = (PAD, BEGIN)
+
+
+def never_written(settings: Decoding) -> tuple[int, ...]:
+    """The tokens that no output has, however likely the model finds them."""
+    return (*NEVER, UNKNOWN) if settings.unknown == "forbid" else NEVER
+
+
 """Never generated, whatever the settings say."""
 
 
@@ -51,7 +58,7 @@ class Constraints:
         check_prefixes(prefixes, longest, examples)
         device = source.tokens.device
         return cls(
-            never=(*NEVER, UNKNOWN) if settings.unknown == "forbid" else NEVER,
+            never=never_written(settings),
             least=settings.least,
             no_repeat=settings.no_repeat,
             longest=torch.tensor(longest, dtype=torch.long, device=device),

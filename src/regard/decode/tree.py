@@ -59,10 +59,14 @@ def search_tree(model: Generator, source: Padded, settings: Decoding, prefix: Se
 
 
 @torch.inference_mode()
-def next_tokens(model: Generator, source: Padded, given: Int[Tensor, "1 n"], count: int) -> dict[int, float]:
-    """The likeliest tokens after BEGIN and what was written, best first, with their probabilities."""
+def next_tokens(
+    model: Generator, source: Padded, given: Int[Tensor, "1 n"], count: int, never: Sequence[int] = ()
+) -> dict[int, float]:
+    """The likeliest tokens after BEGIN and what was written, best first, with their probabilities; without those that
+    are never written."""
     with evaluating(model):
         features, state = model.advance(given, model.start(source, given.shape[1]))
         chances = model.readout_of(state).logits(features[:, -1])[0].float().softmax(-1)
-    best = chances.topk(min(count, len(chances)))
+    chances[list(never)] = -1.0
+    best = chances.topk(min(count, len(chances) - len(never)))
     return dict(zip(best.indices.tolist(), best.values.tolist(), strict=True))

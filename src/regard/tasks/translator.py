@@ -23,6 +23,7 @@ from regard.data.copying import Copied, Copying, with_new_words, words_in
 from regard.data.language_tags import encode_tagged
 from regard.decode import Hypothesis, Session, decode_all, score_all
 from regard.decode.bayes import least_risk
+from regard.decode.constraints import never_written
 from regard.decode.forced_terms import check_can_force, decode_forced
 from regard.decode.tree import next_tokens, search_tree
 from regard.device import choose_device, device_of
@@ -437,16 +438,18 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
 
     def alternatives(self, source: str, prefix: str = "", *, count: int = 10) -> Inspection:
         """The likeliest tokens after the beginning of a translation, as `candidates` with their probabilities; `texts`
-        are the beginning with each of them."""
+        are the beginning with each of them. What is never written, such as padding, is left out."""
         check_texts("texts", [source, prefix])
         check_not_empty("source", source)
         read = self._read([source])
         ((begin,),), (beyond,) = self._forced([[prefix]], read)
         known = self._as_read(begin, read.beyond[0])
         batch = PairBatch.of(read.tokens, [known], [0], words=read.words).to(device_of(self.model))
-        likeliest = next_tokens(self.model, batch.source, batch.given.tokens, count)
+        never = never_written(self.recipe.decode)
+        likeliest = next_tokens(self.model, batch.source, batch.given.tokens, count, never)
         texts = [self.target_tokenizer.decode((*begin, token), beyond) for token in likeliest]
-        names = [token_name(self.target_tokenizer, beyond, token) for token in likeliest]
+        name = partial(token_name, self.target_tokenizer, beyond)
+        names = ["(unknown)" if token == UNKNOWN else name(token) for token in likeliest]
         return candidates_inspection([*likeliest.values()], names, texts, title=arrow_between(source, f"{prefix} …"))
 
     def _as_read(self, tokens: Sequence[int], beyond: Sequence[str]) -> list[int]:

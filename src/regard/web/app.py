@@ -226,31 +226,31 @@ def _ask_readers(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> 
     @app.post("/api/models/{model}/continue")
     def go_on(model: str, asked: AskedToken) -> Shown:
         """What may come next in a text (`Writer.continuations`); `next` is what is drawn."""
-        chosen = _model_of(explored, model)
-        reader, decoding = chosen.reader(), {"method": "sample", "temperature": asked.temperature}
+        chosen, changes = _model_of(explored, model), asked.made()
+        reader, decoding = chosen.reader(asked.into), {"method": "sample", "temperature": asked.temperature}
         given: dict[str, Any] = {"count": asked.count, "sample": asked.sample, "decoding": decoding}
 
         def make() -> Inspection:
-            with chosen.computing():
+            with chosen.computing(changes):
                 return reader.continuations(asked.text, asked.written, **given)
 
         name, found = kept.put(f"continue {model} {asked.model_dump_json()}", make)
         named = ", ".join(f"{key}={value!r}" for key, value in given.items())
         call = f"continuations({asked.text!r}, {asked.written!r}, {named})"
-        return _told(name, found, [asked.text], chosen.program(call))
+        return _told(name, found, [asked.text], chosen.program(call, changes))
 
     @app.post("/api/models/{model}/score")
     def score(model: str, asked: AskedText) -> Shown:
         """How likely each token of a text is, however long (`Writer.score`)."""
-        chosen = _model_of(explored, model)
-        reader = chosen.reader()
+        chosen, changes = _model_of(explored, model), asked.made()
+        reader = chosen.reader(asked.into)
 
         def make() -> Inspection:
-            with chosen.computing():
+            with chosen.computing(changes):
                 return reader.score(asked.text).inspection()
 
         name, found = kept.put(f"score {model} {asked.model_dump_json()}", make)
-        return _told(name, found, [asked.text], chosen.program(f"score({asked.text!r}).inspection()"))
+        return _told(name, found, [asked.text], chosen.program(f"score({asked.text!r}).inspection()", changes))
 
 
 def _ask_vectors(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:

@@ -4,13 +4,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from regard.errors import UsageError, one_of
 from regard.inspect import Outputs
 from regard.inspect.changes import CHANGES, Change, as_python, changed
 from regard.inspect.watch import LONGEST
 from regard.models import ContinuousCache
+from regard.nn.cells import Cell
+from regard.nn.recurrent import RecurrentLayer
 from regard.tap import Tap
 from regard.tasks.trained import (
     Embedding,
@@ -74,10 +76,6 @@ class Explored:
             return ModelCard(name=self.name, about=about, task="", reads=False, vectors=[*self.vectors])
         model, writes = self.model, isinstance(self.model, Searching)
         corpus = getattr(getattr(model.recipe, "data", None), "corpus", "")
-        taps = {name: module for name, module in model.named_modules() if isinstance(module, Tap)}
-        places = [
-            Place(tap=name, axes=[*tap.axes], kinds=kinds) for name, tap in taps.items() if (kinds := _kinds(name, tap))
-        ]
         return ModelCard(
             name=self.name,
             about=dict(getattr(model, "about", {})),
@@ -89,7 +87,7 @@ class Explored:
             tours=[*model.followed()] if isinstance(model, Following) else [],
             languages=[*model.tags] if isinstance(model, Multilingual) else [],
             examples=_examples(str(corpus), writes),
-            places=places,
+            places=[*_places(model)],
         )
 
     def into(self, tag: str | None) -> Any:
@@ -125,11 +123,12 @@ class Explored:
             self.translator(texts[0], "", tag)
         return model
 
-    def reader(self) -> Reader:
+    def reader(self, tag: str | None) -> Reader:
         """The model, if it is one of running text."""
-        if not isinstance(self.model, Reader):
+        model = self.into(tag)
+        if not isinstance(model, Reader):
             raise UsageError(f"{self.name} is for {self.model.recipe.task} and does not write on; inspect a text")
-        return self.model
+        return model
 
     def outputs(self, texts: Sequence[str], tag: str | None) -> Outputs:
         """What the model chooses for an example, if it can be asked why."""
@@ -178,9 +177,20 @@ def _examples(corpus: str, writes: bool) -> list[str]:
     return LIBRARY if corpus in ("topics", "library") else []
 
 
-def _kinds(name: str, tap: Tap) -> list[str]:
-    """The changes that suit a tap: those of attention where there are weights, and of gates and states."""
-    last = name.rpartition(".")[2]
-    if last == "weights":
-        return [kind for kind, each in CHANGES.items() if kind != "SetGate" and each.suits(tap.axes)]
-    return ["SetGate"] if ".gates." in name or last in ("state", "memory", "share") else []
+def _places(model: Trained) -> Iterator[Place]:
+    """What can be changed: attention, and the gates, candidates (which pass a gate) and states of recurrent cells."""
+    modules = dict(model.named_modules())
+    taps = {name: module for name, module in modules.items() if isinstance(module, Tap)}
+    cells = {name: module for name, module in modules.items() if isinstance(module, Cell)}
+    backward = {f"{name}.back" for name, module in modules.items() if isinstance(module, RecurrentLayer)}
+    kinds: dict[str, Literal["gate", "candidate", "state"]] = {name: "gate" for name in taps if name.endswith("share")}
+    for name, cell in cells.items():
+        kinds |= {f"{name}.gates.{gate}": "candidate" if gate == "candidate" else "gate" for gate in cell.gate_names}
+        kinds |= {f"{name}.{state}": "state" for state in cell.state_names}
+    for name, tap in taps.items():
+        own = {"tap": name, "axes": [*tap.axes], "backward": any(name.startswith(f"{cell}.") for cell in backward)}
+        if name in kinds:
+            yield Place(kinds=["SetGate"], kind=kinds[name], **own)
+        elif name.endswith("weights"):
+            suiting = [kind for kind, each in CHANGES.items() if kind != "SetGate" and each.suits(tap.axes)]
+            yield Place(kinds=suiting, kind="attention", **own)

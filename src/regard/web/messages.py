@@ -99,7 +99,7 @@ class AskedBeginning(Changed):
     prefix: Words = ""
 
 
-class AskedToken(Message):
+class AskedToken(Changed):
     text: Words
     """What is there already."""
     written: Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=512)] = []
@@ -110,7 +110,7 @@ class AskedToken(Message):
     """Each draws other tokens."""
 
 
-class AskedText(Message):
+class AskedText(Changed):
     text: Words
 
 
@@ -138,6 +138,11 @@ class Place(Message):
     tap: str
     axes: list[str]
     kinds: list[str]
+    """The changes that suit it."""
+    kind: Literal["attention", "gate", "candidate", "state"]
+    """Weights and gates lie between 0 and 1."""
+    backward: bool = False
+    """Whether its steps pass from the end of the text to its beginning."""
 
 
 class ModelCard(Message):

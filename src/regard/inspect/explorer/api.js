@@ -131,7 +131,7 @@ export class Inspected {
       within: axes[0] === axes[1] || axes[1] === "past",
       rowLabels: label(axes[0], rows), columnLabels: label(axes[1], columns, array.name.split(".").pop()),
       rowMeaning: this.meaning(axes[0]), columnMeaning: this.meaning(axes[1] || ""), axes: folded ? undefined : axes,
-      leftward: this.shown.leftward.includes(axes[1]),
+      leftward: this.leftward(axes[1]), texts: array.texts,
       gold: !folded && axes.join() === "target,source" ? this.shown.gold : [],
     };
   }
@@ -177,10 +177,11 @@ export class Inspected {
     else save(await (await this.told(`file.${kind}`)).blob(), `look.${kind}`);
   }
 
-  /** All of it, as `Inspection.from_json` reads it. */
-  async inspection() {
-    const { title, note, labels, words, shown, gold, arrays } = this.shown;
-    const all = await Promise.all(arrays.map(async ({ name, axes, shape, texts }) =>
+  /** All of it, or some arrays, as `Inspection.from_json` reads it. */
+  async inspection(names = this.shown.arrays.map(({ name }) => name)) {
+    const { title, note, labels, words, gold } = this.shown;
+    const shown = this.shown.shown.filter((name) => names.includes(name));
+    const all = await Promise.all(names.filter((name) => this.array(name)).map((name) => this.array(name)).map(async ({ name, axes, shape, texts }) =>
       [name, { axes, shape, values: (await this.numbers(name)).values, ...(texts && { texts }) }]));
     return asInspection(title, Object.fromEntries(all), labels, { note, words, shown, gold });
   }
@@ -191,17 +192,19 @@ async function post(model, verb, asked) {
   return (await fetched(`/api/models/${encodeURIComponent(model)}/${verb}`, options)).json();
 }
 
+const asking = (verb) => (model, asked) => Inspected.of(() => post(model, verb, asked));
+
 export const models = async () => (await fetched("/api/models")).json();
 export const translate = (model, asked) => post(model, "translate", asked);
-export const inspect = (model, asked) => Inspected.of(() => post(model, "inspect", asked));
-export const tree = (model, asked) => Inspected.of(() => post(model, "tree", asked));
-export const alternatives = (model, asked) => Inspected.of(() => post(model, "alternatives", asked));
-export const goOn = (model, asked) => Inspected.of(() => post(model, "continue", asked));
-export const score = (model, asked) => Inspected.of(() => post(model, "score", asked));
-export const map = (model, asked) => Inspected.of(() => post(model, "map", asked));
-export const neighbors = (model, asked) => Inspected.of(() => post(model, "neighbors", asked));
-export const steps = (model, asked) => Inspected.of(() => post(model, "steps", asked));
-export const reasons = (model, asked) => Inspected.of(() => post(model, "reasons", asked));
+export const inspect = asking("inspect");
+export const tree = asking("tree");
+export const alternatives = asking("alternatives");
+export const goOn = asking("continue");
+export const score = asking("score");
+export const map = asking("map");
+export const neighbors = asking("neighbors");
+export const steps = asking("steps");
+export const reasons = asking("reasons");
 
 /** What is computed of an inspection: what its "heads" do, its "layers" as one, what its "units" do together. */
 export const derived = (seen, kind) => Inspected.of(async () => (await seen.told(`derived/${kind}`)).json());

@@ -8,12 +8,13 @@ import { taking } from "./take.js";
 const [GAP, RISE, BASE] = [26, 30, 30];
 const LEAST = 0.02;
 const OTHERS = 6;
+const ARRAYS = ["heads", "tree", "arcs", "relations", "moves", "made"];
 
 export const hasArcs = (seen) => ["heads", "tree", "relations"].every((name) => seen.array(name)) && Boolean(seen.array("arcs") || seen.array("made"));
 
 /** Draws the tree of a sentence. */
 export async function drawArcs(place, seen, state) {
-  await seen.load("heads", "tree", "arcs", "relations", "moves", "made");
+  await seen.load(...ARRAYS);
   const cards = make("div", { class: "cards even" });
   place.replaceChildren(cards);
   new Arcs(cards, seen, state).begin();
@@ -46,7 +47,7 @@ class Arcs {
     this.cards.append(make("section", { class: "card wide" }, make("h2", {}, "Tree"),
       hint("An arc leads from a head to a word that depends on it, with its relation and its probability in percent; the bolder, the likelier. Choose a word to see, dashed, which other heads it could have."),
       this.picture, taking({ name: () => "Tree", picture: () => this.picture.firstChild, table: () => table("Tree", ["word", "relation", "head", "probability"],
-        this.words.map((word, at) => [word, this.relations[at], head(at), percent(this.chances[at])])) }).element), section(this.told));
+        this.words.map((word, at) => [word, this.relations[at], head(at), percent(this.chances[at])])), json: () => seen.inspection(ARRAYS) }).element), section(this.told));
     if (matrix) {
       this.cards.append(section(make("h2", {}, "Every arc"),
         hint("The probability of each head for each word. The tree is the likeliest choice in which every word leads to the root."), matrix.element));

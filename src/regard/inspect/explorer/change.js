@@ -1,5 +1,5 @@
 // Change it: a weight, a head, a gate; the probabilities before and after, and the program that does the same.
-import { fill, isolated, make, short, signed } from "./dom.js";
+import { button, fill, heading, hint, isolated, make, menu, section, short, signed } from "./dom.js";
 import { Matrix } from "./matrix.js";
 import { tint } from "./shades.js";
 import * as api from "./api.js";
@@ -24,13 +24,10 @@ export class ChangeView {
     this.picture = make("div");
     this.tools = make("div", { class: "changes" });
     this.result = make("section", { class: "card", "aria-live": "polite" });
+    this.heads = make("span");
     this.list = make("section", { class: "card wide" });
-    const menu = make("select", { onchange: (event) => this.turn({ tap: event.target.value, head: "0" }) },
-      ...this.places.map((place) => make("option", { value: place.tap, selected: place.tap === this.state.tap }, place.tap)));
-    this.heads = make("select", { onchange: (event) => this.turn({ head: event.target.value }) });
-    this.headLabel = make("label", {}, "Head ", this.heads);
-    this.element = make("div", { class: "cards halves", onkeydown: (event) => this.press(event) }, make("section", { class: "card" },
-      make("div", { class: "top" }, make("h2", {}, "Change"), make("label", {}, "Where ", menu), this.headLabel),
+    const where = menu("Where", this.places.map(({ tap }) => tap), this.state.tap, (tap) => this.turn({ tap, head: "0" }));
+    this.element = make("div", { class: "cards halves", onkeydown: (event) => this.press(event) }, section(heading("Change", where, this.heads),
       this.tools, this.picture), this.result, this.list);
     this.ready = this.run();
   }
@@ -45,8 +42,8 @@ export class ChangeView {
     return this.places.find((place) => place.tap === this.state.tap);
   }
 
-  get isGate() {
-    return this.place.kinds.includes("SetGate");
+  get isAttention() {
+    return this.place.kind === "attention";
   }
 
   /** The chosen head; null for what has none, or for all. */
@@ -109,10 +106,8 @@ export class ChangeView {
   async draw() {
     const array = this.before.array(this.state.tap);
     const heads = array.axes[0] === "head" ? array.shape[0] : 0;
-    this.headLabel.hidden = heads < 2;
     if (heads && !(Number(this.state.head) < heads) && this.state.head !== "all") this.state.head = "0";
-    this.heads.replaceChildren(...[...Array(heads).keys(), "all"].map((head) =>
-      make("option", { value: head, selected: String(head) === this.state.head }, String(head))));
+    fill(this.heads, heads > 1 ? menu("Head", [...Array(heads).keys(), "all"], this.state.head, (head) => this.turn({ head })) : null);
     const data = await this.after.matrix(this.state.tap, { head: this.head === null ? "mean" : this.head });
     if (!this.matrix || this.drawn !== this.state.tap) {
       this.matrix = new Matrix(data, { label: `${this.state.tap}, changed`, most: this.page.room(620),
@@ -131,8 +126,8 @@ export class ChangeView {
   drag(r, c, share) {
     const value = Math.round(share * 1000) / 1000;
     this.slider.value = value;
-    return this.add(this.isGate ? { kind: "SetGate", tap: this.state.tap, ...this.step(r), unit: c, value }
-      : { kind: "SetWeight", tap: this.state.tap, ...this.ofHead(), ...this.ofQuery(r), key: this.key(r, c), value }, true);
+    return this.add(this.isAttention ? { kind: "SetWeight", tap: this.state.tap, ...this.ofHead(), ...this.ofQuery(r), key: this.key(r, c), value }
+      : { kind: "SetGate", tap: this.state.tap, ...this.step(r), unit: c, value }, true);
   }
 
   ofHead() {
@@ -150,31 +145,34 @@ export class ChangeView {
 
   /** Steps are counted as they are read: backward in a cell that reads backward. */
   step(r) {
-    return { step: this.state.tap.includes(".back.") ? this.matrix.data.rows - 1 - r : r };
+    return { step: this.place.backward ? this.matrix.data.rows - 1 - r : r };
   }
 
   buildTools() {
     this.slider = make("input", { type: "range", min: 0, max: 1, step: 0.01, "aria-label": "The number of the chosen cell",
       oninput: (event) => this.drag(...this.matrix.place, Number(event.target.value)) });
-    if (this.isGate && !this.state.tap.includes(".gates.")) this.slider.min = -1;
+    if (["state", "candidate"].includes(this.place.kind)) this.slider.min = -1;
     this.sliderLabel = make("span", {});
     const row = make("input", { type: "checkbox" });
-    const whole = (kind, label, more = {}) => make("button", { type: "button", onclick: () => this.add({ kind, tap: this.state.tap, ...this.ofHead(),
-      ...(row.checked ? this.ofQuery(this.matrix.place[0]) : {}), ...(typeof more === "function" ? more() : more) }) }, label);
-    const gate = (value, label) => make("button", { type: "button", onclick: () => this.add({ kind: "SetGate", tap: this.state.tap, value,
-      ...(row.checked ? this.step(this.matrix.place[0]) : {}) }) }, label);
-    const buttons = this.isGate ? [gate(0, "Shut: all 0"), gate(1, "Open: all 1")] : [
+    const whole = (kind, label, more = () => {}) => button(label, () => {
+      const [r] = this.matrix.place;
+      const only = !row.checked ? {} : this.isAttention ? this.ofQuery(r) : this.step(r);
+      return this.add({ kind, tap: this.state.tap, ...this.ofHead(), ...only, ...more() });
+    });
+    const gate = (value, label) => whole("SetGate", label, () => ({ value }));
+    const buttons = this.isAttention ? [
       whole("Silence", "Silence"), whole("Uniform", "Make uniform"),
       whole("Permute", "Permute", () => ({ seed: this.state.changes.filter((change) => change.kind === "Permute").length })),
-      whole("Temper", "Sharpen", { temperature: 0.5 }), whole("Temper", "Flatten", { temperature: 2 })];
-    this.tools.replaceChildren(make("div", { class: "buttons" }, ...buttons, make("label", {}, row, this.isGate ? " only this step" : " only this row")),
+      whole("Temper", "Sharpen", () => ({ temperature: 0.5 })), whole("Temper", "Flatten", () => ({ temperature: 2 }))]
+      : this.place.kind === "gate" ? [gate(0, "Shut: all 0"), gate(1, "Open: all 1")] : [gate(0, "All 0")];
+    this.tools.replaceChildren(make("div", { class: "buttons" }, ...buttons, this.before.array(this.state.tap).axes.length > 1 ? make("label", {}, row, this.isAttention ? " only this row" : " only this step") : null),
       make("label", { class: "slider" }, this.sliderLabel, this.slider));
   }
 
   follow() {
     const [r, c] = this.matrix.place;
     const { rowLabels, columnLabels } = this.matrix.data;
-    this.sliderLabel.replaceChildren(isolated(rowLabels[r]), " → ", isolated(columnLabels[c]), " ");
+    this.sliderLabel.replaceChildren(isolated(rowLabels[r]), ...(columnLabels.length > 1 ? [" → ", isolated(columnLabels[c])] : []), " ");
     if (document.activeElement !== this.slider) this.slider.value = this.matrix.value(r, c);
   }
 
@@ -199,11 +197,11 @@ export class ChangeView {
     });
     this.result.replaceChildren(make("h2", {}, "Before and after"),
       make("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Before and after" }, make("table", { class: "outcome" },
-        make("thead", {}, make("tr", {}, ...["", "before %", "after %", "difference", said ? "now likeliest" : ""].map((text) => make("th", { scope: "col" }, text)))),
+        make("thead", {}, make("tr", {}, ...["", "before %", "after %", "difference", said ? "now likeliest" : ""].map((text, place) => make("th", { scope: "col", class: place % 4 ? "number" : null }, text)))),
         make("tbody", {}, ...rows))), this.rewritten = make("p", { class: "rewritten" }));
     if (name === "probabilities" && axis === "target") {
       const log = (chances) => chances.reduce((sum, chance) => sum + Math.log(chance), 0);
-      this.result.append(make("p", { class: "hint" }, `Log-probability of the whole: ${short(log(before))} before, ${short(log(after))} after.`));
+      this.result.append(hint(`Log-probability of the output: ${short(log(before))} before, ${short(log(after))} after.`));
     }
   }
 
@@ -252,21 +250,33 @@ export class ChangeView {
 
   /** The changes, each of which can be taken back, and the program that makes them. */
   tell() {
-    const items = this.state.changes.map((change, place) => make("li", {}, this.inWords(change), " ",
-      make("button", { type: "button", "aria-label": `Take back: ${this.inWords(change)}`, onclick: () => this.leave(place) }, "Take back")));
-    const undo = make("button", { type: "button", disabled: !items.length, onclick: () => this.leave(items.length - 1) }, "Undo");
-    const all = make("button", { type: "button", disabled: !items.length, onclick: () => { this.state.changes = []; this.run(); } }, "Undo all");
+    const items = this.state.changes.map((change, place) => {
+      const words = make("span", {}, this.inWords(change));
+      return make("li", {}, words, " ", make("code", {}, change.tap), " ", button("Take back", () => this.leave(place), { "aria-label": `Take back: ${words.textContent}` }));
+    });
+    const none = { disabled: !items.length };
+    const undo = button("Undo", () => this.leave(items.length - 1), none);
+    const all = button("Undo all", () => { this.state.changes = []; this.run(); }, none);
     const program = this.after.shown.python;
-    const copy = navigator.clipboard ? make("button", { type: "button", onclick: () => navigator.clipboard.writeText(program) }, "Copy") : null;
-    const everywhere = make("button", { type: "button", disabled: !items.length, onclick: () => this.page.go({ against: CHANGED, view: "" }) }, "Compare in all views");
-    fill(this.list, make("div", { class: "top" }, make("h2", {}, "Changes"), undo, all, this.state.against === CHANGED || this.page.card !== this.page.page.card ? null : everywhere),
-      items.length ? make("ol", {}, ...items) : make("p", { class: "hint" }, "None yet. Drag a cell up or down, press + and −, or use the buttons."),
+    const copy = navigator.clipboard ? button("Copy", () => navigator.clipboard.writeText(program)) : null;
+    const everywhere = button("Compare in all views", () => this.page.go({ against: CHANGED, view: "" }), none);
+    fill(this.list, heading("Changes", undo, all, this.state.against === CHANGED || this.page.card !== this.page.page.card ? null : everywhere),
+      items.length ? make("ol", {}, ...items) : hint("None yet. Drag a cell up or down with the mouse or a finger, press + and −, or use the buttons."),
       make("div", { class: "top" }, make("h3", {}, "The same in Python"), copy), make("pre", { tabindex: 0 }, program));
   }
 
-  inWords(change) {
-    const { kind, tap, ...given } = change;
-    const said = Object.entries(given).map(([name, value]) => `${name} ${value}`).join(", ");
-    return `${kind} ${tap}${said ? `: ${said}` : ""}`;
+  /** What a change does, with the tokens that it is about. */
+  inWords({ kind, tap, head, query, key, unit, step, value, temperature }) {
+    const array = this.before.array(tap);
+    if (!array) return kind; // a pattern of a link, for several places
+    const axes = array.axes.filter((axis) => axis !== "head");
+    const at = (axis, place) => isolated(this.before.shown.labels[axis]?.[place] ?? String(place));
+    const { backward } = this.places.find((place) => place.tap === tap) || {};
+    const parts = {
+      SetWeight: () => [...(query === undefined ? [] : [at(axes[0], query), " → "]), at(axes[axes.length - 1], key), `: ${value}`],
+      SetGate: () => [unit === undefined ? "all units" : `unit ${unit}`, ...(step === undefined ? [] : [" at ", at(axes[0], backward ? array.shape[0] - 1 - step : step)]), `: ${value}`],
+    }[kind]?.() || [{ Silence: "silenced", Uniform: "made uniform", Permute: "permuted", Temper: temperature < 1 ? "sharpened" : "flattened" }[kind],
+      ...(query === undefined ? [] : [": the row of ", at(axes[0], query)])];
+    return [...parts, head === undefined || array.shape[0] < 2 ? "" : `, head ${head}`];
   }
 }

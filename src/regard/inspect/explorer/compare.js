@@ -1,6 +1,7 @@
 // Two sides beside one another: the same view of two models, or of one before and after a change. Whatever a view
 // draws as matrices is linked: a cell that is looked at in one is looked at in the other, and their difference is drawn.
-import { isolated, make, percent, short, signed, table } from "./dom.js";
+import { behind, button, hint, isolated, make, percent, readout, short, signed, table } from "./dom.js";
+import { largestOf } from "./api.js";
 import { matrixOf } from "./matrix.js";
 import { differs, lookingAt, remember, state } from "./state.js";
 import { tint } from "./shades.js";
@@ -8,31 +9,33 @@ import { tint } from "./shades.js";
 export class Comparison {
   constructor(sides) {
     this.sides = sides;
-    this.told = make("output", { class: "readout", "aria-live": "polite" });
-    const show = (difference) => {
-      state.difference = difference;
+    this.told = readout();
+    this.why = make("span", { class: "hint" });
+    this.buttons = ["Both", "Difference"].map((label, place) => button(label, () => {
+      state.difference = Boolean(place);
       remember();
-      this.buttons.forEach((button, place) => button.setAttribute("aria-pressed", String(Boolean(place) === difference)));
       this.pair();
-    };
-    this.buttons = ["Both", "Difference"].map((label, place) =>
-      make("button", { type: "button", "aria-pressed": String(Boolean(place) === state.difference), onclick: () => show(Boolean(place)) }, label));
+    }));
     const [one, other] = sides;
     this.panes = sides.map((side, place) => make("section", { class: "compared", "aria-label": side.name },
       make("h2", { class: "of" }, make("span", { class: `badge badge-${place + 1}`, "aria-hidden": "true" }, "AB"[place]), isolated(side.name)), side.element));
     this.element = make("div", {}, make("div", { class: "comparing card" },
-      make("div", { class: "top" }, make("h2", {}, "Side by side"), make("div", { class: "segments", role: "group", "aria-label": "What is shown on the other side" }, ...this.buttons), this.told),
+      make("div", { class: "top" }, make("h2", {}, "Side by side"), make("div", { class: "segments", role: "group", "aria-label": "What is shown on the other side" }, ...this.buttons, this.why), this.told),
       this.outputs(one, other)), make("div", { class: "panes" }, ...this.panes));
     for (const [place, pane] of this.panes.entries()) {
       pane.addEventListener("look-at", (event) => this.look(place, event));
       // However a view keeps what was chosen in it, the other side follows when the view has done so.
-      for (const kind of ["click", "change", "keydown"]) pane.addEventListener(kind, () => setTimeout(() => this.follow(sides[place])));
+      for (const kind of ["click", "change", "keydown", "chosen"]) pane.addEventListener(kind, () => setTimeout(() => this.follow(sides[place])));
     }
     this.know();
     // Views draw when answers come, and anew when something is chosen.
     this.watching = new MutationObserver(() => this.pair());
     for (const pane of this.panes) this.watching.observe(pane, { childList: true, subtree: true });
     this.pair();
+    Promise.allSettled(sides.map(({ view }) => view?.ready)).then(() => {
+      this.isDrawn = true;
+      this.pair();
+    });
   }
 
   /** What both look at now. */
@@ -53,9 +56,7 @@ export class Comparison {
   outputs(one, other) {
     const [mine, theirs] = [one, other].map((side) => side.seen && !side.failure && side.seen.values("probabilities"));
     const labels = mine && one.seen.labels("target", mine.length);
-    if (!mine || !theirs || labels.join("\n") !== other.seen.labels("target", theirs.length).join("\n")) {
-      return this.explain(one, other);
-    }
+    if (!mine || !theirs || differs(labels, other.seen.labels("target", theirs.length))) return this.explain(one, other);
     const rows = labels.map((label, place) => [label, percent(mine[place]), percent(theirs[place]), signed(theirs[place] - mine[place])]);
     const log = (chances) => chances.reduce((sum, chance) => sum + Math.log(chance), 0);
     const tokens = labels.map((label, place) => {
@@ -64,35 +65,37 @@ export class Comparison {
       return token;
     });
     return make("div", { class: "outputs-of-both" }, make("div", { class: "tokens", dir: one.seen.shown.leftward.includes("target") ? "rtl" : "ltr" }, ...tokens),
-      make("p", { class: "hint" }, `Log-probability of the same output: A ${short(log(mine))}, B ${short(log(theirs))}. Purple: likelier in B; orange: likelier in A.`),
-      make("details", { class: "behind" }, make("summary", {}, "Table"), table("Probabilities of the output", ["token", `A: ${one.name}`, `B: ${other.name}`, "difference"], rows)));
+      hint(`Log-probability of the same output: A ${short(log(mine))}, B ${short(log(theirs))}. Purple: likelier in B; orange: likelier in A.`),
+      behind("Table", () => table("Probabilities of the output", ["token", `A: ${one.name}`, `B: ${other.name}`, "difference"], rows)));
   }
 
   explain(one, other) {
     if (![one, other].every((side) => side.texts?.length > 1 && !side.failure)) return null;
-    return make("p", { class: "hint" }, "They write different outputs; a target of one's own is scored by both.");
+    return hint("They write different outputs. A target of your own is scored by both.");
   }
 
   /** Joins the matrices of both sides in their order, and draws differences if they are wished. */
   pair() {
     const [mine, theirs] = this.panes.map((pane) => [...pane.querySelectorAll(".plot")].map(matrixOf));
     this.partners = new Map();
-    let differing = 0;
+    const same = [];
     for (const [place, matrix] of mine.entries()) {
       const partner = theirs[place];
       if (!partner || partner.data.rowMeaning !== matrix.data.rowMeaning || partner.data.columnMeaning !== matrix.data.columnMeaning) continue;
       this.partners.set(matrix, partner).set(partner, matrix);
-      const own = partner.data.differs ? partner.data.own : partner.data;
+      const own = partner.data.own || partner.data;
       const base = matrix.data;
-      const same = base.rowLabels.join("\n") === own.rowLabels.join("\n") && base.columnLabels.join("\n") === own.columnLabels.join("\n");
-      if (state.difference && same) {
-        differing += 1;
+      const isSame = !differs([base.rowLabels, base.columnLabels], [own.rowLabels, own.columnLabels]);
+      if (isSame) same.push(matrix);
+      if (state.difference && isSame) {
         if (partner.data.differs !== base) partner.show(differenceOf(base, own));
       } else if (partner.data.differs) partner.show(own);
     }
-    this.panes[1].classList.toggle("differs", state.difference && differing > 0);
+    const differing = state.difference && same.length > 0;
     this.panes[1].querySelector(".of").dataset.note = differing ? "minus A" : "";
-    this.buttons[1].disabled = !state.difference && ![...this.partners].some(([one, other]) => one.data.rows === other.data.rows && one.data.columns === other.data.columns);
+    this.buttons.forEach((each, place) => each.setAttribute("aria-pressed", String(Boolean(place) === differing)));
+    this.buttons[1].disabled = !same.length;
+    this.why.textContent = same.length || !this.isDrawn ? "" : `No difference can be drawn: ${mine.length ? "rows and columns of A and B are not the same" : "there is no matrix here"}.`;
   }
 
   /** A cell that is looked at on one side is looked at on the other, and both numbers are told. */
@@ -112,7 +115,6 @@ export class Comparison {
 
 function differenceOf(base, own) {
   const values = own.values.map((value, place) => value - base.values[place]);
-  const largest = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-  return { ...own, values, largest, signed: true, differs: base, own };
+  return { ...own, values, shades: null, largest: largestOf(values), signed: true, differs: base, own };
 }
 

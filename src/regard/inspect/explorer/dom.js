@@ -26,11 +26,13 @@ export const isolated = (text) => make("bdi", {}, text);
 /** A button with a text, or something else, on it. */
 export const button = (label, onclick, attributes = {}) => make("button", { type: "button", onclick, ...attributes }, label);
 
-/** A menu with its label: each option is a value, or a value and its name; `onchange` gets the value that was chosen. */
-export function menu(label, options, chosen, onchange) {
-  return make("label", {}, `${label} `, make("select", { onchange: (event) => onchange(event.target.value) },
-    ...options.map((option) => [option].flat()).map(([value, name = value]) => make("option", { value, selected: String(value) === String(chosen) }, String(name)))));
-}
+/** What a menu has to choose from: each option is a value, or a value and its name. */
+export const optionsOf = (options, chosen) => options.map((option) => [option].flat()).map(([value, name = value]) =>
+  make("option", { value, selected: String(value) === String(chosen) }, String(name)));
+
+/** A menu with its label; `onchange` gets the value that was chosen. */
+export const menu = (label, options, chosen, onchange) => make("label", {}, `${label} `,
+  make("select", { onchange: (event) => onchange(event.target.value) }, ...optionsOf(options, chosen)));
 
 /** Buttons of which one is pressed: each option is a value and its name; `onchoose` gets the value. */
 export const segments = (label, options, chosen, onchoose) => make("div", { class: "segments", role: "group", "aria-label": label },
@@ -118,11 +120,12 @@ export function table(caption, head, rows) {
       make("tbody", {}, ...rows.map(cells))));
 }
 
-/** A button that shows a table, made when it is first opened. */
+/** A button that shows a table, made when it is first opened; what makes it may have to ask for numbers first. */
 export function behind(label, build) {
   const details = make("details", { class: "behind" }, make("summary", {}, label));
-  details.addEventListener("toggle", () => {
-    if (details.open && details.children.length === 1) details.append(build());
+  let made = null;
+  details.addEventListener("toggle", async () => {
+    if (details.open && !made) details.append(await (made = build()));
   });
   return details;
 }

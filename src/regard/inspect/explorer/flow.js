@@ -8,7 +8,8 @@ const MOST = 6;
 /** Draws the gradients of the models that are of one kind with that of a side. */
 export async function drawFlow(place, side) {
   const { page, state } = side;
-  const same = page.cards.filter((card) => card.explains && card.task === side.card.task);
+  // Where sides are compared, each shows its own.
+  const same = !page.alone ? [side.card] : page.cards.filter((card) => card.explains && card.task === side.card.task);
   const alike = same.filter((card, at) => card.name === side.card.name || at < MOST);
   const wished = alike.filter((card) => card.name === side.card.name || !state.without.includes(card.name));
   const body = make("div", {}, hint("Computing …"));
@@ -27,7 +28,7 @@ async function one(side, card) {
   const asked = { texts: side.texts, ...side.told };
   const [norms, seen, outputs] = await Promise.all([api.reasons(name, asked), name === side.card.name ? side.seen : api.inspect(name, asked),
     card.writes ? api.translate(name, { text: side.texts[0], beam: 1, ...side.told }).catch(() => null) : null]);
-  return { name, norms, seen, says: outputs?.outputs[0].text };
+  return { name, norms, seen, places: card.places, says: outputs?.outputs[0].text };
 }
 
 function choice(place, side, alike) {

@@ -1,8 +1,7 @@
 // All texts that were recorded, each with a picture; the array and its head are chosen for all of them together.
 import { button, fill, make, menu, section } from "./dom.js";
 import { inspect } from "./api.js";
-import { written } from "./inside.js";
-import { Matrix } from "./matrix.js";
+import { Matrix, tableOf } from "./matrix.js";
 
 export class GalleryView {
   constructor(page) {
@@ -46,7 +45,7 @@ export class GalleryView {
       const data = name ? await seen.matrix(name, options) : await seen.mean(this.together, options);
       const title = this.page.card.examples[place];
       const open = button(title, () => this.page.go({ text: title, view: "" }), { class: "title", dir: "auto" });
-      const body = seen.array(name)?.texts ? written(seen, name, data) : new Matrix(data, { label: title, most: this.page.room(560), cell: 24 }).element;
+      const body = data.texts ? tableOf(name, data) : new Matrix(data, { label: title, most: this.page.room(560), cell: 24 }).element;
       this.pictures.children[place].replaceWith(section(make("h2", {}, open), body));
     });
     this.pictures.replaceChildren(...this.every.map(() => section()));

@@ -83,12 +83,12 @@ function factors(shown, tap) {
   return [table("Each step farther back, over all outputs", ["", "multiplies the gradient by", "so that it"], rows.map(([name, factor]) => [name, factor.toFixed(3), inWords(factor)]))];
 }
 
-function card({ name, norms, seen, says }, { tap, largest, several, most, choose }) {
+function card({ name, norms, seen, places, says }, { tap, largest, several, most, choose }) {
   const parts = several ? [make("h2", {}, name), says ? make("p", {}, "It writes ", make("b", {}, isolated(says)), ".") : null] : [];
   if (seen?.array("probabilities") && seen.shown.labels.target) parts.push(...probability(seen));
   if (norms.array(tap)) parts.push(norm(norms, tap, largest, most, choose));
   else parts.push(make("p", {}, "This model has no ", make("code", {}, tap), "; choose another place above."));
-  if (several && seen) parts.push(attention(seen, most));
+  if (several && seen) parts.push(attention(seen, places, most));
   return section(...parts);
 }
 
@@ -108,17 +108,17 @@ function norm(norms, tap, largest, most, choose) {
 }
 
 /** What the output is made from: attention to all positions, or the one state in which everything must stand. */
-function attention(seen, most) {
+function attention(seen, places, most) {
   const [names] = [...seen.groups].filter(([axes]) => axes === "target × source").map(([, found]) => found);
   const body = make("div", { class: "more" });
   if (names) {
     seen.mean(names, { head: "mean" }).then((data) => body.append(make("h3", {}, "Attention: each output can look at every position"),
       new Matrix(data, { label: "Attention", most, cell: 26 }).element));
   } else if (seen.shown.labels.target && seen.shown.labels.source) {
-    const states = seen.shown.arrays.filter(({ name, axes }) => axes.join() === "source,feature" && /\.(state|memory)$/.test(name));
-    Promise.all(states.map(async ({ name, shape: [steps, units] }) => {
-      const { values } = await seen.numbers(name);
-      const last = name.includes(".back.") ? 0 : steps - 1;
+    const states = places.filter(({ tap, kind }) => kind === "state" && seen.array(tap)?.axes.join() === "source,feature");
+    Promise.all(states.map(async ({ tap: name, backward }) => {
+      const { values, shape: [steps, units] } = await seen.numbers(name);
+      const last = backward ? 0 : steps - 1;
       return { name, values: values.slice(last * units, (last + 1) * units) };
     })).then((rows) => {
       if (!rows.length) return;

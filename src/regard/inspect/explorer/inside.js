@@ -1,6 +1,6 @@
 // Everything that an inspection holds, one array at a time.
-import { heading, hint, make, menu, percent, table } from "./dom.js";
-import { Matrix } from "./matrix.js";
+import { heading, hint, make, menu } from "./dom.js";
+import { Matrix, tableOf } from "./matrix.js";
 
 export class InsideView {
   constructor(page) {
@@ -25,19 +25,8 @@ export class InsideView {
 
   async draw() {
     const { seen, page: { state } } = this;
-    const array = seen.array(state.tap);
     const data = await seen.matrix(state.tap);
     const most = this.page.room(data.columns > 60 ? 1200 : 720);
-    if (array.texts) {
-      this.picture.replaceChildren(written(seen, state.tap, data));
-      return;
-    }
-    this.picture.replaceChildren(new Matrix(data, { label: state.tap, most, cell: 28 }).element);
+    this.picture.replaceChildren(data.texts ? tableOf(state.tap, data) : new Matrix(data, { label: state.tap, most, cell: 28 }).element);
   }
-}
-
-/** Texts with their numbers, such as candidates with their probabilities, as a table. */
-export function written(seen, name, { values, columns, rowLabels, columnLabels }) {
-  const { texts } = seen.array(name);
-  return table(name, ["", ...columnLabels], rowLabels.map((label, r) => [label, ...columnLabels.map((_, c) => `${texts[r * columns + c]} ${percent(values[r * columns + c])}`)]));
 }

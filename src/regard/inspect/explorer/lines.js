@@ -2,8 +2,10 @@
 // otherwise beside one another.
 import { along, isolated, make, measure, percent, readout, roving } from "./dom.js";
 import { draw } from "./drawing.js";
+import { inspectionOf, tableOf } from "./matrix.js";
 import { taking } from "./take.js";
 
+const TITLE = "Alignment as lines";
 const ROW = 24;
 const GAP = 130;
 const LEAST = 0.03;
@@ -43,7 +45,7 @@ export class Lines {
     const picture = make("div", { class: this.lying ? "lines lying" : "lines" },
       this.group(data.columnMeaning, this.columns, whole), this.svg, this.group(data.rowMeaning, this.rows, whole));
     this.element = make("div", { class: "drawn" }, make("div", { class: "scroll" }, picture), this.told,
-      taking({ name: () => "Alignment as lines", picture: () => picture }).element);
+      taking({ name: () => TITLE, picture: () => picture, table: () => tableOf(TITLE, data), json: () => inspectionOf(TITLE, data) }).element);
     this.light({});
     this.element.addEventListener("pointerleave", () => this.light({}));
   }

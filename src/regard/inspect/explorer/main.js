@@ -1,5 +1,5 @@
 // The page: one text, one model or two, several views of what happens inside.
-import { along, make, roving } from "./dom.js";
+import { along, button, fill, hint, make, menu, optionsOf, roving } from "./dom.js";
 import { isDark } from "./shades.js";
 import * as api from "./api.js";
 import { CHANGED, OWN, link, otherState, remember, restore, state } from "./state.js";
@@ -24,6 +24,7 @@ import { drawVectors } from "./vectors.js";
 import { drawWriting } from "./writing.js";
 
 const element = (id) => document.getElementById(id);
+const on = (id, kind, listener) => element(id).addEventListener(kind, listener);
 
 /** A view that is drawn into a place: of what an inspection holds, in which `state` says what is chosen, or of a side. */
 const holding = (draw) => drawing((place, { seen, state }) => draw(place, seen, state));
@@ -35,26 +36,30 @@ const drawing = (draw) => class {
 };
 
 /** The views in their order: a name that links have, what the reader reads, what draws it of a side, and whether a side
- * has it. A view that is `alone` is not shown of two sides. */
+ * has it. What is not shown of two sides says why it is `alone`, given what is compared. */
 const VIEWS = [
-  { name: "gallery", label: "All texts", View: GalleryView, fits: ({ card }) => card.recorded?.only && card.examples.length > 1, alone: () => true },
+  { name: "gallery", label: "All texts", View: GalleryView, fits: ({ card }) => card.recorded?.only && card.examples.length > 1 },
   { name: "translate", label: "Translate and align", View: TranslateView, fits: ({ card, seen }) => card.writes && seen },
   { name: "labels", label: "Labels", View: holding(drawLabels), fits: ({ seen }) => seen && hasLabels(seen) },
   { name: "arcs", label: "Tree", View: holding(drawArcs), fits: ({ seen }) => seen && hasArcs(seen) },
   { name: "reading", label: "Surprisal", View: holding(drawReading), fits: ({ seen }) => seen && hasReading(seen) },
-  { name: "write", label: "Generate", View: drawing(drawWriting), fits: ({ card }) => card.goes_on && !card.recorded, alone: () => true },
+  { name: "write", label: "Generate", View: drawing(drawWriting), fits: ({ card }) => card.goes_on && !card.recorded },
   { name: "heads", label: "Layers and heads", View: HeadsView, fits: ({ seen }) => seen?.attention.length > 0 },
   { name: "change", label: "Change it", View: ChangeView, fits: ({ card, seen }) => card.places.some(({ tap }) => seen?.array(tap)) && !card.recorded,
-    alone: (against) => against === CHANGED },
+    alone: (against) => against === CHANGED && "This view has before and after beside one another by itself." },
   { name: "why", label: "Why", View: WhyView, fits: ({ card, seen }) => card.explains && seen },
-  { name: "gradients", label: "Gradients", View: drawing(drawFlow), fits: ({ card, seen }) => card.explains && seen, alone: () => true },
+  { name: "gradients", label: "Gradients", View: drawing(drawFlow), fits: ({ card, seen }) => card.explains && seen },
   { name: "flow", label: "Gradients", View: holding((place, seen, own) => drawGradients(place, [{ norms: seen }], own)), fits: ({ seen }) => seen && hasGradients(seen) },
   { name: "states", label: "States", View: holding(drawStates), fits: ({ seen }) => seen && hasStates(seen) },
   { name: "tour", label: "Tour", View: TourView, fits: ({ card }) => card.tours.length > 0 },
-  { name: "map", label: "Map", View: drawing(drawVectors), fits: ({ card }) => card.vectors.length > 0 && !card.recorded, alone: () => true },
+  { name: "map", label: "Map", View: drawing(drawVectors), fits: ({ card }) => card.vectors.length > 0 && !card.recorded,
+    alone: (against) => against === CHANGED && "Changes leave the vectors of words as they are, so that there is one map." },
   { name: "plane", label: "Map", View: holding(drawMap), fits: ({ seen }) => seen && hasMap(seen) },
   { name: "inside", label: "Inside", View: InsideView, fits: ({ seen }) => seen },
 ];
+/** What is said of one text, and not of the next. */
+const FRESH = { target: "", prefix: "", changes: [], written: [] };
+const about = (text) => ({ ...FRESH, text, other: Object.fromEntries(Object.entries(state.other).filter(([name]) => !(name in FRESH))) });
 const MOST_BUTTONS = 6;
 const FALLBACK_ROOM = 340;
 
@@ -77,7 +82,11 @@ class Page {
 
   /** Whether the view stands alone, so that nothing is compared in it. */
   get alone() {
-    return !state.against || Boolean(this.view.alone?.(state.against));
+    return !state.against || Boolean(this.whyAlone);
+  }
+
+  get whyAlone() {
+    return state.against && this.view.alone?.(state.against);
   }
 
   /** The width of a pane. */
@@ -94,7 +103,7 @@ class Page {
     if (this.card.reads && !state.text.trim() && !this.card.goes_on) {
       this.sides = [];
       element("view").replaceChildren(make("p", { class: "empty" },
-        this.card.writes ? "Type a text to translate, or take an example." : "Type a text to read, or take an example."));
+        this.card.writes ? "Type a text to translate, or choose an example." : "Type a text, or choose an example."));
       element("tabs").replaceChildren();
       return;
     }
@@ -134,7 +143,7 @@ class Page {
     for (const side of shown) side.draw(view);
     this.comparison?.close();
     this.comparison = shown.length > 1 ? new Comparison(shown) : null;
-    main.replaceChildren(this.comparison ? this.comparison.element : shown[0].element);
+    fill(main, this.whyAlone ? hint(this.whyAlone) : null, this.comparison ? this.comparison.element : shown[0].element);
     this.fillFiles();
   }
 
@@ -143,8 +152,10 @@ class Page {
     const other = this.sides.find((each) => each !== side);
     if (!other?.view || this.alone || other.failure) return;
     if (state.against !== CHANGED) {
-      const own = Object.fromEntries(Object.entries(changes).filter(([name]) => OWN.includes(name)));
-      const has = !own.tap || other.seen.array(own.tap);
+      // Tokens that were written have other numbers in another model.
+      const { written, ...own } = Object.fromEntries(Object.entries(changes).filter(([name]) => OWN.includes(name)));
+      if (written && Object.keys(changes).length === 1) return;
+      const has = !own.tap || other.seen?.array(own.tap);
       if (has) Object.assign(other.state, own);
       if (!has && Object.keys(own).length === Object.keys(changes).length) return;
       remember();
@@ -158,19 +169,18 @@ class Page {
     state.model = card.name;
     if (state.against === state.model || (state.against && state.against !== CHANGED && !this.cards.some(({ name }) => name === state.against))) state.against = "";
     element("model").value = card.name;
-    const others = this.cards.filter(({ name }) => name !== card.name).map(({ name }) => [name, name]);
+    const others = this.cards.map(({ name }) => name).filter((name) => name !== card.name);
     const choices = [["", "nothing"], ...(card.places.length && !card.recorded ? [[CHANGED, "itself, changed"]] : []), ...others];
-    element("against").replaceChildren(...choices.map(([value, label]) => make("option", { value, selected: value === state.against }, label)));
+    element("against").replaceChildren(...optionsOf(choices, state.against));
     element("against").parentElement.hidden = choices.length < 2;
     element("about").textContent = Object.entries(card.about).map(([name, fact]) => (name === "model" ? fact : name === "on" ? `on ${fact}` : /^[\d,]+$/.test(fact) ? `${fact} ${name}` : `${name}: ${fact}`)).join(" · ");
     element("ask").hidden = !card.reads;
     document.querySelector(".go").textContent = card.writes ? "Translate" : "Read";
     const into = element("into");
     into.parentElement.hidden = !card.languages.length;
-    into.replaceChildren(...card.languages.map((tag) => make("option", { value: tag }, tag)));
     if (card.languages.length && !card.languages.includes(state.into)) state.into = card.languages[0];
     if (!card.languages.length) state.into = "";
-    into.value = state.into;
+    into.replaceChildren(...optionsOf(card.languages, state.into));
     this.fillExamples(card);
     element("text").value = state.text;
     grow();
@@ -178,16 +188,15 @@ class Page {
 
   /** Texts to begin with; all that there are, where nothing else was recorded. */
   fillExamples({ examples, recorded }) {
-    const begin = (text) => this.go({ text, target: "", prefix: "", changes: [], written: [], place: 0 });
+    const begin = (text) => this.go({ ...about(text), place: 0 });
     document.body.classList.toggle("recorded", Boolean(recorded));
     const places = element("examples");
     if (recorded && examples.length > MOST_BUTTONS) {
-      places.replaceChildren(make("label", {}, "Text ", make("select", { dir: "auto", onchange: (event) => begin(event.target.value) },
-        ...examples.map((text) => make("option", { value: text, selected: text === state.text }, text)))));
+      places.replaceChildren(menu("Text", examples, state.text, begin));
       return;
     }
     places.replaceChildren(...(recorded?.only && examples.length === 1 ? [] : examples).map((text) =>
-      make("button", { type: "button", dir: "auto", "aria-pressed": recorded ? String(text === state.text) : null, onclick: () => begin(text) }, text)));
+      button(text, () => begin(text), { dir: "auto", "aria-pressed": recorded ? String(text === state.text) : null })));
   }
 
   go(changes) {
@@ -198,8 +207,8 @@ class Page {
   fillTabs() {
     const fitting = VIEWS.filter(({ fits }) => fits(this.sides[0]));
     if (!fitting.some(({ name }) => name === state.view)) state.view = fitting[0].name;
-    const tabs = fitting.map(({ name, label }) => make("button", { type: "button", role: "tab", id: `tab-${name}`,
-      "aria-controls": "view", "aria-selected": String(name === state.view), onclick: () => choose(name) }, label));
+    const tabs = fitting.map(({ name, label }) => button(label, () => choose(name),
+      { role: "tab", id: `tab-${name}`, "aria-controls": "view", "aria-selected": String(name === state.view) }));
     const choose = (name) => {
       state.view = name;
       tabs.forEach((tab) => tab.setAttribute("aria-selected", String(tab.id === `tab-${name}`)));
@@ -215,7 +224,6 @@ class Page {
     element("take").hidden = !sides[0].seen;
     if (!sides[0].seen) return;
     const whole = element("view");
-    const button = (label, save) => make("button", { type: "button", onclick: save }, label);
     const pages = sides[0].card.recorded ? [] : [["html", "Page (HTML)"]];
     const ofSides = sides.filter((side) => side.seen).flatMap((side) => [...pages, ["json", "Numbers (JSON)"]].map(([kind, label]) =>
       button(sides.length > 1 ? `${label} of ${side.name}` : label, () => side.seen.save(kind))));
@@ -261,28 +269,28 @@ function setTheme(dark) {
 async function begin() {
   const { models, projections } = await api.models();
   const page = new Page(models, projections);
-  element("model").replaceChildren(...models.map(({ name }) => make("option", { value: name }, name)));
+  element("model").replaceChildren(...optionsOf(models.map(({ name }) => name)));
   element("model").parentElement.hidden = models.length < 2;
-  element("model").addEventListener("change", (event) =>
-    page.go({ model: event.target.value, target: "", prefix: "", changes: [], written: [], tap: "", head: "mean", over: "", against: "", other: {} }));
-  element("against").addEventListener("change", (event) => page.go({ against: event.target.value, other: {} }));
-  element("into").addEventListener("change", (event) => page.go({ into: event.target.value, target: "", prefix: "" }));
-  element("ask").addEventListener("submit", (event) => {
+  on("model", "change", (event) =>
+    page.go({ ...FRESH, model: event.target.value, tap: "", head: "mean", over: "", against: "", other: {} }));
+  on("against", "change", (event) => page.go({ against: event.target.value, other: {} }));
+  on("into", "change", (event) => page.go({ into: event.target.value, target: "", prefix: "" }));
+  on("ask", "submit", (event) => {
     event.preventDefault();
-    page.go({ text: element("text").value, target: "", prefix: "", changes: [], written: [] });
+    page.go(about(element("text").value));
   });
-  element("view").addEventListener("chosen", remember);
-  element("text").addEventListener("input", grow);
-  element("text").addEventListener("keydown", (event) => {
+  on("view", "chosen", remember);
+  on("text", "input", grow);
+  on("text", "keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     element("ask").requestSubmit();
   });
-  element("theme").addEventListener("click", () => {
+  on("theme", "click", () => {
     setTheme(!isDark());
     if (page.sides.length) page.show();
   });
-  element("link").addEventListener("click", async () => {
+  on("link", "click", async () => {
     const address = location.href.replace(/#.*/, "") + link();
     // There is no clipboard for a page of plain HTTP from another machine.
     const copied = await navigator.clipboard?.writeText(address).then(() => true, () => false);

@@ -49,7 +49,7 @@ export async function drawMap(place, seen, state, { beside = nearest, arrows = (
     make("div", { class: "map-beside" }, plane.element, told),
     hint(`${seen.shown.note ? `${seen.shown.note}. ` : ""}Zoom with the wheel, by pinching, or with + and −; move by dragging or with the arrow keys. Choose a ${unit} to see its nearest.`),
     taking({ name: () => "Map", picture: () => plane.canvas, table: () => table("The map", [unit, "nearest", "x", "y"], words.map((word, at) => [word, plane.near(at).map((other) => words[other]).join(", "),
-      short(plane.places[2 * at]), short(plane.places[2 * at + 1])])) }).element)));
+      short(plane.places[2 * at]), short(plane.places[2 * at + 1])])), json: () => seen.inspection() }).element)));
   plane.resize();
   new ResizeObserver(() => plane.resize()).observe(plane.canvas);
   const themes = new MutationObserver(() => {

@@ -1,12 +1,16 @@
 // A matrix as a picture that can be read: a canvas with a pixel for every number, labels around it, a cell that moves
 // with pointer and arrow keys, the number in words below, and the table behind. Large ones can be brought nearer.
-import { isolated, make, short, table } from "./dom.js";
+import { button, isolated, make, measure, percent, readout, short, table } from "./dom.js";
 import { paint } from "./shades.js";
 import { asInspection, taking } from "./take.js";
 
 const SMALLEST_WITH_LABELS = 10;
+/** Cells that are smaller can be zoomed. */
+const COMFORTABLE = 18;
 const LARGEST_CELL = 34;
 const ROW = 18;
+/** Rows and columns of a table that can still be read. */
+const MOST_WRITTEN = 100;
 let made = 0;
 
 const matrices = new WeakMap();
@@ -18,9 +22,9 @@ export class Matrix {
   /** `data` has values (a flat array), rows, columns, largest, signed, rowLabels, columnLabels, rowMeaning,
    * columnMeaning, and maybe axes, leftward and gold with what is `outlined`, `weights` if rows are weights of attention,
    * and `within` if these are over the positions that the rows are, `shades` (shares of a color) where these are not those
-   * of the values, and what is said of what is `missing` (NaN). Rows are as high as columns are wide, unless all of them
-   * are to be `tall` pixels. Listeners are `onmove(r, c)`, `onchoose(r, c)` and, for values that can be dragged,
-   * `ondrag(r, c, share)`. */
+   * of the values, what is said of what is `missing` (NaN), and `texts` that have these numbers as their shares. Rows
+   * are as high as columns are wide, unless all of them are to be `tall` pixels. Listeners are `onmove(r, c)`,
+   * `onchoose(r, c)` and, for values that can be dragged, `ondrag(r, c, share)`. */
   constructor(data, { label = "Weights", most = 640, tall = 0, cell = 30, beside = 0, onmove, onchoose, ondrag } = {}) {
     Object.assign(this, { data, label, onmove, onchoose, ondrag });
     this.limits = { most, tall, cell, beside };
@@ -28,20 +32,16 @@ export class Matrix {
     this.canvas = make("canvas", { "aria-hidden": "true" });
     const id = `cell-${(made += 1)}`;
     this.active = make("div", { role: "gridcell", id, class: "active" });
-    this.across = make("div", { class: "across", "aria-hidden": "true" });
-    this.down = make("div", { class: "down", "aria-hidden": "true" });
-    this.frames = make("div", { class: "frames", "aria-hidden": "true" });
-    this.above = make("div", { class: "above", "aria-hidden": "true" });
-    this.beside = make("div", { class: "beside", "aria-hidden": "true" });
+    for (const name of ["across", "down", "frames", "above", "beside"]) this[name] = make("div", { class: name, "aria-hidden": "true" });
     this.row = make("div", { role: "row" }, this.active);
-    this.plot = make("div", { class: "plot", role: "grid", tabindex: 0, "aria-activedescendant": id, "aria-label": label },
+    this.plot = make("div", { class: ondrag ? "plot drags" : "plot", role: "grid", tabindex: 0, "aria-activedescendant": id, "aria-label": label },
       this.canvas, this.frames, this.across, this.down, this.row);
     matrices.set(this.plot, this);
-    this.readout = make("output", { class: "readout", "aria-live": "polite" });
+    this.readout = readout();
     this.nearer = this.zooming();
     this.axes = make("div", { class: "axes" }, this.above, this.beside, this.plot);
     this.window = make("div", { class: "scroll" }, this.axes);
-    this.taken = taking({ name: () => this.label, picture: () => this.axes, table: () => this.buildTable(), json: () => this.inspection() });
+    this.taken = taking({ name: () => this.label, picture: () => this.axes, table: () => tableOf(this.label, this.data), json: () => inspectionOf(this.label, this.data) });
     this.element = make("figure", { class: "matrix" }, this.nearer, this.window, this.readout, this.taken.element);
     this.listen();
     this.show(data);
@@ -65,16 +65,17 @@ export class Matrix {
     const { data, limits: { most, tall, cell } } = this;
     const share = most / Math.max(tall ? 1 : data.rows, data.columns, 1);
     const whole = share < SMALLEST_WITH_LABELS ? share : Math.floor(share);
-    const beside = whole >= SMALLEST_WITH_LABELS ? this.besideWidth(14) : 0;
-    const fitting = Math.max(1, Math.min(cell, whole, Math.max(SMALLEST_WITH_LABELS, Math.floor((most - beside) / Math.max(data.columns, 1)))));
+    const areUnits = data.axes?.[1] === "feature";
+    const fits = (most - (areUnits || whole >= SMALLEST_WITH_LABELS ? this.besideWidth(14) : 0)) / Math.max(data.columns, 1);
+    const fitting = Math.max(1, Math.min(cell, whole, areUnits ? fits : Math.max(SMALLEST_WITH_LABELS, Math.floor(fits))));
     this.largestZoom = LARGEST_CELL / fitting;
     this.zoom = Math.max(1, Math.min(this.zoom, this.largestZoom));
     const near = fitting * this.zoom;
     this.cell = near < SMALLEST_WITH_LABELS ? near : Math.round(near);
     // Units have no order in which neighbors would matter, so that their cells need not be square, and rows can be read.
     if (tall) this.high = Math.max(1, Math.min(this.cell, Math.floor(tall / Math.max(data.rows, 1))));
-    else this.high = data.axes?.[1] === "feature" ? Math.max(this.cell, Math.min(ROW, Math.floor(most / Math.max(data.rows, 1)))) : this.cell;
-    this.nearer.hidden = fitting >= SMALLEST_WITH_LABELS || tall > 0 || data.axes?.[1] === "feature";
+    else this.high = areUnits ? Math.max(this.cell, Math.min(ROW, Math.floor(most / Math.max(data.rows, 1)))) : this.cell;
+    this.nearer.hidden = fitting >= COMFORTABLE || tall > 0 || areUnits;
     this.window.classList.toggle("near", this.zoom > 1);
     this.width = this.cell * data.columns;
     this.height = this.high * data.rows;
@@ -90,9 +91,9 @@ export class Matrix {
 
   /** Buttons that bring a large matrix nearer, until its labels can be read. */
   zooming() {
-    const button = (text, label, zoom) => make("button", { type: "button", "aria-label": label, onclick: () => this.bring(zoom()) }, text);
-    return make("div", { class: "zoom", role: "group", "aria-label": "How near" }, button("−", "Farther", () => this.zoom / 2),
-      button("+", "Nearer", () => this.zoom * 2), button("Whole", "The whole of it", () => 1));
+    const zoom = (text, label, near) => button(text, () => this.bring(near()), { "aria-label": label });
+    return make("div", { class: "zoom", role: "group", "aria-label": "Zoom" }, zoom("−", "Zoom out", () => this.zoom / 2),
+      zoom("+", "Zoom in", () => this.zoom * 2), zoom("Whole", "The whole picture", () => 1));
   }
 
   /** Brings it nearer, with the chosen cell, or what the pointer is at, staying in sight. */
@@ -111,7 +112,7 @@ export class Matrix {
   hint() {
     const { rowMeaning, columnMeaning } = this.data;
     const axes = [rowMeaning && `Rows: ${rowMeaning}`, columnMeaning && `columns: ${columnMeaning}`].filter(Boolean).join("; ");
-    return `${axes && `${axes}. `}${this.data.gold?.length ? `Outlined: ${this.data.outlined || "true links"}. ` : ""}Point at a cell, or move with the arrow keys.`;
+    return `${axes && `${axes[0].toUpperCase()}${axes.slice(1)}. `}${this.data.gold?.length ? `Outlined: ${this.data.outlined || "true links"}. ` : ""}Point at a cell, tap it, or use the arrow keys.`;
   }
 
   paint() {
@@ -151,21 +152,15 @@ export class Matrix {
   }
 
   put(element, r, c) {
-    if (c !== null) element.style.left = `${this.x(c)}px`;
-    if (r !== null) element.style.top = `${r * this.high}px`;
-    if (c !== null) element.style.width = `${this.cell}px`;
-    if (r !== null) element.style.height = `${this.high}px`;
-    if (r !== null && c === null) element.style.lineHeight = `${this.high}px`;
+    const { style } = element;
+    if (c !== null) Object.assign(style, { left: `${this.x(c)}px`, width: `${this.cell}px` });
+    if (r !== null) Object.assign(style, { top: `${r * this.high}px`, height: `${this.high}px` });
+    if (r !== null && c === null) style.lineHeight = `${this.high}px`;
     return element;
   }
 
   value(r, c) {
     return this.data.values[r * this.data.columns + c];
-  }
-
-  written(r, c) {
-    const value = this.value(r, c);
-    return Number.isNaN(value) && this.data.missing ? this.data.missing : short(value);
   }
 
   listen() {
@@ -235,9 +230,9 @@ export class Matrix {
     this.place = [r, c];
     this.mark();
     this.told = true;
-    const { rowLabels, columnLabels } = this.data;
-    this.readout.replaceChildren(make("b", {}, isolated(rowLabels[r])), " · ", make("b", {}, isolated(columnLabels[c])), " ",
-      make("strong", {}, this.written(r, c)), " ", make("span", {}, this.rowInWords(r)));
+    const { rowLabels, columnLabels, columns } = this.data;
+    this.readout.replaceChildren(make("b", {}, isolated(rowLabels[r])), ...(columns > 1 ? [" · ", make("b", {}, isolated(columnLabels[c]))] : []), " ",
+      make("strong", {}, written(this.data, r, c)), " ", make("span", {}, this.rowInWords(r)));
     if (silent) return;
     this.onmove?.(r, c);
     this.plot.dispatchEvent(new CustomEvent("look-at", { bubbles: true, detail: [r, c] }));
@@ -246,13 +241,14 @@ export class Matrix {
   /** What a row of weights does: how spread it is, and where it looks most. */
   rowInWords(r) {
     if (this.data.signed || !this.data.weights) return "";
-    const { columns, within } = this.data;
+    const { columns, within, rowMeaning } = this.data;
     const row = this.data.values.subarray(r * columns, (r + 1) * columns);
     const sum = row.reduce((total, value) => total + value, 0);
     if (!(sum > 0)) return "· this row looks at nothing";
     const entropy = row.reduce((total, value) => total - (value > 0 ? (value / sum) * Math.log2(value / sum) : 0), 0);
     const distance = row.reduce((total, value, c) => total + (value / sum) * Math.abs(c - r), 0);
-    return `· row: entropy ${entropy.toFixed(2)} bits${within ? `, mean distance ${distance.toFixed(1)}` : ""}`;
+    const apart = within ? `, mean distance ${distance.toFixed(1)}` : rowMeaning && "; there is no distance between two texts";
+    return `· row: entropy ${entropy.toFixed(2)} bits${apart}`;
   }
 
   mark() {
@@ -264,33 +260,36 @@ export class Matrix {
     const { rowLabels, columnLabels } = this.data;
     this.row.setAttribute("aria-rowindex", r + 1);
     this.active.setAttribute("aria-colindex", c + 1);
-    this.active.setAttribute("aria-label", `${rowLabels[r]}, ${columnLabels[c]}: ${this.written(r, c)}`);
+    this.active.setAttribute("aria-label", `${rowLabels[r]}, ${columnLabels[c]}: ${written(this.data, r, c)}`);
     for (const label of this.chosen) label.classList.remove("chosen");
     this.chosen = [this.above.children[c], this.beside.children[r]].filter(Boolean);
     for (const label of this.chosen) label.classList.add("chosen");
   }
+}
 
-  buildTable() {
-    const { rows, columns, rowLabels, columnLabels } = this.data;
-    const [shownRows, shownColumns] = [Math.min(rows, 100), Math.min(columns, 100)];
-    const cut = rows > shownRows || columns > shownColumns ? `, the first ${shownRows} × ${shownColumns}` : "";
-    return table(`${this.label}${cut}`, ["", ...columnLabels.slice(0, shownColumns)],
-      Array.from({ length: shownRows }, (_, r) =>
-        [rowLabels[r], ...Array.from({ length: shownColumns }, (__, c) => this.written(r, c))]));
-  }
+const written = ({ values, columns, missing, texts }, r, c) => {
+  const value = values[r * columns + c];
+  if (texts) return `${texts[r * columns + c]} ${percent(value)}`;
+  return Number.isNaN(value) && missing ? missing : short(value);
+};
 
-  /** What is shown, as `Inspection.from_json` reads it. */
-  inspection() {
-    const { rows, columns, values, rowLabels, columnLabels, axes: [row, column] = ["row", "column"] } = this.data;
-    const labels = { [row]: rowLabels, ...(column && { [column]: columnLabels }) };
-    const axes = column ? [row, column] : [row];
-    return asInspection(this.label, { [this.label]: { axes, shape: column ? [rows, columns] : [rows], values } }, labels);
-  }
+/** The numbers of a matrix as a table, or its texts, each with its share. */
+export function tableOf(label, data) {
+  const { rowLabels, columnLabels, texts } = data;
+  const most = texts ? Infinity : MOST_WRITTEN;
+  const [rows, columns] = [rowLabels, columnLabels].map((labels) => labels.slice(0, most));
+  const cut = Math.max(rowLabels.length, columnLabels.length) > most ? `, the first ${rows.length} × ${columns.length}` : "";
+  return table(`${label}${cut}`, ["", ...columns], rows.map((name, r) => [name, ...columns.map((_, c) => written(data, r, c))]));
+}
+
+/** The same as `Inspection.from_json` reads it. */
+export function inspectionOf(label, { rows, columns, values, rowLabels, columnLabels, axes: [row, column] = ["row", "column"] }) {
+  const labels = { [row]: rowLabels, ...(column && { [column]: columnLabels }) };
+  const axes = column ? [row, column] : [row];
+  return asInspection(label, { [label]: { axes, shape: column ? [rows, columns] : [rows], values } }, labels);
 }
 
 /** The width of the widest label, as it is when it is chosen. */
 function widest(labels, size) {
-  const pen = document.createElement("canvas").getContext("2d");
-  pen.font = `700 ${size}px system-ui, sans-serif`;
-  return labels.reduce((most, label) => Math.max(most, pen.measureText(label).width), 0);
+  return Math.max(0, ...labels.map(measure(`700 ${size}px`)));
 }

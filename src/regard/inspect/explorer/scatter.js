@@ -2,7 +2,7 @@
 import { heading, make, menu, readout, roving, section, short, table } from "./dom.js";
 import { roundStep } from "./chart.js";
 import { draw } from "./drawing.js";
-import { asInspection, taking } from "./take.js";
+import { taking } from "./take.js";
 
 const [WIDE, HIGH, LEFT, RIGHT, TOP, BELOW] = [460, 350, 58, 14, 34, 48];
 const SHAPES = ["M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z", "M0-6L6 5L-6 5z", "M-4.5-4.5h9v9h-9z", "M0-6.5L6 0L0 6.5L-6 0z"];
@@ -26,7 +26,7 @@ export class Scatter {
       this.draw();
     });
     this.element = section(heading("What each head does", axis("x", "across"), axis("y", "up")), this.picture, this.told,
-      taking({ name: () => "What each head does", picture: () => this.picture, table: () => this.buildTable(), json: () => this.inspection() }).element);
+      taking({ name: () => "What each head does", picture: () => this.picture, table: () => this.buildTable(), json: () => seen.inspection() }).element);
     this.draw();
   }
 
@@ -42,12 +42,6 @@ export class Scatter {
   buildTable() {
     return table("What each head does, over the positions of this text", ["head", ...this.names.map(said)],
       this.heads().map(({ name, head, place }) => [`${name} ${head}`, ...this.names.map((each) => this.number(each, place))]));
-  }
-
-  inspection() {
-    const { shape } = this.seen.array(this.names[0]);
-    const arrays = this.names.map((name) => [name, { axes: ["layer", "head"], shape, values: this.seen.values(name) }]);
-    return asInspection("What heads do", Object.fromEntries(arrays), { layer: this.layers });
   }
 
   number(name, place) {

@@ -57,7 +57,7 @@ export class Side {
       return await api.inspect(this.card.name, { texts, ...this.told });
     } catch (error) {
       if (!this.card.goes_on || error.status !== 400) throw error;
-      const seen = await api.score(this.card.name, { text: texts[0] }).catch(() => { throw error; });
+      const seen = await api.score(this.card.name, { text: texts[0], ...this.told }).catch(() => { throw error; });
       seen.shown.note = `Only its surprisal: ${error.message}.`;
       return seen;
     }

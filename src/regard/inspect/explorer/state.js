@@ -6,10 +6,10 @@ const PLAIN = { model: "", into: "", text: "", target: "", prefix: "", beam: 5, 
   vectors: "", placed: [], word: "", top: 300, projection: "", sum: "" };
 
 /** What each of two models that are compared has for itself. */
-export const OWN = ["model", "into", "tap", "head", "over", "changes"];
+export const OWN = ["model", "into", "tap", "head", "over", "changes", "written", "vectors", "placed"];
 
 /** What the models are asked with, which both have anew when it changes. */
-const ASKED = ["model", "into", "text", "target", "prefix", "beam", "view", "changes", "against", "difference", "other", "written"];
+const ASKED = ["model", "into", "text", "target", "prefix", "beam", "view", "changes", "against", "difference", "other"];
 const FOLLOWED = Object.keys(PLAIN).filter((name) => !ASKED.includes(name));
 
 /** What is looked at in what was answered. */
@@ -23,7 +23,7 @@ export const state = structuredClone(PLAIN);
 /** The state of the second of two models: its own where they may differ, and otherwise that of the first. */
 export function otherState() {
   if (state.against === CHANGED) return state;
-  const own = { model: state.against, into: "", tap: "", head: "mean", over: "", changes: [] };
+  const own = { ...Object.fromEntries(OWN.map((name) => [name, structuredClone(PLAIN[name])])), model: state.against };
   for (const name of OWN.slice(1)) if (typeof state.other[name] === typeof own[name]) own[name] = state.other[name];
   return new Proxy(state, {
     get: (_, name) => (OWN.includes(name) ? own : state)[name],

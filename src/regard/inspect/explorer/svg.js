@@ -6,7 +6,7 @@ const MARGIN = 8;
 const FEW_PIXELS = 4096;
 const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "opacity", "font-size", "font-weight", "paint-order", "text-anchor"];
 /** What is there to be used, and not to be seen. */
-const LEFT_OUT = ".taking, .zoom, .turning, .own, .buttons, .slider, .behind, .sr, input, label:has(input), .readout .hint";
+const LEFT_OUT = ".taking, .zoom, .turning, .own, .buttons, .slider, .behind, .sr, input, label:has(input):not(.outputs label), .readout .hint";
 const FONT = "system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
 
 /** The text of the SVG, with its size. */
@@ -102,15 +102,16 @@ class Drawing {
     const below = parseFloat(style.borderBottomWidth) && !isClear(style.borderBottomColor) ? parseFloat(style.borderBottomWidth) : 0;
     const ring = /^(rgba?\([^)]*\)|#\w+|oklch\([^)]*\)|color\([^)]*\)) 0px 0px 0px ([\d.]+)px/.exec(style.boxShadow);
     const fill = isClear(style.backgroundColor) ? "none" : style.backgroundColor;
+    const framed = (inset, looks) => this.parts.push(`<rect x="${round(box.x + inset / 2)}" y="${round(box.y + inset / 2)}" width="${round(Math.max(0, box.width - inset))}"`
+      + ` height="${round(Math.max(0, box.height - inset))}" rx="${parseFloat(style.borderTopLeftRadius) || 0}" ${looks}/>`);
     if (fill !== "none" || line) {
       this.reach(box);
-      const inset = line / 2;
-      this.parts.push(`<rect x="${round(box.x + inset)}" y="${round(box.y + inset)}" width="${round(Math.max(0, box.width - line))}" height="${round(Math.max(0, box.height - line))}" rx="${parseFloat(style.borderTopLeftRadius) || 0}" fill="${fill}"${line ? ` stroke="${style.borderTopColor}" stroke-width="${line}"` : ""}/>`);
+      framed(line, `fill="${fill}"${line ? ` stroke="${style.borderTopColor}" stroke-width="${line}"` : ""}`);
     } else if (below) {
       const y = round(box.y + box.height - below / 2);
       this.parts.push(`<path d="M${box.x} ${y}H${round(box.x + box.width)}" stroke="${style.borderBottomColor}" stroke-width="${below}"/>`);
     }
-    if (ring) this.parts.push(`<rect x="${box.x}" y="${box.y}" width="${box.width}" height="${box.height}" rx="${parseFloat(style.borderTopLeftRadius) || 0}" fill="none" stroke="${ring[1]}" stroke-width="${ring[2]}"/>`);
+    if (ring) framed(0, `fill="none" stroke="${ring[1]}" stroke-width="${ring[2]}"`);
   }
 
   /** A text, line by line where it is broken. */

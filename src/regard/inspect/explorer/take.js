@@ -13,7 +13,7 @@ export function taking({ name, picture, table, json }) {
   const fill = () => {
     details = table ? behind("Table", table) : null;
     element.replaceChildren(...[details, picture && saving("SVG", () => saveSvg(picture(), name())),
-      picture && saving("PNG", () => savePng(picture(), name())), json && saving("JSON", () => saveJson(json(), name()))].filter(Boolean));
+      picture && saving("PNG", () => savePng(picture(), name())), json && saving("JSON", async () => saveJson(await json(), name()))].filter(Boolean));
   };
   fill();
   /** The table is built anew when it is opened next. */

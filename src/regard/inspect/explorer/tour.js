@@ -6,7 +6,7 @@ import { Matrix } from "./matrix.js";
 import { ranked } from "./shares.js";
 import { Thumbs } from "./thumbs.js";
 import { inspect, largestOf, steps } from "./api.js";
-import { SPOT, STATIONS, WeatherMap, weatherAt } from "./weather.js";
+import { SPOT, WeatherMap, stationsTable } from "./weather.js";
 
 const MOST_ROWS = 6;
 const b = (text) => make("b", {}, isolated(String(text)));
@@ -194,10 +194,10 @@ const argmax = (values) => values.reduce((best, value, place) => (value > values
 const sumOf = (values) => values.reduce((sum, value) => sum + value, 0);
 
 /** The map, with its table beside it. */
-function stations(tour, weighed, tell) {
+function stations(tour, weighed) {
   const beside = make("div", { class: "labelled" });
   const spot = tour.state.spot.length === 2 && tour.state.spot.every(Number.isFinite) ? tour.state.spot : SPOT;
-  const redraw = (at) => fill(beside, tell(weatherAt(at), at));
+  const redraw = (at) => fill(beside, stationsTable(at, weighed));
   const map = new WeatherMap(spot, { weighed, onmove: (at) => {
     tour.page.set({ spot: at });
     redraw(at);
@@ -207,26 +207,20 @@ function stations(tour, weighed, tell) {
 }
 
 function near(tour) {
-  const tell = ({ distances, scores }) => table("Keys and scores", ["station", "key (km)", "distance", "score = 1 / distance"],
-    STATIONS.map(([name, key], place) => [name, key.join(", "), `${distances[place].toFixed(0)} km`, scores[place].toPrecision(3)]));
   return { title: "Who is near?", prose: [
     p("Attention does not need a neural network. Five weather stations stand at known places: their coordinates are the ", b("keys"), ". What they measure, temperature and wind, are the ", b("values"), "."),
     p("You want to know the weather somewhere else: the coordinates of your place are the ", b("query"), ". Drag the place, or move it with the arrow keys."),
     p("The nearer a station, the more it matters. Its ", b("score"), " is one divided by its distance."),
     another(tour),
-  ], figure: stations(tour, false, tell) };
+  ], figure: stations(tour, false) };
 }
 
 function mean(tour) {
-  const tell = ({ scores, sum, weights, temperature }) => [
-    table("Weights and values", ["station", "score", "weight", "°C", "m/s", "weight × °C"], [...STATIONS.map(([name, , [degrees, wind]], place) =>
-      [name, scores[place].toPrecision(3), weights[place].toFixed(3), degrees, wind, (weights[place] * degrees).toFixed(2)]),
-    ["sum", sum.toPrecision(3), "1.000", "–", "–", temperature.toFixed(2)]])];
   return { title: "A weighted mean", prose: [
     p("Divide each score by the sum of all. None is negative, and they add up to 1, as probabilities do. These are the ", b("weights"), "."),
     p("The answer is the mean of the values under these weights, the ", b("context"), ". A near station counts most, and the distant ones still have a say."),
     p("The map is colored by asking the same question at every point. All that follows is just this, with keys, queries and values that a model has learned."),
-  ], figure: stations(tour, true, tell) };
+  ], figure: stations(tour, true) };
 }
 
 function keysAndValues(tour) {

@@ -1,19 +1,22 @@
 // Translate and align: the translation with its probabilities, the alignment twice, the search, and targets of one's own.
-import { behind, changedParts, isolated, make, percent, short, table } from "./dom.js";
-import { tint } from "./shades.js";
+import { behind, button, changedParts, fill, heading, hint, isolated, make, menu, percent, section, short, table } from "./dom.js";
+import { scale, tint } from "./shades.js";
+import { asInspection, taking } from "./take.js";
 import { Matrix } from "./matrix.js";
 import * as api from "./api.js";
 import { Lines } from "./lines.js";
 import { Tree } from "./tree.js";
 
 const [STEP, LONGEST_WRITING] = [60, 2400];
+const MARGINS = 44;
+const BEAMS = [1, 2, 3, 4, 5, 6, 8, 10];
 
 export class TranslateView {
   constructor(page) {
     this.page = page;
     this.seen = page.seen;
     this.alignment = make("section", { class: "card alignment" });
-    this.search = make("section", { class: "card wide" });
+    this.search = section();
     this.element = make("div", { class: "cards two" }, this.translation(), this.alignment, page.card.recorded?.only ? null : this.search);
     this.ready = Promise.all([this.align(), page.card.recorded?.only ? null : this.grow()]);
   }
@@ -24,17 +27,16 @@ export class TranslateView {
     const labels = seen.shown.labels.target;
     this.tokens = labels.map((label, place) => {
       const token = make("span", { class: "token", title: percent(chances[place]) }, isolated(label));
-      tint(token, 1 - chances[place]);
+      tint(token, chances[place]);
       return token;
     });
     const whole = chances.reduce((sum, chance) => sum + Math.log(chance), 0);
-    const given = page.state.target !== "";
+    const title = page.changed ? "The same output" : page.state.target ? "A target of your own" : "Translation";
     const written = make("p", { class: "output", dir: "auto" }, ...this.words());
     write([...written.querySelectorAll(".word")], this.tokens);
-    return make("section", { class: "card" },
-      make("h2", {}, given ? "A target of your own" : "Translation"), written, this.unforced(),
+    return section(make("h2", {}, title), written, page.changed ? this.rewritten() : this.unforced(),
       make("div", { class: "tokens", dir: seen.shown.leftward.includes("target") ? "rtl" : "ltr" }, ...this.tokens),
-      make("p", { class: "hint" }, `Probability ${percent(Math.exp(whole))}, log-probability ${short(whole)}. The darker a token, the more it surprises the model.`),
+      hint(`Probability ${percent(Math.exp(whole))}, log-probability ${short(whole)}.`, scale("unlikely", "likely")),
       behind("Table", () => this.tokenTable(labels, chances)),
       page.outputs.length ? this.choices() : null, page.card.recorded ? null : this.own());
   }
@@ -49,7 +51,14 @@ export class TranslateView {
 
   unforced() {
     const { free, texts } = this.page;
-    return free && free !== texts[1] ? make("p", { class: "hint" }, "Left free, it writes ", make("b", {}, isolated(free)), ".") : null;
+    return free && free !== texts[1] ? hint("Left free, it writes ", make("b", {}, isolated(free)), ".") : null;
+  }
+
+  /** What a changed model writes itself, beside the output that it is compared by. */
+  rewritten() {
+    const { outputs: [{ text }], texts } = this.page;
+    const same = text === texts[1];
+    return make("p", { class: "rewritten" }, same ? "Changed, the model writes the same." : ["Changed, the model writes ", make("b", {}, isolated(text || "nothing")), "."]);
   }
 
   tokenTable(labels, chances) {
@@ -63,15 +72,20 @@ export class TranslateView {
 
   /** The n best, to choose from. */
   choices() {
-    const { outputs } = this.page;
-    const rows = outputs.map((output, place) => {
-      const choose = () => this.page.go({ target: place ? output.text : "" });
-      const chosen = output.text === this.page.texts[1];
+    const { outputs, changed, name, card, texts } = this.page;
+    const rows = outputs.map(({ text, probability }, place) => {
+      const choose = () => this.page.go({ target: place || changed ? text : "" });
+      const chosen = text === texts[1];
       return make("label", { class: chosen ? "chosen" : "" },
-        make("input", { type: "radio", name: `output of ${this.page.name}`, checked: chosen, disabled: Boolean(this.page.card.recorded), onchange: choose }),
-        make("span", { class: "text" }, isolated(output.text)), make("span", { class: "chance" }, percent(output.probability)));
+        make("input", { type: "radio", name: `output of ${name}`, checked: chosen, disabled: Boolean(card.recorded), onchange: choose }),
+        make("span", { class: "text" }, isolated(text)), make("span", { class: "chance" }, percent(probability)));
     });
-    return make("fieldset", { class: "outputs" }, make("legend", {}, "Best outputs, by score"), ...rows);
+    const title = `Best outputs${changed ? " of the changed model" : ""}, by score`;
+    const list = make("fieldset", { class: "outputs" }, make("legend", {}, title), ...rows);
+    const every = (name) => ({ axes: ["rank"], shape: [outputs.length], values: outputs.map((output) => output[name]), texts: outputs.map(({ text }) => text) });
+    return [list, taking({ name: () => title, picture: () => list,
+      table: () => table(title, ["output", "score", "probability"], outputs.map(({ text, score, probability }) => [text, short(score), percent(probability)])),
+      json: () => asInspection(title, { scores: every("score"), probabilities: every("probability") }, {}) }).element];
   }
 
   own() {
@@ -82,7 +96,7 @@ export class TranslateView {
       event.preventDefault();
       page.go({ target: input.value });
     } }, input, make("button", { type: "submit" }, "Score and align"),
-    page.state.target ? make("button", { type: "button", onclick: () => page.go({ target: "" }) }, "Back to the model's own") : null);
+    page.state.target ? button("Back to the model's own", () => page.go({ target: "" })) : null);
   }
 
   /** The alignment as a matrix and as lines, of all layers or of one head. */
@@ -97,37 +111,40 @@ export class TranslateView {
     const heads = name ? seen.array(name).shape[0] : 1;
     const options = { head: name ? seen.headOf(name, state.head) : "mean", words: state.words && seen.folds(["target", "source"]) };
     const data = name ? await seen.matrix(name, options) : await seen.mean(names, options);
-    const room = page.room(760);
+    const room = Math.min(page.room(760), this.inside(this.alignment));
     const lines = new Lines(data, (r) => matrix.move(r, matrix.place[1], true), room);
     const matrix = new Matrix(data, { label: "Alignment", most: room, onmove: (r) => lines.light({ r }) });
     const again = (changes) => {
       page.set(changes);
       return this.align();
     };
-    const layer = make("select", { onchange: (event) => again({ tap: event.target.value, head: "mean" }) },
-      make("option", { value: "" }, names.length > 1 ? `mean of ${names.length} layers` : "mean"),
-      ...names.map((each) => make("option", { value: each, selected: each === name }, each)));
-    const head = make("select", { onchange: (event) => again({ head: event.target.value }) },
-      ...["mean", "max", ...Array(heads).keys()].map((each) => make("option", { value: each, selected: String(each) === options.head }, String(each))));
     const words = make("input", { type: "checkbox", checked: options.words, onchange: (event) => again({ words: event.target.checked }) });
-    this.alignment.replaceChildren(make("div", { class: "top" }, make("h2", {}, "Alignment"),
-      names.length > 1 || seen.array(names[0]).shape[0] > 1 ? make("label", {}, "Layer ", layer) : null,
-      name && heads > 1 ? make("label", {}, "Head ", head) : null, make("label", {}, words, " words")),
+    const mean = names.length > 1 ? `mean of ${names.length} layers` : "mean";
+    this.alignment.replaceChildren(heading("Alignment",
+      names.length > 1 || seen.array(names[0]).shape[0] > 1 ? menu("Layer", [["", mean], ...names], name, (tap) => again({ tap, head: "mean" })) : null,
+      name && heads > 1 ? menu("Head", ["mean", "max", ...Array(heads).keys()], options.head, (chosen) => again({ head: chosen })) : null,
+      make("label", {}, words, " words")),
     make("div", { class: "pair" }, lines.element, matrix.element));
+  }
+
+  /** The width that a picture may take in a card. */
+  inside(card) {
+    return (card.clientWidth || Infinity) - MARGINS;
   }
 
   /** The beam search, which takes longer than the translation. */
   async grow() {
     const { page, page: { state } } = this;
-    const beam = make("select", { disabled: Boolean(page.card.recorded), onchange: (event) => page.go({ beam: Number(event.target.value) }) },
-      ...[1, 2, 3, 4, 5, 6, 8, 10].map((size) => make("option", { value: size, selected: size === state.beam }, String(size))));
-    const forced = state.prefix
-      ? make("p", { class: "forced" }, "Must begin with ", make("b", {}, isolated(state.prefix)), " ",
-        make("button", { type: "button", onclick: () => page.go({ prefix: "", target: "" }) }, "Leave free"))
-      : null;
-    this.search.append(make("div", { class: "top" }, make("h2", {}, "Search"), make("label", {}, "Beam ", beam)), ...(forced ? [forced] : []));
+    const beam = menu("Beam", BEAMS, state.beam, (size) => page.go({ beam: Number(size) }));
+    beam.lastChild.disabled = Boolean(page.card.recorded);
+    fill(this.search, heading("Search", beam), state.prefix
+      ? make("p", { class: "forced" }, "Must begin with ", make("b", {}, isolated(state.prefix)), " ", button("Leave free", () => page.go({ prefix: "", target: "" })))
+      : null);
     const seen = await api.tree(page.card.name, { text: state.text, beam: state.beam, prefix: state.prefix, ...page.told });
-    const tree = new Tree(seen, page, (prefix) => page.go({ prefix, target: "" }));
+    const room = this.inside(this.search);
+    const tree = new Tree(seen, page, (prefix) => page.go({ prefix, target: "" }), room);
+    // A large tree has the whole width of the page.
+    this.search.classList.toggle("wide", tree.width > room);
     this.search.append(tree.element);
   }
 }

@@ -1,17 +1,19 @@
-// The beam search as a tree: arrow keys walk, Enter shows what else could stand at a place, typing forces a word.
-import { isolated, make, percent, short, table } from "./dom.js";
+// The beam search as a tree: arrow keys walk, Enter or a click shows what else could stand at a place, typing forces a word.
+import { hint, isolated, make, measure, percent, short, table } from "./dom.js";
 import { draw } from "./drawing.js";
-import { tint } from "./shades.js";
+import { scale, tint } from "./shades.js";
 import * as api from "./api.js";
-import { asInspection, taking } from "./take.js";
+import { bar, bars } from "./shares.js";
+import { taking } from "./take.js";
 
 const HIGH = 34;
-const GAP = 26;
+/** Between columns, where there is room and where there is little. */
+const [GAP, NARROW_GAP] = [26, 10];
 
 export class Tree {
-  /** `onforce(prefix)` is asked for a translation that begins so. */
-  constructor(seen, page, onforce) {
-    Object.assign(this, { seen, page, onforce });
+  /** `onforce(prefix)` is asked for a translation that begins so; `room` is the width that there is. */
+  constructor(seen, page, onforce, room) {
+    Object.assign(this, { seen, page, onforce, room });
     const [parents, chances, scores, ranks] = ["parents", "probabilities", "scores", "ranks"].map((name) => seen.values(name));
     const texts = seen.array("scores").texts;
     const labels = seen.shown.labels.node;
@@ -23,13 +25,13 @@ export class Tree {
     this.boxes = this.nodes.map((node) => this.box(node));
     const canvas = make("div", { class: "canvas", role: "tree", "aria-label": "Hypotheses of the beam search" },
       this.edges(), ...this.boxes);
-    canvas.style.width = `${this.width}px`;
-    canvas.style.height = `${this.height}px`;
+    Object.assign(canvas.style, { width: `${this.width}px`, height: `${this.height}px` });
     this.alternatives = make("div", { class: "alternatives", "aria-live": "polite" });
+    this.alternatives.addEventListener("keydown", (event) => { if (event.key === "Escape") this.close(this.chosen); });
     this.element = make("div", { class: "tree" },
-      make("p", { class: "hint" }, `Arrow keys walk. Enter shows what else could stand here.${page.card.recorded ? "" : " Type to force a text of your own."}`),
+      hint(`Choose a place (a click, a tap, or arrow keys and Enter) to see what else could stand there${page.card.recorded ? "" : ", or type a text of your own"}.`, scale("unlikely", "likely")),
       make("div", { class: "scroll" }, canvas), this.alternatives,
-      taking({ name: () => "Search tree", picture: () => canvas, table: () => this.buildTable(), json: () => this.inspection() }).element);
+      taking({ name: () => "Search tree", picture: () => canvas, table: () => this.buildTable(), json: () => seen.inspection() }).element);
     const first = this.nodes.find((node) => node.rank === 1) || this.nodes[0];
     this.focus(this.path(first)[1] || this.nodes[0], false);
   }
@@ -43,11 +45,10 @@ export class Tree {
   arrange() {
     let row = 0;
     const widths = [];
-    const pen = document.createElement("canvas").getContext("2d");
-    pen.font = "14px system-ui, sans-serif";
+    const widthOf = measure("14px");
     const walk = (node, depth) => {
       node.depth = depth;
-      node.wide = Math.ceil(Math.min(pen.measureText(node.label).width, 150)) + 22 + (node.rank ? 12 : 0);
+      node.wide = Math.ceil(Math.min(widthOf(node.label), 150)) + 22 + (node.rank ? 12 : 0);
       widths[depth] = Math.max(widths[depth] || 0, node.wide);
       if (node.children.length) {
         node.children.forEach((child) => walk(child, depth + 1));
@@ -58,7 +59,9 @@ export class Tree {
       }
     };
     walk(this.nodes[0], 0);
-    const lefts = widths.map((_, depth) => widths.slice(0, depth).reduce((sum, width) => sum + width + GAP, 0));
+    const whole = (gap) => widths.reduce((sum, width) => sum + width + gap, 8);
+    this.gap = whole(GAP) > this.room ? NARROW_GAP : GAP;
+    const lefts = widths.map((_, depth) => widths.slice(0, depth).reduce((sum, width) => sum + width + this.gap, 0));
     for (const node of this.nodes) Object.assign(node, { left: lefts[node.depth], top: node.row * HIGH });
     this.width = lefts[lefts.length - 1] + widths[widths.length - 1] + 8;
     this.height = row * HIGH + 4;
@@ -68,7 +71,7 @@ export class Tree {
     const paths = this.nodes.slice(1).map((node) => {
       const parent = this.nodes[node.parent];
       const [x, y, right, down] = [parent.left + parent.wide, parent.top + 14, node.left, node.top + 14];
-      const path = draw("path", { d: `M${x} ${y} C${x + GAP / 2} ${y} ${right - GAP / 2} ${down} ${right} ${down}` });
+      const path = draw("path", { d: `M${x} ${y} C${x + this.gap / 2} ${y} ${right - this.gap / 2} ${down} ${right} ${down}` });
       path.style.strokeWidth = (0.8 + 3 * node.chance).toFixed(2);
       node.edge = path;
       return path;
@@ -80,12 +83,10 @@ export class Tree {
     const told = node.parent < 0 ? "the beginning" : `${node.label}, ${percent(node.chance)}${node.rank ? `, output ${node.rank}` : ""}`;
     const box = make("div", { class: `node${node.rank ? " ends" : ""}`, role: "treeitem", tabindex: -1, "aria-label": told,
       "aria-level": node.depth + 1, title: told, onfocus: () => this.light(node),
-      onclick: () => this.focus(node), ondblclick: () => this.choose(node), onkeydown: (event) => this.key(event, node) },
+      onclick: () => this.pick(node), onkeydown: (event) => this.key(event, node) },
     isolated(node.label), node.rank ? make("sup", {}, String(node.rank)) : null);
     if (node.parent >= 0) tint(box, node.chance);
-    box.style.left = `${node.left}px`;
-    box.style.top = `${node.top}px`;
-    box.style.width = `${node.wide}px`;
+    Object.assign(box.style, { left: `${node.left}px`, top: `${node.top}px`, width: `${node.wide}px` });
     return box;
   }
 
@@ -96,6 +97,12 @@ export class Tree {
     });
     if (really) this.boxes[node.place].focus();
     else this.light(node);
+  }
+
+  /** Marks a place, and shows what else could stand there. */
+  pick(node) {
+    this.focus(node);
+    return this.choose(node);
   }
 
   light(node) {
@@ -126,8 +133,8 @@ export class Tree {
   /** What else could stand in the place of a node, and a text of one's own. */
   async choose(node, typed = "") {
     const before = node.parent < 0 ? (node.children.length ? this.page.state.prefix : "") : this.nodes[node.parent].text;
-    const own = make("input", { type: "text", value: typed, "aria-label": "A text of your own for this place", dir: "auto", size: 14,
-      onkeydown: (event) => { if (event.key === "Escape") this.close(node); } });
+    const own = make("input", { type: "text", value: typed, "aria-label": "A text of your own for this place", dir: "auto", size: 14 });
+    this.chosen = node;
     const force = (text) => this.onforce(text);
     const asked = api.alternatives(this.page.card.name, { text: this.page.state.text, prefix: before, ...this.page.told });
     const form = make("form", { onsubmit: async (event) => {
@@ -136,7 +143,7 @@ export class Tree {
       if (own.value.trim()) force(before + own.value);
     } }, own, make("button", { type: "submit" }, "Force"));
     form.hidden = Boolean(this.page.card.recorded);
-    const list = make("div", { class: "bars", role: "group", "aria-label": "Likeliest here" });
+    const list = make("div");
     this.alternatives.replaceChildren(
       make("p", {}, before ? ["After ", make("b", {}, isolated(before)), " could stand:"] : "At the beginning could stand:"), list, form);
     if (typed) {
@@ -147,7 +154,7 @@ export class Tree {
     try {
       found = await asked;
     } catch (error) {
-      return this.alternatives.replaceChildren(make("p", { class: "hint" }, error.message));
+      return this.alternatives.replaceChildren(hint(error.message));
     }
     const labels = found.array("candidates").texts;
     const texts = found.array("texts").texts.map((text) => text.replaceAll("␣", " "));
@@ -158,28 +165,16 @@ export class Tree {
       own.value = ` ${own.value}`;
       own.setSelectionRange(caret, caret);
     }
-    const bars = found.values("candidates").map((chance, rank) => {
-      const ends = labels[rank] === "∎";
-      const bar = make("span", { class: "bar" });
-      bar.style.width = `${Math.max(1, 100 * chance)}%`;
-      return make("button", { type: "button", disabled: ends || Boolean(this.page.card.recorded), class: "candidate", onkeydown: (event) => {
-        if (event.key === "Escape") this.close(node);
-      }, onclick: () => force(texts[rank]) }, bar, isolated(labels[rank]), make("span", { class: "chance" }, percent(chance)));
-    });
-    list.replaceChildren(...bars);
-    if (!typed && !this.page.card.recorded) bars.find((bar) => !bar.disabled)?.focus();
+    const rows = found.values("candidates").map((chance, rank) => bar(labels[rank], chance, { disabled: labels[rank] === "∎" || Boolean(this.page.card.recorded),
+      onchoose: () => force(texts[rank]) }));
+    list.replaceChildren(bars("Likeliest here", ...rows));
+    if (!typed && !this.page.card.recorded) rows.find((row) => !row.disabled)?.focus();
     return null;
   }
 
   close(node) {
     this.alternatives.replaceChildren();
     this.focus(node);
-  }
-
-  inspection() {
-    const { shown } = this.seen;
-    const arrays = shown.arrays.map(({ name, axes, shape, values, texts }) => [name, { axes, shape, values: values.map(Number), ...(texts && { texts }) }]);
-    return asInspection(shown.title, Object.fromEntries(arrays), shown.labels);
   }
 
   buildTable() {

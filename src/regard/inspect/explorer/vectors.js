@@ -59,14 +59,15 @@ export async function drawVectors(place, side) {
     arrows = found;
     plane?.draw();
   });
-  const asked = { vectors: state.vectors, words: state.placed, top: state.top, projection: state.projection };
-  const seen = await api.map(card.name, asked).catch((error) => {
-    body.replaceChildren();
-    // A word that is not known must not stay in the way of all later maps.
-    state.placed = [];
-    throw error;
-  });
+  const ask = () => api.map(card.name, { vectors: state.vectors, words: state.placed, top: state.top, projection: state.projection });
   side.fail(null);
+  const seen = await ask().catch((error) => {
+    if (!state.placed.length) throw error;
+    // A word that is not known must not stay in the way of this map and all later ones.
+    state.placed = [];
+    side.fail(error);
+    return ask();
+  });
   const drawn = make("div");
   body.replaceChildren(drawn);
   plane = await drawMap(drawn, seen, state, { beside, arrows: () => arrows, unit });
@@ -97,8 +98,7 @@ function drawSums(place, side, unit, go, show) {
       return told.replaceChildren(make("p", {}, error.message));
     }
   };
-  place.append(make("h2", {}, "Arithmetic"), hint(unit === "word" ? "Add and subtract words. King − man + woman asks: man is to king as woman is to … ? The words of the sum are left out."
-    : "Add and subtract tokens, with spaces around the signs. The tokens of the sum are left out."),
+  place.append(make("h2", {}, "Arithmetic"), hint(`Add and subtract ${unit}s, with spaces around the signs; those of the sum are left out of the answer.${unit === "word" ? " King − man + woman: man is to king as woman is to …" : ""}`),
     make("form", { class: "own", onsubmit: (event) => {
       event.preventDefault();
       solve();

@@ -1,7 +1,7 @@
 // Attention without a network: stations know the weather where they stand, and a place between them asks for its own.
 import { make, readout, table } from "./dom.js";
 import { draw } from "./drawing.js";
-import { taking } from "./take.js";
+import { asInspection, taking } from "./take.js";
 import { css, shade } from "./shades.js";
 
 /** Coordinates in kilometers are keys; temperature and wind are values. */
@@ -30,6 +30,19 @@ export function weatherAt([east, north]) {
   return { distances, scores, sum, weights, temperature: mean(0), wind: mean(1) };
 }
 
+/** What the map shows for a place: keys and scores, or, `weighed`, the weights and the mean under them. */
+export function stationsTable(spot, weighed) {
+  const { distances, scores, sum, weights, temperature } = weatherAt(spot);
+  const score = scores.map((each) => each.toPrecision(3));
+  if (!weighed) {
+    return table("Keys and scores", ["station", "key (km)", "distance", "score = 1 / distance"],
+      STATIONS.map(([name, key], place) => [name, key.join(", "), `${distances[place].toFixed(0)} km`, score[place]]));
+  }
+  return table("Weights and values", ["station", "score", "weight", "°C", "m/s", "weight × °C"],
+    [...STATIONS.map(([name, , [degrees, wind]], place) => [name, score[place], weights[place].toFixed(3), degrees, wind, (weights[place] * degrees).toFixed(2)]),
+      ["sum", sum.toPrecision(3), "1.000", "–", "–", temperature.toFixed(2)]]);
+}
+
 export class WeatherMap {
   /** A map with the place at a spot, which moves by pointer and arrow keys; `weighed` draws the weights as lines. */
   constructor(spot, { weighed, onmove }) {
@@ -46,7 +59,7 @@ export class WeatherMap {
     ...this.lines, ...stations, ...this.names, this.point, this.here);
     this.told = readout();
     this.picture = make("div", { class: "map-of" }, this.field, this.svg);
-    this.taken = taking({ name: () => "Weather stations", picture: () => this.picture, table: () => this.buildTable() });
+    this.taken = taking({ name: () => "Weather stations", picture: () => this.picture, table: () => stationsTable(this.spot, this.weighed), json: () => this.inspection() });
     this.element = make("div", { class: "drawn" }, this.picture, this.told, this.taken.element);
     this.listen();
     this.paint();
@@ -114,10 +127,13 @@ export class WeatherMap {
     }
   }
 
-  buildTable() {
-    const { distances, scores, weights } = weatherAt(this.spot);
-    return table("Stations", ["station", "key (km)", "distance", "score", "weight", "°C", "m/s"], STATIONS.map(([name, key, values], place) =>
-      [name, key.join(", "), `${distances[place].toFixed(0)} km`, scores[place].toPrecision(2), weights[place].toFixed(3), ...values.map(String)]));
+  /** What is shown, as `Inspection.from_json` reads it. */
+  inspection() {
+    const { scores, weights } = weatherAt(this.spot);
+    const each = (values) => ({ axes: ["station"], shape: [STATIONS.length], values });
+    const pairs = (which) => ({ axes: ["station", "feature"], shape: [STATIONS.length, 2], values: STATIONS.flatMap((station) => station[which]) });
+    return asInspection("Weather stations", { query: { axes: ["feature"], shape: [2], values: this.spot }, keys: pairs(1), values: pairs(2), scores: each(scores), weights: each(weights) },
+      { station: STATIONS.map(([name]) => name) });
   }
 }
 

@@ -1,20 +1,22 @@
 // Why: what an output rests on by three measures beside the attention, and whether other attention would have done as well.
-import { fill, isolated, make, percent, short, table } from "./dom.js";
+import { button, fill, hint, isolated, make, menu, percent, short, table } from "./dom.js";
 import { Matrix } from "./matrix.js";
 import { largestOf, reasons } from "./api.js";
 
-const BESIDE = 190;
+const [CELL, LINE] = [34, 22];
+/** Less room than this, in pixels, is for measures beside one another rather than above. */
+const NARROW = 560;
 
 export class WhyView {
   constructor(page) {
     this.page = page;
     this.state = page.state;
     this.outputs = make("div", { class: "tokens", role: "group", "aria-label": "Outputs" });
-    this.measures = make("div", {}, make("p", { class: "hint" }, "Computing …"));
+    this.measures = make("div", {}, hint("Computing …"));
     this.tools = make("div", { class: "top" });
     this.answer = make("div", { "aria-live": "polite" });
     this.element = make("div", { class: "cards" }, make("section", { class: "card wide" }, make("h2", {}, "What an output rests on"),
-      make("p", { class: "hint" }, "Choose an output. Attention says where the model looked; whether that is why it said what it said is another question."),
+      hint("Choose an output. Attention says where the model looked; whether that is why it gave this output is another question."),
       this.outputs, this.measures), make("section", { class: "card wide" }, this.tools, this.answer));
     this.ready = this.begin();
   }
@@ -36,8 +38,7 @@ export class WhyView {
     this.axis = axis;
     const labels = norms.labels(axis, count);
     if (!(this.state.place < labels.length)) this.state.place = 0;
-    this.buttons = labels.map((label, place) =>
-      make("button", { type: "button", class: "token", onclick: () => this.choose(place) }, isolated(label)));
+    this.buttons = labels.map((label, place) => button(isolated(label), () => this.choose(place), { class: "token" }));
     this.outputs.replaceChildren(...this.buttons);
     this.fillTools();
     await this.choose(this.state.place, false);
@@ -50,7 +51,7 @@ export class WhyView {
     this.layer = this.layers.includes(this.state.tap) ? this.state.tap : made[made.length - 1] || this.layers[this.layers.length - 1];
     if (!this.layer) {
       this.tools.replaceChildren(make("h2", {}, "Is it an explanation?"));
-      this.answer.replaceChildren(make("p", { class: "hint" }, "This model has no attention to what it reads."));
+      this.answer.replaceChildren(hint("This model has no attention to what it reads."));
       return;
     }
     const heads = seen.array(this.layer).axes[0] === "head" ? seen.array(this.layer).shape[0] : 0;
@@ -60,13 +61,10 @@ export class WhyView {
       this.fillTools();
       return this.choose(this.state.place, false);
     };
-    const layer = make("select", { onchange: (event) => again({ tap: event.target.value, head: "mean" }) },
-      ...this.layers.map((name) => make("option", { value: name, selected: name === this.layer }, name)));
-    const head = make("select", { onchange: (event) => again({ head: event.target.value }) }, make("option", { value: "mean" }, "all"),
-      ...[...Array(heads).keys()].map((each) => make("option", { value: each, selected: each === this.head }, String(each))));
-    fill(this.tools, make("h2", {}, "Is it an explanation?"), this.layers.length > 1 ? make("label", {}, "Attention ", layer) : null,
-      heads > 1 ? make("label", {}, "Head ", head) : null,
-      make("button", { type: "button", class: "go", onclick: () => this.search() }, "Is this attention an explanation?"));
+    fill(this.tools, make("h2", {}, "Is it an explanation?"),
+      this.layers.length > 1 ? menu("Attention", this.layers, this.layer, (tap) => again({ tap, head: "mean" })) : null,
+      heads > 1 ? menu("Head", [["mean", "all"], ...Array(heads).keys()], this.head ?? "mean", (chosen) => again({ head: chosen })) : null,
+      this.page.changed ? null : button("Is this attention an explanation?", () => this.search(), { class: "go" }));
     this.forget();
   }
 
@@ -77,8 +75,8 @@ export class WhyView {
   }
 
   forget() {
-    this.answer.replaceChildren(make("p", { class: "hint" },
-      "Searches for the most different weights that leave this output as it was (Jain and Wallace 2019), and tries uniform and permuted ones."));
+    this.answer.replaceChildren(hint(this.page.changed ? "Other attention is searched for in the model as it is, beside this one."
+      : "Searches for the most different weights that leave this output as it was (Jain and Wallace 2019), and tries uniform and permuted ones."));
   }
 
   /** What each position of the input adds to the probability of one output, beside the attention there. */
@@ -89,33 +87,37 @@ export class WhyView {
     const found = await reasons(this.page.card.name, { ...this.asked, place });
     if (this.state.place !== place) return;
     const data = await found.matrix("attributions");
-    const options = { most: this.page.room(1100), cell: 34, beside: BESIDE };
-    const picture = new Matrix(data, { label: "Attributions", ...options });
-    const attention = await this.attention(place, data, options);
+    const attention = await this.attention(place, data);
+    const values = Float32Array.from([...attention, ...data.values]);
+    const rowLabels = [...(attention.length ? ["attention"] : []), ...data.rowLabels];
+    const picture = this.strips({ ...data, values, rows: rowLabels.length, rowLabels, shades: shadesOfRows(values, data.columns) }, "Attributions");
     const [error] = found.values("completeness error");
     const [[chance], [without]] = ["probability", "probability of zeros"].map((name) => found.values(name));
-    this.measures.replaceChildren(make("p", {}, `${found.shown.note[0].toUpperCase()}${found.shown.note.slice(1)}: ${percent(chance)}, and ${percent(without)} if it read only zeros. Purple adds, orange takes away.`),
-      ...(attention ? [attention] : []), picture.element,
-      make("p", { class: "hint" }, `Integrated gradients sum to the difference of the two, but for ${percent(error)} of it.`));
+    this.measures.replaceChildren(make("p", {}, `${found.shown.note[0].toUpperCase()}${found.shown.note.slice(1)}, which is ${percent(chance)}; if the model read only zeros, it would be ${percent(without)}. Purple adds, orange takes away; each measure has its own scale.`),
+      picture, hint(`Integrated gradients add up to the difference between these two probabilities, up to an error of ${percent(error)}.`));
   }
 
-  /** The weights that are asked about, at this output. */
-  async attention(place, { columnLabels }, options) {
+  /** Numbers of every position of the input: in rows, or, where there is little room, in columns. */
+  strips(data, label) {
+    const most = this.page.room(1100);
+    const upright = most < NARROW;
+    const whole = { ...data, rowLabels: data.rowLabels.map((name) => name.replaceAll("-", " ")), within: false, rowMeaning: "", columnMeaning: "" };
+    return new Matrix(upright ? turned(whole) : whole, { label, most, cell: CELL, tall: upright ? LINE * data.columns : 0 }).element;
+  }
+
+  /** The weights that are asked about, at this output; none if no row of them is that of an output. */
+  async attention(place, { columnLabels }) {
     const { seen } = this.page;
-    if (!this.layer || !this.looksFromOutputs(this.layer)) return null;
+    if (!this.layer || !this.looksFromOutputs(this.layer)) return [];
     const all = await seen.matrix(this.layer, { head: this.head === null ? "mean" : this.head });
     const [count, row] = all.columns === 1 ? [all.rows, 0] : [all.columns, place];
-    if (count !== columnLabels.length || (all.columns > 1 && place >= all.rows)) return null;
-    const values = all.values.slice(row * count, (row + 1) * count);
-    const data = { ...all, values, rows: 1, columns: count, rowLabels: ["attention"], columnLabels, largest: largestOf(values), signed: false,
-      weights: true, gold: [], within: false, axes: ["attention", "source"], rowMeaning: "", columnMeaning: "" };
-    return new Matrix(data, { label: "Attention at this output", ...options }).element;
+    return count !== columnLabels.length || (all.columns > 1 && place >= all.rows) ? [] : all.values.slice(row * count, (row + 1) * count);
   }
 
   /** Whether other attention would have given the same output: a search, so only when it is asked for. */
   async search() {
     const { place } = this.state;
-    this.answer.replaceChildren(make("p", { class: "hint" }, "Searching …"));
+    this.answer.replaceChildren(hint("Searching …"));
     let found;
     try {
       const asked = { ...this.asked, place, other_attention: true, layer: this.layer, ...(this.head !== null && { head: this.head }) };
@@ -126,17 +128,29 @@ export class WhyView {
     }
     if (this.state.place !== place) return;
     const weights = await found.matrix("weights");
-    const picture = new Matrix({ ...weights, weights: true, within: false, rowMeaning: "", columnMeaning: "" },
-      { label: "The weights, and the most different that were found", most: this.page.room(1100), cell: 34, beside: BESIDE });
+    const picture = this.strips({ ...weights, weights: true }, "The weights, and the most different that were found");
     const tell = (name, axis, heading, caption) => {
       const labels = found.labels(axis, 0);
       return table(caption, heading, found.values(name).map((value, each) => [labels[each].replaceAll("-", " "), Number.isNaN(value) ? "–" : short(value)]));
     };
     const divergence = found.values("divergence")[0];
-    this.answer.replaceChildren(make("p", { class: "verdict" }, found.shown.note), picture.element,
+    this.answer.replaceChildren(make("p", { class: "verdict" }, found.shown.note), picture,
       make("div", { class: "numbers" }, tell("changes", "change", ["with these weights", "total variation"], "How the output changes"),
-        tell("drops", "without", ["without these words", "probability lost"], "What it loses"),
-        tell("correlations", "measure", ["weights and …", "Kendall's τ"], "Whether other measures agree")),
-      make("p", { class: "hint" }, `Jensen–Shannon divergence of the most different weights: ${Number.isNaN(divergence) ? "–" : short(divergence)}, of at most 0.693. An output counts as unchanged up to a total variation of 0.01. A search that finds nothing proves nothing.`));
+        tell("drops", "without", ["without these words", "probability lost"], "What the output loses"),
+        tell("correlations", "measure", ["weights and …", "Kendall's τ"], "How far other measures agree")),
+      hint(`Jensen–Shannon divergence of the most different weights: ${Number.isNaN(divergence) ? "–" : short(divergence)}, of at most 0.693. An output counts as unchanged up to a total variation of 0.01.${/^None/.test(found.shown.note) ? " That a search finds nothing does not prove that there is nothing." : ""}`));
   }
+}
+
+/** Each number as a share of the largest of its row. */
+function shadesOfRows(values, columns) {
+  const largest = Array.from({ length: values.length / columns }, (_, r) => largestOf(values.subarray(r * columns, (r + 1) * columns)) || 1);
+  return values.map((value, place) => value / largest[Math.floor(place / columns)]);
+}
+
+/** The same with rows for columns. */
+function turned({ values, shades, rows, columns, rowLabels, columnLabels, axes, ...more }) {
+  const turn = (numbers) => numbers?.map((_, place) => numbers[(place % rows) * columns + Math.floor(place / rows)]);
+  return { ...more, values: turn(values), shades: turn(shades), rows: columns, columns: rows, rowLabels: columnLabels, columnLabels: rowLabels,
+    axes: [axes[1], axes[0]], leftward: false, weights: false };
 }

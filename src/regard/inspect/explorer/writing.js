@@ -52,7 +52,7 @@ export class Writing {
     const turn = (this.turn += 1);
     chosen(this.place);
     const { text, written, temperature, sample } = this.state;
-    const seen = await api.goOn(this.side.card.name, { text, written, temperature, sample, count: COUNT });
+    const seen = await api.goOn(this.side.card.name, { text, written, temperature, sample, count: COUNT, ...this.side.told });
     if (turn !== this.turn) return;
     this.side.fail(null);
     this.seen = seen;
