@@ -155,7 +155,8 @@ def main() -> None:
         for setting, value, rates in (rows_of_regard if given.system == "regard" else rows_of_eflomal)(begin):
             figures.append(row(setting, value, rates, texts))
             print(setting, value, figures[-1]["dev"], flush=True)
-    given.out.write_text(json.dumps(record | {"figures": figures}, indent=1, ensure_ascii=False) + "\n")
+            # After each, so that one that is stopped has told what it found.
+            given.out.write_text(json.dumps(record | {"figures": figures}, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":
