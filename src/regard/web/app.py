@@ -308,8 +308,8 @@ def _fetch_inspections(app: FastAPI, kept: Kept) -> None:
 
     @app.get("/api/inspections/{inspection}/derived/{kind}")
     def derived(inspection: str, kind: Literal["heads", "layers", "units"]) -> Shown:
-        """Statistics of its heads (`head_statistics`), its layers combined (`over_layers`), or statistics over the units
-        of its gates and states (`over_units`), as a separate inspection."""
+        """Statistics of its heads (`head_statistics`), its layers combined (`over_layers`), or statistics over the
+        units of its gates and states (`over_units`), as a separate inspection."""
         name, found = kept.put(f"{kind} {inspection}", partial(DERIVED[kind], kept.found(inspection)))
         function = DERIVED[kind].__name__
         return _told(name, found, [], f"from regard.inspect import {function}\n\nfound = {function}(seen)\n")
