@@ -265,8 +265,8 @@ def alignment(record: Record) -> Table:
     caption = (
         "Alignment error rate on the test part, with 95 % intervals over sentences. CPU seconds are "
         "of training and aligning the whole text, with starting Python. Means over "
-        f"{' or '.join(map(str, runs))} runs of eflomal, and over {' or '.join(map(str, seeds))} of Regard, whose links do "
-        "not depend on the seed.[^]"
+        f"{' or '.join(map(str, runs))} runs of eflomal, and over {' or '.join(map(str, seeds))} of Regard, whose "
+        "links do not depend on the seed.[^]"
     )
     return Table(markdown(titles, rows), caption, {"": conditions(record)})
 
@@ -531,7 +531,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], Table]]] = {
     "alignment": ("alignment.json", alignment),
     "alignment-choice": ("alignment_choice.json", alignment_choice),
     "alignment-choice-eflomal": ("alignment_choice_eflomal.json", alignment_choice),
-    "alignment-methods": ("alignment.json", alignment_methods),
+    "alignment-methods": ("alignment_methods.json", alignment_methods),
     "alignment-new-text": ("alignment_new_text.json", alignment_new_text),
     "atis": ("atis.json", labels),
     "attention-alignment": ("attention_alignment.json", attention_alignment),

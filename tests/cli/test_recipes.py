@@ -85,7 +85,7 @@ def test_check_reads_one_file_for_the_task_that_is_named(tmp_path: Path, monkeyp
     told = regard("check", "trees.txt")
     assert told.out.startswith("train: 2 lines in trees.txt, ")
     assert told.err == (
-        "trees.txt: read as data of the task 'language'; for another: --set task=NAME, 'translation', 'vectors', "
+        "trees.txt was checked for task 'language'; for another, add --set task=NAME with 'translation', 'vectors', "
         "'tagging', 'classifying', 'parsing', 'pretraining' or 'alignment'\n"
     )
     told = regard("check", "trees.txt", "--set", "task=classifying", "--set", "data.format=trees")

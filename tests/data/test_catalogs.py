@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from page_blocks import blocks_of
 
-from regard.data import check
+from regard.data.check import check
 from regard.data.unspaced import find_unspaced
 from regard.metrics.text import bleu_tokenizer
 from regard.recipe import Data, TokenizerSettings

@@ -1,8 +1,11 @@
 """Sessions: which model computes in which number format, that its copies are up to date, and that they can be looked
 at."""
 
+import copy
 import gc
+import pickle
 import weakref
+from collections.abc import Callable
 from weakref import ref
 
 import pytest
@@ -263,3 +266,12 @@ def test_weights_in_the_format_of_writing_alone_write_the_same_in_less_memory() 
     held.hold_only("bfloat16")
     assert sum(weight.nbytes for weight in weights_of(model) if weight.is_floating_point()) <= taken // 2
     assert decode_all(held, SOURCES, how) == before
+
+
+@pytest.mark.parametrize(
+    "twin", [copy.deepcopy, lambda session: pickle.loads(pickle.dumps(session))], ids=["deepcopy", "pickle"]
+)
+def test_a_session_that_was_used_can_be_copied(twin: Callable[[Session], Session]) -> None:
+    session, settings = Session(small_model()), how_in("bfloat16")
+    expected = decode_all(session, SOURCES, settings)
+    assert decode_all(twin(session), SOURCES, settings) == expected

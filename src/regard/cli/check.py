@@ -78,7 +78,7 @@ def check(
             typer.echo(with_short_paths(line))
     if len(data) == 1 and not (is_recipe(data) or task_among(settings or [])):  # one file may suit many tasks
         others = one_of([name for name in TASKS if name != corpus.task])
-        told = f"{data[0]}: read as data of the task {corpus.task!r}; for another: --set task=NAME, {others}"
+        told = f"{data[0]} was checked for task {corpus.task!r}; for another, add --set task=NAME with {others}"
         typer.echo(told, err=True)
     report.raise_if_refused()
 

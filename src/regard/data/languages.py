@@ -75,8 +75,17 @@ class Language:
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "Language":
+        """Raises ValueError if the content is not a profile."""
         counts = tuple((np.array(grams), np.array(times)) for grams, times in content["counts"])
-        return cls(counts, tuple(content["totals"]), content["order"], content["usual"])
+        totals, order, usual = tuple(content["totals"]), content["order"], float(content["usual"])
+        orders = range(1, LONGEST_GRAM + 1)
+        if not (len(counts) == len(totals) == len(orders) and order in orders and min(totals) > 0 and usual > 0.0):
+            raise ValueError("the profile of a language is damaged")
+        for grams, times in counts:
+            sound = grams.dtype == times.dtype == np.int64 and grams.shape == times.shape == (grams.size,)
+            if not (sound and grams.size and grams.min() >= 0 and grams.max() < HASHES and times.min() > 0):
+                raise ValueError("the n-grams of a language are damaged")
+        return cls(counts, totals, order, usual)
 
 
 class Contrast:

@@ -30,7 +30,7 @@ from regard.data.corpora import FileExamples, load_corpus, place, records
 from regard.data.examples import Corpora, Examples, Pair
 from regard.data.pair_files import Record
 from regard.data.report import Report
-from regard.data.sides import Languages, read_languages, write_languages
+from regard.data.sides import LANGUAGES, Languages, read_languages, write_languages
 from regard.data.tokenizing import Tally, Tokenizers, tokenize
 from regard.disk import parse_json
 from regard.errors import DataError, counted, one_of
@@ -94,7 +94,8 @@ def prepare(
             fingerprint = _fingerprint(recipe, made, given)
             # The report in the cache has file names, so moved files are prepared again, though the batches are equal.
             cache = folder / digest_of([fingerprint, recipe.data.model_dump(include=_FILES)])
-            if not is_whole(cache):
+            # A cache of an earlier version does not have the languages.
+            if not (is_whole(cache) and (cache / LANGUAGES).exists()):
                 shutil.rmtree(cache, ignore_errors=True)
                 with new_folder(cache) as unfinished:
                     _build(unfinished, recipe, made, given, on_progress)

@@ -47,6 +47,13 @@ class Session:
         self._captured: dict[tuple[tuple[int, ...], str, bool], CapturedStepping] = {}
         self._lock = Lock()
 
+    def __getstate__(self) -> Generator:
+        # Caches are made again where they are needed, so that trained models can be copied and pickled.
+        return self.model
+
+    def __setstate__(self, model: Generator) -> None:
+        self.__init__(model)  # type: ignore[misc]
+
     @classmethod
     def of(cls, model: "Generator | Session") -> Self:
         """The session itself, or a new one for a model."""

@@ -57,7 +57,8 @@ def _tokens(line: str, where: str, kinds: str) -> Iterator[tuple[int, str, int]]
 def links_end(path: Path, lines: int, pairs: int | None = None) -> DataError:
     """The error for a file of links that ends before the text; `pairs` is the length of the text, if known."""
     told = "there are more sentence pairs" if pairs is None else f"there are {counted(pairs, 'sentence pair')}"
-    return DataError(f"{path}:{lines}: the links end with {counted(lines, 'line')}, and {told}; {_A_LINE_FOR_EACH}")
+    where = f"{path}:{lines}" if lines else path
+    return DataError(f"{where}: the links end with {counted(lines, 'line')}, and {told}; {_A_LINE_FOR_EACH}")
 
 
 def links_go_on(path: Path, line: int, pairs: int) -> DataError:
