@@ -182,3 +182,15 @@ def test_hidden_files_of_others_are_left_alone(folder: ModelFolder) -> None:
     before = sorted(path.name for path in folder.checkpoints.iterdir())
     folder.sweep()
     assert sorted(path.name for path in folder.checkpoints.iterdir()) == before
+
+
+def test_where_no_lock_can_be_made_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in /proc, where the error says that a file is missing."""
+
+    def mkdir(*_: object, **__: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    refused = pytest.raises(UsageError, match="new: cannot be written: no lock can be made there; choose another --out")
+    with refused, ModelFolder(tmp_path / "new").locked():
+        pass

@@ -45,11 +45,20 @@ MODEL, AVERAGE = "model.safetensors", "average.safetensors"
 OPTIMIZER, CARRY = "optimizer.safetensors", "carry.safetensors"
 PROGRESS, CHECKSUMS = "progress.json", "checksums.json"
 LOCK, OWNER = ".lock", ".owner"
+LOCK_TRIES = 100
+"""More than the failed runs that may delete a lock file while another run takes it."""
 
 # The suffix distinguishes checkpoints of the same step, which a run that rolled back can reach twice.
 CHECKPOINT = re.compile(r"(step|average)-(\d{8,})(?:\.(\d+))?")
 LEFT_OVER = re.compile(rf"\.(unfinished|going)-{CHECKPOINT.pattern}")
 CHOSEN_WEIGHTS = re.compile(r"((?:step|average)-\d{8,}(?:\.\d+)?)/(model|average)\.safetensors")
+
+
+def step_of(name: str) -> int:
+    """The step of a checkpoint, by its name."""
+    match = CHECKPOINT.fullmatch(name)
+    assert match
+    return int(match[2])
 
 
 @dataclass(frozen=True)
@@ -187,7 +196,7 @@ class ModelFolder:
 
     def _lock(self) -> BaseFileLock:
         """Acquires the folder's lock."""
-        while True:
+        for _ in range(LOCK_TRIES):
             lock = FileLock(self.path / LOCK, timeout=0, thread_local=False)
             try:
                 self.path.mkdir(parents=True, exist_ok=True)
@@ -204,6 +213,8 @@ class ModelFolder:
                     return lock
                 lock.release()
             # A failed run has just deleted the lock file, so this lock would lock no one out: try again.
+        # Some file systems, such as /proc, say that a file is missing where none can be made.
+        raise UsageError(f"{self.path}: cannot be written: no lock can be made there; choose another --out")
 
     def _owner(self) -> str:
         try:
