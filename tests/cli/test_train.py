@@ -316,3 +316,21 @@ def test_two_processes_train_as_one(here: Path) -> None:
     assert losses_in("one") == pytest.approx(losses_in("two"), rel=1e-4)
     ours, theirs = load_weights("one"), load_weights("two")
     assert all(torch.allclose(ours[name], theirs[name], atol=1e-4) for name in ours)
+
+
+def test_untrained_weights_are_told_of(trained: Trained, tmp_path: Path) -> None:
+    folder = shutil.copytree(trained.folder, tmp_path / "begun")
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755)
+    assert "warning" not in regard("translate", folder, stdin=b"eins\n").err
+    first, *others = (folder / "checkpoints").iterdir()
+    first.rename(folder / "checkpoints" / "step-00000000")
+    for path in others:
+        shutil.rmtree(path)
+    (folder / "chosen").write_text("step-00000000/model.safetensors\n", encoding="utf-8")
+    told = regard("translate", folder, stdin=b"eins\n")
+    assert told.code == 0
+    assert told.err == (
+        f"regard: warning: {folder}: its only checkpoint is of step 0, that is, untrained weights; continue training "
+        "with --resume\n"
+    )

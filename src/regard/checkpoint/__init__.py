@@ -12,7 +12,15 @@ from regard.checkpoint.checkpoints import (
 )
 from regard.checkpoint.folder import ModelFolder
 from regard.checkpoint.progress import Best, Progress
-from regard.checkpoint.weights import load_weights, names_in, no_such_part, put_part, put_weights, weights_of
+from regard.checkpoint.weights import (
+    load_trained_weights,
+    load_weights,
+    names_in,
+    no_such_part,
+    put_part,
+    put_weights,
+    weights_of,
+)
 
 __all__ = [
     "Best",
@@ -22,6 +30,7 @@ __all__ = [
     "cannot_write",
     "find_checkpoint",
     "load_checkpoint",
+    "load_trained_weights",
     "load_weights",
     "names_in",
     "no_such_part",

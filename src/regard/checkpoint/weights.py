@@ -1,5 +1,6 @@
 """Named weights: read from a model or a folder, copied into a model."""
 
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -7,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.checkpoint.checkpoints import read_tensors
-from regard.checkpoint.folder import MODEL, ModelFolder
-from regard.errors import ModelError, nearest, one_of
+from regard.checkpoint.folder import MODEL, ModelFolder, step_of
+from regard.errors import ModelError, ModelWarning, nearest, one_of
 from regard.models.words import WordEmbedding
 
 
@@ -96,3 +97,16 @@ def load_weights(folder: Path | str, which: str = "chosen") -> dict[str, Tensor]
     if name is None:
         raise ModelError(f"{model.path}: there is no trained model here (no file {which!r}); {model.advice()}")
     return read_tensors(model, name, file)
+
+
+def load_trained_weights(folder: Path) -> dict[str, Tensor]:
+    """Loads the weights to use; warns if none but the initial ones have been saved."""
+    weights = load_weights(folder)
+    names = ModelFolder(folder).names()
+    if names and all(step_of(name) == 0 for name in names):
+        warnings.warn(
+            f"{folder}: its only checkpoint is of step 0, that is, untrained weights; continue training with --resume",
+            ModelWarning,
+            stacklevel=2,
+        )
+    return weights

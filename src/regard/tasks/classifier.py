@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 
-from regard.checkpoint import ModelFolder, load_weights, put_weights
+from regard.checkpoint import ModelFolder, load_trained_weights, put_weights
 from regard.data.conversations import TextsInContext
 from regard.data.labelled import LabelledText, load_labelled
 from regard.data.labelled_batch import NumberedLabelled
@@ -89,7 +89,7 @@ class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
         vocabulary, labels = WordVocabulary.load(recipe.words, folder / WORDS), TagSet.load(folder / LABELS)
         with Undrawn():
             model = build_classifier(recipe, vocabulary, labels)
-        put_weights(model, load_weights(folder), folder)
+        put_weights(model, load_trained_weights(folder), folder)
         return cls(recipe, model.to(choose_device(device)), vocabulary, labels)
 
     @property

@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 import torch
 
-from regard.checkpoint import ModelFolder, load_weights, put_weights
+from regard.checkpoint import ModelFolder, load_trained_weights, put_weights
 from regard.data.conllu import Sentence
 from regard.data.sentences import NumberedSentences
 from regard.data.treebank import Treebank
@@ -87,7 +87,7 @@ class Parser(LoadedModel[ParsingRecipe, DependencyParser]):
         names = ParserNames.load(recipe, folder)
         with Undrawn():
             model = names.build(recipe)
-        put_weights(model, load_weights(folder), folder)
+        put_weights(model, load_trained_weights(folder), folder)
         return cls(recipe, model.to(choose_device(device)), names)
 
     @property

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.checkpoint import ModelFolder, load_weights, put_weights
+from regard.checkpoint import ModelFolder, load_trained_weights, put_weights
 from regard.data.masking import mask
 from regard.data.sentence_batches import plan_sentences
 from regard.data.sentences import NumberedSentences, Sentences
@@ -87,7 +87,7 @@ class PretrainedEncoder(LoadedModel[PretrainingRecipe, WordPredictor]):
         vocabulary = WordVocabulary.load(recipe.words, folder / WORDS)
         with Undrawn():
             model = build_predictor(recipe, vocabulary)
-        put_weights(model, load_weights(folder), folder)
+        put_weights(model, load_trained_weights(folder), folder)
         return cls(recipe, model.to(choose_device(device)), vocabulary)
 
     @property

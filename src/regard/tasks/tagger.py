@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 import torch
 
-from regard.checkpoint import ModelFolder, load_weights, put_weights
+from regard.checkpoint import ModelFolder, load_trained_weights, put_weights
 from regard.data.fill_rows import Indices
 from regard.data.sentence_batches import plan_sentences
 from regard.data.sentences import NumberedSentences
@@ -102,7 +102,7 @@ class Tagger(LoadedModel[TaggingRecipe, WordTagger]):
         labels = TagSet.load(folder / LABELS) if recipe.data.has_labels else None
         with Undrawn():
             model = build_tagger(recipe, vocabulary, tags, labels)
-        put_weights(model, load_weights(folder), folder)
+        put_weights(model, load_trained_weights(folder), folder)
         return cls(recipe, model.to(choose_device(device)), vocabulary, tags, labels)
 
     @property

@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from torch import Tensor
 
-from regard.checkpoint import ModelFolder, load_weights, put_weights
+from regard.checkpoint import ModelFolder, load_trained_weights, put_weights
 from regard.data.batch import PairBatch, padded_sources
 from regard.data.copying import Copied, Copying, with_new_words, words_in
 from regard.data.language_tags import encode_tagged
@@ -97,7 +97,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         source, target = load_tokenizers(folder)
         with Undrawn():
             model = build_model(recipe.model, source.size, target.size)
-        put_weights(model, load_weights(folder), folder)
+        put_weights(model, load_trained_weights(folder), folder)
         model.to(choose_device(device))
         return cls(recipe, model, source, target, folder=folder).looking_at(kept_choice(folder, model))
 

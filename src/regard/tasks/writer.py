@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from regard.checkpoint import ModelFolder, load_weights, put_weights
+from regard.checkpoint import ModelFolder, load_trained_weights, put_weights
 from regard.data.batch import Padded
 from regard.data.segments import first_token, rows_cut
 from regard.data.slots import Slots, slotted
@@ -136,7 +136,7 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
         tokenizer = load_tokenizer(folder / TOKENIZER)
         with Undrawn():
             model = build_language_model(recipe.model, tokenizer.size)
-        weights = load_weights(folder)
+        weights = load_trained_weights(folder)
         if isinstance(model, NgramLanguageModel):
             model.make_room(weights)
         put_weights(model, weights, folder)
