@@ -292,3 +292,15 @@ def test_what_fits(value: Any, annotation: Any, does: bool) -> None:
 def test_a_recipe_error_is_one_in_python_too() -> None:
     with pytest.raises(RecipeError, match="model: width = 0"):
         regard.recipe.TransformerModel(kind="transformer", width=0)
+
+
+def test_a_method_of_another_task_is_refused_with_ones_own(model: regard.Translator) -> None:
+    with pytest.raises(UsageError) as refusal:
+        model.classify(["eins"])  # type: ignore[attr-defined]
+    assert isinstance(refusal.value, AttributeError)
+    assert str(refusal.value) == (
+        "Translator: has no method `classify`: it is a model for translation, and one for classifying is needed; its "
+        "own are `translate`, `evaluate`, `score`, `align`"
+    )
+    with pytest.raises(AttributeError, match="'Translator' object has no attribute 'nothing'"):
+        model.nothing  # type: ignore[attr-defined]  # noqa: B018

@@ -2,16 +2,16 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 from torch import nn
 
 from regard.display import html_table
-from regard.errors import counted
+from regard.errors import UsageError, counted
 from regard.inspect import Alignment, Inspection, Joining, Outputs
 from regard.metrics import MetricScore
 from regard.misuse import explained
-from regard.recipe import HeldOut, Recipe
+from regard.recipe import TASKS, HeldOut, Recipe
 from regard.tap import Tap
 from regard.tokens.segmentation import Units
 from regard.vectors import Vectors
@@ -182,8 +182,17 @@ class Aligner(Protocol):
         ...
 
 
+def methods_of(task: str) -> list[str]:
+    """The commands of a task as methods of its models are named."""
+    return [verb.name.replace("-", "_") for verb in TASKS[task].verbs]
+
+
 R = TypeVar("R", bound=Recipe)
 M = TypeVar("M", bound=nn.Module)
+
+
+class OtherTaskError(UsageError, AttributeError):
+    """A model is asked for what only models of other tasks do."""
 
 
 @explained
@@ -192,6 +201,19 @@ class LoadedModel(ABC, Generic[R, M]):
 
     recipe: R
     model: M
+
+    if not TYPE_CHECKING:  # or any attribute would pass as known
+
+        def __getattr__(self, name: str) -> Any:
+            kind, doers = type(self), [task for task in TASKS if name in methods_of(task)]
+            if not doers:
+                raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            task = self.recipe.task
+            own = ", ".join(f"`{method}`" for method in methods_of(task) if hasattr(kind, method))
+            raise OtherTaskError(
+                f"{kind.__name__}: has no method `{name}`: it is a model for {task}, and one for "
+                f"{' or '.join(doers)} is needed; its own are {own}"
+            )
 
     @property
     @abstractmethod
