@@ -1,14 +1,19 @@
 """The command as such: help without waiting, exit codes, tracebacks on demand, closed pipes."""
 
 import io
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import ALONE, Trained, regard, regard_alone
+from rich.text import Text
 
 from regard.cli import app as module
+from regard.cli.commands import commands, made
 from regard.loops import njit
 
 COMMANDS = (
@@ -157,3 +162,18 @@ def test_compiling_is_said_to_who_waits(waits: bool, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sys, "stderr", told := Terminal() if waits else io.StringIO())
     module.main()
     assert told.getvalue() == ("compiling loops, which is done once …\n" if waits else "")
+
+
+def helps(command: Any) -> Iterator[str]:
+    """The help texts of a command, of its parameters, and of its own commands."""
+    yield from (each.help for each in (command, *command.params) if getattr(each, "help", None))
+    for inner in getattr(command, "commands", {}).values():
+        yield from helps(inner)
+
+
+@pytest.mark.parametrize("name", list(commands()))
+def test_nothing_in_help_is_taken_for_markup(name: str) -> None:
+    """Such as the name of a table in brackets, which would not be shown."""
+    for target in commands()[name].of_task.values():
+        for text in helps(made(target)):
+            assert Text.from_markup(text).plain == re.sub(r"\[/?bold\]|\\(?=\[)", "", text)

@@ -51,6 +51,11 @@ def test_the_list() -> None:
     assert list(built_in_recipes()) == sorted([*dates, *NEED_FILES, *LAPTOP, *TATOEBA, *LANGUAGE, *OF_WORDS])
 
 
+@pytest.mark.parametrize("name", built_in_recipes())
+def test_its_line_in_the_list_is_whole(name: str) -> None:
+    assert built_in_recipes()[name].endswith(".")
+
+
 @pytest.mark.parametrize("name", [*NEED_FILES, "multi30k-laptop"])
 def test_a_recipe_that_needs_files_says_where_they_come_from(name: str) -> None:
     assert "github.com/" in built_in_recipes()[name]

@@ -90,7 +90,7 @@ DecodingChanges = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Change a setting of the recipe, here only of [decode], such as decode.batch_tokens=1024; repeatable.",
+        help="Change a setting of the recipe, here only decode.*, such as decode.batch_tokens=1024; repeatable.",
     ),
 ]
 Beam = Annotated[int | None, typer.Option(help="Hypotheses kept at each step. (default: the recipe's)")]
