@@ -74,6 +74,14 @@ def reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
+def no_such_file(path: Path, advice: str = "") -> DataError:
+    """The error for a missing file, with the names most like it in its folder."""
+    names = (other.name for other in path.parent.iterdir()) if path.parent.is_dir() else ()
+    visible = sorted(name for name in names if not name.startswith("."))
+    nearest = f"; in that folder are {one_of(visible, path.name, most=3)}" if visible else ""
+    return DataError(f"{path}: no such file{nearest}{advice}")
+
+
 def open_file(path: Path, unpack: bool = True, wanted: str = "text") -> IO[bytes]:
     """Opens a file for reading, unpacked if its name ends in `.gz`; refuses an empty one, with `wanted` as advice."""
     if path.is_dir():
@@ -86,10 +94,7 @@ def open_file(path: Path, unpack: bool = True, wanted: str = "text") -> IO[bytes
         packed = unpack and path.suffix == ".gz"
         return gzip.open(path, "rb") if packed else path.open("rb")  # type: ignore[return-value]
     except FileNotFoundError:
-        names = (other.name for other in path.parent.iterdir()) if path.parent.is_dir() else ()
-        visible = sorted(name for name in names if not name.startswith("."))
-        nearest = f"; in that folder are {one_of(visible, path.name, most=3)}" if visible else ""
-        raise DataError(f"{path}: no such file{nearest}") from None
+        raise no_such_file(path) from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
 

@@ -130,6 +130,7 @@ def test_score_and_align_take_the_files_that_evaluate_takes(trained: Trained, tm
         assert told.code == 0, told.err
     assert regard("score", trained.folder, pairs, "--json", tmp_path / "a.json", "--per-token").code == 0
     assert (tmp_path / "a.json").read_text(encoding="utf-8").count("log_probs") == 2
+    (tmp_path / "one.de").write_text("rot\n", encoding="utf-8")
     refused = regard("align", trained.folder, tmp_path / "one.de")
     assert "one.de: is one side of pairs, by its name; name the file of the target after it, or give" in refused.err
     refused = regard("look", trained.folder, "rot", "--set", "model.cell=lstm")

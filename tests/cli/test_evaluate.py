@@ -238,12 +238,19 @@ def test_what_evaluate_refuses(trained: Trained, more: list[str], words: str) ->
     assert words in told.err
 
 
-def test_one_side_alone_is_no_pair(trained: Trained) -> None:
+def test_one_side_alone_is_no_pair(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("test.de").write_text("eins\n", encoding="utf-8")
     told = regard("evaluate", trained.folder, "test.de")
     assert (told.code, told.out) == (2, "")
     assert told.err == (
         "regard: test.de: is one side of pairs, by its name; name the file of the target after it, or give one file of "
         "both sides that ends in .tsv or .jsonl\n"
+    )
+    told = regard("evaluate", trained.folder, "nowhere.de")
+    assert told.err == (
+        "regard: nowhere.de: no such file; name two files (source, target), or one of both sides that ends in .tsv or "
+        ".jsonl\n"
     )
 
 

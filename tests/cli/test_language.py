@@ -236,6 +236,7 @@ def test_commands_say_which_model_they_need(model: Path, trained: Trained, tmp_p
     assert said in told.err
     told = regard("generate", trained.folder)
     assert "this model is for translation, and a model for language is needed here; its commands are" in told.err
+    (tmp_path / "one.txt").write_text("eins\n", encoding="utf-8")
     told = regard("score", trained.folder, tmp_path / "one.txt")
     assert (told.code, told.out) == (2, "")
     assert "one.txt: is one side of pairs, by its name; name the file of the target after it, or give" in told.err

@@ -179,3 +179,11 @@ def test_a_line_that_is_no_sentence_is_refused_at_once(trained: Trained) -> None
         "regard: standard input, line 2: 500,000 tokens, but at most 4,096 are translated at a time; this model was "
         "trained on texts of at most 256 (data.longest): put each sentence on a line of its own\n"
     )
+
+
+@pytest.mark.parametrize("sentence", ["eins zwei", "eins und " * 100])
+def test_a_sentence_in_place_of_a_file_is_to_be_piped(sentence: str, trained: Trained) -> None:
+    told = regard("translate", trained.folder, sentence)
+    assert (told.code, told.out) == (2, "")
+    assert f"{sentence}: no such file" in told.err
+    assert '; to give a sentence itself, pipe it in, as in echo "…" | regard translate MODEL\n' in told.err

@@ -1,5 +1,6 @@
 """`regard evaluate`: how good a model is, every number with its signature."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -169,6 +170,11 @@ def check_pairs(files: Sequence[str]) -> None:
         return
     both_sides = (".tsv", ".jsonl", ".toml")
     if len(files) == 1 and not files[0].removesuffix(".gz").endswith(both_sides) and files[0] not in built_in_recipes():
+        if not os.path.exists(files[0]):
+            raise UsageError(
+                f"{files[0]}: no such file; name two files (source, target), or one of both sides that ends in .tsv or "
+                ".jsonl"
+            )
         raise UsageError(
             f"{files[0]}: is one side of pairs, by its name; name the file of the target after it, or give one file of "
             "both sides that ends in .tsv or .jsonl"

@@ -1,5 +1,6 @@
 """The input lines of a command, from files or standard input: in batches if they arrive fast, one by one if slowly."""
 
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,7 @@ from threading import Thread
 from typing import BinaryIO
 
 from regard.cli.corpus import CONVERT
-from regard.disk import MOST_BYTES, Lines
+from regard.disk import MOST_BYTES, Lines, no_such_file
 from regard.errors import DataError, UsageError
 
 AT_ONCE = 1000
@@ -44,7 +45,15 @@ def pieces_of_lines(files: Sequence[Path], prompt: str) -> Iterator[list[Line]]:
         if str(path) == STANDARD_INPUT:
             yield from _whole_lines(_arriving(prompt), "standard input, line {}")
         else:
+            _refuse_sentence(path)
             yield from _whole_lines(_in_pieces(iter(Lines(path))), f"{path}:{{}}")
+
+
+def _refuse_sentence(path: Path) -> None:
+    """Refuses a sentence given in place of a file."""
+    # `os.path.exists` is also false for a name that is too long for one.
+    if " " in str(path) and not os.path.exists(path):
+        raise no_such_file(path, '; to give a sentence itself, pipe it in, as in echo "…" | regard translate MODEL')
 
 
 def read_lines(prompt: str) -> list[str]:
