@@ -9,13 +9,13 @@
 `prepare` writes texts: `es-N` are N pairs of Europarl, tokenized to fit the gold, with the text of XL-WA's development
 and test part; another language is the text of all its parts of XL-WA (dev, test, train). All is lower-cased; no links
 are read. `run` trains and aligns that text, and notes the seconds of the processes; run it with OMP_NUM_THREADS=1.
-With `--system fast_align "words alone" …` and `--out benchmarks/results/alignment_methods.json` other aligners, and
-Regard's with parts left out, are compared the same way. `judge` chooses eflomal's symmetrization on the development part of each text, by the mean of its runs, and writes error
+`judge` chooses eflomal's symmetrization on the development part of each text, by the mean of its runs, and writes error
 rates on both parts with intervals (1,000 bootstrap samples of sentences, of the mean over runs; paired for the
-difference). Regard's runs have different seeds; nothing of it is random, and `judge` says whether they were equal.
-`speed` takes the aligner that `run` trained on 30,000 pairs and aligns the 30,000 that follow in the larger text, which
-are new to it, in one process; and it trains on 10,000 pairs: both with nothing compiled before, and then again.
-`alignment_choice.py` chooses settings.
+difference). Regard's runs have different seeds; nothing of it is random, and `judge` says whether they were equal. With
+`run --system fast_align "words alone" …` and `judge --out benchmarks/results/alignment_methods.json`, other aligners
+and Regard's with parts left out are compared too. `speed` takes the aligner that `run` trained on 30,000 pairs and
+aligns the 30,000 that follow in the larger text, which are new to it, in one process; and it trains on 10,000 pairs:
+both with nothing compiled before, and then again. `alignment_choice.py` chooses settings.
 """
 
 import argparse
